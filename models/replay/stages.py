@@ -139,7 +139,7 @@ class Stages:
         model = self._model(wire, 0)
         if wire.period or wire.stage.scope not in units or not len(seen):
             return model.step(seen)
-        unit = units[wire.stage.scope][seen.row]
+        unit = units[wire.stage.scope][seen.row].astype(np.int64)
         if getattr(model, "serves_units", False):
             return model.step(replace(seen, unit=unit))
         order = np.argsort(unit, kind="stable")

@@ -40,7 +40,7 @@ class Chosen:
     """
 
     rows: NDArray[np.void]
-    units: NDArray[np.int32]
+    units: NDArray[np.integer[Any]]
     samples: int
     fresh: int
 
@@ -68,7 +68,7 @@ class DistinctRows:
         """Make a table with room for `most` rows beyond those that are pooled."""
         self._period = lcm(1, *(wire.period for wire in self.track.front))
         self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
-        self._found = np.empty((3, POOLED + self.most), np.int64)
+        self._found = np.empty(POOLED + self.most, np.int64)
         self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
 
     @property
@@ -81,7 +81,7 @@ class DistinctRows:
         self,
         order: Ints,
         held: tuple[NDArray[np.generic], ...],
-        units: Ints,
+        units: NDArray[np.integer[Any]],
         windows: tuple[Ints, Ints, Bools],
     ) -> Chosen:
         """Number rows, at most `most`, and ask about those that are new."""
@@ -91,15 +91,15 @@ class DistinctRows:
             self._head[0] = self._asked = 0
             self.pools.clear()
         schedule = self.track.order
-        seats = schedule.sm, schedule.slot, schedule.resident, schedule.warps
+        seats = schedule.places, schedule.bits, schedule.seating
         rows = np.empty(len(order), CHOSEN)
-        unit = np.empty((len(units), len(order)), np.int32)
-        told: Any = order, held, (*seats, self.track.local_bytes)
+        unit = np.empty(len(order), units.dtype)
+        told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)
         loops: ModuleType = compile_if_worth(plain, len(order)) or plain
         if loops is plain:
             told, windows = as_lists((told, windows))
         table = self._slots, self._found, self._head
-        moves = self._period, self._lift
+        moves = len(self.shapes), self._period, self._lift
         made = *(rows[name] for name in plain.MADE), unit
         many, samples = loops.choose(*told, units, windows, table, moves, made)
         fresh = int(many) - self._asked
@@ -112,7 +112,8 @@ class DistinctRows:
             return
         passed: dict[str, list[Batch]] = {}
         for start in range(self._asked, many, ASKED):
-            kind, pattern, phase = self._found[:, start : min(start + ASKED, many)]
+            rest, phase = np.divmod(self._found[start : min(start + ASKED, many)], self._period)
+            kind, pattern = np.divmod(rest, len(self.shapes))
             front = Stages(self.track.front)
             batch = self.shapes.rebuild(self.track.kinds, kind, phase + self._lift, pattern)
             front.run(batch, {}, listeners=self.track.lasting)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import field
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +23,20 @@ from ..tally.accesses import Track
 from ..tally.counting import FAR, NONE
 from . import held_rows as plain
 
-ROW = np.dtype(
-    [
-        *(("base", "<i8"), ("pattern", "<u4"), ("group", "<u4")),
-        *(("block", "<u4"), ("warp", "<u2"), ("none", "<u2")),
-    ]
-)
-"""A row that is held: 24 bytes that lie together, since rows are taken in another order."""
+NARROW = (("key", "<i8"), ("base", "<u4"), ("pattern", "<u2"), ("group", "<u2"))
+WIDE = (("key", "<i8"), ("base", "<i8"), ("pattern", "<u4"), ("group", "<u4"))
+OWNER = (("block", "<u4"), ("warp", "<u2"), ("none", "<u2"))
+"""A row that is held: 16 bytes that lie together, since rows are taken in another order; 24 where
+any number is greater, and 8 more where no key tells whose it is."""
+FEW_BASES, ALL_BASES, NUMBERS = (0, (1 << 32) - 1), (-(1 << 63), (1 << 63) - 1), 1 << 16
+"""The lowest and the highest base of narrow and of wide rows; and how many patterns and groups
+narrow ones have room for."""
 FEW, MOVED = 1 << 9, 1 << 16
 """Groups that there is room for at first, and rows that are moved up at a time."""
+
+
+_NONE = np.zeros(0, np.uint32)
+Columns: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -46,6 +51,11 @@ class Groups:
     keys: Ints = field(default_factory=lambda: np.zeros(FEW, np.int64))
     near: Ints = field(default_factory=lambda: np.full(len(SCOPE_NAMES), NONE))
     many: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more."""
+        return self.many >= len(self.keys)
 
     def grow(self) -> None:
         """Make room for twice as many."""
@@ -91,7 +101,7 @@ class Held:
     many: int = 0
     lowest: int = FAR
     _rows: Any = field(init=False)
-    _keys: Ints = field(init=False)
+    _bounds: tuple[int, int] = field(default_factory=lambda: FEW_BASES)
     _seated: tuple[Ints, ...] = field(init=False)
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
@@ -99,8 +109,7 @@ class Held:
     def __post_init__(self) -> None:
         """Place the blocks, and have room: what is not used of it takes no memory."""
         order = self.track.order
-        self._rows = aligned(self.room, ROW)
-        self._keys = np.empty(self.room, np.int64)
+        self._rows = aligned(self.room, self._dtype(NARROW))
         self._seated = order.wave, order.slot, order.sm, order.turns
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
@@ -118,27 +127,31 @@ class Held:
         self._make_room(len(pc))
         loops, start = compile_if_worth(plain, len(pc)) or plain, 0
         while start < len(pc):
+            if max(len(reaches.shapes), len(self.groups.keys)) > NUMBERS:
+                self._widen()
             start = self._take(loops, (*rows, named[0]), named, reaches, start)
             if start < 0:
                 self.sites.refuse(int(pc[-1 - start]), int(space[-1 - start]))
-            if start < len(pc):
+            if start < len(pc) and self.groups.is_full:
                 self.groups.grow()
+            elif start < len(pc):
+                self._widen()
 
     def _take(
         self, loops: ModuleType, rows: Any, named: Named, reaches: Reaches, start: int
     ) -> int:
         groups = self.groups
-        held = tuple(self._rows[name][self.many :] for name in plain.FIELDS)
+        held = self._columns(slice(self.many, None))
         head = np.array([groups.many, 0, self.lowest])
-        order = self.track.order
         sites = self.sites.kind, self.sites.width
+        order = self.track.order
         told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
-        told = *told, self._seated, (*(order.widths or (0, 0, 0, 0)), order.warps)
+        told = *told, self._seated, (*order.bits, order.warps), self._bounds
         groups.near[:] = NONE
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
             told = as_lists(told)
-        start = int(loops.hold(told, table, head, held, self._keys[self.many :], start))
+        start = int(loops.hold(told, table, head, held, start))
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:
             pattern = held[plain.FIELDS.index("pattern")][: int(head[1])]
@@ -154,25 +167,37 @@ class Held:
         interval, since = self.track.order.find_intervals(block, warp, step)
         alone = np.zeros(len(block), np.bool_)
         key = self.groups.key(site, zone, self._scopes[block].astype(np.int64), alone)
+        self._widen()
         self._make_room(len(block))
-        room = self._rows[self.many : self.many + len(block)]
-        columns = block, warp, number, plain.SAMPLED, self.groups.number(key)
-        for name, column in zip(plain.FIELDS, columns, strict=True):
-            room[name] = column
-        self._keys[self.many :][: len(block)] = self._sorted_by(block, warp, interval, since)
+        by = self._sorted_by(block, warp, interval, since)
+        columns = by, number, plain.SAMPLED, self.groups.number(key), block, warp
+        for to, column in zip(self._columns(slice(self.many, None)), columns, strict=True):
+            if len(to):
+                to[: len(block)] = column
         self.many += len(block)
-        self.lowest = min(self.lowest, int(block.min(initial=FAR)))
+        self.lowest = min(self.lowest, int(self.track.order.wave[block].min(initial=FAR)))
+
+    def _dtype(self, columns: Columns) -> np.dtype[Any]:
+        owner = OWNER if self.track.order.widths is None else ()
+        return np.dtype([*columns, *owner])
 
     def _make_room(self, rows: int) -> None:
         if self.many + rows > len(self._rows):
-            larger = aligned(max(self.many + rows, 2 * len(self._rows)), ROW)
-            _words(larger)[: self.many] = _words(self._rows)[: self.many]
-            self._rows = larger
-            more = np.empty(len(larger) - self.many, np.int64)
-            self._keys = np.append(self._keys[: self.many], more)
+            self._move(max(self.many + rows, 2 * len(self._rows)), self._rows.dtype)
+
+    def _widen(self) -> None:
+        """Have room for any numbers."""
+        if self._bounds != ALL_BASES:
+            self._bounds = ALL_BASES
+            self._move(len(self._rows), self._dtype(WIDE))
+
+    def _move(self, room: int, dtype: np.dtype[Any]) -> None:
+        rows, self._rows = self._rows, aligned(room, dtype)
+        for name in rows.dtype.names:
+            self._rows[name][: self.many] = rows[name][: self.many]
 
     def _sorted_by(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
-        """Return what `held_rows.hold` says in `keys`."""
+        """Return the key that `held_rows.hold` gives a row."""
         order = self.track.order
         if order.widths is None:
             return interval.astype(np.int64) << turns.STEP_BITS | since
@@ -181,47 +206,57 @@ class Held:
         return np.asarray(turns.key_of(*place, order.sm[block], order.widths), np.int64)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """Return the rows, a column for each of FIELDS."""
-        return tuple(self._rows[name][: self.many] for name in plain.FIELDS)
+        """Return the rows, a column for each of FIELDS; of some there may be none."""
+        return self._columns(slice(self.many))
+
+    def _columns(self, rows: slice) -> tuple[NDArray[Any], ...]:
+        names = self._rows.dtype.names
+        return tuple(self._rows[f][rows] if f in names else _NONE for f in plain.FIELDS)
 
     def order(self, done: int) -> Iterator[Ints]:
         """Yield the numbers of the rows of waves before `done`, in the order they happen in."""
-        order, keys = self.track.order, self._keys[: self.many]
+        order, keys = self.track.order, self.columns()[0]
         loops = compile_if_worth(turns, self.many)
         if loops is not None and order.widths:
             found = order.order_runs(loops, keys, done)
             if found is not None:
                 yield from found
                 return
-        block, warp = self.columns()[:2]
-        rows = block, warp, *self._intervals(keys)
+        rows = self._places()
         alone = None if loops is None else order.order_compiled(loops, rows, done)
         if alone is None:
-            ready = np.flatnonzero(order.wave[block] < done)
+            ready = np.flatnonzero(order.wave[rows[0]] < done)
             alone = ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
         yield alone
 
-    def _intervals(self, keys: Ints) -> tuple[Ints, Ints]:
-        """Return the interval of each row, and the instructions since it began."""
-        widths = self.track.order.widths
-        if widths is None:
-            return keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
-        return turns.parts_of(keys, widths)
+    def _places(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return the block, the warp and the interval of each row, and the instructions since that
+        began.
+        """
+        order, (keys, *_, block, warp) = self.track.order, self.columns()
+        if order.widths is None:
+            return block, warp, keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
+        told = keys, order.widths, order.seating
+        block = order.by_place(np.arange(len(order.places)))[turns.place_of(*told)]
+        warp = turns.warp_of(*told)
+        return block, warp, *turns.parts_of(keys, order.widths)
 
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""
         if done == len(self.track.order.ends):
             self.many, self.lowest = 0, FAR
             return
-        wave, words, blocks = self.track.order.wave, _words(self._rows), self._rows["block"]
+        order, words = self.track.order, _words(self._rows)
         many, self.many, self.lowest = self.many, 0, FAR
         for start in range(0, many, MOVED):
-            block = blocks[start : min(start + MOVED, many)]
-            kept = start + np.flatnonzero(wave[block] >= done)
+            keys, *_, block, _ = self._columns(slice(start, min(start + MOVED, many)))
+            told = order.widths
+            wave = order.wave[block] if told is None else turns.wave_of(keys, told)
+            kept = start + np.flatnonzero(wave >= done)
             if len(kept):
-                self.lowest = min(self.lowest, int(blocks[kept].min()))
+                self.lowest = min(self.lowest, int(wave[kept - start].min()))
             to = slice(self.many, self.many + len(kept))
-            words[to], self._keys[to] = words[kept], self._keys[kept]
+            words[to] = words[kept]
             self.many = to.stop
 
 

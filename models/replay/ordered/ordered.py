@@ -28,6 +28,7 @@ from ..tally.samples import locate
 from .distinct import Chosen, DistinctRows, flows_of
 from .held import Held
 from .line import Line, assembly_line, read_ahead
+from .units import Units, pack_units
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
@@ -60,8 +61,7 @@ class Ordering:
     _distinct: DistinctRows = field(init=False)
     _stages: Stages = field(init=False)
     _ends: Ints = field(init=False)
-    _units: Mapping[str, int] = field(init=False)
-    _unit_of_block: Ints = field(init=False)
+    _units: Units = field(init=False)
     _wanted: bool = field(init=False)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _sums: dict[str, Ints] = field(default_factory=dict)
@@ -79,9 +79,7 @@ class Ordering:
         heard[[space for space in Space if space.name.lower() in spaces]] = True
         self._held = Held(track, self.sites, self.zones, heard, min(self.rows, HELD + READ))
         self._distinct = DistinctRows(track, self.shapes, max(TAKEN, AT_RANDOM))
-        units = list(_units(track))
-        self._units = {scope: number for number, (scope, _) in enumerate(units)}
-        self._unit_of_block = np.array([unit for _, unit in units], np.int32)
+        self._units = pack_units(track)
 
     def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
         """Hold rows of accesses to the spaces that any stage with state hears of."""
@@ -105,7 +103,7 @@ class Ordering:
         if held.many > HELD:
             settled = None
         done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
-        if not held.many or not done or ends[done - 1] <= held.lowest:
+        if not held.many or held.lowest >= done:
             return
         sampled, windows = self._pool_samples(), self._windows()
         for order in held.order(done):
@@ -121,7 +119,7 @@ class Ordering:
             rows = order[start : start + self._taken]
             start += len(rows)
             held = self._held.columns()
-            chosen = self._distinct.choose(rows, held, self._unit_of_block, windows)
+            chosen = self._distinct.choose(rows, held, self._units.words, windows)
             is_random = chosen.fresh * FRESH > len(rows)
             most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
             self._taken = AT_RANDOM if is_random else min(TAKEN, most, 2 * self._taken)
@@ -169,7 +167,7 @@ class Ordering:
         """Send some rows through the stages that keep state, and add up what they say; `batch` are
         those that a stage wants as a trace has them.
         """
-        units = {scope: chosen.units[number] for scope, number in self._units.items()}
+        units = self._units.split(chosen.units)
         answers = self._stages.run(batch, units, flows, group=chosen.rows["group"])
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
@@ -182,21 +180,11 @@ class Ordering:
         known = (
             np.flatnonzero(chosen.rows["number"] >= 0) if self._wanted else np.zeros(0, np.int64)
         )
-        _, _, base, pattern, group = (c[rows[known]] for c in self._held.columns())
+        base, pattern, group = (c[rows[known]] for c in self._held.columns()[1:4])
+        base, pattern = base.astype(np.int64), pattern.astype(np.int64)
         kind = self._windows()[0][group]
-        made = self.shapes.rebuild(self.track.kinds, kind, base, pattern.astype(np.int64))
+        made = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
         return replace(made, row=known)
-
-
-def _units(track: Track) -> Iterator[tuple[str, Ints]]:
-    """Yield each scope that a stage has, with the unit of each block, (blocks,)."""
-    yield "sm", track.order.sm
-    blocks = np.arange(track.placement.blocks)
-    for scope in sorted({wire.stage.scope for wire in track.lasting}):
-        if scope == "cluster":
-            yield scope, track.placement.cluster(blocks)
-        elif scope.isdecimal():
-            yield scope, blocks % track.device.chip.sms // int(scope)
 
 
 def count_ordered(

@@ -113,6 +113,29 @@ class Schedule:
         has_room = wave + interval + turn + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
         return (interval, turn, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
 
+    @property
+    def bits(self) -> tuple[int, int, int, int]:
+        """`widths`, zeros where there are none."""
+        return self.widths or (0, 0, 0, 0)
+
+    @cached_property
+    def seating(self) -> tuple[Ints, Ints, int, int]:
+        """What tells whose a key is, as `turns.place_of` has it."""
+        slot, warp = np.divmod(np.argsort(self.turns), self.warps)
+        return slot, warp, self.resident, int(self.sm.max(initial=0)) + 1
+
+    @cached_property
+    def places(self) -> Ints:
+        """(blocks,): the place of each block that `turns.place_of` tells."""
+        *_, resident, sms = self.seating
+        return (self.wave * resident + self.slot) * sms + self.sm
+
+    def by_place(self, of_block: NDArray[Any]) -> NDArray[Any]:
+        """Return what is said of each block by its place; anything where there is no block."""
+        found = np.zeros(int(self.places.max(initial=-1)) + 1, of_block.dtype)
+        found[self.places] = of_block
+        return found
+
     def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Iterator[Ints] | None:
         """Return what `order` does, of rows of waves before `done`, by their keys, (n,), about
         TOGETHER at a time; None where they do not come in runs.

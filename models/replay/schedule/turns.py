@@ -80,6 +80,29 @@ def parts_of(key: Any, widths: Any) -> tuple[Any, Any]:
     return rest >> turn & (1 << interval) - 1, since
 
 
+def wave_of(key: Any, widths: Any) -> Any:
+    """Return the wave of a key, or of an array of them."""
+    interval, turn, seat, sm = widths
+    return key >> interval + turn + seat + TURN_BITS + sm
+
+
+def place_of(key: Any, widths: Any, seating: Any) -> Any:
+    """Return the place, among all of all waves, of the block of a key, or of an array of keys.
+
+    `seating`: (slots, warps, slots of an SM, SMs): of each turn its slot and its warp.
+    """
+    _, _, seat, sm = widths
+    slots, _, resident, sms = seating
+    slot = slots[key >> sm + TURN_BITS & (1 << seat) - 1]
+    return (wave_of(key, widths) * resident + slot) * sms + (key & (1 << sm) - 1)
+
+
+def warp_of(key: Any, widths: Any, seating: Any) -> Any:
+    """Return the warp of its block that a key is of, or an array of them."""
+    _, _, seat, sm = widths
+    return seating[1][key >> sm + TURN_BITS & (1 << seat) - 1]
+
+
 def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
     """Find the runs of rows whose keys are the same from bit `low` on: these bits, and the first
     row. Returns how many there are, or one more than there is room for.

@@ -14,7 +14,7 @@ from warps import BASE, warp
 from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.options import ReplayOptions
-from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered
+from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered, units
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import TURN
@@ -135,6 +135,9 @@ def many_loads(path: Path) -> Trace:
     ("where", "name", "value"),
     [
         (held, "FEW", 1),
+        (held, "FEW_BASES", (0, 0)),
+        (held, "NUMBERS", 0),
+        (units, "WORD", 0),
         (distinct, "POOLED", 1),
         (distinct, "POOLED_REQUESTS", 3),
         (line, "REQUESTS", 1),
@@ -147,8 +150,8 @@ def many_loads(path: Path) -> Trace:
 def test_nothing_depends_on_how_many_rows_are_looked_at_together(
     where: ModuleType, name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Little room for groups and for distinct rows, few rows at a time, a second thread, loops that
-    are compiled."""
+    """Little room for groups, numbers and distinct rows, few rows at a time, a second thread,
+    loops that are compiled."""
     for loop in (held_rows, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
     trace = many_loads(tmp_path / "a.cutrace")
