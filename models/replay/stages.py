@@ -31,6 +31,13 @@ def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ..
     return tuple(w for w in wires if w.stage.name not in lasting), tuple(lasting.values())
 
 
+def split_first(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
+    """Part the stages that none of these feeds from those behind them."""
+    names = {wire.stage.name for wire in wires}
+    first = tuple(wire for wire in wires if names.isdisjoint(wire.after))
+    return first, tuple(wire for wire in wires if wire not in first)
+
+
 def with_sources(wanted: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, ...]:
     """Return `wanted` and every stage that they need rows from, in the order of `wires`."""
     names = {wire.stage.name for wire in wanted}
@@ -64,7 +71,8 @@ class Stages:
         """
         answers: dict[str, Ints] = {}
         passed: dict[str, Flow] = dict(flows or {})
-        self.passed, rest = {}, []
+        kept: dict[str, list[Batch]] = {name: [] for wire in listeners for name in wire.after}
+        rest = []
         groups = 0 if group is None else int(group.max(initial=-1)) + 1
         heard = {name for wire in (*self.wires, *listeners) for name in wire.after}
         for wire in self.wires:
@@ -76,6 +84,8 @@ class Stages:
             answers[name] = _columns(wire, repeated)
             if repeated.out is not None:
                 passed[name] = repeated.out
+                if name in kept:
+                    kept[name].append(repeated.out)
         parts = [(batch, passed)] if group is None else _parts(batch, passed, rest)
         for part, before in parts:
             for wire in rest:
@@ -85,7 +95,10 @@ class Stages:
                 found, out = self._ask(wire, part, seen, units, group, groups)
                 answers[name] = answers[name] + found if name in answers else found
                 if out is not None:
-                    before[name] = self.passed[name] = out
+                    before[name] = out
+                    if name in kept:
+                        kept[name].append(out)
+        self.passed = {name: join_batches(outs) for name, outs in kept.items() if outs}
         return answers
 
     def _ask(

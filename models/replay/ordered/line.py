@@ -1,4 +1,5 @@
-"""Rows that are ready go through the stages in a thread of their own, beside reading and ordering.
+"""Rows that are ready go through the stages in threads of their own, beside reading and ordering:
+one for the first stages, one for those that they feed.
 
 Loops that are machine code run without Python's lock, so that two cores have work.
 """
@@ -26,9 +27,12 @@ rows, for which there must be room."""
 
 @dataclass(slots=True)
 class Line:
-    """Work that is done in order, one after another, beside what its maker does."""
+    """Work that is done in order, one after another, beside what its maker does; and another line
+    for what it leaves to be done `behind` it.
+    """
 
     thread: ThreadPoolExecutor
+    behind: "Line | None" = None
     _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
 
     def submit(self, size: int, work: Callable[..., object], *given: Any) -> None:
@@ -43,6 +47,8 @@ class Line:
         """Wait until all is done; raises what went wrong."""
         while self._waiting:
             self._waiting.popleft()[1].result()
+        if self.behind is not None:
+            self.behind.finish()
 
 
 def _is_worth(rows: int) -> bool:
@@ -55,8 +61,8 @@ def assembly_line(rows: int) -> Iterator[Line | None]:
     if not _is_worth(rows):
         yield None
         return
-    with ThreadPoolExecutor(1, "replay") as thread:
-        yield Line(thread)
+    with ThreadPoolExecutor(1, "behind") as last, ThreadPoolExecutor(1, "replay") as thread:
+        yield Line(thread, Line(last))
 
 
 @contextmanager

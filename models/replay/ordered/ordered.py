@@ -20,7 +20,7 @@ from ..rows.reach import Named, Reaches
 from ..rows.sites import SPACES, Sites
 from ..rows.texels import Samples, read_samples
 from ..seam import Batch, Bools, Ints
-from ..stages import Flow, Stages
+from ..stages import Answers, Flow, Stages, split_first
 from ..tally import counting
 from ..tally.accesses import Track
 from ..tally.pool import Pool, join_flows, make_pool
@@ -59,7 +59,7 @@ class Ordering:
     line: Line | None = None
     _held: Held = field(init=False)
     _distinct: DistinctRows = field(init=False)
-    _stages: Stages = field(init=False)
+    _stages: tuple[Stages, Stages] = field(init=False)
     _ends: Ints = field(init=False)
     _units: Units = field(init=False)
     _wanted: bool = field(init=False)
@@ -71,7 +71,8 @@ class Ordering:
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
         track = self.track
-        self._stages = Stages(track.lasting)
+        first, behind = split_first(track.lasting)
+        self._stages = Stages(first), Stages(behind)
         self._ends = track.order.ends
         self._wanted = any(wire.direct for wire in track.lasting)
         spaces = {space for wire in track.lasting for space in wire.spaces}
@@ -164,11 +165,24 @@ class Ordering:
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
     def _send(self, batch: Batch, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
-        """Send some rows through the stages that keep state, and add up what they say; `batch` are
-        those that a stage wants as a trace has them.
+        """Send some rows through the stages that keep state, and add up what they say; those that
+        others feed do their work beside these. `batch` are rows that a stage wants as a trace has
+        them.
         """
         units = self._units.split(chosen.units)
-        answers = self._stages.run(batch, units, flows, group=chosen.rows["group"])
+        first, behind = self._stages
+        group = chosen.rows["group"]
+        self._add_up(first.run(batch, units, flows, behind.wires, group))
+        told = batch, units, {**flows, **first.passed}, (), group
+        line = None if self.line is None or self._wanted else self.line.behind
+        if line is None:
+            self._add_up(behind.run(*told))
+        elif behind.wires:
+            size = sum(map(len, first.passed.values()))
+            line.submit(size, lambda: self._add_up(behind.run(*told)))
+
+    def _add_up(self, answers: Answers) -> None:
+        """Add up what stages say of rows."""
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
             if (more := sums.shape[1] - before.shape[1]) > 0:

@@ -150,7 +150,7 @@ def many_loads(path: Path) -> Trace:
 def test_nothing_depends_on_how_many_rows_are_looked_at_together(
     where: ModuleType, name: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Little room for groups, numbers and distinct rows, few rows at a time, a second thread,
+    """Little room for groups, numbers and distinct rows, few rows at a time, more threads,
     loops that are compiled."""
     for loop in (held_rows, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
@@ -164,12 +164,16 @@ def test_nothing_depends_on_how_many_rows_are_looked_at_together(
     assert found(trace, settings={}) == expected
 
 
-def test_what_goes_wrong_in_the_second_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_wrong_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "WORTH", 0)
     with line.assembly_line(1) as both:
         assert both is not None
         both.submit(0, int, "seven")
         with pytest.raises(ValueError, match="seven"):
+            both.finish()
+        assert both.behind is not None
+        both.submit(0, both.behind.submit, 0, int, "eight")
+        with pytest.raises(ValueError, match="eight"):
             both.finish()
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     with line.assembly_line(1) as alone:
