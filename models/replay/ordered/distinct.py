@@ -33,16 +33,17 @@ CHOSEN = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
     """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
-    that it lies in bytes, and its group; and its unit in each scope, (scopes, n).
+    that it lies in bytes, and its group; and its units, (n,), as `units.py` has them.
 
-    `samples` are how many are texels; their shift is their number. `fresh` are
-    how many distinct rows are new.
+    `samples` are how many are texels; their shift is their number. `fresh` are how many distinct
+    rows are new. `room` is where these rows are.
     """
 
     rows: NDArray[np.void]
     units: NDArray[np.integer[Any]]
     samples: int
     fresh: int
+    room: tuple[NDArray[np.void], NDArray[np.integer[Any]]]
 
 
 @dataclass(slots=True)
@@ -63,6 +64,7 @@ class DistinctRows:
     _found: Ints = field(init=False)
     _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     _asked: int = 0
+    _rooms: list[tuple[NDArray[np.void], NDArray[np.integer[Any]]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make a table with room for `most` rows beyond those that are pooled."""
@@ -92,8 +94,8 @@ class DistinctRows:
             self.pools.clear()
         schedule = self.track.order
         seats = schedule.places, schedule.bits, schedule.seating
-        rows = np.empty(len(order), CHOSEN)
-        unit = np.empty(len(order), units.dtype)
+        room = self._rooms.pop() if self._rooms else self._make_room(units.dtype)
+        rows, unit = (column[: len(order)] for column in room)
         told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)
         loops: ModuleType = compile_if_worth(plain, len(order)) or plain
         if loops is plain:
@@ -104,7 +106,15 @@ class DistinctRows:
         many, samples = loops.choose(*told, units, windows, table, moves, made)
         fresh = int(many) - self._asked
         self._ask(int(many))
-        return Chosen(rows, unit, int(samples), fresh)
+        return Chosen(rows, unit, int(samples), fresh, room)
+
+    def forget(self, chosen: Chosen) -> None:
+        """Let others be put where rows are that nobody looks at any more."""
+        self._rooms.append(chosen.room)
+
+    def _make_room(self, word: np.dtype[np.integer[Any]]) -> tuple[Any, Any]:
+        """Return room for `most` rows: what is not used of it takes no memory."""
+        return np.empty(self.most, CHOSEN), np.empty(self.most, word)
 
     def _ask(self, many: int) -> None:
         """Ask the stages in front about rows that are new."""

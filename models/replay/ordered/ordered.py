@@ -174,12 +174,16 @@ class Ordering:
         group = chosen.rows["group"]
         self._add_up(first.run(batch, units, flows, behind.wires, group))
         told = batch, units, {**flows, **first.passed}, (), group
+
+        def send_on() -> None:
+            self._add_up(behind.run(*told))
+            self._distinct.forget(chosen)
+
         line = None if self.line is None or self._wanted else self.line.behind
         if line is None:
-            self._add_up(behind.run(*told))
-        elif behind.wires:
-            size = sum(map(len, first.passed.values()))
-            line.submit(size, lambda: self._add_up(behind.run(*told)))
+            send_on()
+        else:
+            line.submit(sum(map(len, first.passed.values())), send_on)
 
     def _add_up(self, answers: Answers) -> None:
         """Add up what stages say of rows."""
