@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from math import lcm
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ POOLED_REQUESTS = 1 << 19
 
 CHOSEN = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
 """A row that is sent."""
+Room: TypeAlias = tuple[NDArray[np.void], NDArray[np.integer[Any]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Chosen:
     units: NDArray[np.integer[Any]]
     samples: int
     fresh: int
-    room: tuple[NDArray[np.void], NDArray[np.integer[Any]]]
+    room: Room
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class DistinctRows:
     _found: Ints = field(init=False)
     _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     _asked: int = 0
-    _rooms: list[tuple[NDArray[np.void], NDArray[np.integer[Any]]]] = field(default_factory=list)
+    _rooms: list[Room] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make a table with room for `most` rows beyond those that are pooled."""
@@ -95,7 +96,7 @@ class DistinctRows:
         schedule = self.track.order
         seats = schedule.places, schedule.bits, schedule.seating
         room = self._rooms.pop() if self._rooms else self._make_room(units.dtype)
-        rows, unit = (column[: len(order)] for column in room)
+        rows, unit = room[0][: len(order)], room[1][: len(order)]
         told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)
         loops: ModuleType = compile_if_worth(plain, len(order)) or plain
         if loops is plain:
@@ -112,7 +113,7 @@ class DistinctRows:
         """Let others be put where rows are that nobody looks at any more."""
         self._rooms.append(chosen.room)
 
-    def _make_room(self, word: np.dtype[np.integer[Any]]) -> tuple[Any, Any]:
+    def _make_room(self, word: np.dtype[np.integer[Any]]) -> Room:
         """Return room for `most` rows: what is not used of it takes no memory."""
         return np.empty(self.most, CHOSEN), np.empty(self.most, word)
 
