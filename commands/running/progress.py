@@ -1,5 +1,6 @@
 """A line on stderr for what takes over a second; nothing where stderr is no terminal."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -119,6 +120,26 @@ def _tell(what: str, how_far: Callable[[], str], done: Event) -> None:
     while not done.wait(PATIENCE):
         seconds = monotonic() - begin
         more = f", {text}" if (text := how_far()) else ""
-        print(f"\r\x1b[K{what}: {seconds:.0f} s{more}\r", end="", file=sys.stderr, flush=True)
+        line = fitted(what, f": {seconds:.0f} s{more}", _columns())
+        print(f"\r\x1b[K{line}\r", end="", file=sys.stderr, flush=True)
     if seconds:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def fitted(what: str, told: str, columns: int) -> str:
+    """A line that no terminal breaks, of which only one row could be rewritten.
+
+    >>> fitted("recording product.cu", ": 3 s, 50 %", 28)
+    'recording pro...: 3 s, 50 %'
+    """
+    room = max(0, columns - 1 - len(told))
+    what = what if len(what) <= room else what[: max(0, room - 3)] + "..."
+    return f"{what}{told}"[: columns - 1]
+
+
+def _columns() -> int:
+    """Columns of the terminal that stderr is."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):  # none, in tests and in consoles that only look like one
+        return 80

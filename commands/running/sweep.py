@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +17,7 @@ from ...spread import Errand, Executor, run, spread
 from ...version import __version__
 from ..options.replay import with_devices
 from .processes import Processes
+from .progress import Share, progress
 from .sweep_job import Task, do_task, files_beside, list_settings
 
 if TYPE_CHECKING:
@@ -91,16 +91,20 @@ def run_suite(
         for n in waiting
     ]
     failed: dict[int, CutraceError] = {}
-    _tell(len(jobs) - len(waiting), len(jobs), "")
-    for number, answer in _work(tasks, count, executor):
-        if isinstance(answer, CutraceError):
-            failed[waiting[number]] = answer
-        else:
-            out.keep(names[waiting[number]], answer)
-            kept.add(names[waiting[number]])
-        done = sum(name in kept for name in names)
-        _tell(done, len(jobs), str(jobs[waiting[number]]))
-    _tell_nothing()
+    share = Share()
+
+    def how_far() -> str:
+        done = f"{sum(name in kept for name in names)} of {len(jobs)} recordings"
+        return ", ".join(filter(None, (done, share.text())))
+
+    with progress("sweep", how_far):
+        for ended, (number, answer) in enumerate(_work(tasks, count, executor), 1):
+            if isinstance(answer, CutraceError):
+                failed[waiting[number]] = answer
+            else:
+                out.keep(names[waiting[number]], answer)
+                kept.add(names[waiting[number]])
+            share.tell(ended / len(waiting))
     if failed:
         told = "\n".join(f"{jobs[n]}: {problem}" for n, problem in sorted(failed.items()))
         raise CutraceError(f"{len(failed)} of {len(jobs)} recordings failed\n{told}")
@@ -133,14 +137,3 @@ def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     asked = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
     whole = dumps([asked, texts, dict(arguments)], sort_keys=True, default=str)
     return sha256(whole.encode()).hexdigest()[:24]
-
-
-def _tell(done: int, total: int, last: str) -> None:
-    if sys.stderr.isatty():
-        told = f"\r\x1b[Ksweep: {done} of {total} recordings{f', {last}' if last else ''}"
-        print(told, end="", file=sys.stderr, flush=True)
-
-
-def _tell_nothing() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -211,3 +211,25 @@ def test_a_script_and_a_program_tell_launches() -> None:
     assert launches_text(Ran()) == ""
     text = Tally(run=3, recorded=3, running="scale").text(0.4)
     assert re.fullmatch(r"3 launches \(.* a second\), 0.0 MB, 40 % of scale", text)
+
+
+def test_a_line_fits_the_terminal_and_ends_in_the_share() -> None:
+    line = drawn.fitted("recording a/long/folder/product.cu", ": 3 s, 50 %, 3 s left", 40)
+    assert line == "recording a/lon...: 3 s, 50 %, 3 s left"
+    assert drawn.fitted("recording", ": 3 s, 50 %", 8) == "...: 3 "
+
+
+def test_a_sweep_tells_recordings_and_the_time_left(
+    screen: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    terminal = screen()
+    (tmp_path / "add.cu").write_text(ADD)
+    (tmp_path / "suite.toml").write_text(
+        '[sizes]\nN = [1, 2]\n[[variant]]\nname = "add"\nsource = "add.cu"\n'
+        'launch = "add<<<{N}, 32>>>(o:i32[64])"\n'
+    )
+    cutrace.sweep(tmp_path / "suite.toml", tmp_path / "suite.csv", processes=1)
+    told = [line.partition(", ")[2] for line in terminal.lines()]
+    assert told[0] == "0 of 2 recordings"
+    assert any(re.fullmatch(r"1 of 2 recordings, 50 %, \d+ s left", line) for line in told)
+    assert terminal.getvalue().endswith("\r\x1b[K")
