@@ -49,16 +49,15 @@ def _without_rival(values: Values, told: Values) -> Values:
 
 
 def _with_row(values: Values, told: Values) -> Values:
-    """Return what is told, and the row of banks that become more or wider: it grows with them."""
-    if values.get("model") != "banks" or "row_bytes" in told:
+    """Return what is told, and the row of banks of which there are more or fewer: as many words of
+    each, and one at least where they are wider.
+    """
+    whole = [values.get(key) for key in ("row_bytes", "banks")]
+    whole += [told.get(key, values.get(key)) for key in ("banks", "bank_bytes")]
+    row, before, banks, width = (each if isinstance(each, int) else 0 for each in whole)
+    if values.get("model") != "banks" or "row_bytes" in told or before < 1:
         return told
-    row = values.get("row_bytes")
-    for key in ("banks", "bank_bytes"):
-        old, new = values.get(key), told.get(key, values.get(key))
-        if not (isinstance(row, int) and isinstance(old, int) and isinstance(new, int) and old > 0):
-            return told
-        row = row * new // old
-    return {**told, "row_bytes": row}
+    return {**told, "row_bytes": max(row * banks // before, banks * width)}
 
 
 @dataclass(slots=True)
