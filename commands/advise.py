@@ -53,5 +53,5 @@ def command(
         chosen = launches_asked(trace, recording.launch)
         profile = replace(count(chosen, replace(counting, tell=share.tell)), view=view)
         share.begin()
-        share.expect(chosen, ADVICE_PASSES)
+        share.expect(chosen, len(counting.devices) * ADVICE_PASSES)
         return advise_here(trace, profile, counting, format)

@@ -111,7 +111,7 @@ def command(
         profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
         if advice:
             share.begin()
-            share.expect(chosen, ADVICE_PASSES)
+            share.expect(chosen, len(replay.devices) * ADVICE_PASSES)
             return advise_here(trace, profile, replay, format)
         if is_brief(view) and format == "table" and not is_long(profile):
             told = best_advice(trace, profile, replay)

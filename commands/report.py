@@ -83,7 +83,8 @@ def command(
             subjects.append(Subject(name, trace, count_supposed(chosen, options)))
         share.begin()
         for subject in subjects:
-            share.expect(subject.trace, ADVICE_PASSES + PAGE_PASSES, PAGE_ROWS)
+            passes = len(counting.devices) * (ADVICE_PASSES + PAGE_PASSES)
+            share.expect(subject.trace, passes, PAGE_ROWS)
         write_page(out, render(subjects, counting, again))
     first = first_line(replay)
     return (f"{first}\n" if first else "") + f"{out}\nnext: open {out} in a browser"

@@ -21,8 +21,9 @@ KNOWN = 0.02
 """The share from which on the time that is left can be foreseen."""
 REPLAY, ADVICE, PAGE = 4.0, 1.0, 1.0
 """How long stages take, in the mean: a replay on a device, advice, and a page beyond its advice."""
-ADVICE_PASSES, PAGE_PASSES = 1.5, 1.0
-"""Passes over the accesses of a trace that advice makes, and a page beyond its advice."""
+ADVICE_PASSES, PAGE_PASSES = 1.5, 1.5
+"""Passes over the accesses of a trace that advice makes on a device, and a page beyond its advice,
+those included that need not be made as what they find is kept."""
 PAGE_ROWS = 1 << 25
 """Rows that are read in the time in which a page is drawn."""
 

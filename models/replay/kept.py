@@ -56,12 +56,18 @@ def kept_frame(
     make: Callable[["LaunchTrace"], pl.DataFrame],
     about: str = "",
 ) -> pl.DataFrame:
-    """Return the result of `make` for a trace, without a device, or the kept one.
+    """Return the result of `make`, which reads all accesses of a trace without a device, or the
+    kept one.
 
     `source` is the module that it is defined in, without which nothing else decides but what it is
     `about`.
     """
-    return kept_answer(trace, [source], make, _packed, _unpacked, about)
+
+    def unpack(data: bytes) -> pl.DataFrame:
+        trace.hear(-trace.count("accesses"))
+        return _unpacked(data)
+
+    return kept_answer(trace, [source], make, _packed, unpack, about)
 
 
 def kept_answer(
@@ -81,7 +87,6 @@ def kept_answer(
         return make(trace)
     key = key_of(asked, make.__name__, about, *(source.read_bytes() for source in sources))
     if (data := load(KIND, key)) is not None:
-        trace.hear(-trace.count("accesses"))
         return unpack(data)
     found = make(trace)
     keep(KIND, key, pack(found), MOST_BYTES)
