@@ -41,11 +41,11 @@ def command(
     ] = "",
 ) -> str:
     """Read traces that other tools took on a GPU: machine instructions, as they are."""
-    from ..tracer.host.selection.filter import read_bytes
+    from ..size import bytes_of
     from ..traces.foreign.importing import import_trace
 
     trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")
-    limit = read_bytes(max_trace_size) if max_trace_size else 0
+    limit = bytes_of(max_trace_size, "max_trace_size") if max_trace_size else 0
     done = import_trace(files, trace, format, source, limit)
     counts = (
         f"launches: {done.launches:,}",

@@ -16,7 +16,7 @@ from .options.tabular import Format, check_format, render_frame
 PANEL = "Look up"
 EXAMPLES = (
     "cutrace occupancy scale.cutrace -d h100",
-    "cutrace occupancy --threads 256 --registers 64 --shared 49152 -d h100",
+    "cutrace occupancy --threads 256 --registers 64 --shared 48K -d h100",
 )
 
 
@@ -31,7 +31,10 @@ def command(
         Path | None, typer.Argument(help="A trace (default: numbers from options)")
     ] = None,
     threads: Annotated[int | None, _number("Threads a block.")] = None,
-    shared: Annotated[int | None, _number("Bytes of shared memory a block.")] = None,
+    shared: Annotated[
+        str | None,
+        typer.Option(metavar="BYTES", help="Shared memory a block: 49152, 48K."),
+    ] = None,
     barriers: Annotated[int | None, _number("Named barriers a block.")] = None,
     total: Annotated[
         int | None, _number("Threads of the grid, for advice on the number of blocks.")
@@ -48,6 +51,7 @@ def command(
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
     from ..models.replay.whatif.suppose import suppose
+    from ..size import bytes_of
     from ..traces.reader import read_trace
 
     check_format(format)
@@ -64,7 +68,7 @@ def command(
     elif threads is None:
         raise CutraceError("nothing to fit on an SM: give a trace, or --threads N")
     else:
-        need = Need(threads, options.registers, shared or 0, barriers or 1)
+        need = Need(threads, options.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1)
         found = [from_numbers(device, need, options, total, blocks) for device in devices]
     if format != "table":
         from .answers.occupancy import Occupancies

@@ -11,7 +11,7 @@
     sector_efficiency = ">= 0.9"
 
 Every launch of the kernel must hold it. A key is a counter or an expression over counters in
-polars SQL; a number means "not more than".
+polars SQL; a number means "not more than", and `"<= 16M"` is a size in bytes.
 """
 
 import operator
@@ -24,6 +24,7 @@ from polars.exceptions import PolarsError
 
 from ...errors import CutraceError, nearest
 from ...lazy_dataclass import dataclass
+from ...size import read_size
 from ...strict_toml import check_keys, read_toml
 from ...traces.schema import Manifest
 from ..counting.vocabulary import heading, in_todays_names, vocabularies
@@ -39,7 +40,8 @@ WORDS = {"<=": "not more than", ">=": "not less than", "==": "exactly", "<": "un
 PLACE = ("kernel", "line", "array", "device")
 """Keys of an entry that say what is counted; all others say how much of it there may be."""
 HEAD = ("devices", "compiler", "budget")
-_LIMIT = re.compile(r"\s*(<=|>=|==|<|>)\s*([-+]?[\d_.]+(?:[eE][-+]?\d+)?)\s*")
+_NUMBER = r"[-+]?[\d_.]+(?:[eE][-+]?\d+)?|\d+(?:\.\d+)? ?(?i:[KMGT]i?B?)"
+_LIMIT = re.compile(rf"\s*(<=|>=|==|<|>)\s*({_NUMBER})\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ def _limits(table: Mapping[str, object], where: str) -> Iterator[Limit]:
 
 
 def _number(text: str) -> int | float:
+    if isinstance(size := read_size(text), int):
+        return size
     return float(text) if set(text) & set(".eE") else int(text)
 
 

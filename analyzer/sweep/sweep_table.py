@@ -6,7 +6,7 @@ import polars as pl
 
 from ...errors import CutraceError
 from ...models.replay.device.device import Device
-from ...models.replay.device.size import read_size
+from ...size import read_size
 from ...traces.reader import Trace
 from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
 from ..counting.evaluate import Value

@@ -14,6 +14,7 @@ from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import ReplayOptions
+from ...size import bytes_of
 from ...traces.reader import Trace
 from ...traces.table.table_html import render_table
 from .occupancy import STYLE
@@ -115,7 +116,7 @@ def miss_ratios(
     subject: Subject,
     device: str | Sequence[str] = (),
     cache: str = "",
-    sizes: Sequence[int] = (),
+    sizes: Sequence[int | str] = (),
     sampled: int | None = None,
     sets: bool = False,
     **replay: Any,
@@ -123,8 +124,8 @@ def miss_ratios(
     """What caches of every size, exactly LRU, would miss of loads, from one replay.
 
     `device` and what follows are options of `analyze`. `cache` is a stage of the device, without it
-    each of its caches; `sizes` are in bytes, without them they double. One line in `sampled`
-    is looked at; without it all are, unless a launch has more than 8 million accesses of
+    each of its caches; `sizes` are in bytes, or say `"64K"`; without them they double. One line in
+    `sampled` is looked at; without it all are, unless a launch has more than 8 million accesses of
     warps. `sets` counts by set of the device's cache, too. The stages in front of a cache are as
     the device has them. Raises `CutraceError` for a cache or size that there cannot be.
     """
@@ -136,13 +137,13 @@ def measure_each(
     trace: Trace,
     options: ReplayOptions,
     cache: str = "",
-    sizes: Sequence[int] = (),
+    sizes: Sequence[int | str] = (),
     sampled: int | None = None,
     sets: bool = False,
 ) -> MissRatios:
     """The reuse in each launch of a trace, on each device."""
     devices = load_devices(options.devices, options.set)
-    asked = cache, sizes, sampled, sets
+    asked = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
     known: list[list[CacheReuse]] = []
     for launch, first in zip(trace.launches, first_alike(trace.launches), strict=True):
         options.tell(len(known) / len(trace.launches))

@@ -13,6 +13,7 @@ from ...lazy_dataclass import dataclass
 from ...models.analyses.occupancy import Need
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import ReplayOptions
+from ...size import bytes_of
 from ...traces.table.table_html import render_table
 from .subject import Subject, opened, replayed
 
@@ -87,7 +88,7 @@ def occupancy(
     subject: Subject | None = None,
     *,
     threads: int | None = None,
-    shared: int = 0,
+    shared: int | str = 0,
     barriers: int = 1,
     total: int | None = None,
     blocks: int | None = None,
@@ -107,6 +108,6 @@ def occupancy(
         launches = opened(subject, options).launches
         found = [from_launch(one, d, options, blocks) for one in launches for d in devices]
     else:
-        need = Need(threads or 0, options.registers, shared, barriers)
+        need = Need(threads or 0, options.registers, bytes_of(shared, "shared", 0), barriers)
         found = [from_numbers(device, need, options, total, blocks) for device in devices]
     return Occupancies(tuple(found), options)

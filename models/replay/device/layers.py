@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ....errors import CutraceError, nearest
 from ....lazy_dataclass import dataclass
+from ....size import read_size
 from ....strict_toml import Where, read_toml
 from .catalog import find_device, is_path
 from .model_class import seen_from
-from .size import read_size
 
 Values = dict[str, object]
 

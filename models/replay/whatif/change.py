@@ -1,13 +1,15 @@
 """Changes of arrays for what-if analysis, as `--pad` and `--align` give them.
 
 `tile=1` makes each row of `tile` one element longer, `tile=32+1` says that a row has 32 elements.
-`in=128` lets `in` begin at a multiple of 128 bytes, `in=128+4` lies 4 bytes past one.
+`in=128` lets `in` begin at a multiple of 128 bytes, `in=128+4` lies 4 bytes past one; `in=4K` is a
+size with a unit.
 """
 
 from collections.abc import Mapping
 
 from ....errors import CutraceError
 from ....lazy_dataclass import dataclass
+from ....size import read_size
 
 Wish = int | str
 """A number, or a text with a `+` in it."""
@@ -77,7 +79,7 @@ def _read_alignment(name: str, wish: Wish) -> Alignment:
 
 def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, int | None]:
     """One number, or the two around a `+`."""
-    words = [word.strip() for word in str(wish).split("+")]
+    words = [str(read_size(word.strip())) for word in str(wish).split("+")]
     if len(words) > 2 or not all(word.isdecimal() for word in words):
         raise CutraceError(f"{option} {name}={wish}: expected {expected}")
     first, *rest = map(int, words)

@@ -194,7 +194,7 @@ def test_a_trace_answers_for_every_launch_and_device(tmp_path: Path, capsys: Cap
     [
         ([], "nothing to fit on an SM: give a trace, or --threads N"),
         (["--threads", "0"], "--threads 0: expected 1 or more"),
-        (["--threads", "32", "--shared", "-1"], "--shared -1: expected 0 or more"),
+        (["--threads", "32", "--shared", "-1"], "--shared is '-1': expected bytes"),
         (["x.cutrace", "--threads", "32"], "a trace has its own numbers; leave out --threads"),
     ],
 )

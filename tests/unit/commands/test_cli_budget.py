@@ -102,6 +102,8 @@ def test_a_budget_may_be_an_estimate_of_the_time(capsys: Captured) -> None:
         (f'shared_conflicts = "< {REQUESTS * 31}"', False),
         (f'shared_conflicts = "== {REQUESTS * 31}"', True),
         ('shared_conflicts = "> 1e6"', False),
+        ('global_load_bytes_requested = "== 32 KiB"', True),  # 128 * 64 words of 4 bytes
+        ('global_load_bytes_requested = "< 32K"', False),
         ('sector_efficiency = ">= 1.0"', True),
         ('sector_efficiency = "< 1"', False),
         ('"global_load_transactions / global_load_requests" = 4', True),

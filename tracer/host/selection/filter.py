@@ -7,11 +7,11 @@ from typing import TypeVar
 
 from ....errors import CutraceError, nearest
 from ....lazy_dataclass import dataclass
+from ....size import bytes_of
 from ....traces.schema import Range, Space
 from .record_options import RecordOptions
 
 Read = TypeVar("Read")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SPACES = {space.name.lower(): space for space in Space}
 
 
@@ -57,7 +57,7 @@ def read_filter(options: RecordOptions) -> Filter:
         options.control,
         Fraction() if sample is None else read_fraction(sample),
         operator.index(options.sample_seed),
-        0 if size is None else read_bytes(size),
+        0 if size is None else bytes_of(size, "max_trace_size"),
     )
 
 
@@ -116,19 +116,6 @@ def read_fraction(text: int | str) -> Fraction:
         f"sample_blocks is {text!r}: expected a number of blocks, at least 2, for one says nothing"
         " of how blocks differ, or a part of the grid as in 1%"
     )
-
-
-def read_bytes(text: int | str) -> int:
-    """Read a size: `1000000`, `64K`, `10M`, `2G`; K is 1024.
-
-    >>> read_bytes("64K"), read_bytes("1.5M"), read_bytes(10)
-    (65536, 1572864, 10)
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMG]?)(?:i?B)?", str(text).strip(), re.IGNORECASE)
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if size < 1:
-        raise CutraceError(f"max_trace_size is {text!r}: expected bytes, as in 64K, 10M, 2G")
-    return size
 
 
 def check_filter(chosen: Filter, launched: set[str], lines: set[str], launches: int) -> None:
