@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
+from .version import __version__
+
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 COULD_NOT = 2
@@ -55,11 +57,7 @@ class WithoutPandas:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit status. Messages go to stderr, never a traceback."""
     try:
-        from .commands._application import call
-
-        if signal.getsignal(signal.SIGINT) is _leave:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        result = call(list(arguments))
+        result = _answer(list(arguments))
         if isinstance(result, str):
             _show(result)
         sys.stdout.flush()
@@ -81,6 +79,17 @@ def run(arguments: Sequence[str]) -> int:
 
         print(inert(f"cutrace: {_message(error)}"), file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
+
+
+def _answer(arguments: list[str]) -> object:
+    """What a command line returns; the version without the time that typer takes to load."""
+    if arguments == ["--version"]:
+        return f"cutrace {__version__}"
+    from .commands._application import call
+
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return call(arguments)
 
 
 def _show(text: str) -> None:

@@ -186,7 +186,7 @@ def load_devices(
         devices = [load_device(one, settings) for one in match_devices(name) or (name,)]
         for device in sorted(devices, key=lambda device: (device.capability, device.key)):
             other = found.setdefault(device.key, device)
-            if other.path.resolve() != device.path.resolve():
+            if other is not device and other.path.resolve() != device.path.resolve():
                 raise CutraceError(f"{other.path} and {device.path} are both called {device.key}")
     return tuple(found.values())
 
@@ -209,7 +209,7 @@ _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage":
 
 def _key(path: Path) -> str:
     """Return what a user types: a file of one's own does not take the name of another."""
-    own = path.resolve().parent != FOLDER.resolve()
+    own = path.parent != FOLDER and path.resolve().parent != FOLDER.resolve()
     return path.name if own and (FOLDER / path.name).exists() else path.stem
 
 

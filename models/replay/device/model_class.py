@@ -58,10 +58,15 @@ def seen_from(folder: Path, name: str) -> str:
     return f"{(folder / module).resolve()}:{member}" if module.endswith(".py") else name
 
 
+@cache
+def _shipped(name: str) -> Callable[..., Model]:
+    module = importlib.import_module(f"{__name__.rpartition('.replay.')[0]}.{name}")
+    return cast(Callable[..., Model], getattr(module, name.title()))
+
+
 def _named(name: str, where: str) -> Callable[..., Model]:
     if name in model_names():
-        module = f"{__name__.rpartition('.replay.')[0]}.{name}"
-        return cast(Callable[..., Model], getattr(importlib.import_module(module), name.title()))
+        return _shipped(name)
     own = extension_names(MODELS)
     if name in own:
         return cast(Callable[..., Model], load_extension(MODELS, name))

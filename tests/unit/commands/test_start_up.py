@@ -31,8 +31,9 @@ def imported(folder: Path, *words: str) -> set[str]:
 
 
 def test_the_version_needs_nothing_but_the_command_line(tmp_path: Path) -> None:
-    heavy = imported(tmp_path, "--version") & (COMPILERS | NEVER | TABLES | {"rich"})
-    assert not heavy
+    for words in (["--version"], ["-q", "--version"]):
+        assert not imported(tmp_path, *words) & (COMPILERS | NEVER | TABLES | {"rich"})
+    assert "typer" not in imported(tmp_path, "--version")
 
 
 def test_counters_and_devices_are_listed_without_tables(tmp_path: Path) -> None:
