@@ -47,13 +47,15 @@ def _profile_launches(
     question: Question, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches on every device, in several processes once the rest would take seconds."""
-    began, jobs, rest = monotonic(), 1, numbers
+    began, jobs, rest, tell = monotonic(), 1, numbers, question.options.tell
     found, counted = dict[int, list[LaunchProfile]](), dict[int, list[Counted]]()
     for done, number in enumerate(numbers):
         if len(counted) == TOGETHER:
             found |= _settle(trace, _profile(question, trace, counted))
             counted.clear()
-        part = partial(tell_part, question.options.tell, done, 1, len(numbers))
+        if done:  # also where what the one before counts was kept
+            tell(done / len(numbers))
+        part = partial(tell_part, tell, done, 1, len(numbers))
         is_ptx = not trace.manifest.is_machine_code
         counted[number] = [*_on_devices(question, trace.launches[number], is_ptx, part)]
         rest = numbers[done + 1 :]
@@ -61,7 +63,11 @@ def _profile_launches(
         if (jobs := _jobs(question.options.jobs, len(rest), left)) > 1:
             break
     found |= _profile(question, trace, counted)
-    return found | _spread(question, trace, rest, jobs) if jobs > 1 else found
+    if jobs <= 1:
+        return found
+    part = partial(tell_part, tell, len(numbers) - len(rest), len(rest), len(numbers))
+    told = replace(question, options=replace(question.options, tell=part))
+    return found | _spread(told, trace, rest, jobs)
 
 
 def _profile(

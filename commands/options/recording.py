@@ -85,10 +85,10 @@ def launches_text(ran: Ran) -> str:
     >>> launches_text(Ran(launches=1, part=0.5))
     '1 launch, 50 % of the next'
     """
-    if not ran.launches + ran.part:
-        return ""
-    launches = f"{ran.launches:,} launch{'es' * (ran.launches != 1)}"
-    return launches + (f", {100 * ran.part:.0f} % of the next" if ran.part else "")
+    parts = [f"{ran.launches:,} launch{'es' * (ran.launches != 1)}"] if ran.launches else []
+    if ran.part:
+        parts.append(f"{100 * ran.part:.0f} % of the {'next' if parts else 'first launch'}")
+    return ", ".join(parts)
 
 
 @contextmanager

@@ -209,6 +209,7 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
 def test_a_script_and_a_program_tell_launches() -> None:
     assert launches_text(Ran(launches=3, part=0.4)) == "3 launches, 40 % of the next"
     assert launches_text(Ran()) == ""
+    assert launches_text(Ran(part=0.25)) == "25 % of the first launch"
     text = Tally(run=3, recorded=3, running="scale").text(0.4)
     assert re.fullmatch(r"3 launches \(.* a second\), 0.0 MB, 40 % of scale", text)
 

@@ -69,8 +69,12 @@ def test_launches_are_spread_where_that_is_asked_for_or_saves_time(
         for stride in (4, 8, 12, 4, 16):
             with trace.launch(launch()) as rows:
                 write_rows(rows, [Access(warp(stride=stride))])
-    shared = analyze(tmp_path / "b.cutrace", device=DEVICES, jobs=asked)
+    told: list[float] = []
+    shared = analyze(tmp_path / "b.cutrace", device=DEVICES, jobs=asked, tell=told.append)
     assert spread == [[1]]  # of 4 that differ the first goes ahead, and one elsewhere
+    # of the 3 others this process does the first and the last, beside one that tells nothing
+    assert told == sorted(told)
+    assert {0.25, 0.625, 1.0} <= {*told}
     alone = analyze(tmp_path / "b.cutrace", device=DEVICES, jobs=1)
     assert len(spread) == 1
     assert shared.numbers == alone.numbers == (0, 1, 2, 3, 4)
