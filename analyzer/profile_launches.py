@@ -21,7 +21,7 @@ from .counting.packed import pack_together
 from .counting.turns import count_turns
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
-from .time.sample_warps import sample_warps
+from .time.sample_beside import SampledWarps
 
 TOGETHER = 64
 """Launches whose profiles are made at once; of a trace of more the frames are packed."""
@@ -196,7 +196,8 @@ def _on_devices(
     """Replay a launch on every device."""
     instructions, touched = launch.instructions(), Touched(launch)
     turns = cache(partial(count_turns, launch))
-    ran = cache(partial(sample_warps, launch)) if is_ptx else None
     devices = list(question.devices.values())
+    ran = SampledWarps(launch, devices) if is_ptx else None
+    tell = ran.begin_beside(tell) if ran else tell
     for counts in replay_in_jobs(launch, devices, question.options, tell):
         yield Counted(counts, instructions, touched, launch.supposed, turns, ran)

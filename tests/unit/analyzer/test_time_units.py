@@ -1,6 +1,7 @@
 """Units of the estimate: rates measured on an H200, and what of a trace they are asked for."""
 
 from pathlib import Path
+from threading import current_thread
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import cutrace
 from cutrace.analyzer.counting.turns import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
+from cutrace.analyzer.time import sample_beside
 from cutrace.analyzer.time.estimate import sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.load_store import load_store
@@ -16,7 +18,7 @@ from cutrace.analyzer.time.sample_warps import Ran, sample_warps
 from cutrace.analyzer.time.units import AGAIN, sm_share
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
-from cutrace.traces.reader import read_trace
+from cutrace.traces.reader import LaunchTrace, read_trace
 
 SOURCE = """
 extern "C" __global__ void add_words(int *out) { atomicAdd(&out[threadIdx.x], 1); }
@@ -302,3 +304,28 @@ extern "C" __global__ void k(float *out, const float *in, int few)
     assert found.instructions == pytest.approx(warps * (6 + 1))
     assert found.without_data == pytest.approx(warps * (1 + 1 + 1) + 10)
     assert found.adu_cycles == pytest.approx(2 * warps * (4 + 1 + 1))
+
+
+@pytest.mark.parametrize(
+    ("device", "worth", "where"),
+    [("h200", 0, "sample_0"), ("h200", 1 << 18, "MainThread"), ("gtx280", 0, "MainThread")],
+)
+def test_warps_are_sampled_beside_a_long_replay_where_an_estimate_follows(
+    trace: Path, device: str, worth: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, told = list[str](), list[float]()
+
+    def sample(launch: LaunchTrace) -> Ran:
+        names.append(current_thread().name)
+        return sample_warps(launch)
+
+    monkeypatch.setattr(sample_beside, "WORTH", worth)
+    monkeypatch.setattr(sample_beside, "cores", lambda: 2)
+    monkeypatch.setattr(sample_beside, "sample_warps", sample)
+    sampled = sample_beside.SampledWarps(read_trace(trace).launches[1], [load_device(device)])
+    tell = sampled.begin_beside(told.append)
+    tell(0.5)
+    tell(1.0)
+    assert sampled().touches == sampled().touches == ran(trace, 1).touches
+    assert names == [where]
+    assert told == [0.5, 1.0]
