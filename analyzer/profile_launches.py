@@ -175,7 +175,7 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
     if not os.path.exists(task.trace.path):
         if not task.url:
             raise CutraceError(
-                f"{task.trace.path}: the worker on {node()} does not see it; put it into a folder"
+                f"{task.trace.label}: the worker on {node()} does not see it; put it into a folder"
                 " that all workers see, or to an address, say s3://..."
             )
         bring(task.url, task.trace.path)

@@ -33,7 +33,7 @@ def session_rows(trace: "Trace") -> Pairs:
     manifest = trace.manifest
     files = [path.stat() for path in trace.path.rglob("*") if path.is_file()]
     size = sum({found.st_ino: found.st_size for found in files}.values())  # what is linked, once
-    yield "trace", f"{trace.path}, format {manifest.format_version}, {size} bytes"
+    yield "trace", f"{trace.label}, format {manifest.format_version}, {size} bytes"
     for compiler in _some(manifest.compilers):
         words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
         yield "compiler", " ".join(word for word in words if word)

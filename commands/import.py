@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..traces.address import as_given
 from .options.quote import quote
 
 PANEL = "Record"
@@ -52,7 +53,7 @@ def command(
         f"machine instructions of warps: {done.instructions:,}",
         f"memory accesses: {done.accesses:,}",
     )
-    told = [str(trace), ", ".join(counts)]
+    told = [as_given(trace), ", ".join(counts)]
     if done.lacks:
         told.append(f"not told by the tool: {'; '.join(done.lacks)}")
     return "\n".join((*told, f"next: cutrace analyze {quote(trace)}"))

@@ -62,5 +62,5 @@ def _verdict(trace: "Trace") -> str:
     from ..traces.verify import verify
 
     if broken := verify(trace):
-        raise CheckFailed(f"{trace.path} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
+        raise CheckFailed(f"{trace.label} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
     return "every promise of the format holds"

@@ -7,6 +7,7 @@ import typer
 
 from ..errors import CutraceError
 from ..models.replay.options import ReplayOptions
+from ..traces.address import as_given
 from .options.command_line import typed
 from .options.quote import quote
 from .options.replay import first_line, replays, with_devices
@@ -60,7 +61,9 @@ def command(
     if trace is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if given := [f"--{name}" for name, value in own.items() if value is not None]:
-            raise CutraceError(f"{trace}: a trace has its own numbers; leave out {given[0]}")
+            raise CutraceError(
+                f"{as_given(trace)}: a trace has its own numbers; leave out {given[0]}"
+            )
         launches = suppose(read_trace(trace), replay.pad, replay.align).launches
         found = [
             from_launch(one, device, options, blocks) for one in launches for device in devices

@@ -7,6 +7,7 @@ import typer
 
 from ..errors import CutraceError, KernelFault
 from ..models.replay.options import ReplayOptions
+from ..traces.address import as_given
 from ._script import script_command
 from .options.complete import devices
 from .options.quote import quote
@@ -85,7 +86,7 @@ def command(
         words, sources = script, None
     if words is None:
         trace = _record(_only(sources or []), out, recording)
-        return f"{trace}\nnext: cutrace analyze {quote(trace)}"
+        return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
     from ..tracer.program.choice import read_choice
     from ..tracer.program.run import Order
 

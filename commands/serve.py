@@ -10,6 +10,7 @@ import typer
 
 from ..errors import CutraceError
 from ..models.replay.options import ReplayOptions
+from ..traces.address import as_given
 from .options.recording import SOURCES, Recording, records
 from .options.replay import replays, with_devices
 
@@ -43,7 +44,7 @@ def command(
     from .serving.server import Server
 
     if source.suffix not in SOURCES and not source.is_dir():
-        raise CutraceError(f"{source}: expected a .cu, .ptx or .py file, or a trace")
+        raise CutraceError(f"{as_given(source)}: expected a .cu, .ptx or .py file, or a trace")
     if not source.exists():
         raise CutraceError(f"{source}: there is no such file")
     live = Live(source, recording, with_devices(replay))

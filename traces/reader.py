@@ -21,7 +21,7 @@ from .check_launch import first_finding
 from .folder.archive import PackedPath, is_archive
 from .folder.folder import MANIFEST, reason
 from .folder.manifest import Unread
-from .remote import fetch
+from .remote import fetch, origin
 from .schema import LANES, TABLES, Launch, Manifest
 from .table.dictionary import Dictionary
 from .table.pattern_store import Patterns, StoredPatterns
@@ -232,6 +232,11 @@ class Trace:
     path: Path
     manifest: Manifest = field(repr=False)
     launches: tuple[LaunchTrace, ...]
+
+    @property
+    def label(self) -> str:
+        """Where it is, as a user says it: at its address, or in its folder."""
+        return origin(self.path) or str(self.path)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a row a launch."""

@@ -132,7 +132,7 @@ class _Explainer:
         access = Searcher(launch, self.device, self.dlcm).find(rest)
         if access is None:
             raise CutraceError(
-                f"no access {'.'.join(map(str, identifier))} in {self.trace.path}; `cutrace why`"
+                f"no access {'.'.join(map(str, identifier))} in {self.trace.label}; `cutrace why`"
                 " with a source line names one"
             )
         return [access]
@@ -155,7 +155,7 @@ class _Explainer:
     def _nothing(self, accessed: Sequence[Collection[int]]) -> CutraceError:
         if self.place:
             return no_access(self.place, self.trace, accessed)
-        return CutraceError(f"{self.trace.path}: no launch accesses memory")
+        return CutraceError(f"{self.trace.label}: no launch accesses memory")
 
     def _runs(self, number: int) -> bool:
         return self.as_if or not refuse_launch(self.device, self.trace.launches[number].launch)

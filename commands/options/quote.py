@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePath
 
-from ...traces.address import url_of
+from ...traces.address import as_given
 
 
 def quote(word: object) -> str:
@@ -12,8 +12,7 @@ def quote(word: object) -> str:
     >>> quote("reverse.cu"), quote("f<<<1, 2>>>()")
     ('reverse.cu', '"f<<<1, 2>>>()"')
     """
-    text = url_of(str(word)) if isinstance(word, PurePath) else ""
-    text = text or str(word)
+    text = as_given(word) if isinstance(word, PurePath) else str(word)
     if re.fullmatch(r"[\w@%+=:,./-]+", text):
         return text
     return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'

@@ -12,6 +12,7 @@ from ...models.replay.options import ReplayOptions
 from ...option import changed, option
 from ...tracer.engine.run_options import Ran
 from ...tracer.host.selection.record_options import RecordOptions, default_options
+from ...traces.address import as_given
 from ...traces.folder.leftover import scratch_folder
 from ..running.progress import Share, progress
 from .command_line import takes
@@ -105,7 +106,7 @@ def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Itera
             yield trace
     elif changed(recording):
         raise CutraceError(
-            f"{source}: --launch and the compiler's options need a source, not a trace"
+            f"{as_given(source)}: --launch and the compiler's options need a source, not a trace"
         )
     else:
         yield source

@@ -112,4 +112,4 @@ def launches_asked(trace: "Trace", words: Sequence[str]) -> "Trace":
 def _no_such_launch(trace: "Trace", number: str) -> str:
     count = len(trace.launches)
     there = f"launches 0 to {count - 1}" if count > 1 else f"{count} launch, number 0"
-    return f"{trace.path}: there is no launch {number}: it has {there}"
+    return f"{trace.label}: there is no launch {number}: it has {there}"

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from ...errors import CutraceError, nearest
+from ...traces.address import as_given
 from ..front.source import decode_source
 
 _CODE = re.compile(r"[{;]")
@@ -14,7 +15,7 @@ def missing_file(path: Path) -> CutraceError:
     """An error that names the three files of the folder whose names are nearest."""
     folder = path.parent
     if not folder.is_dir():
-        return CutraceError(f"{path}: there is no folder {folder}")
+        return CutraceError(f"{as_given(path)}: there is no folder {as_given(folder)}")
     names = sorted(entry.name for entry in folder.iterdir())
     return CutraceError(f"{path}: there is no such file{nearest(path.name, names)}")
 

@@ -22,7 +22,7 @@ def suppose(trace: Trace, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish
     changes = read_changes(pad, align)
     if not changes.names():
         return trace
-    return replace(trace, launches=suppose_launches(trace.launches, changes, f"{trace.path}: "))
+    return replace(trace, launches=suppose_launches(trace.launches, changes, f"{trace.label}: "))
 
 
 def suppose_launches(

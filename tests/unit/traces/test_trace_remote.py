@@ -8,6 +8,7 @@ import pytest
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
+from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.traces.address import url_of
 from cutrace.traces.reader import Trace, read_trace
@@ -143,3 +144,26 @@ def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("path", ["a.cutrace", "/tmp/a.cutrace", "c:/a.cutrace", "a/b:c.cutrace"])
 def test_paths_of_this_machine_are_no_addresses(path: str) -> None:
     assert url_of(path) == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", "memory://bucket/a.cutrace"],
+        ["analyze", "memory://bucket/a.cutrace", "--launch", "9"],
+        ["analyze", "memory://bucket/a.cutrace", "--align", "zz=128"],
+        ["analyze", "memory://bucket/a.cutrace", "--max-trace-size", "3K"],
+        ["occupancy", "memory://bucket/a.cutrace", "--threads", "3"],
+        ["serve", "memory://bucket/a.cutrace"],
+        ["record", "memory://bucket/a.cutrace/k.cu"],
+    ],
+)
+def test_an_address_is_told_as_it_was_given(
+    words: list[str], trace: Trace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not with one slash, as a path has it, and not as where its copy lies."""
+    run(words)
+    told = "".join(capsys.readouterr())
+    assert "memory://bucket/a.cutrace" in told
+    assert "memory:/bucket" not in told
+    assert "cutrace-" not in told
