@@ -1,7 +1,6 @@
 """Running a sweep: each job in a process of its own or by an executor, done ones kept."""
 
 import os
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...option import changed
+from ...processes import Processes
 from ...spread import Errand, Executor, run, spread
 from ...version import __version__
 from ..options.replay import with_devices
-from .processes import Processes
 from .progress import Share, progress
 from .sweep_job import Task, do_task, files_beside, list_settings
 
@@ -122,13 +121,8 @@ def _work(
     elif count <= 1:
         yield from ((number, run(Errand(do_task, task))) for number, task in enumerate(tasks))
     else:
-        with closing(Processes(count, _leave_interrupts)) as pool:
+        with closing(Processes(count)) as pool:
             yield from spread(pool, do_task, tasks)
-
-
-def _leave_interrupts() -> None:
-    """Let the first process alone hear Ctrl-C: jobs that have begun end, and are kept."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:

@@ -5,14 +5,10 @@ on the number of processes.
 """
 
 import os
-import pickle
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...errors import CutraceError
+from ...processes import Process
 from .device.device import Device
 from .kept import keep_counts, keys_of, load_counts
 from .options import ReplayOptions, tell_nobody
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
 Found = TypeVar("Found")
-
-_WORK = f"from {__name__} import work; work()"
 
 
 def run_beside(
@@ -37,16 +31,15 @@ def run_beside(
     Returns what all found, one after another. `work` is a function of a module, and pickled by its
     name; what it raises is raised here.
     """
-    children = [_start(work, arguments) for arguments in others]
+    children = [Process() for _ in others]
     try:
+        for child, arguments in zip(children, others, strict=True):
+            child.send(work, *arguments)
         found = mine()
-        return found + [each for child in children for each in _finish(child)]
+        return found + [each for child in children for each in child.receive()]
     finally:
         for child in children:
-            child.kill()
-            child.wait()
-            if child.stdout is not None:
-                child.stdout.close()
+            child.end()
 
 
 def cores() -> int:
@@ -94,40 +87,3 @@ def _count(
         replay,
         [(trace, part, options.of_a_device) for part in others],
     )
-
-
-def _start(work: Callable[..., Any], arguments: tuple[Any, ...]) -> "subprocess.Popen[bytes]":
-    """Start a process that calls a function."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", _WORK],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert child.stdin is not None
-    child.stdin.write(pickle.dumps((work, arguments)))
-    child.stdin.close()
-    child.stdin = None
-    return child
-
-
-def _finish(child: "subprocess.Popen[bytes]") -> list[Any]:
-    """Wait for a process and return its result, or raise its exception."""
-    answer, _ = child.communicate()
-    if child.returncode or not answer:
-        raise CutraceError(f"a process that replays ended with status {child.returncode}")
-    found = pickle.loads(answer)
-    if isinstance(found, Exception):
-        raise found
-    return list(found)
-
-
-def work() -> None:
-    """The main function of a process: the call on stdin, the answer on stdout."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it, and ends it
-    function, arguments = pickle.load(sys.stdin.buffer)
-    try:
-        answer: object = function(*arguments)
-    except CutraceError as error:
-        answer = error
-    sys.stdout.buffer.write(pickle.dumps(answer))

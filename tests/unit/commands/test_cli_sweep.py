@@ -2,6 +2,7 @@
 
 import io
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -148,6 +149,18 @@ def test_processes_at_once_find_the_same(capsys: Captured) -> None:
     assert pl.read_parquet("one.parquet").equals(pl.read_parquet("two.parquet"))
     first, second = capsys.readouterr().out.split("2 recordings, ")[1:]
     assert first.replace("one.", "two.") == second
+
+
+def test_a_script_that_sweeps_needs_no_guard_for_its_main_module() -> None:
+    """Processes import cutrace alone: a script that they imported would sweep again in each."""
+    Path("plain.py").write_text(
+        "import cutrace\nprint(len(cutrace.sweep('gather.toml', 'there.parquet', processes=2)))\n"
+    )
+    done = subprocess.run([sys.executable, "plain.py"], capture_output=True, text=True, check=False)
+    assert sweep("-o", "here.parquet") == 0
+    here = pl.read_parquet("here.parquet")
+    assert (done.stdout, done.stderr) == (f"{len(here)}\n", "")
+    assert here.equals(pl.read_parquet("there.parquet"))
 
 
 def test_a_script_finds_its_sizes_in_the_environment_and_launches_are_taken_of_it() -> None:

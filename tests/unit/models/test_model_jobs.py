@@ -12,6 +12,7 @@ from cutrace.analyzer.profile import analyze
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay import jobs
+from cutrace.processes import Process
 from cutrace.traces.reader import Trace
 from cutrace.traces.writer import TraceWriter
 
@@ -38,13 +39,13 @@ def test_there_are_no_more_processes_than_cores(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
-    start = jobs._start
+    send = Process.send
 
-    def note(work: Any, arguments: Any) -> Any:
+    def note(self: Process, work: Any, *arguments: Any) -> None:
         started.append(arguments[1])
-        return start(work, arguments)
+        send(self, work, *arguments)
 
-    monkeypatch.setattr(jobs, "_start", note)
+    monkeypatch.setattr(Process, "send", note)
     monkeypatch.setattr(jobs, "cores", lambda: 2)
     found = analyze(trace, device=DEVICES, jobs=64)
     assert [p.device for p in found.launches] == list(DEVICES)

@@ -1,0 +1,51 @@
+"""Processes that do calls: answers, exceptions, and those that end."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from cutrace.errors import CutraceError
+from cutrace.processes import Process, Processes, ProcessLost
+from cutrace.size import bytes_of
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    made = Process()
+    yield made
+    made.end()
+
+
+def test_calls_are_answered_one_after_another_and_exceptions_raised(process: Process) -> None:
+    process.send(bytes_of, "64K", "size")
+    assert process.receive() == 65536
+    process.send(bytes_of, "many", "size")
+    with pytest.raises(CutraceError, match="size is 'many': expected bytes"):
+        process.receive()
+    process.send(os.getpid)
+    assert process.receive() not in (os.getpid(), None)
+
+
+def test_what_a_call_prints_is_no_answer(
+    process: Process, capfd: pytest.CaptureFixture[str]
+) -> None:
+    process.send(os.write, 1, b"hello")
+    assert process.receive() == 5
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_process_that_ends_is_told_with_its_status(process: Process, status: int) -> None:
+    process.send(os._exit, status)
+    with pytest.raises(ProcessLost, match=f"a process ended with status {status}"):
+        process.receive()
+
+
+def test_a_process_that_is_lost_is_replaced() -> None:
+    with closing(Processes(1)) as executor:
+        first = executor.submit(os.getpid).result()
+        with pytest.raises(ProcessLost):
+            executor.submit(os._exit, 1).result()
+        assert executor.submit(os.getpid).result() != first
