@@ -5,7 +5,6 @@ Those of `multiprocessing` import the script that starts them, too, which must b
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,6 +32,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0,  # Ctrl-C is for who started it, and ends it
         )
 
     def send(self, call: Callable[..., Any], /, *arguments: Any) -> None:
@@ -100,7 +100,6 @@ class Processes:
 
 def serve() -> None:
     """The main function of a process: calls on stdin, answers on stdout, prints on stderr."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who started it, and ends it
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(EOFError):
@@ -110,5 +109,8 @@ def serve() -> None:
                 answer = pickle.dumps((True, call(*arguments)))
             except Exception as error:
                 answer = pickle.dumps((False, error))
-            answers.write(answer)
-            answers.flush()
+            try:
+                answers.write(answer)
+                answers.flush()
+            except BrokenPipeError:
+                os._exit(1)  # whoever asked has ended
