@@ -7,6 +7,7 @@ import typer
 
 from ..traces.address import as_given
 from .options.quote import quote
+from .running.progress import progress
 
 PANEL = "Record"
 EXAMPLES = (
@@ -47,7 +48,8 @@ def command(
 
     trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")
     limit = bytes_of(max_trace_size, "max_trace_size") if max_trace_size else 0
-    done = import_trace(files, trace, format, source, limit)
+    with progress(f"importing {files[0]}"):
+        done = import_trace(files, trace, format, source, limit)
     counts = (
         f"launches: {done.launches:,}",
         f"machine instructions of warps: {done.instructions:,}",

@@ -11,6 +11,7 @@ from .options.quote import quote
 from .options.screen import fitted
 from .options.tabular import Format, check_format, render_frame
 from .running.asked import launches_asked
+from .running.progress import progress
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace
@@ -59,8 +60,11 @@ def command(
 
 def _verdict(trace: "Trace") -> str:
     """The result of `verify`; `CheckFailed` with all findings if the trace is not sound."""
-    from ..traces.verify import verify
+    from ..traces.verify import STAGES, verify
 
-    if broken := verify(trace):
+    with progress("verifying") as share:
+        share.expect(trace, sum(len(stage.get("accesses", ())) for stage in STAGES))
+        broken = verify(share.listen(trace))
+    if broken:
         raise CheckFailed(f"{trace.label} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
     return "every promise of the format holds"

@@ -10,6 +10,7 @@ from ...models.replay.options import ReplayOptions
 from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
+from ..profile import first_alike
 from ..text.launch_text import launch_text
 from .picture import Group, draw_groups
 from .place import Place, instructions_on, no_access, read_place
@@ -138,10 +139,15 @@ class _Explainer:
         return [access]
 
     def _worst(self) -> list[Access]:
-        """The worst access of each instruction of the line in any launch, worst first."""
+        """The worst access of each instruction of the line in any launch, worst first; what repeats
+        an earlier launch is not looked at."""
         accessed: list[Collection[int]] = [()] * len(self.trace.launches)
         found: list[Access] = []
+        first = first_alike(self.trace.launches)
         for number, launch in enumerate(self.trace.launches):
+            if first[number] != number:
+                accessed[number] = accessed[first[number]]
+                continue
             searcher = Searcher(launch, self.device, self.dlcm)
             pcs = instructions_on(launch, self.place) if self.place else None
             if self._runs(number):

@@ -34,7 +34,8 @@ class Share:
 
     `done` is the part of the present `stage`, from 0 to 1, last told `at` a moment; it `began` at
     another, after a stage that took `pace` seconds for each unit of size. A stage that reads
-    `rows` of traces need not tell: what it `read` is heard.
+    `rows` of traces need not tell: what it `read` is heard. Where nobody is shown it, rows are
+    not counted.
     """
 
     sizes: Sequence[float] = (1.0,)
@@ -45,6 +46,7 @@ class Share:
     pace: float = 0.0
     rows: int = 0
     read: int = 0
+    is_shown: bool = True
 
     def tell(self, done: float) -> None:
         """Note how much is done of this stage."""
@@ -62,10 +64,13 @@ class Share:
         self.stage, self.done, self.began, self.rows = self.stage + 1, 0.0, now, 0
 
     def expect(self, trace: "Trace", passes: float, more: int = 0) -> None:
-        """This stage makes so many passes over a trace, and does as much as reads so many `more`
-        rows."""
-        rows = {launch.place: launch.count("accesses") for launch in trace.launches}
-        self.rows, self.read = self.rows + int(passes * sum(rows.values())) + more, 0
+        """This stage makes so many passes over a trace, those of its launches that share tables
+        once, and does as much as reads so many `more` rows."""
+        rows, apart = 0, {launch.place: launch for launch in trace.launches if self.is_shown}
+        for launch in apart.values():
+            rows += launch.count("accesses")
+            launch.forget()  # there may be thousands
+        self.rows, self.read = self.rows + int(passes * rows) + more, 0
 
     def listen(self, trace: "Trace") -> "Trace":
         """The trace, of which every pass over its accesses is heard."""
@@ -103,6 +108,7 @@ def progress(
     prints meanwhile is written over the line."""
     share = Share(sizes)
     if is_quiet() or not sys.stderr.isatty():
+        share.is_shown = False
         yield share
         return
     done = Event()

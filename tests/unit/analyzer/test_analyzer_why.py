@@ -4,18 +4,21 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hand_trace import Access, hand_trace, instruction, launch
+from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from warps import Warp, warp
 
 from cutrace.analyzer.why import svg, text
 from cutrace.analyzer.why.explain import Explanation, explain
+from cutrace.analyzer.why.search import Searcher
 from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay.options import ReplayOptions
-from cutrace.traces.reader import Trace
+from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Array, Space
+from cutrace.traces.writer import TraceWriter
 
 STORE = "st.global.f32"
 THREE = ("8800gtx", "gtx580", "h200")
@@ -203,6 +206,27 @@ def test_the_worst_warp_is_taken_the_first_of_equals(tmp_path: Path) -> None:
     assert found.access is not None
     assert (found.access.identifier, found.block) == ("0.5.1.7.0", (1, 1, 0))
     assert explained(two_lines(tmp_path), where=None) == found
+
+
+def test_a_launch_that_repeats_another_is_not_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+    worst = Searcher.worst
+
+    def note(searcher: Searcher, pcs: Any) -> Any:
+        searched.append(searcher.trace.number)
+        return worst(searcher, pcs)
+
+    monkeypatch.setattr(Searcher, "worst", note)
+    with TraceWriter(tmp_path / "k.cutrace") as trace:
+        for stride in (4, 8, 4, 128, 8, 128):
+            with trace.launch(launch()) as rows:
+                write_rows(rows, [Access(warp(stride=stride))])
+    (found,) = explain(read_trace(tmp_path / "k.cutrace"), None, ReplayOptions("h200"))
+    assert searched == [0, 1, 3]
+    assert found.access is not None
+    assert found.access.identifier == "3.0.0.0.0"
 
 
 def test_an_identifier_brings_one_back_to_its_access(tmp_path: Path) -> None:
