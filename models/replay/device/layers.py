@@ -50,14 +50,14 @@ def _without_rival(values: Values, told: Values) -> Values:
 
 def _with_row(values: Values, told: Values) -> Values:
     """Return what is told, and the row of banks of which there are more or fewer: as many words of
-    each, and one at least where they are wider.
+    each.
     """
-    whole = [values.get(key) for key in ("row_bytes", "banks")]
-    whole += [told.get(key, values.get(key)) for key in ("banks", "bank_bytes")]
-    row, before, banks, width = (each if isinstance(each, int) else 0 for each in whole)
-    if values.get("model") != "banks" or "row_bytes" in told or before < 1:
+    row, before, banks = values.get("row_bytes"), values.get("banks"), told.get("banks")
+    if values.get("model") != "banks" or "row_bytes" in told or not before:
         return told
-    return {**told, "row_bytes": max(row * banks // before, banks * width)}
+    if isinstance(row, int) and isinstance(before, int) and isinstance(banks, int):
+        return {**told, "row_bytes": row * banks // before}
+    return told
 
 
 @dataclass(slots=True)

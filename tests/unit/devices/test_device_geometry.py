@@ -66,7 +66,6 @@ def test_a_setting_that_no_chip_can_have_is_refused(setting: str, message: str) 
         ("h100", "banks", {"banks": 64}, {"banks": 64, "row_bytes": 64 * 4}),
         ("k20", "banks", {"banks": 16}, {"row_bytes": 16 * 4 * 2}),
         ("k20", "banks", {"bank_bytes": 8}, {"row_bytes": 32 * 8}),  # its other mode
-        ("h100", "banks", {"bank_bytes": 8}, {"row_bytes": 32 * 8}),
         ("k20", "banks", {"banks": 16, "row_bytes": 64}, {"row_bytes": 64}),
     ],
 )
