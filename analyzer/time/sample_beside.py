@@ -30,7 +30,7 @@ class SampledWarps:
         """Return what a replay is to tell in place of `tell`."""
 
         def begin(done: float) -> None:
-            if self._found is None and self._is_worth_a_thread:
+            if done < 1 and self._found is None and self._is_worth_a_thread:
                 thread = ThreadPoolExecutor(1, "sample")
                 # threads would share the files that a launch has open
                 self._found = thread.submit(sample_warps, deepcopy(self.launch))

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 WORTH = 1 << 18
 """Rows of a launch from which on a second thread is worth its start."""
+BEHIND = 1
 AHEAD = 2
 """Batches that are read ahead."""
 WAITING, REQUESTS = 3, 1 << 20
@@ -33,12 +34,13 @@ class Line:
 
     thread: ThreadPoolExecutor
     behind: "Line | None" = None
+    most: int = field(default_factory=lambda: WAITING)
     _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
 
     def submit(self, size: int, work: Callable[..., object], *given: Any) -> None:
         """Have work of some size done, once there is room; raises what went wrong in earlier."""
         while self._waiting and (
-            len(self._waiting) >= WAITING or size + sum(s for s, _ in self._waiting) > REQUESTS
+            len(self._waiting) >= self.most or size + sum(s for s, _ in self._waiting) > REQUESTS
         ):
             self._waiting.popleft()[1].result()
         self._waiting.append((size, self.thread.submit(work, *given)))
@@ -62,7 +64,7 @@ def assembly_line(rows: int) -> Iterator[Line | None]:
         yield None
         return
     with ThreadPoolExecutor(1, "behind") as last, ThreadPoolExecutor(1, "replay") as thread:
-        yield Line(thread, Line(last))
+        yield Line(thread, Line(last, most=BEHIND))
 
 
 @contextmanager
