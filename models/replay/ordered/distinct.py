@@ -84,17 +84,18 @@ class DistinctRows:
         self,
         order: Ints,
         held: tuple[NDArray[np.generic], ...],
+        bits: tuple[int, int, int, int],
         units: NDArray[np.integer[Any]],
         windows: tuple[Ints, Ints, Bools],
     ) -> Chosen:
-        """Number rows, at most `most`, and ask about those that are new."""
+        """Number rows, at most `most`, and ask about new ones; `bits` are those of keys."""
         pooled = sum(len(pool.kind) for pool in self.pools.values())
         if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
             self._slots.fill(NONE)
             self._head[0] = self._asked = 0
             self.pools.clear()
         schedule = self.track.order
-        seats = schedule.places, schedule.bits, schedule.seating
+        seats = schedule.places, bits, schedule.seating
         room = self._rooms.pop() if self._rooms else self._make_room(units.dtype)
         rows, unit = room[0][: len(order)], room[1][: len(order)]
         told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)

@@ -23,14 +23,15 @@ from ..tally.accesses import Track
 from ..tally.counting import FAR, NONE
 from . import held_rows as plain
 
-NARROW = (("key", "<i8"), ("base", "<u4"), ("pattern", "<u2"), ("group", "<u2"))
 WIDE = (("key", "<i8"), ("base", "<i8"), ("pattern", "<u4"), ("group", "<u4"))
+NARROW = (("key", "<u4"), ("base", "<u4"), ("pattern", "<u2"), ("group", "<u2"))
+OF_MANY = (("key", "<u4"), ("base", "<u4"), ("pattern", "<u4"), ("group", "<u2"), ("none", "<u2"))
 OWNER = (("block", "<u4"), ("warp", "<u2"), ("none", "<u2"))
-"""A row that is held: 16 bytes that lie together, since rows are taken in another order; 24 where
-any number is greater, and 8 more where no key tells whose it is."""
+"""A row that is held: 24 bytes that lie together, since rows are taken in another order; 12, or 16
+with many patterns, as long as numbers are small; and 8 more where no key tells whose it is."""
 FEW_BASES, ALL_BASES, NUMBERS = (0, (1 << 32) - 1), (-(1 << 63), (1 << 63) - 1), 1 << 16
-"""The lowest and the highest base of narrow and of wide rows; and how many patterns and groups
-narrow ones have room for."""
+"""The lowest and the highest base of narrow and of wide rows; and how many groups, and patterns if
+these are not many, narrow ones have room for."""
 FEW, MOVED = 1 << 9, 1 << 16
 """Groups that there is room for at first, and rows that are moved up at a time."""
 
@@ -96,12 +97,14 @@ class Held:
     sites: Sites
     zones: Zones
     heard: Bools
+    patterns: int
     room: int
     groups: Groups = field(init=False)
     many: int = 0
     lowest: int = FAR
+    bits: tuple[int, int, int, int] = field(init=False)
     _rows: Any = field(init=False)
-    _bounds: tuple[int, int] = field(default_factory=lambda: FEW_BASES)
+    _bounds: tuple[int, int] = ALL_BASES
     _seated: tuple[Ints, ...] = field(init=False)
     _scopes: NDArray[np.uint8] = field(init=False)
     _cuts: Ints = field(init=False)
@@ -109,7 +112,12 @@ class Held:
     def __post_init__(self) -> None:
         """Place the blocks, and have room: what is not used of it takes no memory."""
         order = self.track.order
-        self._rows = aligned(self.room, self._dtype(NARROW))
+        self.bits = order.widths or (0, 0, 0, 0)
+        layout: Columns = WIDE
+        if order.short_widths is not None:
+            self.bits, self._bounds = order.short_widths, FEW_BASES
+            layout = NARROW if self.patterns <= NUMBERS else OF_MANY
+        self._rows = aligned(self.room, self._dtype(layout))
         self._seated = order.wave, order.slot, order.sm, order.turns
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
@@ -127,7 +135,7 @@ class Held:
         self._make_room(len(pc))
         loops, start = compile_if_worth(plain, len(pc)) or plain, 0
         while start < len(pc):
-            if max(len(reaches.shapes), len(self.groups.keys)) > NUMBERS:
+            if len(self.groups.keys) > NUMBERS:
                 self._widen()
             start = self._take(loops, (*rows, named[0]), named, reaches, start)
             if start < 0:
@@ -146,7 +154,7 @@ class Held:
         sites = self.sites.kind, self.sites.width
         order = self.track.order
         told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
-        told = *told, self._seated, (*order.bits, order.warps), self._bounds
+        told = *told, self._seated, (*self.bits, order.warps), self._bounds
         groups.near[:] = NONE
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
@@ -188,13 +196,18 @@ class Held:
     def _widen(self) -> None:
         """Have room for any numbers."""
         if self._bounds != ALL_BASES:
-            self._bounds = ALL_BASES
+            assert self.track.order.widths is not None
+            self._bounds, before, self.bits = ALL_BASES, self.bits, self.track.order.widths
             self._move(len(self._rows), self._dtype(WIDE))
+            for start in range(0, self.many, MOVED):
+                keys = self._rows["key"][start : min(start + MOVED, self.many)]
+                keys[:] = turns.lengthen(keys, before, self.bits[1] - before[1])
 
     def _move(self, room: int, dtype: np.dtype[Any]) -> None:
         rows, self._rows = self._rows, aligned(room, dtype)
         for name in rows.dtype.names:
-            self._rows[name][: self.many] = rows[name][: self.many]
+            if name in plain.FIELDS:
+                self._rows[name][: self.many] = rows[name][: self.many]
 
     def _sorted_by(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
         """Return the key that `held_rows.hold` gives a row."""
@@ -203,7 +216,7 @@ class Held:
             return interval.astype(np.int64) << turns.STEP_BITS | since
         turn = order.turns[order.slot[block] * order.warps + warp]
         place = order.wave[block], interval.astype(np.int64), since.astype(np.int64), turn
-        return np.asarray(turns.key_of(*place, order.sm[block], order.widths), np.int64)
+        return np.asarray(turns.key_of(*place, order.sm[block], self.bits), np.int64)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Return the rows, a column for each of FIELDS; of some there may be none."""
@@ -218,7 +231,7 @@ class Held:
         order, keys = self.track.order, self.columns()[0]
         loops = compile_if_worth(turns, self.many)
         if loops is not None and order.widths:
-            found = order.order_runs(loops, keys, done)
+            found = order.order_runs(loops, keys, self.bits, done)
             if found is not None:
                 yield from found
                 return
@@ -236,10 +249,10 @@ class Held:
         order, (keys, *_, block, warp) = self.track.order, self.columns()
         if order.widths is None:
             return block, warp, keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
-        told = keys, order.widths, order.seating
+        told = keys, self.bits, order.seating
         block = order.by_place(np.arange(len(order.places)))[turns.place_of(*told)]
         warp = turns.warp_of(*told)
-        return block, warp, *turns.parts_of(keys, order.widths)
+        return block, warp, *turns.parts_of(keys, self.bits)
 
     def drop(self, done: int) -> None:
         """Hold the rows of waves before `done` no longer."""
@@ -250,8 +263,7 @@ class Held:
         many, self.many, self.lowest = self.many, 0, FAR
         for start in range(0, many, MOVED):
             keys, *_, block, _ = self._columns(slice(start, min(start + MOVED, many)))
-            told = order.widths
-            wave = order.wave[block] if told is None else turns.wave_of(keys, told)
+            wave = turns.wave_of(keys, self.bits) if order.widths else order.wave[block]
             kept = start + np.flatnonzero(wave >= done)
             if len(kept):
                 self.lowest = min(self.lowest, int(wave[kept - start].min()))
@@ -260,6 +272,6 @@ class Held:
             self.many = to.stop
 
 
-def _words(rows: NDArray[np.void]) -> Ints:
+def _words(rows: NDArray[np.void]) -> NDArray[np.uint32]:
     """Return rows as words, which are copied ten times as fast."""
-    return rows.view(np.int64).reshape(len(rows), -1)
+    return rows.view(np.uint32).reshape(len(rows), -1)

@@ -22,7 +22,7 @@ so that `compiled.py` can compile the loops.
 from typing import Any
 
 from ....native.intrinsic import prefetch
-from ..schedule.turns import STEP_BITS, key_of, place_of, warp_of
+from ..schedule.turns import STEP_BITS, TURN_BITS, key_of, place_of, warp_of
 from ..tally.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
 
 FIELDS = ("key", "base", "pattern", "group", "block", "warp")
@@ -42,7 +42,7 @@ SAMPLED = (1 << 32) - 1
 def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
     """Hold rows from number `begin` on; return the number of the first that was not looked at.
 
-    That is one for whose group or base there is no room, or the end. -1 - i if row i lies in a
+    That is one for whose group, base or key there is no room, or the end. -1 - i if row i lies in a
     space that its instruction cannot reach.
     """
     rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = told
@@ -99,6 +99,9 @@ def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
                     near[scope] = find_group(groups, head, key)
                 group = near[scope]
             if bits[1]:
+                if sinces[row] >> TURN_BITS + bits[1]:
+                    head[HELD], head[LOWEST] = many, least
+                    return row
                 turn = turns[seat + warps[row]]
                 keys[many] = key_of(wave, intervals[row], sinces[row], turn, sm, bits)
             else:

@@ -78,7 +78,8 @@ class Ordering:
         spaces = {space for wire in track.lasting for space in wire.spaces}
         heard = np.zeros(SPACES, np.bool_)
         heard[[space for space in Space if space.name.lower() in spaces]] = True
-        self._held = Held(track, self.sites, self.zones, heard, min(self.rows, HELD + READ))
+        room = min(self.rows, HELD + READ)
+        self._held = Held(track, self.sites, self.zones, heard, len(self.shapes), room)
         self._distinct = DistinctRows(track, self.shapes, max(TAKEN, AT_RANDOM))
         self._units = pack_units(track)
 
@@ -119,8 +120,8 @@ class Ordering:
         while start < len(order):
             rows = order[start : start + self._taken]
             start += len(rows)
-            held = self._held.columns()
-            chosen = self._distinct.choose(rows, held, self._units.words, windows)
+            held = self._held.columns(), self._held.bits
+            chosen = self._distinct.choose(rows, *held, self._units.words, windows)
             is_random = chosen.fresh * FRESH > len(rows)
             most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
             self._taken = AT_RANDOM if is_random else min(TAKEN, most, 2 * self._taken)

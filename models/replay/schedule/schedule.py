@@ -41,8 +41,8 @@ TURN = 4
 that wait for what a load brings.
 """
 
-MOST_BITS = 63
-"""Bits of a number that rows are sorted by."""
+MOST_BITS, SHORT = 63, 32
+"""Bits of a number that rows are sorted by, and of one that takes little memory."""
 RUN = 16
 """Rows of a run, in the mean, from which on runs are put in order by themselves."""
 TOGETHER = 1 << 17
@@ -114,9 +114,14 @@ class Schedule:
         return (interval, turn, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
 
     @property
-    def bits(self) -> tuple[int, int, int, int]:
-        """`widths`, zeros where there are none."""
-        return self.widths or (0, 0, 0, 0)
+    def short_widths(self) -> tuple[int, int, int, int] | None:
+        """The same of a key of SHORT bits, whose turns are as far as there is room for them."""
+        if self.widths is None:
+            return None
+        interval, _, seat, sm = self.widths
+        wave = int(self.wave.max(initial=0)).bit_length()
+        turn = SHORT - wave - interval - seat - turns.TURN_BITS - sm
+        return (interval, turn, seat, sm) if turn > 0 else None
 
     @cached_property
     def seating(self) -> tuple[Ints, Ints, int, int]:
@@ -136,12 +141,13 @@ class Schedule:
         found[self.places] = of_block
         return found
 
-    def order_runs(self, loops: ModuleType, keys: Ints, done: int) -> Iterator[Ints] | None:
+    def order_runs(
+        self, loops: ModuleType, keys: Ints, widths: tuple[int, int, int, int], done: int
+    ) -> Iterator[Ints] | None:
         """Return what `order` does, of rows of waves before `done`, by their keys, (n,), about
         TOGETHER at a time; None where they do not come in runs.
         """
-        assert self.widths is not None
-        interval, turn, *below = self.widths
+        interval, turn, *below = widths
         low, most = sum(below) + turns.TURN_BITS, len(keys) // RUN
         tops, begins = np.empty((2, most), np.int64)
         if (many := loops.find_runs(keys, low, tops, begins)) > most:

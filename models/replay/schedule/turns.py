@@ -103,6 +103,13 @@ def warp_of(key: Any, widths: Any, seating: Any) -> Any:
     return seating[1][key >> sm + TURN_BITS & (1 << seat) - 1]
 
 
+def lengthen(key: Any, widths: Any, more: int) -> Any:
+    """Return a key, or an array of them, with so many more bits for the number of a turn."""
+    _, turn, seat, sm = widths
+    low = turn + seat + TURN_BITS + sm
+    return key >> low << low + more | key & (1 << low) - 1
+
+
 def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
     """Find the runs of rows whose keys are the same from bit `low` on: these bits, and the first
     row. Returns how many there are, or one more than there is room for.

@@ -16,6 +16,7 @@ from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.options import ReplayOptions
 from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered, units
 from cutrace.models.replay.replay import replay
+from cutrace.models.replay.schedule import schedule as schedules
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import TURN
 from cutrace.traces.reader import Trace, read_trace
@@ -137,6 +138,8 @@ def many_loads(path: Path) -> Trace:
         (held, "FEW", 1),
         (held, "FEW_BASES", (0, 0)),
         (held, "NUMBERS", 0),
+        (schedules, "SHORT", 1),
+        (schedules, "SHORT", 16),
         (units, "WORD", 0),
         (distinct, "POOLED", 1),
         (distinct, "POOLED_REQUESTS", 3),

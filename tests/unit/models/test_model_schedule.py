@@ -1,6 +1,7 @@
 """In what order the SMs make the accesses of a launch: rows as (block, warp, step)."""
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,7 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
     expected = ready[made.order(*(c[ready] for c in (block, warp, interval, since)))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cutrace.models.replay.schedule.schedule.TOGETHER", 16)
-        found = made.order_runs(compile_module(turns.__name__), keys, done)
+        found = made.order_runs(compile_module(turns.__name__), keys, made.widths, done)
         assert found is not None
         parts = list(found)
     assert len(parts) == len({(w, i, s // TURN) for w, i, s, *_ in told if w < done})
@@ -178,7 +179,22 @@ def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
     made = make(SCHEDULES[0], 4, 2)
     assert made.widths is not None
     keys = [turns.key_of(0, 0, step % 2 * TURN, 0, 0, made.widths) for step in range(64)]
-    assert made.order_runs(compile_module(turns.__name__), np.array(keys), 1) is None
+    loops = compile_module(turns.__name__)
+    assert made.order_runs(loops, np.array(keys), made.widths, 1) is None
+
+
+def test_short_keys_say_the_same_as_long_ones() -> None:
+    """Two waves of two blocks; 30 bits more for the wave leave none for turns."""
+    made = make(SCHEDULES[0], 4, 1, 2, intervals=Barriers(3))
+    short, long = made.short_widths, made.widths
+    assert short is not None
+    assert long is not None
+    for wave, interval, since, turn in product((0, 1), (0, 3), (0, 9), (1, 3)):
+        place = wave, interval, since, turn, 0
+        key = turns.key_of(*place, short)
+        assert key < 1 << 32
+        assert turns.lengthen(key, short, long[1] - short[1]) == turns.key_of(*place, long)
+    assert replace(made, wave=made.wave << 30).short_widths is None
 
 
 def test_an_order_that_no_key_says_has_none() -> None:
