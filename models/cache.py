@@ -76,6 +76,9 @@ ROW = np.dtype(
     ]
 )
 """What `row_lines.py` has to know of a row: 32 bytes that lie together."""
+PIECES = ("i4", "i8", "u1", "i4", "i4", "i4", "i4")
+"""What `row_lines.py` has to know of each line that a row asks: numbers of as few bytes as hold
+them, since of rows at random there are many."""
 CHOSEN, FIELDS = ("number", "shift", "group"), ("number", "shift", "unit", "group", "time", "row")
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
@@ -283,11 +286,12 @@ class Cache:
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
             is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
             asked = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
-            begins, *each = np.empty((7, max(len(pool.first), 1 + len(pool.kind))), np.int64)
+            size = max(len(pool.first), 1 + len(pool.kind))
+            pieces = tuple(np.empty(size, column) for column in PIECES)
             told = (pool.first, pool.kind, pool.address), strides(pool.kinds), kinds, self._shape
-            compiled.cut_pieces(*told, (begins, *each))
+            compiled.cut_pieces(*told, pieces)
             self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
-            self._pieces = begins, *each
+            self._pieces = pieces
         return self._is_within
 
     def _serve_rows(
