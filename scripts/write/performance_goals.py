@@ -68,7 +68,7 @@ CACHES = (
 )
 MEMORY = (
     "Memory: buffers are bounded, but some of them fill only after many rows. With caches the rows"
-    " of all blocks that are resident at once wait for one another, 32 bytes each."
+    " of all blocks that are resident at once wait for one another, 12 to 32 bytes each."
 )
 SAMPLING = (
     "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"
