@@ -256,13 +256,24 @@ def _size(region: _Region) -> int:
 
 
 def _nested(regions: Iterable[_Region]) -> list[_Region]:
-    """Return the regions that are in one another or have no block in common, small ones first."""
+    """Return the regions that are in one another or have no block in common, small ones first.
+
+    Lanes meet at the end of a region while they are still in those around it: they have no way
+    back into these.
+    """
     found: list[_Region] = []
     for region in sorted(regions, key=lambda r: (not r.is_loop, len(r.blocks))):
-        mine = region.blocks
-        if all(r.blocks <= mine or r.blocks >= mine or not r.blocks & mine for r in found):
+        if all(_fit(region, other) for other in found):
             found.append(region)
     return sorted(found, key=lambda r: (len(r.blocks), r.is_loop))
+
+
+def _fit(one: _Region, other: _Region) -> bool:
+    """Whether one of two regions is in the other, its end too, or they have no block in common."""
+    inner, outer = sorted((one, other), key=_size)
+    if not inner.blocks <= outer.blocks:
+        return not inner.blocks & outer.blocks
+    return inner.is_loop or inner.blocks == outer.blocks or outer.leads(inner.meet)
 
 
 def _put_around(region: _Region, larger: list[_Region]) -> None:

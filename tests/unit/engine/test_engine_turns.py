@@ -374,16 +374,16 @@ def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -
     return found
 
 
-def leave_for_another_way(m: Machine, lanes: int) -> None:
+def leave_for_another_way(m: Machine, lanes: int, stay: int) -> None:
     """Do what a branch at which lanes leave does with the first warp."""
-    go_another_way(m, 0, lanes, STAY)
+    go_another_way(m, 0, lanes, stay)
     settle(m, 0)
 
 
 @cache
-def compiled_leaving() -> Callable[[int, int], int]:
+def compiled_leaving() -> Callable[[int, int, int], int]:
     find = compile_assembly(translate([leave_for_another_way]), vectors=False)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return kind(find("leave_for_another_way"))
 
 
@@ -400,6 +400,7 @@ def machine_of(splits: list[Split], join: int, leaving: int) -> Machine:
     )
     m.below_mask = np.array([split.mask for split in room], np.uint32)
     m.below_called = np.zeros(len(room), np.uint8)
+    m.first_end = EXIT
     m.joins, m.leaving = np.array([join], np.int32), np.array([leaving], np.int32)
     m.parked, m.meeting = np.zeros((2, 1), np.uint32)
     m.state, m.ranks = np.zeros(1, np.uint8), np.zeros(EXIT + 1, np.int32)
@@ -422,10 +423,10 @@ def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int
     top = splits[-1]
     lanes = sum(1 << lane for lane in range(8) if top.mask >> lane & 1 and chance.random() < 0.6)
     join = chance.choice([170, *(split.join for split in splits[1:])])
-    leaving = chance.choice([join, 150])
-    stacks = SplitStacks(0, EXIT, np.ones((1, 32), np.bool_), 1, 1)
+    leaving, stay = chance.choice([join, 150]), chance.choice([STAY, top.join])
+    stacks = SplitStacks(0, EXIT, EXIT, np.ones((1, 32), np.bool_), 1, 1)
     stacks._restore(0, splits)
-    stacks.go_another_way(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, STAY, join)
+    stacks.go_another_way(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, stay, join)
     found = stacks._stack_of(0)
     are_met = any(split.join == join and split.mask & top.mask for split in splits)
     if lanes and are_met:
@@ -433,9 +434,13 @@ def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int
         assert ours[-1].block == leaving
         assert not ours[-1].mask & top.mask & ~lanes or leaving == join
     else:
-        block = leaving if lanes == top.mask else STAY
-        assert found == [*splits[:-1], top._replace(block=block)]
+        gone = top._replace(block=leaving if lanes == top.mask else stay)
+        has_joined = gone.block == gone.join and len(splits) > 1
+        assert found == (splits[:-1] if has_joined else [*splits[:-1], gone])
+    for place, split in enumerate(found[:-1]):
+        waits = any(other.mask & split.mask for other in found[place + 1 :])
+        assert waits or split.block != split.join, "a split has joined, but may have its turn"
 
     compiled = machine_of(splits, join, leaving)
-    compiled_leaving()(compiled.address, lanes)
+    compiled_leaving()(compiled.address, lanes, stay)
     assert splits_of(compiled) == found

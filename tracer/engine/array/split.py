@@ -33,10 +33,11 @@ _Splits: TypeAlias = tuple[Array, Array, Array, Array]
 
 
 class SplitStacks:
-    """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits."""
+    """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits. Functions end
+    at basic blocks from number `ends` on."""
 
     def __init__(
-        self, entry: int, exit_: int, lanes: Mask, blocks: int, blocks_a_cluster: int
+        self, entry: int, exit_: int, ends: int, lanes: Mask, blocks: int, blocks_a_cluster: int
     ) -> None:
         masks = np.tile(pack(lanes), blocks)
         warps = len(masks)
@@ -59,6 +60,7 @@ class SplitStacks:
         self._picked = (-1, 0)
         self._leader = (0, 0)
         self._asserts = asserted()
+        self._ends = ends
 
     def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
         """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
@@ -264,7 +266,7 @@ class SplitStacks:
         Lanes that stand where the top split is to join go on alone if nobody else can run, or if
         it `parts` them now; the two meet where all were to go on to.
         """
-        stack = self._stack_of(warp)
+        stack = self._held_by(warp)
         turned = part_arrived(stack) if parts else None
         parked = int(self.barriers.parked[warp] | self.meetings.parked[warp])
         turned = turned or next_turn(stack, parked) or part_arrived(stack)
@@ -276,7 +278,7 @@ class SplitStacks:
     def step_aside(self, warp: int, parked: int) -> bool:
         """Let another split go first that has lanes outside of `parked` only, if there is one; nor
         lanes that wait for others of their warp."""
-        turned = next_turn(self._stack_of(warp), parked | int(self.meetings.parked[warp]))
+        turned = next_turn(self._held_by(warp), parked | int(self.meetings.parked[warp]))
         if turned is not None:
             self._restore(warp, turned)
         return turned is not None
@@ -307,6 +309,10 @@ class SplitStacks:
             require_tree(stack)
         return stack
 
+    def _held_by(self, warp: int) -> list[Split]:
+        """Return the splits of a warp that have lanes: those below the top may all have exited."""
+        return [split for split in self._stack_of(warp) if split.mask]
+
     def _restore(self, warp: int, stack: list[Split]) -> None:
         self._deepen(len(stack) - 1)
         for level, split in zip((*self._below[: len(stack) - 1], self._top), stack, strict=True):
@@ -333,6 +339,10 @@ class SplitStacks:
 
         Lanes that only return from a function leave the splits from its call upwards.
         """
+        self._take_out(warps, lanes, returns)
+        self.pop(warps)
+
+    def _take_out(self, warps: NDArray[np.intp], lanes: Bits, returns: bool) -> None:
         depth, left = self.depth[warps], lanes.copy()
         for level in range(int(depth.max(initial=0)), -1, -1):
             parts = [(self._top, depth == level)]
@@ -344,16 +354,21 @@ class SplitStacks:
                 mask[at] = here & ~left[chosen]
                 if returns:
                     left[chosen] &= ~np.where(called[at], here, np.uint32(0))
-        self.pop(warps)
 
     def pop(self, warps: NDArray[np.intp]) -> None:
-        """Pop the top splits of `warps` that have joined or are empty; end warps that have none."""
+        """Pop the top splits of `warps` that have joined or are empty; end warps that have none.
+
+        Lanes at the end of a function leave those that would have waited for them inside.
+        """
         self._pop(warps)
         if self.meetings.waiting:
             self.meetings.settle(warps)
 
     def _pop(self, warps: NDArray[np.intp]) -> None:
         popped = warps[:0]
+        strays = warps[(self.block[warps] >= self._ends) & (self.join[warps] != self.block[warps])]
+        if strays.size:
+            self._take_out(strays, self.mask[strays], returns=True)
         while True:
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]

@@ -128,13 +128,14 @@ def go_alone(stack: list[Split], lanes: int, block: int, behind: int) -> list[Sp
     """Take lanes of the last split that go another way out of all that wait for them, up to the one
     that joins `behind` both ways; unless they are there, they come last and go on at `block`.
 
-    Splits that they leave empty go, but for the last one if nothing comes after it.
+    Splits that they leave empty, or where all others have arrived, go; but for the last one if
+    nothing comes after it.
     """
     joins = (place for place, s in enumerate(stack) if s.join == behind and s.mask & lanes)
     outer = max(joins)
     waiting = [split._replace(mask=split.mask & ~lanes) for split in stack[outer:]]
     if block == behind:
         return [*stack[:outer], *waiting]
-    while waiting and not waiting[-1].mask:
+    while waiting and (not waiting[-1].mask or waiting[-1].block == waiting[-1].join):
         waiting.pop()
     return [*stack[:outer], *waiting, Split(block, behind, lanes, 0)]

@@ -67,8 +67,9 @@ class ArrayWave:
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
         lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
+        ends = len(program.kernel.blocks)
         self.stacks = SplitStacks(
-            program.entry, program.exit, lanes, blocks, self._blocks_a_cluster()
+            program.entry, program.exit, ends, lanes, blocks, self._blocks_a_cluster()
         )
         block = numbers[self.block_of_warp].astype(np.uint64)
         warp = (self.all_warps % self.warps_a_block).astype(np.uint16)

@@ -213,6 +213,7 @@ class CompiledKernel:
         m.others = np.array(others, dtype=np.int32)
         m.branches = np.array(branches, dtype=np.int32)
         self._arrange_sides(kernel)
+        m.first_end = len(kernel.blocks)
         m.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         m.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
         behind = [block.behind for block in kernel.blocks]

@@ -29,8 +29,9 @@ class Machine(Struct):
     special registers in tables of the launch, of the wave's blocks and of a block's warps.
     Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
     unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
-    `codes` is where the compiled block lies (0: nowhere). Rows of the basic block in hand begin at
-    `rows`: those of its first access by all warps of the group, then those of its second.
+    `codes` is where the compiled block lies (0: nowhere). From number `first_end` on they are the
+    ends of functions, and hold nothing. Rows of the basic block in hand begin at `rows`: those of
+    its first access by all warps of the group, then those of its second.
     The functions that a call enters, and the targets of a switch, are `first_side` and those after
     it, up to the next block's; `sides` has which lanes of each warp of the group go to the first,
     then the second, and so on.
@@ -80,6 +81,7 @@ class Machine(Struct):
 
     ranks: I32
     codes: I64
+    first_end: int
     lengths: I32
     endings: I32
     targets: I32

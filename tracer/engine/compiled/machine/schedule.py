@@ -174,11 +174,37 @@ def place_order(m: Machine, warp: int) -> None:
     m.part_order[warp >> 5] = STALE
 
 
+def take_out(m: Machine, warp: int, lanes: int, returns: int) -> None:
+    """Take lanes out of every split of their warp; those that only return (1) from a function, out
+    of the splits from its call upwards."""
+    here = m.mask[warp]
+    m.mask[warp] = here & ~lanes
+    left = lanes
+    if returns and m.called[warp]:
+        left = left & ~here
+    level = m.depth[warp] - 1
+    while level >= 0:
+        below = level * m.warps + warp
+        here = m.below_mask[below]
+        m.below_mask[below] = here & ~left
+        if returns and m.below_called[below]:
+            left = left & ~here
+        level -= 1
+
+
+def is_over(m: Machine, warp: int) -> int:
+    """Whether the top split has joined or is empty."""
+    return 1 if m.block[warp] == m.join[warp] or m.mask[warp] == 0 else 0
+
+
 def settle(m: Machine, warp: int) -> None:
     """Pop the top splits that have joined or are empty; end the warp if it has none left, let it
-    wait on if the top one waits at a barrier, or for other lanes of its warp."""
+    wait on if the top one waits at a barrier, or for other lanes of its warp. Lanes at the end of a
+    function leave those that would have waited for them inside."""
+    if m.block[warp] >= m.first_end and m.join[warp] != m.block[warp]:
+        take_out(m, warp, m.mask[warp], 1)
     popped = 0
-    while m.block[warp] == m.join[warp] or m.mask[warp] == 0:
+    while is_over(m, warp):
         if m.depth[warp] == 0:
             m.state[warp] = DONE
             m.has_ended = 1
@@ -260,9 +286,9 @@ def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
                 m.below_mask[below] = m.below_mask[below] & ~lanes
                 join = m.below_join[below]
         if leaving != behind:
-            while m.mask[warp] == 0 and m.depth[warp] > 0:
+            while is_over(m, warp) and m.depth[warp] >= max(level, 1):
                 drop(m, warp)
-            if m.mask[warp]:
+            if m.depth[warp] < level or is_over(m, warp) == 0:
                 push(m, warp, leaving, behind, lanes)
             else:
                 m.block[warp] = leaving
@@ -308,21 +334,9 @@ def divide(m: Machine, warp: int, active: int, taken: int) -> None:
 
 
 def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
-    """Take lanes that exit out of every split of their warp; those that only return (1) from a
-    function, out of the splits from its call upwards."""
-    here = m.mask[warp]
-    m.mask[warp] = here & ~lanes
-    left = lanes
-    if returns and m.called[warp]:
-        left = left & ~here
-    level = m.depth[warp] - 1
-    while level >= 0:
-        below = level * m.warps + warp
-        here = m.below_mask[below]
-        m.below_mask[below] = here & ~left
-        if returns and m.below_called[below]:
-            left = left & ~here
-        level -= 1
+    """Take lanes that exit out of their warp; those that only return (1) from a function, out of
+    its call."""
+    take_out(m, warp, lanes, returns)
     if m.meeting[warp]:
         m.has_ended = 1
         m.waiting = 1
