@@ -5,13 +5,14 @@ worker is lost is given out again, and others go on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import Queue
 from typing import Any, Protocol, TypeVar
 
 from .errors import CutraceError
 from .lazy_dataclass import dataclass
+from .processes import Processes
 from .version import __version__
 
 Task = TypeVar("Task")
@@ -57,9 +58,15 @@ def spread(
 
     Instead of that stands the `CutraceError` that it raised, or one that says that no worker
     brought the task back. Where the executor takes no more, it is raised; what is not done then is
-    given up. One that forks is refused: its processes may wait for ever for this one's threads.
+    given up.
     """
-    _refuse_forks(executor)
+    with _without_forks(executor) as unforked:
+        yield from _spread(unforked, call, tasks)
+
+
+def _spread(
+    executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
+) -> Iterator[tuple[int, Any]]:
     done: Queue[tuple[int, Any]] = Queue()
     attempts = [0] * len(tasks)
     futures: dict[int, Any] = {}
@@ -99,13 +106,19 @@ def spread(
                 future.cancel()
 
 
-def _refuse_forks(executor: Executor) -> None:
+@contextmanager
+def _without_forks(executor: Executor) -> Iterator[Executor]:
+    """Give an executor, or, in place of a pool that forks, as many processes of our own: forked
+    ones have the locks that threads of this process hold, and may wait for them for ever."""
     context = getattr(executor, "_mp_context", None)
-    if context is not None and context.get_start_method() == "fork":
-        raise CutraceError(
-            "an executor that forks would wait for ever, as threads have been at work here;"
-            " expected ProcessPoolExecutor(mp_context=multiprocessing.get_context('spawn'))"
-        )
+    if context is None or context.get_start_method() != "fork":
+        yield executor
+        return
+    own = Processes(getattr(executor, "_max_workers", 1))
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 def _told(error: Exception) -> str:
