@@ -40,16 +40,23 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
         )
     program = prepare(kernel, launch, memory, loaded)
     blocks = blocks_a_wave(program)
-    choice, ran = choose_engine(program, blocks), launch.options.ran
-    patterns, ran.part = _patterns_of(memory), 0.0
+    ran = launch.options.ran
+    ran.part = 0.0
     with np.errstate(all="ignore"):
-        waves = _waves_in_turn(program, blocks, choice, patterns)
-        if not (choice.is_brief and run_briefly(program, waves, sink)):
-            if choice.is_brief:
-                patterns.begin_launch()
-                choice = choose_engine(program, blocks)
-            _run_waves(program, blocks, choice.make, patterns, sink)
+        _run_blocks(program, blocks, choose_engine(program, blocks), _patterns_of(memory), sink)
     ran.launches, ran.part = ran.launches + 1, 0.0
+
+
+def _run_blocks(
+    program: Program, blocks: int, choice: Choice, patterns: PatternTable, sink: Sink
+) -> None:
+    """Run all waves by the engine that was chosen; anew by another where it was not brief."""
+    if choice.is_brief:
+        if run_briefly(program, _waves_in_turn(program, blocks, choice, patterns), sink):
+            return
+        patterns.begin_launch()
+        choice = choose_engine(program, blocks)
+    _run_waves(program, blocks, choice.make, patterns, sink)
 
 
 def _waves_in_turn(

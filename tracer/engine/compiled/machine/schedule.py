@@ -34,18 +34,27 @@ from .machine import (
     Machine,
 )
 
-
-@assembly("""
-define internal i64 @equal_lanes(ptr %p, i64 %value) {
+_LANES_THAT = """
+define internal i64 @{name}(ptr %p, i64 %value) {{
   %a = load <32 x i32>, ptr %p, align 4
   %v = trunc i64 %value to i32
   %i = insertelement <32 x i32> poison, i32 %v, i64 0
   %s = shufflevector <32 x i32> %i, <32 x i32> poison, <32 x i32> zeroinitializer
-  %c = icmp eq <32 x i32> %a, %s
+  %c = icmp {relation} <32 x i32> %a, %s
   %b = bitcast <32 x i1> %c to i32
   %r = zext i32 %b to i64
   ret i64 %r
-}
+}}
+"""
+
+
+@assembly(_LANES_THAT.format(name="equal_lanes", relation="eq"))
+def equal_lanes(values: I32, value: int) -> int:
+    """Return 32 bits: which of the first 32 elements are `value`."""
+    raise NotImplementedError
+
+
+@assembly("""
 declare i32 @llvm.vector.reduce.smin.v32i32(<32 x i32>)
 define internal i64 @least(ptr %p) {
   %a = load <32 x i32>, ptr %p, align 4
@@ -53,29 +62,13 @@ define internal i64 @least(ptr %p) {
   %r = sext i32 %m to i64
   ret i64 %r
 }
-define internal i64 @lanes_up_to(ptr %p, i64 %value) {
-  %a = load <32 x i32>, ptr %p, align 4
-  %v = trunc i64 %value to i32
-  %i = insertelement <32 x i32> poison, i32 %v, i64 0
-  %s = shufflevector <32 x i32> %i, <32 x i32> poison, <32 x i32> zeroinitializer
-  %c = icmp sle <32 x i32> %a, %s
-  %b = bitcast <32 x i1> %c to i32
-  %r = zext i32 %b to i64
-  ret i64 %r
-}
 """)
-def equal_lanes(values: I32, value: int) -> int:
-    """Return 32 bits: which of the first 32 elements are `value`."""
-    raise NotImplementedError
-
-
-@assembly("")
 def least(values: I32) -> int:
     """Return the least of the first 32 elements."""
     raise NotImplementedError
 
 
-@assembly("")
+@assembly(_LANES_THAT.format(name="lanes_up_to", relation="sle"))
 def lanes_up_to(values: I32, value: int) -> int:
     """Return 32 bits: which of the first 32 elements are `value` at most."""
     raise NotImplementedError
