@@ -49,6 +49,10 @@ class Struct:
         other.__dict__.update(_arrays=arrays, words=words, _view=words.data)
         return other
 
+    def begin_as(self, other: Self) -> None:
+        """Take the integers of another structure, which has the arrays that this one keeps."""
+        self.__dict__["words"][:] = other.__dict__["words"]
+
     @property
     def address(self) -> int:
         """Where its words lie."""

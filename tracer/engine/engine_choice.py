@@ -84,18 +84,19 @@ def _array(program: Program) -> Choice:
 def _compiled(program: Program, blocks: int) -> Choice:
     from .compiled.compiled_kernel import Buffers, buffers_of, compile_kernel, refuse_launch
     from .compiled.escape import Escapes
+    from .compiled.machine_room import rooms_of
     from .compiled.wave import CompiledWave
 
     refuse_launch(program)
     code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
-    buffers = buffers_of(program.memory)
+    buffers, rooms = buffers_of(program.memory), rooms_of(program.memory)
     escapes = Escapes(program, code.made)
     place_parameters(program)
 
     def make(numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink) -> CompiledWave:
         own = Buffers() if program.waiting else buffers  # waves that wait are there at once
-        return CompiledWave(code, own, program, numbers, patterns, sink, escapes)
+        return CompiledWave(code, rooms, own, program, numbers, patterns, sink, escapes)
 
     return Choice(make)
 

@@ -39,28 +39,41 @@ class SplitStacks:
     def __init__(
         self, entry: int, exit_: int, ends: int, lanes: Mask, blocks: int, blocks_a_cluster: int
     ) -> None:
-        masks = np.tile(pack(lanes), blocks)
-        warps = len(masks)
+        self._all = np.tile(pack(lanes), blocks)
+        warps = len(self._all)
         self.warps_a_block = len(lanes)
-        self.block: NDArray[np.int32] = np.full(warps, entry, dtype=np.int32)
-        self.join: NDArray[np.int32] = np.full(warps, exit_, dtype=np.int32)
-        self.mask: Bits = masks
-        self.state: NDArray[np.uint8] = np.zeros(warps, dtype=np.uint8)
-        self.depth: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
-        self.spins: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
-        self.patience: NDArray[np.int32] = np.full(warps, PATIENCE, dtype=np.int32)
-        self.called: Mask = np.zeros(warps, dtype=np.bool_)
-        self.barriers = Barriers(self, blocks_a_cluster)
-        self.meetings = Meetings(self, self.barriers)
+        self.block: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
+        self.join: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
+        self.mask: Bits = np.empty(warps, dtype=np.uint32)
+        self.state: NDArray[np.uint8] = np.empty(warps, dtype=np.uint8)
+        self.depth: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
+        self.spins: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
+        self.patience: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
+        self.called: Mask = np.empty(warps, dtype=np.bool_)
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: list[_Splits] = []
-        self._waited: NDArray[np.int64] = np.zeros(warps, dtype=np.int64)
+        self._waited: NDArray[np.int64] = np.empty(warps, dtype=np.int64)
+        self._span = entry, exit_
+        self._blocks_a_cluster = blocks_a_cluster
+        self._asserts = asserted()
+        self._ends = ends
+        self.begin()
+
+    def begin(self) -> None:
+        """Let all warps stand at the entry, with all their lanes."""
+        entry, exit_ = self._span
+        self.block.fill(entry)
+        self.join.fill(exit_)
+        self.mask[:] = self._all
+        self.patience.fill(PATIENCE)
+        for zeros in (self.state, self.depth, self.spins, self.called, self._waited):
+            zeros.fill(0)
+        self.barriers = Barriers(self, self._blocks_a_cluster)
+        self.meetings = Meetings(self, self.barriers)
         self._has_waited = False
         self._tick = 0
         self._picked = (-1, 0)
         self._leader = (0, 0)
-        self._asserts = asserted()
-        self._ends = ends
 
     def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
         """Return the warps (ascending) that run next: those at the first block in order of `ranks`.

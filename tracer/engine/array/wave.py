@@ -23,7 +23,7 @@ from .group import WarpGroup
 from .instruction_limit import Budget, loop_line
 from .invariant import asserted, require_registers
 from .program import BlockPlan, Program
-from .split import SplitStacks
+from .room import Room
 
 FAIR = 64
 """A block picked this many times running lets the warps that have waited longest go first."""
@@ -40,17 +40,18 @@ class ArrayWave:
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
+        room: Room | None = None,
     ) -> None:
         launch = program.launch
+        room = Room(program, len(numbers)) if room is None else room
         self.program = program
         self.numbers = numbers
-        blocks = self.blocks = len(numbers)
-        self.warps_a_block = -(-launch.threads // LANES)
+        blocks = self.blocks = room.blocks
+        self.warps_a_block = room.warps_a_block
         self.columns = self.warps_a_block * LANES
-        self.warps = blocks * self.warps_a_block
-        self.all_blocks = np.arange(blocks)
-        self.all_warps = np.arange(self.warps)
-        self.block_of_warp = self.all_warps // self.warps_a_block
+        self.warps = room.warps
+        self.all_blocks, self.all_warps = room.all_blocks, room.all_warps
+        self.block_of_warp = room.block_of_warp
         self.zeros = program.zeros
         self.registers = program.initial_registers(numbers)
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
@@ -58,30 +59,17 @@ class ArrayWave:
         self.shadow: Shadow | None = None
         if launch.options.check_uninitialized:
             self.shadow = Shadow(self.shared, self.local, program.memory)
-        self.step = np.zeros(self.warps, dtype=np.uint32)
+        self.step, self.fenced, self.stacks = room.step, room.fenced, room.stacks
         self.frames: FrameStack | None = None
         self.facts = FactStore(patterns)
         self.asserts = asserted()
-        self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
         self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
-        lanes = np.arange(self.columns).reshape(self.warps_a_block, LANES) < launch.threads
-        ends = len(program.kernel.blocks)
-        self.stacks = SplitStacks(
-            program.entry, program.exit, ends, lanes, blocks, self._blocks_a_cluster()
-        )
-        block = numbers[self.block_of_warp].astype(np.uint64)
-        warp = (self.all_warps % self.warps_a_block).astype(np.uint16)
         self._progress = 0
         self._budget = Budget(launch.options.max_instructions)
-        self.rows = WaveRows(sink, patterns, block, warp, len(program.ranks))
-
-    def _blocks_a_cluster(self) -> int:
-        """Blocks of the wave that meet at a barrier of clusters: 1 if only some blocks are run,
-        for then those of a cluster do not depend on one another."""
-        launch = self.program.launch
-        return 1 if launch.chosen else launch.blocks_a_cluster
+        block = numbers[self.block_of_warp].astype(np.uint64)
+        self.rows = WaveRows(sink, patterns, block, room.warp_of_block, len(program.ranks))
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.

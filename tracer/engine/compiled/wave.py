@@ -13,7 +13,7 @@ from ..array.group import WarpGroup
 from ..array.instruction_limit import never_ends
 from ..array.program import Program
 from ..array.turn import DONE, WAITING
-from ..array.wave import FAIR, ArrayWave
+from ..array.wave import ArrayWave
 from ..call.frame_stack import FrameStack
 from ..call.recursion import too_deep
 from ..kernel.recursion import levels_within
@@ -25,7 +25,6 @@ from ..memory.parameter import parameter_image
 from ..rows.access_rows import ROWS
 from ..rows.history_table import Entries
 from ..rows.pattern import PatternTable
-from ..rows.pattern_lookup import no_questions
 from .compiled_kernel import Buffers, CompiledKernel, routines
 from .escape import Escapes
 from .frame.register_frame import Place
@@ -39,11 +38,10 @@ from .machine.machine import (
     FAULT,
     FOREIGN,
     IDLE,
-    NEVER,
     SPINS,
-    STALE,
     TURN,
 )
+from .machine_room import Rooms
 from .machine_rows import MachineRows
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -65,6 +63,7 @@ class CompiledWave(ArrayWave):
     def __init__(
         self,
         code: CompiledKernel,
+        rooms: Rooms,
         buffers: Buffers,
         program: Program,
         numbers: NDArray[np.int64],
@@ -72,52 +71,22 @@ class CompiledWave(ArrayWave):
         sink: Sink,
         escapes: Escapes,
     ) -> None:
-        super().__init__(program, numbers, patterns, sink)
+        self._room = rooms.take(code, program, len(numbers))
+        super().__init__(program, numbers, patterns, sink, self._room)
         self._code = code
+        self._rooms = rooms
         self._buffers = buffers
         self._sink = sink
         self._patterns = patterns
         self._epoch = patterns.epoch
-        self._machine = code.machine.copy()
+        self._machine = self._room.machine
+        self._machine.budget = min(program.launch.options.max_instructions, SLICE)
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False
-        self._bind_warps()
         self._bind_memory()
         self._bind_rows()
         self._bind_registers()
-
-    def _bind_warps(self) -> None:
-        m, stacks = self._machine, self.stacks
-        m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
-        m.ranks, m.waits = self.program.ranks, self.program.waits.view(np.uint8)
-        m.may_wait = int(bool(self.program.waiting))
-        self._deepen(2 * len(self.program.kernel.blocks) + 2)
-        m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
-        m.state, m.called = stacks.state, stacks.called.view(np.uint8)
-        padded = -(-self.warps // LANES) * LANES
-        m.order = np.full(padded, NEVER, dtype=np.int32)
-        parts = padded // LANES
-        m.part_order = np.full(-(-parts // LANES) * LANES, NEVER, dtype=np.int32)
-        m.part_order[:parts] = STALE
-        m.waited = np.zeros(self.warps, dtype=np.int64)
-        m.spins, m.patience = stacks.spins, stacks.patience
-        m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
-        m.step = self.step
-        m.picked, m.fair = -1, FAIR
-        m.chosen = np.zeros(self.warps, dtype=np.int32)
-        m.active = np.zeros(self.warps, dtype=np.uint32)
-        m.taken = np.zeros(self.warps, dtype=np.uint32)
-        m.sides = np.zeros(self.warps * self._code.most_sides + 1, dtype=np.uint32)
-        m.budget = min(self.program.launch.options.max_instructions, SLICE)
-
-    def _deepen(self, levels: int) -> None:
-        """Make room for so many splits below the top ones."""
-        m = self._machine
-        below = self.stacks.reserve(levels)
-        m.levels, m.spare = levels, self._code.spare
-        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
-        m.below_called = below[3].view(np.uint8)
 
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
@@ -131,37 +100,19 @@ class CompiledWave(ArrayWave):
         m.allocations = len(memory.global_.allocations)
         m.const_starts, m.const_ends = memory.const.bounds()
         m.const_allocations = len(memory.const.allocations)
-        sites = self._code.sites
-        m.site_as = np.arange(len(self._code.made.sites) + 1, dtype=np.int32)
         m.low, m.high = MOST, LEAST
         if program.launch.options.bounds == "report":
             m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
             m.mapped = len(m.mapped_starts) - 1
-        m.outside_lanes, m.outside_warp, m.outside_lane, m.outside_address = np.zeros(
-            (4, len(sites) + 1), dtype=np.int64
-        )
-        m.site_low = np.zeros(len(sites) + 1, dtype=np.int64)
-        m.site_limit = np.array([self._limit(*site) for site in sites] + [-1], dtype=np.int64)
-        m.fault_site = -1
-        m.fault_addresses = np.zeros(LANES, dtype=np.int64)
-
-    def _limit(self, pc: int, space: str, size: int) -> int:
-        """Return how far from its start an access of a block's or thread's own memory may lie."""
-        own = {"shared": self.program.shared_bytes, "local": self.program.local_bytes}
-        return max(own[space] - size, -1) if space in own else -1
 
     def _bind_rows(self) -> None:
         m, code = self._machine, self._code
         m.table = self._patterns.store.table
-        m.site_pattern = np.full((len(code.sites) + 1) * self.warps, -1, dtype=np.int32)
-        m.questions = no_questions()
         owners = self.rows.accesses
         rows = MachineRows(self._sink, self._patterns, owners, m, code, self._buffers)
         self.rows.accesses = self._access_rows = rows
-        m.lanes_on = np.zeros(len(code.made.counted) * self.blocks + 1, dtype=np.int64)
         entries = code.log_size + self.warps
         m.log_limit = code.log_size
-        m.last_entry = np.full(self.warps, -1, dtype=np.int32)
         m.log_warp = self._buffers.take("log_warp", entries, "i4")
         m.log_block = self._buffers.take("log_block", entries, "i4")
         m.log_masks = self._buffers.take("log_masks", entries, "i8")
@@ -236,7 +187,7 @@ class CompiledWave(ArrayWave):
             self._prepare()
             reason = routine.run_warps(m.address)
             while reason == DEEPEN:
-                self._deepen(2 * m.levels)
+                self._room.deepen(2 * m.levels)
                 reason = routine.end_group(m.address)
             if reason == IDLE:
                 break
@@ -272,6 +223,7 @@ class CompiledWave(ArrayWave):
         self._count_lanes()
         self._tell_outside()
         self.rows.finish()
+        self._rooms.give(self._room, self._code, self.program)
         return True
 
     def _prepare(self) -> None:
@@ -315,7 +267,7 @@ class CompiledWave(ArrayWave):
         stacks.take_turns(m.chosen[: m.count].astype(np.intp))
         m.most_depth = int(stacks.depth.max())
         if stacks.levels > m.levels:
-            self._deepen(2 * stacks.levels)
+            self._room.deepen(2 * stacks.levels)
 
     def _take_outcomes(self) -> None:
         """Put what votes at barriers gave, and lanes that met, into the frames of their warps."""
