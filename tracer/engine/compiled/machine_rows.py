@@ -119,21 +119,20 @@ class MachineRows(AccessRows):
         m, patterns = self._machine, self.patterns
         epoch = patterns.epoch
         pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
-        block, warp, pc, space = columns_of(
-            m.run_site[runs],
-            m.run_count[runs],
-            self._site_pc,
-            self._site_space,
-            m.row_warp[rows],
-            self.block,
-            self.warp,
+        columns = columns_of(
+            rows.stop - rows.start,
+            run_site=m.run_site[runs],
+            run_count=m.run_count[runs],
+            site_pc=self._site_pc,
+            site_part=self._site_part,
+            site_space=self._site_space,
+            row_warp=m.row_warp[rows],
+            row_step=m.row_step[rows],
+            row_base=m.row_base[rows],
+            warp_block=self.block,
+            warp_number=self.warp,
         )
-        part = np.repeat(self._site_part[m.run_site[runs]], m.run_count[runs])
-        step, base = m.row_step[rows].copy(), m.row_base[rows].copy().view(np.uint64)
-        self.sink.put(
-            "accesses", block=block, warp=warp, step=step, part=part, pc=pc, space=space,
-            base=base, pattern=pattern,
-        )  # fmt: skip
+        self.sink.put("accesses", **columns, pattern=pattern)
         if epoch != patterns.epoch and rows.stop < m.rows:
             later = m.row_pattern[rows.stop : m.rows]
             later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
