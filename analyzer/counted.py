@@ -18,11 +18,13 @@ from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.tally.counts import LaunchCounts
 from ..traces.schema import Manifest
-from .counting.arithmetic import with_flops, with_lanes, without_flops
+from .counting.arithmetic import COLUMNS as FLOPS
+from .counting.arithmetic import with_flops, with_lanes
 from .counting.bounds import Bound, find_bounds, sampled_bounds
 from .counting.evaluate import Raw
 from .counting.idle import NOTHING, did_nothing
-from .counting.instruction_mix import with_mix, without_mix
+from .counting.instruction_mix import COLUMNS as MIX
+from .counting.instruction_mix import with_mix
 from .counting.interval import sum_intervals
 from .counting.launch_facts import launch_facts
 from .counting.left_out import find_left_out
@@ -30,7 +32,7 @@ from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
 from .counting.roofline import find_roof
 from .counting.turns import Turns
-from .counting.with_columns import WHOSE, Added, sums_of_each, widen
+from .counting.with_columns import WHOSE, Added, sums_of_each, widen, with_zeros
 from .launch_profile import LaunchProfile
 from .occupancy.occupancy_text import resident_text
 from .text.kept_text import kept_text
@@ -100,15 +102,18 @@ def _profile_alike(
     told = with_mix(
         with_flops(with_lanes(told, lanes_on, instructions), instructions), instructions
     )
-    told = with_apart(with_levels(told.drop("lanes")), instructions, device.capability)
-    mixed = with_levels(
-        without_mix(without_flops(_together([one.counts.mixed for one in counted])))
-    )
-    mixed = with_apart(mixed, instructions, device.capability)
+    told.drop_in_place("lanes")
+    told = with_apart(with_levels(told), instructions, device.capability)
     sums, by_pc = sums_of_each(told, len(counted)), sum_by_pc(told)
     around = Added(pl.col(name) for name in places.columns if name != "pc")
-    all_counts = _apart(widen(told, places, around), len(counted))
-    all_mixed = _apart(widen(mixed, places, around), len(counted))
+    told = widen(told, places, around)
+    mixed = _together([one.counts.mixed for one in counted])
+    if mixed.height:
+        mixed = with_levels(with_zeros(mixed, (*FLOPS, *MIX)))
+        mixed = widen(with_apart(mixed, instructions, device.capability), places, around)
+    else:
+        mixed = told.clear()
+    all_counts, all_mixed = _apart(told, len(counted)), _apart(mixed, len(counted))
     for number, (one, counts, mix) in enumerate(zip(counted, all_counts, all_mixed, strict=True)):
         yield _profile(question, one, counts, mix, places, sums[number], by_pc.get(number, {}))
 
@@ -116,16 +121,16 @@ def _profile_alike(
 def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Frames below one another, with the number of each in WHOSE."""
     whose = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
-    return pl.concat(frames, rechunk=True).with_columns(pl.Series(WHOSE, whose, pl.UInt32))
+    return pl.concat(frames, rechunk=True).hstack([pl.Series(WHOSE, whose, pl.UInt32)])
 
 
 def _apart(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
     """The frames that were put together; empty ones are one."""
-    heights = np.bincount(together[WHOSE].to_numpy(), minlength=frames).tolist()
-    every = together.drop(WHOSE)
-    start, empty = 0, every.clear()
+    whose = together.drop_in_place(WHOSE)
+    heights = np.bincount(whose.to_numpy(), minlength=frames).tolist()
+    start, empty = 0, together.clear()
     for height in heights:
-        yield every.slice(start, height) if height else empty
+        yield together.slice(start, height) if height else empty
         start += height
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...traces.table.remembered import remembered
-from .with_columns import WHOSE, Added, widen, zeros
+from .with_columns import WHOSE, Added, widen
 
 COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
 FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in COLUMNS)
@@ -44,27 +44,26 @@ def with_lanes(
     memory and branches, which have 0) the lanes whose predicate was on: `lanes_on`. Both frames
     tell the launches apart by WHOSE.
     """
-    predicated = (
-        pl.DataFrame(instructions.select(["pc", "predicate"]))
-        .filter(pl.col("predicate") != "")
-        .select("pc", predicated=pl.lit(True))
-    )
-    lanes = lanes_on.join(predicated, on="pc").select(WHOSE, "pc", "scope", "lanes")
+    predicated = _predicated(instructions).lazy()
+    lanes = lanes_on.lazy().join(predicated, on="pc").select(WHOSE, "pc", "scope", "lanes")
     joined = (
-        counts.select(WHOSE, "pc", "array", "scope", "thread_instructions")
+        counts.lazy()
+        .select(WHOSE, "pc", "array", "scope", "thread_instructions")
         .join(predicated, on="pc", how="left", maintain_order="left")
         .join(lanes, on=[WHOSE, "pc", "scope"], how="left", maintain_order="left")
     )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
-    return counts.hstack(joined.select(lanes=own))
+    return counts.hstack(joined.select(lanes=own).collect())
+
+
+@remembered
+def _predicated(instructions: pa.Table) -> pl.DataFrame:
+    """The `pc` of each instruction with a predicate, `predicated`."""
+    table = pl.DataFrame(instructions.select(["pc", "predicate"]))
+    return table.filter(pl.col("predicate") != "").select("pc", predicated=pl.lit(True))
 
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     """The counts of a launch with COLUMNS beside them: operations of a lane, times `lanes`."""
     return widen(counts, flops_of(instructions), FLOPS)
-
-
-def without_flops(counts: pl.DataFrame) -> pl.DataFrame:
-    """Counts of accesses alone, with COLUMNS of zeros: no access computes."""
-    return counts.with_columns(zeros(COLUMNS))

@@ -5,8 +5,8 @@ counter of the models. A counter that counts one SM or one cluster sees the othe
 that every line, array or instruction of the launch keeps its row in every grouping.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import field
 from functools import cache
 from typing import ClassVar
 
@@ -95,6 +95,7 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
     whose = pl.Series(WHOSE, numbers, pl.UInt32)
     known = {name: pl.Int64 for name in raws[0].facts}
     facts = pl.DataFrame([list(raw.facts.values()) for raw in raws], known, orient="row")
+    counts = counts.hstack([whose, *facts[whose].get_columns()])
     unknown, rows = raws[0].left_out.anywhere(), []
     for scope in SCOPES:
         wanted = {
@@ -104,11 +105,11 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
         }
         if not wanted:
             continue
-        table = _masked(replace(raws[0], counts=counts), scope)
-        table = table.with_columns(whose, *facts[whose].get_columns())
-        summed = table.group_by(WHOSE, maintain_order=True).agg(_expressions(wanted, table))
+        each = _expressions(wanted, {*counts.columns})
+        table = _masked(raws[0], counts, scope)
+        summed = table.group_by(WHOSE, maintain_order=True).agg(each)
         facts_alone = pl.col(pl.List).list.last()  # a formula of facts has them in every row
-        rows += summed.drop(WHOSE).with_columns(facts_alone).rows(named=True)
+        rows += summed.drop(WHOSE).with_columns(facts_alone).collect().rows(named=True)
     return rows
 
 
@@ -129,8 +130,9 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
         }
         if not wanted:
             continue
-        table = _masked(raw, scope)
-        grouped = table.group_by(keys, maintain_order=True).agg(_expressions(wanted, table))
+        each = _expressions(wanted, {*raw.counts.columns})
+        table = _masked(raw, raw.counts, scope)
+        grouped = table.group_by(keys, maintain_order=True).agg(each).collect()
         frame = frame.with_columns(grouped.drop(keys).get_columns())
     missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]
     frame = frame.with_columns(missing).select(*keys, *definitions).sort(keys)
@@ -154,19 +156,19 @@ def _without_unknown(
     return frame.with_columns(emptied)
 
 
-def _expressions(formulas: Mapping[str, str], table: pl.DataFrame) -> list[pl.Expr]:
-    """The formulas that the table has all columns for, under their headings."""
-    known = set(table.columns)
+def _expressions(formulas: Mapping[str, str], known: Set[str]) -> list[pl.Expr]:
+    """The formulas of which all columns are `known`, under their headings."""
     return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= known]
 
 
-def _masked(raw: Raw, scope: str) -> pl.DataFrame:
-    """The counts with zeros in the rows that a counter of this scope does not see."""
+def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:
+    """Counts like those of `raw`, with zeros in the rows that a counter of this scope does not
+    see."""
     if raw.whole or scope == "all":
-        return raw.counts
+        return counts.lazy()
     seen = pl.col("scope").is_in(INSIDE[scope]).cast(pl.Int64)
     numbers = [c for c, dtype in raw.counts.schema.items() if dtype == pl.Int64 and c not in KEYS]
-    return raw.counts.with_columns(pl.col(numbers) * seen)
+    return counts.lazy().with_columns(pl.col(numbers) * seen)
 
 
 def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...models.replay.seam import ACCESSES
 from ...traces.table.remembered import remembered
-from .with_columns import Added, widen, zeros
+from .with_columns import Added, widen
 
 WIDTHS = (1, 2, 4, 8, 16)
 KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
@@ -89,11 +89,6 @@ def _mix(known: tuple[str, ...]) -> Added:
         },
     }
     return Added(value.cast(pl.Int64).alias(name) for name, value in added.items())
-
-
-def without_mix(counts: pl.DataFrame) -> pl.DataFrame:
-    """Counts of accesses over several arrays, with COLUMNS of zeros: they are counted elsewhere."""
-    return counts.with_columns(zeros(COLUMNS))
 
 
 @remembered

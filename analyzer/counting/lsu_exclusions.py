@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from .with_columns import Added, widen, zeros
+from .with_columns import Added, widen, with_zeros
 
 SUFFIX = "_apart"
 _ASKED = ("requests", "bytes_distinct")
@@ -34,7 +34,7 @@ def with_apart(
     makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
     known = [counter for counter in COUNTERS if counter in counts.columns]
     if not makers:
-        return counts.with_columns(zeros(tuple(name + SUFFIX for name in known)))
+        return with_zeros(counts, (name + SUFFIX for name in known))
     added = []
     for counter in known:
         mine = [opcode for opcode in makers if counter in APART[opcode][1]]

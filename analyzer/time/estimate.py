@@ -349,9 +349,9 @@ def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, in
     wanted = [
         name for name in counts.columns if name.endswith(NEEDED) and not name.startswith("surface")
     ]
-    keys = counts.select(WHOSE, "pc", *wanted, "instructions").group_by(WHOSE, "pc")
+    keys = counts.lazy().select(WHOSE, "pc", *wanted, "instructions").group_by(WHOSE, "pc")
     found: dict[int, dict[int, Mapping[str, int]]] = {}
-    for row in keys.agg(pl.all().sum()).sort("pc").iter_rows(named=True):
+    for row in keys.agg(pl.all().sum()).sort("pc").collect().iter_rows(named=True):
         found.setdefault(row.pop(WHOSE), {})[row["pc"]] = row
     return found
 
