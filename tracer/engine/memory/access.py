@@ -126,13 +126,22 @@ def resolve(
     space = access.space or _window(facts.low + delta, facts.high + delta)
     if space is None or facts.high - facts.low >= 1 << 31:
         return _resolve_parts(group, access, facts, delta)
-    return [(None, _part(group, access, facts, delta - access.shift(space), space, access.part))]
+    delta -= access.shift(space)
+    where = _checked(group, access, facts, delta, space)
+    _record(group, access, facts, delta, space, access.part)
+    return [(None, where)]
 
 
-def _part(group: Group, access: Access, facts: Facts, delta: int, space: Space, part: int) -> Reach:
+def _checked(group: Group, access: Access, facts: Facts, delta: int, space: Space) -> Reach:
     where = reach(group, facts, delta, space, access.dtype, access.count)
     if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
         check_lanes(group, facts, delta, space, access.width, access.pc)
+    return where
+
+
+def _record(
+    group: Group, access: Access, facts: Facts, delta: int, space: Space, part: int
+) -> None:
     trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
     base = facts.base + trace_delta if trace_delta else facts.base
     if not access.hidden:
@@ -142,7 +151,6 @@ def _part(group: Group, access: Access, facts: Facts, delta: int, space: Space, 
         group.wave.rows.accesses.add(
             group, access.position, access.pc, space, part, base, facts.pattern, keep
         )
-    return where
 
 
 def _window(low: int, high: int) -> Space | None:
@@ -178,20 +186,23 @@ def _resolve_parts(
     spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
     lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     where, which, left = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
-    parts: dict[int, tuple[Mask | None, Reach]] = {}
+    parts: dict[int, tuple[Facts, Mask, Reach]] = {}
     cuts = [
         (number, alike)
         for number, mask in enumerate(_parts_of_warps(where, which, left))
         for alike in _warps_alike(where, which, mask)
     ]
     for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
-        number, alike = cuts[place]  # by warps, so that a fault is that of the first lane
+        _, alike = cuts[place]  # by warps, so that a fault is that of the first lane
         space = Space(int(which[alike][0]))
         own, chosen = addresses - access.shift(space), alike.reshape(shape)
         found, _ = group.wave.facts.of(own, chosen, group.columns)
         if found is not None:
-            parts[place] = chosen, _part(group, access, found, 0, space, number)
-    return [parts[place] for place in sorted(parts)]
+            parts[place] = found, chosen, _checked(group, access, found, 0, space)
+    for place, (found, _, _) in sorted(parts.items()):  # by parts: a warp's rows are in order
+        number, alike = cuts[place]
+        _record(group, access, found, 0, Space(int(which[alike][0])), number)
+    return [parts[place][1:] for place in sorted(parts)]
 
 
 def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:

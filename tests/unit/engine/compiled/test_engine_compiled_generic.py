@@ -120,6 +120,32 @@ def test_parts_are_numbered_from_0_in_every_warp(by: int, tmp_path: Path) -> Non
     assert max(parts) == (0 if by == 32 else 3)
 
 
+TWO_OF_THREE = r"""
+extern "C" __global__ void two(int *g)
+{
+    __shared__ int s[64];
+    int l[2] = {0, 0};
+    int t = threadIdx.x, odd = t & 1;
+    int *p = odd ? g + t : t < 32 ? s + t : l + (g[0] & 1);
+    *p = t;
+    g[t] += l[0];
+}
+"""
+
+
+def test_parts_of_a_warp_are_in_order_where_warps_share_their_second(tmp_path: Path) -> None:
+    """Even lanes reach shared memory in warp 0 and local memory in warp 1, odd ones an array."""
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        g = gpu.to_device(np.zeros(64, np.int32))
+        gpu.compile(TWO_OF_THREE).get_function("two")[1, 64](g)
+        return [g.copy_to_host()]
+
+    found = read_trace(assert_same_under_both(tmp_path, run))
+    assert list(verify(found)) == []
+    assert 1 in found.launches[0].accesses()["part"].to_pylist()
+
+
 PARAMETERS = r"""
 struct Big { int a[16]; float f; };
 __noinline__ __device__ int pick(const int *p, int k) { return p[k & 15]; }
