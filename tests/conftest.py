@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import settings
 
 FIRST = "test_counters.py"
 """Compares a thousand launches with a chip; all of its tests read what one fixture records."""
@@ -20,6 +21,8 @@ EVERY_ARCHITECTURE = {"test_documents", "test_host_session"}
 """Test files that read what the assembler says for older architectures. Elsewhere sessions ask it
 for one: ten take 0.3 s of CPU a kernel, a fifth of the time of all tests."""
 
+settings.register_profile("beside other tests", deadline=None)  # and the first call may compile
+settings.load_profile("beside other tests")
 for variable in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_COLOR"):
     os.environ.pop(variable, None)  # what the commands and scripts that tests start would obey
 os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))  # for those with another home

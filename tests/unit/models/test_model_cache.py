@@ -355,7 +355,7 @@ def test_a_cache_that_there_cannot_be_is_refused(keys: dict[str, Any], said: str
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pytest.mark.slow
 def test_counts_do_not_depend_on_batches_nor_on_the_compiler(data: st.DataObject) -> None:
     keys = data.draw(st.sampled_from(GEOMETRIES))

@@ -319,7 +319,7 @@ LANES_AND_PLACES = st.dictionaries(st.integers(0, 15), st.integers(0, 90), min_s
 
 
 @given(LANES_AND_PLACES, st.sampled_from([1, 2, 4, 8, 16]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pytest.mark.slow
 def test_scattered_half_warps_agree_with_the_rules_in_plain_python(
     places: dict[int, int], width: int

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from cases.cache_case import ATOMIC, LOAD, STORE, batch_of, column, passed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cutrace.errors import CutraceError
@@ -74,7 +74,6 @@ def test_reads_past_l1_are_joined_too() -> None:
     assert column(step, "joined") == [0, 1]
 
 
-@settings(deadline=None)  # the first call may compile
 @given(
     reads=st.lists(
         st.tuples(st.integers(0, 1), st.sampled_from([0, 32, 64, 128, 256]), st.integers(0, 1)),

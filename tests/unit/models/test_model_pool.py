@@ -68,7 +68,7 @@ def answer(step: Step) -> tuple[dict[str, list[int]], list[tuple[Kind, int, int]
     return {name: step.counts[name].tolist() for name in Cache.counters}, went
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     keys=st.sampled_from(CACHES),
     pool=st.lists(st.lists(REQUEST, max_size=7), min_size=1, max_size=6).map(pool_of),

@@ -327,7 +327,7 @@ def by_hand(history: History) -> Counter[tuple[int, int]]:
     return pairs
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(WARPS, WARPS, WARPS), min_size=1, max_size=3), st.booleans(), st.booleans()
 )

@@ -274,7 +274,7 @@ def test_a_period_that_is_no_power_of_two(tmp_path: Path) -> None:
     worth=st.sampled_from([-1, 1 << 60]),
     seed=st.integers(0, 5),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @pytest.mark.slow
 def test_totals_do_not_depend_on_the_size_of_batches_nor_on_the_compiler(
     tmp_path_factory: pytest.TempPathFactory,

@@ -269,9 +269,7 @@ def where(address: int, pad: dict[str, object], align: dict[str, object]) -> int
     raise AssertionError(address)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.lists(st.one_of(st.none(), st.sampled_from(WORDS)), min_size=LANES, max_size=LANES)
