@@ -232,3 +232,42 @@ def test_a_float_in_a_register_of_bits_is_returned_as_bits(tmp_path: Path) -> No
     )
     (out,) = results(tmp_path, source, np.zeros(THREADS, np.float32), compiled="auto")
     assert out.tolist() == [1.5 * t for t in range(THREADS)]
+
+
+ONE_REGISTER_TWO_LIVES = (
+    HEADER
+    + """
+.visible .entry k(.param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %t, %r;
+    .reg .b64 %out, %at;
+    ld.param.u64 %out, [out];
+    mov.u32 %t, %tid.x;
+    mul.wide.u32 %at, %t, 4;
+    add.s64 %at, %out, %at;
+    setp.ge.u32 %p, %t, 32;
+    @%p ret;
+    setp.ge.u32 %p, %t, 16;
+    @%p bra A;
+B:
+    add.u32 %r, %t, 200;
+    st.global.u32 [%at], %r;
+    setp.eq.u32 %p, %t, 33;
+    @%p bra B;
+    add.u32 %r, %t, 300;
+    bra END;
+A:
+    add.u32 %r, %t, 100;
+END:
+    st.global.u32 [%at], %r;
+    ret;
+}
+"""
+)
+
+
+def test_a_value_outlives_a_block_where_its_register_is_short_lived(tmp_path: Path) -> None:
+    """One warp of four runs: what A keeps in %r for half of it, B needs for a moment."""
+    (found,) = results(tmp_path, ONE_REGISTER_TWO_LIVES, np.zeros(THREADS, np.int32))
+    assert found.tolist() == [*range(300, 316), *range(116, 132), *[0] * 96]

@@ -32,14 +32,18 @@ class CompactRegisters:
         return self.frame if lanes is None else list(self.frame)
 
     def leave(self, plan: BlockPlan, lanes: Mask | None, frame: list[Array]) -> None:
-        """Keep what outlives the block."""
-        if lanes is not None:
-            for slot in plan.commits:
-                if frame[slot] is not self.frame[slot]:
-                    self.frame[slot] = select(lanes, frame[slot], self.frame[slot])
+        """Keep what outlives the block.
+
+        Other lanes of the warps may keep something else where the block has its temporaries.
+        """
         self._here.update(plan.commits)
         self._changed.update(plan.commits)
-        self._here.difference_update(plan.temporaries)
+        if lanes is None:
+            self._here.difference_update(plan.temporaries)
+            return
+        for slot in plan.commits:
+            if frame[slot] is not self.frame[slot]:
+                self.frame[slot] = select(lanes, frame[slot], self.frame[slot])
 
     def write_back(self) -> None:
         """Put what has changed into the wave's registers."""
