@@ -5,8 +5,9 @@ Each needs an extra of cutrace's to be installed. An executor that exists alread
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from importlib import import_module
 from math import inf
@@ -104,14 +105,18 @@ class _Ray:
 
 @contextmanager
 def _ray(address: str, processes: int | None) -> Iterator[Executor]:
-    """The cluster at an address; without one, workers of this machine."""
+    """The cluster at an address; without one, workers of this machine.
+
+    Meanwhile what is printed goes to stderr: of workers that die Ray tells on stdout.
+    """
     ray = _package("ray", "ray")
     where = {"address": address} if address else {"num_cpus": processes}
-    ray.init(**where, log_to_driver=False)
-    try:
-        yield _Ray(ray)
-    finally:
-        ray.shutdown()
+    with redirect_stdout(sys.stderr):
+        ray.init(**where, log_to_driver=False)
+        try:
+            yield _Ray(ray)
+        finally:
+            ray.shutdown()
 
 
 _KINDS = {"dask": _dask, "ray": _ray, "slurm": _slurm}
