@@ -16,7 +16,7 @@ from .array.instruction_limit import Budget
 from .array.program import Program, Wave
 from .array.wave import ArrayWave
 from .kernel.same_kernel import KERNELS, Alike, alike, has_loops
-from .launch import Sink
+from .launch import NUMBERED, Nowhere, Sink
 
 Column = NDArray[Any]
 
@@ -105,28 +105,22 @@ class _Brief(Budget):
             raise LongError
 
 
-_NUMBERED = {"patterns": "active", "paths": "lengths"}
-"""Dictionaries, and a column of each with a value a row."""
-
-
-class _HeldRows:
+class _HeldRows(Nowhere):
     """A sink that keeps what it is given, with numbers from 0, until it is handed over."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._held: list[tuple[str, dict[str, Any], int]] = []
-        self._next = dict.fromkeys(_NUMBERED, 0)
 
     def put(self, table: str, **columns: Any) -> int:
         """Hold rows; number those of a dictionary."""
-        first = self._next.get(table, 0)
+        first = super().put(table, **columns)
         self._held.append((table, columns, first))
-        if table in _NUMBERED:
-            self._next[table] += len(columns[_NUMBERED[table]])
         return first
 
     def hand_over(self, sink: Sink) -> None:
         """Give everything to a sink, which numbers patterns and paths of a launch likewise."""
         for table, columns, first in self._held:
             given = sink.put(table, **columns)
-            if table in _NUMBERED and given != first:
+            if table in NUMBERED and given != first:
                 raise AssertionError(f"{table} from {first} on are numbered {given}")

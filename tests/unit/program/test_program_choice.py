@@ -60,6 +60,35 @@ def test_skip_and_kernels_choose_and_all_is_run(folder: Path) -> None:
     assert "left out" in cutrace(folder, "info", "app.cutrace").out
 
 
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_a_launch_of_many_rows_is_run_where_it_is_not_chosen(tmp_path: Path, engine: str) -> None:
+    source = """
+__global__ void spread(unsigned *x)  // more rows than are written at once, of ever new patterns
+{
+    unsigned i = blockIdx.x * 256 + threadIdx.x;
+    for (unsigned round = 1; round <= 32; round++)
+        atomicAdd(x + i * (2 * round + 1) % 65536, 1);  // of each round, each element once
+}
+__global__ void one(unsigned *x) { x[threadIdx.x] = 1; }
+int main()
+{
+    unsigned *d, host[64];
+    CHECK(cudaMalloc(&d, 65536 * 4));
+    CHECK(cudaMemset(d, 0, 65536 * 4));
+    spread<<<256, 256>>>(d);
+    one<<<1, 32>>>(d);
+    CHECK(cudaMemcpy(host, d, sizeof host, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 64; i++)
+        if (host[i] != (i < 32 ? 1 : 32))
+            return 1;
+}
+"""
+    (tmp_path / "app.cu").write_text(HEAD + source)
+    done = cutrace(tmp_path, "record", "app.cu", "--engine", engine, "--kernels", "one", "--")
+    assert done.status == 0, done.err
+    assert shown(done) == ["one x"]
+
+
 def test_launches_ends_the_program_when_so_many_of_the_chosen_are_recorded(folder: Path) -> None:
     words = ("--skip", "1", "--kernels", "first", "--launches", "2")
     done = cutrace(folder, "record", *words, "--", "./app", "1000000")
