@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import cutrace
 
-LANES, SEED = 64, 12345
+LANES, SEED = 96, 12345
 
 FOUND = (79, 191, 383)
 """Graphs in which lanes left a place to meet by a way that is no branch out of it, and ran beyond
