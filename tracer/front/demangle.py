@@ -23,6 +23,11 @@ _BUILTIN = {
     },
 }
 _STANDARD = {"Sa": "std::allocator", "Ss": "std::string", "Sb": "std::basic_string"}
+_OPERATORS = {
+    **{"eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">=", "aa": "&&"},
+    **{"oo": "||", "pl": "+", "mi": "-", "ml": "*", "dv": "/", "rm": "%", "an": "&"},
+    **{"or": "|", "eo": "^", "ls": "<<", "rs": ">>", "nt": "!", "co": "~"},
+}
 _STATIC = re.compile(r"__nv_static_(\d+)_")
 _HIDDEN = ("_GLOBAL__N_", "_INTERNAL_", "__nv_")
 
@@ -224,6 +229,9 @@ class _Reader:
             if self.take("XadL_Z"):
                 part: tuple[str, ...] = (f"&{self.called()}",)
                 self.need("E")
+            elif self.take("X"):
+                part = (self.expression(),)
+                self.need("E")
             elif self.peek("L"):
                 part = (self.literal(),)
             elif self.peek("J"):
@@ -246,6 +254,35 @@ class _Reader:
         if kind == "bool":
             return "true" if value == "1" else "false"
         return value if kind in _BUILTIN.values() else f"({kind}){value}"
+
+    def expression(self) -> str:
+        """`T_` is the template's argument, `stT_` its size, `gtstT_Li4E` sizeof(T) > 4."""
+        if self.take("T"):
+            return self.argument()
+        if self.peek("L"):
+            return self.literal()
+        if self.take("st"):
+            return f"sizeof({plain(self.type())})"
+        if self.take("sr"):
+            return self.member()
+        sign = _OPERATORS.get(self.text[self.at : self.at + 2])
+        if sign is None:
+            raise _Unread(self.text[self.at :])
+        self.at += 2
+        if sign in "!~":
+            return f"{sign}{self.expression()}"
+        return f"({self.expression()} {sign} {self.expression()})"
+
+    def member(self) -> str:
+        """After `sr`: the type, or what it is called up to `E`, and the member's name."""
+        if not self.text[self.at].isdigit():
+            return f"{plain(self.type())}::{self.identifier()}"
+        scope = ""
+        while not self.take("E"):
+            scope = _join(scope, self.identifier())
+            if self.peek("I"):
+                scope += _angle(self.template_arguments())
+        return f"{scope}::{self.identifier()}"
 
     def types(self) -> list[str]:
         """One type, or behind `Dp` one for each argument of the pack that its pattern names."""
@@ -291,7 +328,7 @@ class _Reader:
         if self.take("F"):
             return self.function()
         if self.take("T"):
-            return f"{self.argument()} @"
+            return self.of_argument()
         if self.take("Z"):
             return f"{self.local()} @"
         if self.take("N"):
@@ -305,6 +342,14 @@ class _Reader:
         number = self.sequence()
         self.used.add(number)
         return ", ".join(self.packs[number])
+
+    def of_argument(self) -> str:
+        """After `T`: an argument that is a type, or a template whose own arguments follow."""
+        name = self.argument()
+        if self.peek("I"):
+            self.seen.append(name)
+            name += _angle(self.template_arguments())
+        return f"{name} @"
 
     def function(self) -> str:
         """After `F`: what it returns, what it takes, and `E`; `float (float)`."""

@@ -41,6 +41,22 @@ from cutrace.tracer.front.syntax.syntax import written_kernels
         ),
         ("_Z3mapIXadL_ZN1n5timesILi3EEEffEEEvPf", "map<&n::times<3>>(float *)"),
         ("_Z3oneIL_Z5valueEiEvPT0_", "one<value, int>(int *)"),
+        ("_Z1kIXsr3FooE1nEEvv", "k<Foo::n>()"),
+        (  # expressions, as nvcc and c++filt have them
+            "_Z2k1IiENSt9enable_ifIXsr3std11is_integralIT_EE5valueEvE4typeEPS1_",
+            "k1<int>(int *)",
+        ),
+        ("_Z1kIiENSt9enable_ifIXntsrSt7is_voidIT_E5valueEvE4typeEPS2_", "k<int>(int *)"),
+        (
+            "_Z2k8IfEvPT_NSt11conditionalIXeqstS0_Li4EEilE4typeE",
+            "k8<float>(float *, std::conditional<(sizeof(float) == 4), int, long>::type)",
+        ),
+        (
+            "_Z2k3IfLb1EEvPT_St17integral_constantIbXT0_EE",
+            "k3<float, true>(float *, std::integral_constant<bool, true>)",
+        ),
+        ("_Z2k4ILi3EEv1VIXmlT_Li2EEES0_IXplT_Li1EEEPf", "k4<3>(V<(3 * 2)>, V<(3 + 1)>, float *)"),
+        ("_Z2k9I3BoxiEvT_IT0_EPS2_", "k9<Box, int>(Box<int>, int *)"),
         ("__nv_static_25__d6e9c21f_8_clock_cu_main__Z1kPfS_", "k(float *, float *)"),
     ],
 )
@@ -51,7 +67,9 @@ def test_a_mangled_name_is_read_by_the_itanium_abi(mangled: str, called: str) ->
     assert f"{read.name}{arguments}({', '.join(map(plain, read.parameters))})" == called
 
 
-@pytest.mark.parametrize("name", ["plain", "_Z", "_Z99k", "_ZN", "_Z1kIXsr3FooE1nEEvv", "_Z1kS9_"])
+@pytest.mark.parametrize(
+    "name", ["plain", "_Z", "_Z99k", "_ZN", "_Z1kIXcv3FooLi1EEEvv", "_Z1kIXsr3FooEEvv", "_Z1kS9_"]
+)
 def test_a_name_that_cannot_be_read_is_left_alone(name: str) -> None:
     assert demangle(name) is None
 
