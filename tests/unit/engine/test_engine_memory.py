@@ -183,8 +183,17 @@ def test_a_misaligned_address_is_a_fault() -> None:
 
 
 def test_a_null_pointer_is_a_fault() -> None:
-    source = """extern "C" __global__ void k(int *p) { p -= (long long)p >> 2; *p = 1; }"""
-    with pytest.raises(KernelFault, match="outside at global address 0x0"):
+    source = """extern "C" __global__ void k(int *p) { p -= (long long)p >> 2; p[%s] = 1; }"""
+    said = r"outside at global address {} in thread \(0, 0, 0\) of block \(0, 0, 0\): {}$"
+    with pytest.raises(KernelFault, match=said.format("0x0", "a null pointer")):
+        run_kernel(source % "threadIdx.x", 1, 1, np.zeros(1, np.int32))
+    with pytest.raises(KernelFault, match=said.format("0x190", "400 bytes from a null pointer")):
+        run_kernel(source % "100", 1, 1, np.zeros(1, np.int32))
+
+
+def test_a_pointer_of_the_host_is_a_fault_that_says_so() -> None:
+    source = """extern "C" __global__ void k(int *p) { p[1ll << 43] = 1; }"""
+    with pytest.raises(KernelFault, match="the host has its own memory there"):
         run_kernel(source, 1, 1, np.zeros(1, np.int32))
 
 

@@ -148,9 +148,10 @@ int main()
 
 def test_an_assertion_s_fault_is_the_program_s_to_see(tmp_path: Path) -> None:
     source = (
-        "#include <cassert>\n__global__ void check(int n) { assert(n < 3); }\n"
-        "int main() { check<<<1, 1>>>(3); puts(cudaGetErrorName(cudaDeviceSynchronize())); }\n"
+        "#include <cassert>\n__global__ void check(int n) { assert((int)threadIdx.x < n); }\n"
+        "int main() { check<<<2, 64>>>(40); puts(cudaGetErrorName(cudaDeviceSynchronize())); }\n"
     )
     done = record(tmp_path, source)
     assert done.out.endswith("cudaErrorAssert\n"), done.err
-    assert "an assertion failed in block 0" in done.err
+    failed = "assertion `(int)threadIdx.x < n` failed in thread (40, 0, 0) of block (0, 0, 0)"
+    assert f"app.cu:8: {failed}" in done.err

@@ -15,11 +15,12 @@ from ..array.program import Group, Step
 from ..kernel.parameter_layout import Place, Span
 from ..kernel.source_line import source_line
 from ..lanes import DTYPES, Array
+from ..memory.fault import name_lane
 from ..memory.heap import Heap
 from .argument_passing import place_of
 from .device_launch import make_step as make_launch_step
 from .parameter_bytes import fetch_bytes, store_bytes
-from .printf import print_lanes
+from .printf import print_lanes, string_at
 
 
 def decode_call(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -104,16 +105,20 @@ def _name(operand: Operand) -> str:
 
 
 def _assert(decoder: Decoder, target: CallTarget) -> Step:
+    """`__assertfail(text, file, line, function, bytes of a character)`."""
+    if not target.arguments:
+        raise decoder.refuse("expected the text of an assertion")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
     pc = decoder.pc
-    return lambda group: _assertion(group, pc)
 
+    def fail(group: Group) -> None:
+        texts, lanes = _by_lane(group, fetch(group.frame))
+        first = int(np.flatnonzero(lanes)[0])
+        what = f"assertion `{string_at(group, first, texts[0])}`" if texts[0] else "an assertion"
+        line = source_line(group.wave.program.kernel, pc)
+        raise KernelFault(f"{line}: {what} failed in {name_lane(group, first)}", "assertion")
 
-def _assertion(group: Group, pc: int) -> None:
-    block = int(group.wave.blocks_of(group.warps[:1])[0])
-    kernel = group.wave.program.kernel
-    raise KernelFault(
-        f"{source_line(kernel, pc)}: an assertion failed in block {block}", "assertion"
-    )
+    return fail
 
 
 def _malloc(decoder: Decoder, target: CallTarget) -> Step:

@@ -48,6 +48,12 @@ def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
     return arena.bytes[address - arena.base :]
 
 
+def string_at(group: Group, place: int, address: int) -> str:
+    """Return the string at a generic address, as the lane at a place of the group sees it."""
+    lane = int(group.place[place // 32]) * 32 + place % 32
+    return _string(group, lane, address)
+
+
 def _string(group: Group, lane: int, address: int) -> str:
     data = bytes_at(group, lane, address)[:4096]
     end = np.flatnonzero(data == 0)

@@ -129,6 +129,10 @@ def _nearest(group: Group, address: int, space: Space, width: int) -> str:
             return f"the thread has {size} bytes of local memory"
         return f"the block has {size} bytes of shared memory{_open_arrays(wave)}"
     allocations = wave.program.memory.arena(space).allocations
+    if space == Space.GLOBAL and address < _NEAR_NULL:
+        return f"{address} bytes from a null pointer" if address else "a null pointer"
+    if space == Space.GLOBAL and address >= _OF_HOST:
+        return "no array is near; the host has its own memory there, which the device cannot reach"
     if not allocations:
         return "nothing is allocated"
     near = min(allocations, key=lambda a: distance(a.address, a.size, address))
@@ -156,6 +160,12 @@ def _what_fits(group: Group, addresses: Array, lane: int, width: int) -> str:
         return f"; {threads} elements of {width} bytes would fit all {threads} threads"
     return f"; it needs {(address - start) // width + 1} elements of {width} bytes at least"
 
+
+_NEAR_NULL = 1 << 30
+"""Addresses below are meant as an index from a null pointer: no array lies in them."""
+
+_OF_HOST = 1 << 44
+"""Addresses from here on are those of programs on Linux, code, heap and stacks."""
 
 _FAR = 1024
 """How many times an array's size a place may be past it and still be meant for it."""
