@@ -189,7 +189,10 @@ class Traced(NDArrayOperatorsMixin):
         word = conversion(self.dtype, dtype)
         if not word:
             return self._made(dtype, self.text)
-        return self._made(dtype, self._writer.emit(f"{word} {have} {self.text} to {wanted}"))
+        made = self._writer.emit(f"{word} {have} {self.text} to {wanted}")
+        if word in ("fptosi", "fptoui"):  # of no number it would make undefined what comes of it
+            made = self._writer.emit(f"freeze {wanted} {made}")
+        return self._made(dtype, made)
 
     def _is_not_zero(self) -> "Traced":
         kind = llvm(self.dtype)
