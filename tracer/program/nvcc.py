@@ -14,6 +14,8 @@ from .wire import RUNTIME
 _OF_OLDER_CUDA = re.compile(
     r'texture is not a template|identifier "texture" is undefined|cudaDeviceProp\W* has no member'
     r"|\bto\W+cudaMemLocation|Instruction '(vote|shfl)' without '.sync'"
+    r'|identifier "__shfl\w*" is undefined|cudaGraphEdgeData'
+    r"|cudaGraphNodeParams\W*. is incompatible|cudaGraphNodeParams\W* to|cuCtxCreate_v4\b"
     r'|namespace "std" has no member'
 )
 """What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""

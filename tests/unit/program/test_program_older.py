@@ -63,6 +63,66 @@ def test_texture_references_and_votes_without_a_mask_are_those_of_today(tmp_path
     assert textures == ["float *", "int *"]
 
 
+SHUFFLES = """
+__global__ void sum(int *x)
+{
+    int mine = x[threadIdx.x];
+    for (int n = 16; n; n /= 2) mine += __shfl_down(mine, n);
+    if (threadIdx.x == 0) x[0] = mine;
+}
+int main()
+{
+    int *x;
+    CHECK(cudaMallocManaged(&x, 128));
+    for (int i = 0; i < 32; i++) x[i] = i;
+    sum<<<1, 32>>>(x);
+    CHECK(cudaDeviceSynchronize());
+    printf("%d", x[0]);
+}
+"""
+
+
+def test_shuffles_alone_need_no_mask(tmp_path: Path) -> None:
+    done = record(tmp_path, SHUFFLES)
+    assert (done.status, done.out) == (0, str(sum(range(32)))), done.err
+
+
+EDGES = """
+#include <cuda.h>
+__global__ void add(int *x, int n) { *x = *x * 10 + n; }
+int main()
+{
+    int *x, one = 1, two = 2;
+    CUcontext context;
+    if (cuInit(0) || cuCtxCreate(&context, 0, 0)) return 1;
+    CHECK(cudaMallocManaged(&x, 4));
+    *x = 0;
+    cudaGraph_t graph;
+    cudaGraphNode_t first, second, from, to;
+    CHECK(cudaGraphCreate(&graph, 0));
+    void *with_one[] = {&x, &one}, *with_two[] = {&x, &two};
+    cudaKernelNodeParams what = {(void *)add, 1, 1, 0, with_two, NULL};
+    CHECK(cudaGraphAddKernelNode(&second, graph, NULL, 0, &what));
+    what.kernelParams = with_one;
+    CHECK(cudaGraphAddKernelNode(&first, graph, NULL, 0, &what));
+    CHECK(cudaGraphAddDependencies(graph, &first, &second, 1));
+    size_t edges = 1, before = 0;
+    CHECK(cudaGraphGetEdges(graph, &from, &to, &edges));
+    CHECK(cudaGraphNodeGetDependencies(second, NULL, &before));
+    cudaGraphExec_t ready;
+    CHECK(cudaGraphInstantiate(&ready, graph, NULL, NULL, 0));
+    CHECK(cudaGraphLaunch(ready, 0));
+    CHECK(cudaDeviceSynchronize());
+    printf("%d %d %d %d", *x, (int)edges, from == first && to == second, (int)before);
+}
+"""
+
+
+def test_edges_of_graphs_need_no_data_and_contexts_no_parameters(tmp_path: Path) -> None:
+    done = record(tmp_path, EDGES)
+    assert (done.status, done.out) == (0, "12 1 1 1"), done.err
+
+
 def test_of_an_old_program_only_its_mistakes_are_told(tmp_path: Path) -> None:
     (tmp_path / "app.cu").write_text(HEAD + "texture<float> t;\nint main() { return nothing; }\n")
     done = cutrace(tmp_path, "nvcc", "app.cu", "-o", "app")

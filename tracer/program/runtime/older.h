@@ -1,6 +1,7 @@
 /* What programs for CUDA 12 and older take for granted and CUDA 13 does not have: texture
    references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers,
-   headers of C++ that CUDA's own included. It is included when a program does not compile without.
+   edges of graphs without data, headers of C++ that CUDA's own included. It is included when a
+   program does not compile without.
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
    "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors. */
 
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 struct cutrace_device_properties : cudaDeviceProp {
@@ -61,6 +63,49 @@ static inline cudaError_t cudaMemAdvise(const void *memory, size_t bytes, cudaMe
                                         int device)
 {
     return cudaMemAdvise(memory, bytes, advice, cutrace_location(device));
+}
+
+/* Up to CUDA 12 edges of graphs had no data, and a context of the driver's no parameters. */
+static inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                                   const cudaGraphNode_t *to, size_t count)
+{
+    return cudaGraphAddDependencies(graph, from, to, NULL, count);
+}
+
+static inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                                      const cudaGraphNode_t *to, size_t count)
+{
+    return cudaGraphRemoveDependencies(graph, from, to, NULL, count);
+}
+
+static inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from,
+                                            cudaGraphNode_t *to, size_t *count)
+{
+    return cudaGraphGetEdges(graph, from, to, NULL, count);
+}
+
+static inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
+                                                       size_t *count)
+{
+    return cudaGraphNodeGetDependencies(node, nodes, NULL, count);
+}
+
+static inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node,
+                                                         cudaGraphNode_t *nodes, size_t *count)
+{
+    return cudaGraphNodeGetDependentNodes(node, nodes, NULL, count);
+}
+
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                           const cudaGraphNode_t *before, size_t count,
+                                           cudaGraphNodeParams *what)
+{
+    return cudaGraphAddNode(node, graph, before, NULL, count, what);
+}
+
+static inline CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)
+{
+    return cuCtxCreate(context, NULL, flags, device);
 }
 
 #ifdef __CUDACC__
