@@ -88,7 +88,8 @@ def kind_said(annotation: Any) -> Kind:
         return "int"
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
-    (element,) = get_args(get_args(annotation)[1])
+    *_, said = get_args(annotation)  # the element's type, before NumPy 2.5 in that of the array
+    element = get_args(said)[0] if get_args(said) else said
     return ArrayKind(np.dtype(element).str[1:], 1, True, bounded=False)
 
 

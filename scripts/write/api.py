@@ -40,6 +40,8 @@ VALUES = (
 )
 """What the functions answer with."""
 MODULE = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Za-z_])")
+OLDER_ARRAY = re.compile(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]")
+"""What NumPy before 2.5 calls NDArray."""
 NUMPY = {
     name: MODULE.sub("", str(kind)).removeprefix("Union[").removesuffix("]")
     for name, kind in (("ArrayLike", ArrayLike), ("DTypeLike", DTypeLike))
@@ -124,6 +126,7 @@ def _plain(written: str) -> str:
     short = MODULE.sub("", named)
     for name, parts in NUMPY.items():
         short = short.replace(parts, name)
+    short = OLDER_ARRAY.sub(r"NDArray[\1]", short)
     short = re.sub(r"\bUnion\[([^][]*)\]", lambda m: m[1].replace(", ", " | "), short)
     return short.replace("'", "") if "= '" not in named else short
 

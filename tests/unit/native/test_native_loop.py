@@ -4,12 +4,14 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from cutrace.models.replay.ordered import cache_lines
 from cutrace.models.replay.ordered.cache_lines import bank_of
@@ -19,7 +21,7 @@ from cutrace.native.intrinsic import prefetch
 from cutrace.native.kept_text import source_of
 from cutrace.native.loop import compile_module
 from cutrace.native.loop_expression import CHECKED
-from cutrace.native.value import MOST_STEP, ArrayKind, Fixed, lower
+from cutrace.native.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -218,3 +220,15 @@ def test_threads_take_turns_at_what_was_translated(
             other = pool.submit(loop._text, scaled, kinds)
             assert not wait([other], 0.2).done
         assert other.result() == made
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        NDArray[np.int16],
+        np.ndarray[tuple[Any, ...], np.dtype[np.int16]],  # as NumPy says it before 2.5
+        Sequence[np.int16],  # and from then on: the element alone
+    ],
+)
+def test_an_annotation_says_what_the_elements_of_an_array_are(said: Any) -> None:
+    assert kind_said(said) == ArrayKind("i2", 1, True, bounded=False)
