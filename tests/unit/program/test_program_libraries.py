@@ -55,6 +55,9 @@ int main() {
             &t, r,
                     CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     write("mixed", r, 16);
+    __half half = 0.5, none = 0, *u; CHECK(cudaMallocManaged(&u, 8));
+    DO(cublasHgemm(h, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 2, &half, p, 2, q, 2, &none, u, 2));
+    write("halves", u, 8);
     printf("refused %d\n", (int)cublasSsyr2k(h));
     DO(cublasDestroy(h));
 }
@@ -117,10 +120,12 @@ def test_blas_computes_what_numpy_does(tmp_path: Path) -> None:
     )
     wanted = 2 * p.astype("f4") @ q.astype("f4")
     np.testing.assert_allclose(_read(tmp_path, "mixed", "f4", 2, 2), wanted, rtol=1e-6)
+    halves = (0.5 * p.astype("f4").T @ q.astype("f4")).astype("f2")
+    np.testing.assert_allclose(_read(tmp_path, "halves", "f2", 2, 2), halves, rtol=2e-3)
     assert _calls(done) == [
         "cublasDgemm", "cublasDgemv", "cublasDger", "cublasDsymm", "cublasDtrsm", "cublasDtrmm",
         "cublasDnrm2", "cublasIdamax", "cublasDdot", "cublasZgemmStridedBatched", "cublasZdotc",
-        "cublasGemmEx",
+        "cublasGemmEx", "cublasGemmEx",
     ]  # fmt: skip
     assert len(done.trace.launches) == 1
 

@@ -142,6 +142,25 @@ API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opa, cu
                                       beta, c, tc, ldc, 0, 1, compute, algorithm);
 }
 
+/* C has no __half. */
+API cublasStatus_t cublasHgemmStridedBatched(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, int lda, long long stridea, const void *b, int ldb,
+    long long strideb, const void *beta, void *c, int ldc, long long stridec, int count)
+{
+    return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, a, CUDA_R_16F, lda, stridea,
+                                      b, CUDA_R_16F, ldb, strideb, beta, c, CUDA_R_16F, ldc, stridec,
+                                      count, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
+
+API cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
+                               int m, int n, int k, const void *alpha, const void *a, int lda,
+                               const void *b, int ldb, const void *beta, void *c, int ldc)
+{
+    return cublasHgemmStridedBatched(handle, opa, opb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
+                                     ldc, 0, 1);
+}
+
 #define NAMES(NAME) \
     NAME(SUCCESS) NAME(NOT_INITIALIZED) NAME(ALLOC_FAILED) NAME(INVALID_VALUE) NAME(ARCH_MISMATCH) \
     NAME(MAPPING_ERROR) NAME(EXECUTION_FAILED) NAME(INTERNAL_ERROR) NAME(NOT_SUPPORTED) \

@@ -110,6 +110,15 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     const void *alpha, const void *a, cudaDataType ta, int lda, long long stridea, const void *b,
     cudaDataType tb, int ldb, long long strideb, const void *beta, void *c, cudaDataType tc,
     int ldc, long long stridec, int count, cublasComputeType_t compute, cublasGemmAlgo_t algorithm);
+#ifdef __cplusplus
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
+                           int m, int n, int k, const __half *alpha, const __half *a, int lda,
+                           const __half *b, int ldb, const __half *beta, __half *c, int ldc);
+cublasStatus_t cublasHgemmStridedBatched(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const __half *alpha, const __half *a, int lda, long long stridea, const __half *b, int ldb,
+    long long strideb, const __half *beta, __half *c, int ldc, long long stridec, int count);
+#endif
 
 #define CUTRACE_BLAS(S, T) \
     cublasStatus_t cublas##S##copy(cublasHandle_t, int n, const T *x, int, T *y, int); \
