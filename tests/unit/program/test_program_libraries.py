@@ -258,7 +258,7 @@ def test_transforms_random_numbers_and_sparse_products_are_numpys(tmp_path: Path
 
 
 SPARSE = (
-    "#include <cusparse.h>\n"
+    "#include <cusparse_v2.h>\n"
     + FILES
     + r"""
 #define R64_OF CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F

@@ -1,0 +1,2 @@
+/* Programs include it by this name, too. */
+#include "cusparse.h"
