@@ -13,8 +13,8 @@ from cutrace.models.replay import jobs, kept
 from cutrace.models.replay.replay import replay as count
 
 PRODUCT = """\
-// cutrace: naive<<<(8, 8), (16, 16)>>>(a:f32[128,128]=random:1, b:f32[128,128]=random:2, \
-c:f32[128,128], 128)
+// cutrace: naive<<<(4, 4), (16, 16)>>>(a:f32[64,64]=random:1, b:f32[64,64]=random:2, \
+c:f32[64,64], 64)
 __global__ void naive(const float *a, const float *b, float *c, int n)
 {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -44,7 +44,7 @@ NEEDS_NONE = {"why", "why of a line"}
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a trace of 131,000 accesses, and a budget for it."""
+    """A folder with a trace of 16,000 accesses, and a budget for it."""
     folder = tmp_path_factory.mktemp("product")
     source = folder / "naive.cu"
     source.write_text(PRODUCT)
