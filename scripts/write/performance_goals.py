@@ -43,8 +43,8 @@ SIMULATOR = (
     " level."
 )
 BARE = (
-    "Bare recorder: a search has a launch for each level, each with a fixed cost of some 2.5 ms:"
-    " seven files, preparing waves, comparing paths."
+    "Bare recorder: a search has a launch for each level, each with a fixed cost of some 2 ms:"
+    " seven files, preparing a launch, comparing paths."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -68,7 +68,8 @@ CACHES = (
 )
 MEMORY = (
     "Memory: buffers are bounded, but some of them fill only after many rows. With caches the rows"
-    " of all blocks that are resident at once wait for one another, 12 to 32 bytes each."
+    " of all blocks that are resident at once wait for one another, 12 to 16 bytes each: of blocks"
+    " ten times as long ten times as many, 6 and 38 MB."
 )
 SAMPLING = (
     "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"

@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 
-WAITING_BYTES = 1 << 26
+WAITING_BYTES = 1 << 23
 """Bytes that wait to be written at most."""
 
 WORTH_BYTES = 1 << 20
