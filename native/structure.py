@@ -50,8 +50,10 @@ class Struct:
         return other
 
     def begin_as(self, other: Self) -> None:
-        """Take the integers of another structure, which has the arrays that this one keeps."""
-        self.__dict__["words"][:] = other.__dict__["words"]
+        """Have the integers and arrays of another structure, and no others."""
+        own = self.__dict__
+        own["words"][:] = other.__dict__["words"]
+        own["_arrays"] = dict(other.__dict__["_arrays"])
 
     @property
     def address(self) -> int:

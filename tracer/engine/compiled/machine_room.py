@@ -29,6 +29,7 @@ class MachineRoom(Room):
 
     def __init__(self, code: CompiledKernel, program: Program, blocks: int) -> None:
         super().__init__(program, blocks)
+        self.shape = shape_of(code, program, blocks)
         self.machine = code.machine.copy()
         self._changed: list[NDArray[Any]] = []
         self._bind_warps(code, program)
@@ -88,7 +89,7 @@ class MachineRoom(Room):
         m.below_called = below[3].view(np.uint8)
 
     def begin(self) -> None:
-        """Let a new wave start."""
+        """Let a new wave start; forget the arrays that the last one brought."""
         super().begin()
         self.machine.begin_as(self._fresh)
         for array, first in zip(self._changed, self._at_first, strict=True):
@@ -126,20 +127,18 @@ class Rooms:
 
     def take(self, code: CompiledKernel, program: Program, blocks: int) -> MachineRoom:
         """Return a room for a wave of so many blocks, as new."""
-        room = self._free.pop(_shape(code, program, blocks), None)
-        if room is None:
-            return MachineRoom(code, program, blocks)
-        room.begin()
-        return room
+        room = self._free.pop(shape_of(code, program, blocks), None)
+        return room or MachineRoom(code, program, blocks)
 
-    def give(self, room: MachineRoom, code: CompiledKernel, program: Program) -> None:
+    def give(self, room: MachineRoom) -> None:
         """Take the room of a wave that has ended."""
-        self._free[_shape(code, program, room.blocks)] = room
+        room.begin()
+        self._free[room.shape] = room
         if len(self._free) > MOST_ROOMS:
             self._free.pop(next(iter(self._free)))
 
 
-def _shape(code: CompiledKernel, program: Program, blocks: int) -> Hashable:
+def shape_of(code: CompiledKernel, program: Program, blocks: int) -> Hashable:
     """What decides of the arrays of a room, and of what they hold at first."""
     sizes = program.launch.threads, program.shared_bytes, program.local_bytes
     return code, blocks, blocks_that_meet(program), *sizes

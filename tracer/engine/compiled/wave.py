@@ -223,7 +223,7 @@ class CompiledWave(ArrayWave):
         self._count_lanes()
         self._tell_outside()
         self.rows.finish()
-        self._rooms.give(self._room, self._code, self.program)
+        self._rooms.give(self._room)
         return True
 
     def _prepare(self) -> None:

@@ -79,7 +79,12 @@ def _fill() -> Callable[[int], int]:
 
 
 _COLUMNS = {
-    **{"block": "u8", "warp": "u2", "step": "u4", "part": "u1", "pc": "u4", "space": "u1"},
+    "block": "u8",
+    "warp": "u2",
+    "step": "u4",
+    "part": "u1",
+    "pc": "u4",
+    "space": "u1",
     "base": "u8",
 }
 

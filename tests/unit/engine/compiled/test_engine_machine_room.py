@@ -79,3 +79,23 @@ def test_lanes_outside_of_an_array_are_those_of_their_own_launch(tmp_path: Path)
         trace = assert_same_under_both(tmp_path, reading_beyond)
     told = [bool(launch.outside) for launch in cutrace.read_trace(trace).manifest.launches]
     assert told == [True, False, True]
+
+
+def test_a_room_that_nobody_is_in_holds_nothing_of_its_last_wave(tmp_path: Path) -> None:
+    rooms: list[MachineRoom] = []
+    begin = MachineRoom.begin
+
+    def note(room: MachineRoom) -> None:
+        assert room.machine.frames.size > 0
+        begin(room)
+        rooms.append(room)
+
+    with (
+        patch.object(MachineRoom, "begin", note),
+        cutrace.Session(tmp_path / "a.cutrace", engine="compiled") as gpu,
+    ):
+        launches(gpu)
+    assert {room.blocks for room in rooms} == {3, 8}
+    for room in rooms:
+        left: Any = room.machine  # an array or a structure that is not there reads as 0
+        assert (left.frames, left.row_base, left.table) == (0, 0, 0)
