@@ -20,6 +20,7 @@ from ..lazy_dataclass import dataclass
 
 FORMAT_VERSION = 1
 LANES = 32
+BARRIERS = 16  # of a block, by number (PTX ISA, bar)
 MAPPED_BYTES = 1 << 21
 """Global memory is mapped in pages of so many bytes: those that hold a byte of an allocation, and
 in a program's the first one, which has memory of the driver."""
@@ -225,7 +226,10 @@ class AssembledAccess:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources of the assembled kernel on one architecture (`sm_75`): bytes, registers."""
+    """The resources of the assembled kernel on one architecture (`sm_75`): bytes, registers.
+
+    `barriers` are the named barriers that a block takes; -1: unknown.
+    """
 
     arch: str
     registers: int
@@ -236,6 +240,7 @@ class Resources:
     spill_loads: int = 0
     accesses: tuple[AssembledAccess, ...] = ()  # of sm_90: loads and stores that became others
     schedule: str = ""  # of sm_90: its machine code, as traces/machine_schedule.py packs it
+    barriers: int = -1
 
 
 @dataclass(frozen=True, slots=True)

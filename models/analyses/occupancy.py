@@ -117,13 +117,20 @@ def occupancy(
 def launch_occupancy(
     device: Device, launch: Launch, barriers: int, options: ReplayOptions
 ) -> Occupancy:
-    """Fit a launch's blocks on one SM, with the registers of the nearest architecture."""
-    registers, source = _registers(device, launch.resources, options.registers)
+    """Fit a launch's blocks on one SM, with the registers of the nearest architecture.
+
+    `barriers` is what a block takes where that architecture does not say it.
+    """
+    nearest = _nearest(device.capability, launch.resources) if launch.resources else None
+    registers, source = _registers(device, nearest, options.registers)
     if registers is not None and options.registers is None:
         least = device.limits.registers_least
         if registers < least:
             registers, source = least, f"{source}: {registers} used, {least} allocated at least"
-    need = Need(launch.threads, registers, _shared_bytes(device.limits, launch), barriers)
+    if nearest and nearest.barriers >= 0:
+        barriers = nearest.barriers
+    shared = _shared_bytes(device.limits, launch)
+    need = Need(launch.threads, registers, shared, max(1, barriers))
     said = "" if options.cache_config else launch.prefers
     found = occupancy(device.limits, need, options.cache_config, said)
     return replace(found, registers_from=source)
@@ -205,14 +212,13 @@ def _shared_bytes(limits: Limits, launch: Launch) -> int:
 
 
 def _registers(
-    device: Device, known: Sequence[Resources], chosen: int | None
+    device: Device, nearest: Resources | None, chosen: int | None
 ) -> tuple[int | None, str]:
     """Return registers a thread, and whose they are."""
     if chosen is not None:
         return chosen, "given"
-    if not known:
+    if nearest is None:
         return None, "unknown: the trace has no resources"
-    nearest = _nearest(device.capability, known)
     most = device.limits.registers_per_thread
     if nearest.registers > most:
         return most, f"{nearest.arch} ({nearest.registers}, of which {most} exist here)"

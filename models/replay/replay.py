@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...errors import CutraceError
-from ...traces.schema import AssembledAccess, Launch
+from ...traces.schema import BARRIERS, AssembledAccess, Launch
 from ...traces.table.remembered import remembered, rows_of
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
@@ -134,11 +134,13 @@ def fit_launch(
 ) -> Occupancy:
     """How many blocks of a launch an SM of a device holds at once, and what limits them.
 
-    A block takes the barriers from 0 to the highest that its code names.
+    Where the assembler did not say how many barriers a block takes, it takes those from 0 to the
+    highest that its code names, and all if one comes from a register, as the assembler does.
     """
-    named = (row["barrier"] for row in rows_of(instructions, "barrier"))
-    highest = max((number for number in named if number is not None), default=0)
-    return launch_occupancy(device, launch, 1 + highest, options)
+    ids = [row["barrier"] for row in rows_of(instructions, "barrier") if row["barrier"] is not None]
+    is_known = all(0 <= number < BARRIERS for number in ids)
+    barriers = 1 + max(ids, default=0) if is_known else BARRIERS
+    return launch_occupancy(device, launch, barriers, options)
 
 
 def launch_counts(

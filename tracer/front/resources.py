@@ -38,6 +38,7 @@ _TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
 _ENTRY = re.compile(r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
 _BRACE = re.compile(r"[{}]")
 _USED = re.compile(r"Used (\d+) registers")
+_BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _LOCAL = re.compile(r"(\d+) bytes lmem")
@@ -133,6 +134,7 @@ def _assemble(
     if not registers:
         return None
     frame = _FRAME.search(report)
+    barriers = _BARRIERS.search(report)
     stack, stores, loads = map(int, frame.groups()) if frame else (0, 0, 0)
     found = Resources(
         arch=arch,
@@ -142,6 +144,7 @@ def _assemble(
         constant_bytes=_constant_bytes(made.cubin, kernel),
         spill_stores=stores,
         spill_loads=loads,
+        barriers=int(barriers[1]) if barriers else -1,
     )
     return found, made.cubin
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from ...errors import CutraceError
-from ...traces.schema import INSTRUCTIONS
+from ...traces.schema import BARRIERS, INSTRUCTIONS
 from ..ptx.kernel import (
     TYPE_BYTES,
     BasicBlock,
@@ -25,9 +25,6 @@ from .facts import Facts, facts_of
 _CACHE_OPERATORS = ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt")
 _ROW_OF_A_MATRIX = 16
 _FROM_A_REGISTER = -1
-
-BARRIERS = 16
-"""Barriers of a thread block, by number (PTX ISA, bar)."""
 
 MOST_THREADS = 1024
 """Threads that one barrier can be for: those of a block."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..schema import ACCESS_KINDS, CLASSES, COLLISIONS
+from ..schema import ACCESS_KINDS, BARRIERS, CLASSES, COLLISIONS
 from ..table.unique import sorted_unique
 from .recorded import Finding, Recorded, column, report
 
@@ -28,6 +28,8 @@ def check_instructions(recorded: Recorded) -> Iterator[Finding]:
             yield Finding(f"`{name}` accesses memory without a state space, or the reverse", pc)
         if row["barrier"] is None and row["barrier_threads"] is not None:
             yield Finding(f"`{name}` counts threads of no barrier", pc)
+        if row["barrier"] is not None and not -1 <= row["barrier"] < BARRIERS:
+            yield Finding(f"`{name}` waits at barrier {row['barrier']} of {BARRIERS}", pc)
         if row["line"] and not row["file"]:
             yield Finding(f"`{name}` has line {row['line']} of no file", pc)
         if name.partition(".")[0] != row["opcode"]:

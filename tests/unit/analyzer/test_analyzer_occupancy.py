@@ -147,6 +147,26 @@ def test_a_launch_brings_its_registers_and_barriers(tmp_path: Path) -> None:
     assert found.limits["barriers"] == 16  # a block takes barriers 0 to 3, as on an H100: 64 / 4
 
 
+@pytest.mark.parametrize(
+    ("ids", "assembled", "room"),
+    [
+        ((), -1, 64),  # no barrier counts as one
+        ((-1,), -1, 4),  # from a register: the assembler takes all, 64 / 16
+        ((-1, 0), -1, 4),
+        ((7,), -1, 8),
+        ((-1, -1), 3, 21),  # the assembler found constants in the registers
+        ((7,), 0, 64),  # it removed the barrier
+    ],
+)
+def test_barriers_are_what_the_assembler_takes(
+    ids: tuple[int, ...], assembled: int, room: int, tmp_path: Path
+) -> None:
+    made = launch(resources=(Resources("sm_90", 16, 0, 0, 0, barriers=assembled),))
+    table = [instruction(pc, "bar.sync", bytes=0, barrier=id) for pc, id in enumerate(ids)]
+    trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=table)
+    assert from_launch(trace.launches[0], load_device("h100"), PLAIN).found.limits["barriers"] == room
+
+
 @pytest.mark.parametrize("width", [60, 100, None])
 def test_no_width_cuts_anything(width: int | None) -> None:
     resident = from_numbers(load_device("gtx580"), Need(256, 48, 4096), PLAIN, 10_000, 3)

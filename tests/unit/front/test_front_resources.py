@@ -67,6 +67,22 @@ def test_an_architecture_whose_assembler_refuses_is_left_out(ptx: str) -> None:
     assert [each.arch for each in found] == ["sm_75", "sm_80"]
 
 
+@pytest.mark.parametrize(
+    ("statement", "barriers"),
+    [
+        ("", 0),
+        ("__syncthreads();", 1),
+        ('asm volatile("bar.sync 3, 32;");', 4),
+        ('asm volatile("bar.sync %0, 32;" :: "r"(5));', 6),  # a constant in a register
+        ('asm volatile("bar.sync %0, 32;" :: "r"(a[0]));', 16),
+    ],
+)
+def test_barriers_are_those_that_the_assembler_takes(statement: str, barriers: int) -> None:
+    text = f'extern "C" __global__ void k(int *a) {{ {statement} a[1] = 2; }}'
+    made = cuda.to_ptx(Source("k.cu", text), "compute_90").ptx
+    assert [each.barriers for each in resources(made, "k", ["sm_90"])] == [barriers]
+
+
 def test_braces_of_inline_assembly_end_no_kernel() -> None:
     text = """
     extern "C" __global__ void braced(int *a)

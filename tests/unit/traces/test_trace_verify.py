@@ -90,6 +90,8 @@ def test_an_empty_trace_is_sound(tmp_path: Path) -> None:
     [
         ({0: {"space": "globl"}}, "row 0: `ld.global.f32` in a space `globl`"),
         ({1: {"barrier_threads": 64}}, "row 1: `add.f32` counts threads of no barrier"),
+        ({1: {"barrier": 16}}, "row 1: `add.f32` waits at barrier 16 of 16"),
+        ({1: {"barrier": -2}}, "row 1: `add.f32` waits at barrier -2 of 16"),
         ({1: {"file": ""}}, "row 1: `add.f32` has line 2 of no file"),
         ({1: {"opcode": "sub"}}, "row 1: `add.f32` with opcode `sub`"),
     ],

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import KernelFault
-from ...isa.table import BARRIERS, MOST_THREADS
+from ....traces.schema import BARRIERS
+from ...isa.table import MOST_THREADS
 from ...ptx.kernel import NOWHERE, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
 from ..call.argument_passing import frame_slots, pass_arguments, returned
 from ..call.recursion import save_frame
