@@ -164,7 +164,8 @@ def test_barriers_are_what_the_assembler_takes(
     made = launch(resources=(Resources("sm_90", 16, 0, 0, 0, barriers=assembled),))
     table = [instruction(pc, "bar.sync", bytes=0, barrier=id) for pc, id in enumerate(ids)]
     trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=table)
-    assert from_launch(trace.launches[0], load_device("h100"), PLAIN).found.limits["barriers"] == room
+    resident = from_launch(trace.launches[0], load_device("h100"), PLAIN)
+    assert resident.found.limits["barriers"] == room
 
 
 @pytest.mark.parametrize("width", [60, 100, None])
