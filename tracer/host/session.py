@@ -279,7 +279,8 @@ class Session:
         }
 
     def _print(self, text: str) -> Any:
-        (self._output or sys.stdout).write(text)
+        readable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        (self._output or sys.stdout).write(readable)
 
 
 def _read_source(source: str | Path, unnamed: str) -> tuple[str, str]:

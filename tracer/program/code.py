@@ -4,6 +4,7 @@ import re
 import struct
 import sys
 from collections.abc import Mapping
+from math import prod
 
 from ...errors import CutraceError
 from ...traces.schema import Compiler, Space
@@ -95,14 +96,12 @@ class Code:
         known = function.known
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
         most = known.limits.max_block or known.limits.required_block
-        threads = MOST_THREADS
-        for size in most:
-            threads = size if threads == MOST_THREADS else threads * size
+        threads = min(prod(most), MOST_THREADS) if most else MOST_THREADS
         target = _CAPABILITY.search(owner.ptx)
         version = int(target[1]) if target else 0
         offsets = parameter_offsets(known.kernel)
         places = [n for p in known.kernel.parameters for n in (offsets[p.name], p.size)]
-        own = (known.shared.size, constant, known.local.size, min(threads, MOST_THREADS), version)
+        own = (known.shared.size, constant, known.local.size, threads, version)
         return (len(self.functions) - 1, *own, struct.pack(f"<{len(places)}I", *places))
 
     def beside(self, function: int, name: str) -> Function:

@@ -214,7 +214,7 @@ class Launches:
         return NOT_SUPPORTED
 
     def _take_printed(self) -> bytes:
-        text = "".join(self._printed).encode()
+        text = "".join(self._printed).encode("utf-8", "surrogateescape")
         self._printed.clear()
         return text
 

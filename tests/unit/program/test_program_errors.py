@@ -155,3 +155,51 @@ def test_an_assertion_s_fault_is_the_program_s_to_see(tmp_path: Path) -> None:
     assert done.out.endswith("cudaErrorAssert\n"), done.err
     failed = "assertion `(int)threadIdx.x < n` failed in thread (40, 0, 0) of block (0, 0, 0)"
     assert f"app.cu:8: {failed}" in done.err
+
+
+BYTES = r"""
+__global__ void put() { printf("%c%c%s|", 0, 233, "\303\251"); }
+int main() { freopen("out", "wb", stdout); put<<<1, 1>>>(); return cudaDeviceSynchronize(); }
+"""
+
+
+def test_a_kernel_prints_the_very_bytes(tmp_path: Path) -> None:
+    done = record(tmp_path, BYTES)
+    assert done.status == 0, done.err
+    assert (tmp_path / "out").read_bytes() == b"\0\xe9\xc3\xa9|"
+
+
+BOUNDS = """
+__global__ void __launch_bounds__(1) one(int *p) { p[threadIdx.x] = 1; }
+__global__ void __launch_bounds__(1024) most(int *p) { p[threadIdx.x] = 1; }
+__global__ void __launch_bounds__(1024, 2) twice(int *p) { p[threadIdx.x] = 1; }
+__global__ void __launch_bounds__(128, 4, 2) pairs(int *p) { p[threadIdx.x] = 1; }
+template <int N> __global__ void __launch_bounds__(N, 1) sized(int *p) { p[threadIdx.x] = 1; }
+template <class K> void show(K kernel, int *p)
+{
+    cudaFuncAttributes own;
+    CHECK(cudaFuncGetAttributes(&own, kernel));
+    int threads = own.maxThreadsPerBlock;
+    kernel<<<1, threads>>>(p);
+    CHECK(cudaGetLastError());
+    kernel<<<1, threads + 1>>>(p);
+    printf("%d %s\\n", threads, cudaGetErrorName(cudaGetLastError()));
+}
+int main()
+{
+    int *p;
+    CHECK(cudaMalloc(&p, 4096));
+    show(one, p), show(most, p), show(twice, p), show(pairs, p), show(sized<1000>, p);
+}
+"""
+
+
+def test_launch_bounds_say_how_many_threads_a_block_may_have(tmp_path: Path) -> None:
+    done = record(tmp_path, BOUNDS)
+    assert done.out == (
+        "1 cudaErrorInvalidValue\n"
+        "1024 cudaErrorInvalidConfiguration\n"  # beyond what any kernel may have
+        "1024 cudaErrorInvalidConfiguration\n"
+        "128 cudaErrorInvalidValue\n"
+        "1000 cudaErrorInvalidValue\n"
+    ), done.err
