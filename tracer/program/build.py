@@ -46,10 +46,11 @@ class Builder:
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
         """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
-        wanted, rest = split_code_options(_ptx_for_cubin(words))
-        arch = f"compute_{max(wanted or capability, LEAST_CAPABILITY)}"
+        named, rest = split_code_options(_ptx_for_cubin(words))
+        archs = named or [str(max(capability, LEAST_CAPABILITY))]
+        codes = (f"-gencode=arch=compute_{arch},code=compute_{arch}" for arch in archs)
         return [
-            *(str(self.toolkit.nvcc), f"-arch={arch}", f"-code={arch}", "-lineinfo", "-g"),
+            *(str(self.toolkit.nvcc), *codes, "-lineinfo", "-g"),
             *("--no-compress", "-cudart", "shared", "-cudadevrt", "none"),
             *("-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
@@ -84,30 +85,35 @@ def _write_headers() -> Path:
     return kept_folder("headers", key_of(tensor_core.TENSOR_CORE), write)
 
 
-def split_code_options(words: Sequence[str]) -> tuple[int, list[str]]:
-    """Take out what says which code to make; return the newest architecture named, and the rest.
+def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take out what says which code to make; return the virtual architectures, and the rest.
 
-    >>> split_code_options(["-O3", "-gencode", "arch=compute_80,code=sm_80", "-arch=sm_90a"])
-    (90, ['-O3'])
+    Each is compiled to PTX, so that a device can be given what suits it best. Machine code for a
+    newer architecture is made of the same PTX and names none.
+
+    >>> split_code_options(["-O3", "-gencode", "arch=compute_80,code=sm_86", "-arch=sm_90a"])
+    (['80', '90a'], ['-O3'])
     """
-    kept_words, named = [], [0]
+    kept_words, archs, codes = [], [], []
     rest = iter(words)
     for word in rest:
         name, _, value = word.partition("=")
         if name in _CODE_OPTIONS:
-            named += _architectures(value or next(rest, ""))
+            for part in re.split(r",(?=\w+=)", value or next(rest, "")):
+                key, _, listed = part.rpartition("=")
+                is_code = (key or name).lstrip("-") in ("code", "gpu-code")
+                (codes if is_code else archs).extend(_architectures(listed))
         elif name in _OTHER_RUNTIME:
             value = value or next(rest, "")
         elif word not in _NOT_OURS:
             kept_words.append(word)
-    return max(named), kept_words
+    return list(dict.fromkeys(archs or codes)), kept_words
 
 
-def _architectures(text: str) -> Iterator[int]:
-    for part in text.replace(",", " ").replace("=", " ").split():
-        digits = part.rpartition("_")[2].rstrip("af")
-        if digits.isdecimal():
-            yield int(digits)
+def _architectures(text: str) -> Iterator[str]:
+    """Yield `90a` of `sm_90a`, and the oldest that nvcc knows for older ones."""
+    for number, suffix in re.findall(r"_(\d+)([af]?)\b", text):
+        yield f"{number}{suffix}" if int(number) >= LEAST_CAPABILITY else str(LEAST_CAPABILITY)
 
 
 def _names_compiler(words: Sequence[str]) -> bool:

@@ -24,6 +24,7 @@ _BUNDLE_HEAD = struct.Struct("<IIQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
 _MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
+_TARGET = re.compile(rb"^\s*\.target\s+sm_\d+([af]?)", re.MULTILINE)
 _DEVICE_RUNTIME = "__cudaDeviceSynchronizeDeprecationAvoidance()"
 """A function of the library for launches by kernels, cudadevrt."""
 
@@ -124,9 +125,8 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
     """The PTX of each image, for a device of this capability.
 
-    Of an image it is the newest that is not newer than the device, or else the oldest. nvcc links
-    its library for launches by kernels to what is compiled with -rdc=true; its calls are ours, so
-    it is left out. CutraceError where there is machine code only.
+    nvcc links its library for launches by kernels to what is compiled with -rdc=true; its calls are
+    ours, so it is left out. CutraceError where there is machine code only.
     """
     found = [text for image in images if (text := _choose(image, capability))]
     if not found:
@@ -146,10 +146,31 @@ def _choose(entries: list[Entry], capability: int) -> str:
 
 
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:
-    """The newest that is not newer than the device, or else the oldest."""
-    by_arch = {entry.arch: entry for entry in entries}
-    fitting = [arch for arch in by_arch if arch <= capability]
-    return by_arch[max(fitting) if fitting else min(by_arch)] if by_arch else None
+    """The newest that the device runs, of one architecture the most special; else the oldest.
+
+    `sm_90a` runs on 9.0 alone, `sm_100f` on what has its major number and is not older.
+    """
+    if not entries:
+        return None
+    fitting = [entry for entry in entries if _runs(*_target(entry), capability)]
+    return max(fitting, key=_rank) if fitting else min(entries, key=_rank)
+
+
+def _rank(entry: Entry) -> tuple[int, int]:
+    arch, suffix = _target(entry)
+    return arch, ("", "f", "a").index(suffix)
+
+
+def _target(entry: Entry) -> tuple[int, str]:
+    """The number and suffix of what PTX is compiled for, which its head has without the suffix."""
+    found = _TARGET.search(entry.data)
+    return entry.arch, found[1].decode() if found else ""
+
+
+def _runs(arch: int, suffix: str, capability: int) -> bool:
+    if suffix == "f":
+        return arch <= capability and arch // 10 == capability // 10
+    return arch == capability if suffix else arch <= capability
 
 
 def _text(data: bytes) -> str:

@@ -73,14 +73,37 @@ def test_what_a_compiler_quotes_of_a_source_in_latin_letters_is_read() -> None:
 
 def test_options_that_are_for_machine_code_or_nvidias_runtime_are_left_out() -> None:
     words = ["-dlto", "-rdc=true", "-cudadevrt", "static", "-lcudart_static", "-lm", "-arch=native"]
-    assert split_code_options(words) == (0, ["-rdc=true", "-lm"])
+    assert split_code_options(words) == ([], ["-rdc=true", "-lm"])
+
+
+@pytest.mark.parametrize(
+    ("words", "archs"),
+    [
+        ("-arch=sm_90a", ["90a"]),
+        ("-arch sm_90a", ["90a"]),
+        ("--gpu-architecture=compute_90a", ["90a"]),
+        ("--gpu-architecture compute_100f --gpu-code=sm_103f", ["100f"]),
+        ("-code=sm_90a,compute_90a", ["90a"]),
+        ("-gencode arch=compute_90a,code=sm_90a", ["90a"]),
+        ("-gencode=arch=compute_90a,code=[sm_90a,compute_90a]", ["90a"]),
+        ("--generate-code arch=compute_80,code=[sm_86,lto_90a]", ["80"]),
+        ("-gencode code=sm_90a,arch=compute_90a", ["90a"]),
+        (
+            "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90a",
+            ["80", "90a"],
+        ),
+        ("-gencode arch=compute_52,code=sm_52 -gencode arch=compute_61,code=sm_61", ["75"]),
+    ],
+)
+def test_architectures_stay_what_they_are_in_every_spelling(words: str, archs: list[str]) -> None:
+    assert split_code_options(["-O2", *words.split(), "-lm"]) == (archs, ["-O2", "-lm"])
 
 
 def test_a_file_of_machine_code_gets_ptx_which_modules_are_loaded_from_as_well() -> None:
     place = Path("/x")
     builder = Builder(Toolkit(place), "g++", place, place)
     plain = builder.command(["-cubin", "-arch=sm_80", "src/k.cu"], 90)
-    assert {"-arch=compute_80", "--ptx"} < set(plain)
+    assert {"-gencode=arch=compute_80,code=compute_80", "--ptx"} < set(plain)
     assert not {"-cubin", "--cubin"} & set(plain)
     assert plain[plain.index("-o") + 1] == "k.cubin"  # as nvcc names it
     named = builder.command(["--cubin", "k.cu", "-o", "m.bin"], 90)
