@@ -21,6 +21,7 @@ from .check_launch import first_finding
 from .folder.archive import PackedPath, is_archive
 from .folder.folder import MANIFEST, reason
 from .folder.manifest import Unread
+from .folder.stamp import Stamp, check_same, stamp_of
 from .remote import fetch, origin
 from .schema import LANES, TABLES, Launch, Manifest
 from .table.dictionary import Dictionary
@@ -46,6 +47,8 @@ ADDRESSES = pa.schema(
 """The plain table of accesses: 32 addresses a row, null where a lane is inactive."""
 
 _PLAIN_ROWS = 1 << 16
+_TRIES = 8
+"""How often a trace is opened that is replaced in the midst of that."""
 
 
 def hear_nothing(rows: int) -> None:
@@ -56,6 +59,7 @@ def hear_nothing(rows: int) -> None:
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
+    `stamps` tell its tables from those that take their place when the trace is recorded anew.
     `supposed` says what is not as it was recorded, if anything. `hear` is called with the rows of
     accesses that anybody has read, and with less than 0 for those that nobody needs to, as what
     would follow from them is known.
@@ -64,6 +68,7 @@ class LaunchTrace:
     number: int
     launch: Launch = field(repr=False)
     folder: Path
+    stamps: Mapping[str, Stamp] = field(repr=False, compare=False)
     supposed: tuple[str, ...] = ()
     hear: Callable[[int], None] = field(default=hear_nothing, repr=False, compare=False)
 
@@ -75,6 +80,11 @@ class LaunchTrace:
     def instructions(self) -> pa.Table:
         """Return all instructions of the kernel, in order of pc."""
         return self._instructions
+
+    def check_unchanged(self) -> None:
+        """Raise CutraceError if a table was replaced since the trace was opened."""
+        for name, stamp in self.stamps.items():
+            check_same(self.folder / f"{name}.arrow", stamp)
 
     def forget(self) -> None:
         """Forget what was read of the tables until it is asked for again."""
@@ -106,11 +116,11 @@ class LaunchTrace:
 
     def control_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield what warps ran, in record batches of schema CONTROL."""
-        return self._batches("control")
+        return self.batches("control")
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
-        for batch in self._batches("accesses", columns):
+        for batch in self.batches("accesses", columns):
             yield batch
             self.hear(batch.num_rows)
 
@@ -119,7 +129,7 @@ class LaunchTrace:
         """(batches, 2): the first and the last block of each batch of memory accesses; 0 and -1
         where there is no row.
         """
-        read = self._batches("accesses", ("block",))
+        read = self.batches("accesses", ("block",))
         batches = (batch["block"].to_numpy() for batch in read)
         ranges = [(block.min(), block.max()) if len(block) else (0, -1) for block in batches]
         return np.array(ranges, np.int64).reshape(-1, 2)
@@ -140,11 +150,11 @@ class LaunchTrace:
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""
-        return self._batches("lanes_on")
+        return self.batches("lanes_on")
 
     def texel_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield texture samples, in record batches of schema TEXELS."""
-        return self._batches("texels")
+        return self.batches("texels")
 
     def address_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses with 32 addresses a row, in record batches of ADDRESSES."""
@@ -199,7 +209,8 @@ class LaunchTrace:
             "texels": {**warp, "pc": instructions, "texture": len(self.launch.textures)},
         }
 
-    def _batches(self, name: str, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+    def batches(self, name: str, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield a table, in record batches of its schema or some of its columns."""
         reader = self._reader(name)
         limits = self._limits.get(name, {})
         for batch in reader.batches(columns):
@@ -211,7 +222,8 @@ class LaunchTrace:
     def _reader(self, name: str) -> TableReader:
         if name not in self._readers:
             path = self.folder / f"{name}.arrow"
-            self._readers[name] = TableReader(path, TABLES[name], self._check_of(name))
+            check, stamp = self._check_of(name), self.stamps[name]
+            self._readers[name] = TableReader(path, TABLES[name], check, stamp)
         return self._readers[name]
 
     @cached_property
@@ -267,14 +279,29 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
 
 def _read(path: Path) -> Trace:
     folder = PackedPath(path) if is_archive(path) and path.is_file() else path
+    for _ in range(_TRIES):
+        before = stamp_of(folder / MANIFEST)
+        try:
+            trace = _read_once(folder)
+        except CutraceError:
+            if before == stamp_of(folder / MANIFEST):
+                raise
+        else:
+            if before == stamp_of(folder / MANIFEST):
+                return trace
+    raise CutraceError(f"{folder}: replaced again and again while it is opened")
+
+
+def _read_once(folder: Path) -> Trace:
+    """Open a trace. If it was replaced meanwhile, the value or the error is of both."""
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
-    _check_launches(folder, unread.launches)
+    stamps = _check_launches(folder, unread.launches)
     manifest = unread.manifest()
     if finding := first_finding(manifest):
         raise CutraceError(f"{folder / MANIFEST}: {finding}")
     launches = tuple(
-        LaunchTrace(number, launch, folder / str(number))
+        LaunchTrace(number, launch, folder / str(number), stamps[number])
         for number, launch in enumerate(manifest.launches)
     )
     return Trace(folder, manifest, launches)
@@ -310,24 +337,33 @@ def _read_manifest(path: Path) -> bytes:
         raise CutraceError(f"{path}: cannot read it: {reason(error)}") from error
 
 
-def _check_launches(trace: Path, count: int) -> None:
-    """Look at the tables of each launch, but not twice at those of launches that share them."""
-    seen: set[Path] = set()
+def _check_launches(trace: Path, count: int) -> list[Mapping[str, Stamp]]:
+    """Look at the tables of each launch, but not twice at those of launches that share them.
+
+    Returns for each launch the stamps of its tables.
+    """
+    seen: dict[Path, Mapping[str, Stamp]] = {}
+    stamps = []
     for number in range(count):
         folder = trace / str(number)
         place = folder.resolve() if folder.is_symlink() else folder
         if place not in seen:
-            seen.add(place)
-            _check_tables(folder, trace)
+            seen[place] = _check_tables(folder, trace)
+        stamps.append(seen[place])
+    return stamps
 
 
-def _check_tables(folder: Path, trace: Path) -> None:
+def _check_tables(folder: Path, trace: Path) -> Mapping[str, Stamp]:
     _check_inside(folder, trace)
+    stamps = {}
     for name in TABLES:
         path = folder / f"{name}.arrow"
         check_whole(path)
         if path.is_symlink():
             _check_inside(path, trace)
+        stamp = stamp_of(path)
+        stamps[name] = stamp[:1] if origin(trace) else stamp
+    return stamps
 
 
 def _check_inside(path: Path, folder: Path) -> None:

@@ -1,12 +1,10 @@
 """One table of several traces as a lazy frame of polars, which reads what is asked of it."""
 
-import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import CutraceError, nearest
-from .folder.archive import PackedPath
 from .reader import LaunchTrace, read_trace
 from .schema import TABLES
 
@@ -40,9 +38,19 @@ def scan_traces(
 
 
 def _scan(launch: LaunchTrace, table: str) -> "pl.LazyFrame":
+    """A table that is read, batch after batch, when the frame is collected."""
     import polars as pl
+    from polars.io.plugins import register_io_source
 
-    path = launch.place / f"{table}.arrow"
-    if isinstance(path, PackedPath):
-        return pl.read_ipc(io.BytesIO(path.read_bytes())).lazy()
-    return pl.scan_ipc(path)
+    def read(
+        columns: list[str] | None, predicate: "pl.Expr | None", rows: int | None, _: int | None
+    ) -> "Iterator[pl.DataFrame]":
+        for batch in launch.batches(table, columns or ()):
+            frame = pl.DataFrame(pl.from_arrow(batch)).slice(0, rows)
+            rows = None if rows is None else rows - frame.height
+            yield frame if predicate is None else frame.filter(predicate)
+            if rows == 0:
+                return
+
+    empty = pl.DataFrame(pl.from_arrow(TABLES[table].empty_table()))
+    return register_io_source(read, schema=empty.schema, is_pure=True)

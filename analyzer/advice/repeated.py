@@ -18,6 +18,7 @@ def digest(launch: LaunchTrace) -> bytes:
     found = blake2b(repr((launch.launch, launch.supposed)).encode())
     for table in sorted(TABLES):
         _add(found, launch.folder / f"{table}.arrow")
+    launch.check_unchanged()
     return found.digest()
 
 

@@ -21,6 +21,8 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
     partial = target.with_name(f".{target.name}.partial")
     try:
         pack(trace.path, partial)
+        for launch in trace.launches:
+            launch.check_unchanged()
         os.replace(partial, target)
     except OSError as error:
         raise CutraceError(f"{target}: cannot write it: {reason(error)}") from error

@@ -55,7 +55,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     pcs = tuple(sorted(access.pc for access in loads))
     supposed = (f"what-if: the loads at {', '.join(map(str, pcs))} are read-only",)
     own = evidence.trace
-    launch = ReadOnlyLaunch(own.number, own.launch, own.folder, supposed, pcs=pcs)
+    launch = ReadOnlyLaunch(own.number, own.launch, own.folder, own.stamps, supposed, pcs=pcs)
     least, proof = _least(evidence, launch)
     if not proof:
         return

@@ -120,6 +120,7 @@ def assembled(trace: LaunchTrace, made: Sequence[AssembledAccess]) -> LaunchTrac
         trace.number,
         trace.launch,
         trace.folder,
+        trace.stamps,
         trace.supposed,
         before=trace,
         made={access.pc: access for access in made},

@@ -62,6 +62,7 @@ def replay_in_jobs(
     known = {device.key: load_counts(keys[device.key]) for device in devices}
     unknown = [device for device in devices if known[device.key] is None]
     fresh = {c.device: c for c in _count(trace, unknown, options, tell)} if unknown else {}
+    trace.check_unchanged()
     for name, counts in fresh.items():
         keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
     told = trace.launch, trace.number, trace.instructions()

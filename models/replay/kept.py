@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import polars as pl
 
 from ...cache import keep, key_of, load
+from ...traces.folder.stamp import Stamp, check_same
 from ...traces.schema import TABLES
 from .device.device import Device
 from .options import ReplayOptions
@@ -89,6 +90,7 @@ def kept_answer(
     if (data := load(KIND, key)) is not None:
         return unpack(data)
     found = make(trace)
+    trace.check_unchanged()
     keep(KIND, key, pack(found), MOST_BYTES)
     return found
 
@@ -99,7 +101,7 @@ def _key(trace: "LaunchTrace") -> str | None:
         return None
     about = type(trace).__name__, trace.launch, trace.supposed
     try:
-        return key_of(_source(), _digest(trace.place), repr(about))
+        return key_of(_source(), _digest(trace), repr(about))
     except OSError:  # a table or a module that cannot be read: whoever needs it says so
         return None
 
@@ -134,22 +136,21 @@ def _unpacked(data: bytes) -> pl.DataFrame:
     return pl.read_ipc(io.BytesIO(data), use_pyarrow=False)
 
 
-def _digest(folder: Path) -> bytes:
-    """Return a hash of the tables of a launch."""
-    tables = [folder / f"{name}.arrow" for name in TABLES]
-    found = [path.stat() for path in tables]
-    return _digest_of(
-        tuple(tables), tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
-    )
+def _digest(trace: "LaunchTrace") -> bytes:
+    """Return a hash of the tables of a launch. CutraceError if they are not those it had."""
+    trace.check_unchanged()
+    tables = tuple(trace.place / f"{name}.arrow" for name in TABLES)
+    return _digest_of(tables, tuple(trace.stamps[name] for name in TABLES))
 
 
 @lru_cache(16)
-def _digest_of(tables: tuple[Path, ...], stamps: tuple[tuple[int | None, ...], ...]) -> bytes:
+def _digest_of(tables: tuple[Path, ...], stamps: tuple[Stamp, ...]) -> bytes:
     """Return a hash of files, read once as long as they are as their stamps say."""
     digest = blake2b()
-    for path, (_, size, _) in zip(tables, stamps, strict=True):
-        digest.update(pack("<Q", size))
+    for path, stamp in zip(tables, stamps, strict=True):
+        digest.update(pack("<Q", stamp[0]))
         with path.open("rb") as file:
+            check_same(path, stamp)
             while piece := file.read(1 << 20):
                 digest.update(piece)
     return digest.digest()

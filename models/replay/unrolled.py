@@ -199,7 +199,13 @@ def unrolled(trace: LaunchTrace) -> LaunchTrace:
     if code is None:
         return trace
     return UnrolledLaunch(
-        trace.number, trace.launch, trace.folder, trace.supposed, before=trace, code=code
+        trace.number,
+        trace.launch,
+        trace.folder,
+        trace.stamps,
+        trace.supposed,
+        before=trace,
+        code=code,
     )
 
 

@@ -66,7 +66,7 @@ class PackedPath(_Native):
     def _members(self) -> dict[str, _Member]:
         archive = self._archive
         found = os.stat(archive)
-        return _read_members(str(archive), found.st_mtime_ns, found.st_size)
+        return _read_members(str(archive), found.st_ino, found.st_mtime_ns, found.st_size)
 
     @property
     def _children(self) -> list[str]:
@@ -75,15 +75,18 @@ class PackedPath(_Native):
         return sorted({name.partition("/")[0] for name in inside})
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Sizes and kinds are those of the member."""
+        """Sizes and kinds are those of the member, the time is the archive's. The inode tells
+        members of one archive apart, and those of archives that had its name one after another.
+        """
         found, inside = os.stat(self._archive), self._inside
         member = self._members.get(inside)
         if member is None and inside not in ("", ".") and not self._children:
             raise FileNotFoundError(2, "no such member", str(self))
         mode = stat.S_IFDIR | 0o555 if member is None else stat.S_IFREG | 0o444
         size = 0 if member is None else member.size
-        inode = found.st_ino if member is None else member.place
-        return os.stat_result((mode, inode, found.st_dev, 1, 0, 0, size, *map(int, found[7:10])))
+        inode = found.st_ino if member is None else (found.st_ino << 64) + member.place
+        plain = (mode, inode, found.st_dev, 1, 0, 0, size, *map(int, found[7:10]))
+        return os.stat_result(plain, {"st_mtime_ns": found.st_mtime_ns})
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is such a member, or some below it."""
@@ -181,7 +184,7 @@ class _Window(io.RawIOBase):
 
 
 @lru_cache(maxsize=16)
-def _read_members(archive: str, _changed: int, length: int) -> dict[str, _Member]:
+def _read_members(archive: str, _inode: int, _changed: int, length: int) -> dict[str, _Member]:
     """Read an archive's list of members. CutraceError if it is none, or packed in another way."""
     found: dict[str, _Member] = {}
     try:

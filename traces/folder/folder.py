@@ -1,10 +1,12 @@
 """The folder of a trace: built in a hidden sibling folder, renamed when complete.
 
-The workshop is that sibling: `new` is the unfinished trace, `old` the trace that it replaces while
-they are exchanged. The workshop is always removed; after a killed process, when the next trace is
-written to the same folder.
+The workshop is that sibling: `new` is the unfinished trace. A trace that it replaces takes its
+place at once, or is `old` for a moment where the file system cannot exchange two folders. The
+workshop is always removed; after a killed process, when the next trace is written to the same
+folder.
 """
 
+import ctypes
 import json
 import os
 import shutil
@@ -19,6 +21,8 @@ from .archive import PackedPath, is_archive, pack
 from .leftover import Claim, sweep_partial
 
 MANIFEST = "manifest.json"
+_HERE, _EXCHANGE = -100, 2
+"""`AT_FDCWD` and `RENAME_EXCHANGE` of Linux."""
 _TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
 
 
@@ -65,6 +69,8 @@ class Workshop:
             pack(self.folder, packed)
             os.replace(packed, self._target)
             return
+        if _swap(self.folder, self._target):
+            return
         old = self._place / "old"
         try:
             if self._target.exists():
@@ -79,6 +85,16 @@ class Workshop:
         """Remove all that was built."""
         if self._claim:
             self._claim.release()
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two paths at once, so that each is there at every moment; whether that could be."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # another system, or an old C library
+        return False
+    status: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return status == 0
 
 
 def check_target(target: Path) -> None:

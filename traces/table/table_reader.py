@@ -21,6 +21,7 @@ import pyarrow as pa
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ..folder.folder import reason
+from ..folder.stamp import Stamp, check_same, stamp_of
 from .message import SCHEMA, check_kind, declared_rows, declared_size, read_head
 from .nested import arrays_inside
 from .table_file import BATCH_BYTES, BROKEN
@@ -68,14 +69,23 @@ class Piece:
 
 
 class TableReader:
-    """A table at `path`. CutraceError if the file is not whole or has another schema, or `check`
-    finds fault with a record batch of all columns, the number of whose first row it is told."""
+    """A table at `path`. CutraceError if the file is not whole or has another schema, is not the
+    one of `stamp`, or `check` finds fault with a record batch of all columns, the number of whose
+    first row it is told."""
 
-    def __init__(self, path: Path, schema: pa.Schema, check: Check | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        schema: pa.Schema,
+        check: Check | None = None,
+        stamp: Stamp | None = None,
+    ) -> None:
         self.path = path
         self._schema = schema
         self._check = check
-        self.file = _File(path, schema, (id(schema), *_stamp(path)))
+        key = id(schema), *_stamp(path)
+        self.file = _File(path, schema, stamp_of(path) if stamp is None else stamp, key)
+        check_same(path, self.file.stamp)
         self._begins, self.pieces = _survey(self.file)
         self._whole: pa.RecordBatch | None = None
 
@@ -94,7 +104,7 @@ class TableReader:
         if self._is_small:
             yield self.read(self.pieces[0], columns)
             return
-        with _opened(self.path) as file:
+        with self.file.opened() as file:
             for piece in self.pieces:
                 yield self._read(file, piece, columns)
 
@@ -109,7 +119,7 @@ class TableReader:
         unpacked once, and held.
         """
         if self._whole is None:
-            with _opened(self.path) as file:
+            with self.file.opened() as file:
                 batch = self._read(file, piece, () if self._is_small else columns)
             if not self._is_small:
                 return batch
@@ -149,7 +159,21 @@ class _File:
 
     path: Path = field(compare=False)
     schema: pa.Schema = field(compare=False)
+    stamp: Stamp = field(compare=False)
     key: tuple[Hashable, ...]
+
+    @contextmanager
+    def opened(self) -> Iterator[BufferedReader]:
+        """Open the file; CutraceError if it is not the one of the stamp any more, or is damaged."""
+        try:
+            with self.path.open("rb") as file:
+                check_same(self.path, self.stamp)  # not before: it may be replaced at any moment
+                yield file
+        except BROKEN as error:
+            check_same(self.path, self.stamp)
+            raise CutraceError(
+                f"{self.path}: damaged or not from a trace: {reason(error)}"
+            ) from error
 
 
 def _stamp(path: Path) -> tuple[Hashable, ...]:
@@ -170,7 +194,7 @@ def _survey(table: _File) -> tuple[bytes, tuple[Piece, ...]]:
     """Return the message that begins a table, its schema's, and where its record batches are."""
     path, schema = table.path, table.schema
     check_whole(path)
-    with _opened(path) as file:
+    with table.opened() as file:
         length, first = file.seek(0, os.SEEK_END), 0
         messages = _find_messages(file, length)
         begins = _read_schema(file, messages, schema)
@@ -207,15 +231,6 @@ def read_once(reader: TableReader) -> pa.Table:
         if len(_READ) > SURVEYS:
             _READ.popitem(last=False)
     return _READ[key]
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
-    try:
-        with path.open("rb") as file:
-            yield file
-    except BROKEN as error:
-        raise CutraceError(f"{path}: damaged or not from a trace: {reason(error)}") from error
 
 
 def _find_messages(file: BufferedReader, length: int) -> Iterator[tuple[int, int, bytes]]:

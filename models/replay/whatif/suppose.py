@@ -105,6 +105,7 @@ def _move(plan: _Plan) -> LaunchTrace:
         trace.number,
         _launch(trace.launch, layout),
         trace.folder,
+        trace.stamps,
         (*trace.supposed, *_tell(plan, layout)),
         before=trace,
         layout=layout,

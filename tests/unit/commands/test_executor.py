@@ -95,7 +95,7 @@ def test_lost_workers_lose_nothing_and_too_many_are_told(trace: Trace) -> None:
 def test_what_a_worker_finds_wrong_is_raised_here(trace: Trace) -> None:
     (trace.path / "1" / "accesses.arrow").write_bytes(b"ARROW1" + bytes(64) + b"ARROW1")
     with pytest.raises(CutraceError, match="damaged or not from a trace"):
-        analyze(trace, device="k20", executor=Losing())
+        analyze(trace.path, device="k20", executor=Losing())
 
 
 def test_a_worker_of_another_version_is_refused(trace: Trace) -> None:

@@ -15,6 +15,7 @@ from cutrace.analyzer.time import sample_warps as sampling
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.why import distinct_rows
 from cutrace.analyzer.why.search import Searcher
+from cutrace.errors import CutraceError
 from cutrace.models.replay import jobs, kept
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay as count
@@ -91,6 +92,28 @@ def test_a_trace_that_was_recorded_again_is_replayed(trace: Trace, replayed: lis
     assert replayed == ["h200", "h200"]
     assert before.counters["global_load_requests"] == 2
     assert after.counters["global_load_requests"] == 1
+
+
+@pytest.mark.parametrize("moment", ["load_counts", "replay", "keep_counts"])
+def test_nothing_is_kept_of_a_trace_that_was_recorded_again_meanwhile(
+    trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    function, again = getattr(jobs, moment), [[Access(warp(stride=4))]]
+
+    def renewed(*arguments: Any) -> Any:
+        result = function(*arguments)
+        if again:
+            hand_trace(trace.path, again.pop())
+        return result
+
+    monkeypatch.setattr(jobs, moment, renewed)
+    with pytest.raises(CutraceError, match="replaced meanwhile"):
+        analyze(trace, device="h200")
+    hand_trace(trace.path, [Access(warp(stride=4 * n), step=n) for n in (1, 3)])
+    (launch,) = analyze(trace.path, device="h200").launches
+    assert launch.counters["global_load_requests"] == 2
+    (launch,) = analyze(hand_trace(trace.path, [Access(warp(stride=4))]), device="h200").launches
+    assert launch.counters["global_load_requests"] == 1
 
 
 def _shorten(path: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_message_that_does_not_fit_its_file_is_refused(trace: Trace) -> None:
     data[12:16] = struct.pack("<i", len(data))  # the header of the first message
     path.write_bytes(data)
     with pytest.raises(CutraceError, match=r"accesses\.arrow: damaged .* bytes at 16 in a file of"):
-        trace.launches[0].count("accesses")
+        read_trace(trace.path).launches[0].count("accesses")
 
 
 def test_a_mistyped_path_names_the_three_nearest(trace: Trace) -> None:
@@ -219,14 +219,14 @@ def _replace(trace: Trace, name: str, batch: pa.RecordBatch) -> None:
 def test_a_table_with_other_columns_is_refused(trace: Trace) -> None:
     _replace(trace, "accesses", pa.RecordBatch.from_pydict({"address": [1]}))
     with pytest.raises(CutraceError, match=r"its columns are \['address'\], expected \['block'"):
-        list(trace.launches[0].access_batches())
+        list(read_trace(trace.path).launches[0].access_batches())
 
 
 def test_a_column_of_another_type_is_refused(trace: Trace) -> None:
     fields = [pa.field("active", pa.int64(), False), PATTERNS.field("offsets")]
     _replace(trace, "patterns", pa.RecordBatch.from_pylist([], pa.schema(fields)))
     with pytest.raises(CutraceError, match=r"its column is .*active: int64 not null.*, expected"):
-        trace.launches[0].patterns()
+        read_trace(trace.path).launches[0].patterns()
 
 
 def test_a_null_that_the_schema_denies_is_refused(trace: Trace) -> None:
@@ -234,7 +234,7 @@ def test_a_null_that_the_schema_denies_is_refused(trace: Trace) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1], pa.uint32()), lists], schema=PATTERNS)
     _replace(trace, "patterns", batch)
     with pytest.raises(CutraceError, match="nulls inside column `offsets`"):
-        trace.launches[0].patterns()
+        read_trace(trace.path).launches[0].patterns()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_a_declared_size_is_refused_before_memory_is_taken(trace: Trace) -> None
     data[frame - 8 : frame] = struct.pack("<q", 1 << 40)
     path.write_bytes(data)
     with pytest.raises(CutraceError, match=r"a record batch declares 10995\d+ bytes"):
-        list(trace.launches[0].access_batches())
+        list(read_trace(trace.path).launches[0].access_batches())
 
 
 @pytest.mark.slow

@@ -524,6 +524,6 @@ def test_files_that_are_no_part_of_the_trace(tmp_path: Path) -> None:
 def test_a_damaged_table_is_a_finding_too(tmp_path: Path) -> None:
     trace = hand_trace(tmp_path / "x.cutrace", ACCESSES[:1])
     path = trace.path / "0" / "patterns.arrow"
-    path.write_bytes(path.read_bytes()[:-1])
-    (finding,) = verify(trace)
-    assert finding.endswith("patterns.arrow: truncated: its end is missing; record the trace again")
+    path.write_bytes(b"ARROW1" + bytes(64) + b"ARROW1")
+    (finding,) = verify(read_trace(trace.path))
+    assert "patterns.arrow: damaged or not from a trace" in finding
