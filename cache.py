@@ -7,18 +7,22 @@ written or is full, and a file that is broken, are told once a process: nothing 
 
 import hashlib
 import os
+import re
 import shutil
+import stat
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EEXIST
 from pathlib import Path
 from zlib import crc32
 
+from .claim import Claim, sweep
 from .errors import CutraceError
 
 _HASH = hashlib.sha256
 _SIZE = _HASH().digest_size
+_KEY = re.compile(r"[0-9a-f]{32}")
 _SELDOM, _SMALL = 16, 256
 """What has less than a 256th of the bytes that are kept makes room one time in 16: going through
 tens of thousands of files takes longer than making most of what is in them."""
@@ -73,18 +77,33 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
 
 def _write(folder: Path, key: str, data: bytes) -> None:
     """Write a file, whole or not at all; an error names the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = ""
+    draft, target = None, folder / key
     try:
-        handle, name = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as file:
+        folder.mkdir(parents=True, exist_ok=True)
+        if target.is_symlink():
+            raise FileExistsError(EEXIST, "a symbolic link has its name")
+        draft = _draft(folder)
+        with draft.open("xb") as file:
             file.write(_HASH(data).digest() + data)
-        os.replace(name, folder / key)
+        os.replace(draft, target)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(name)
+        if draft is not None:
+            draft.unlink(missing_ok=True)
         error.filename = str(folder)
         raise
+
+
+_DRAFTS: dict[tuple[Path, int], Claim] = {}
+
+
+def _draft(folder: Path) -> Path:
+    """A path for something in the making, in a folder that goes with this process."""
+    place = folder.parent, os.getpid()
+    claim = _DRAFTS.get(place)
+    if claim is None or not claim.folder.is_dir():
+        sweep(folder.parent)
+        claim = _DRAFTS[place] = Claim(folder.parent)
+    return claim.folder / os.urandom(16).hex()
 
 
 _TOLD: set[str] = set()
@@ -98,12 +117,13 @@ def _tell(what: str) -> None:
 
 
 def _make_room(folder: Path, most: int) -> None:
-    """Remove the files of a folder that were written or touched longest ago."""
+    """Remove the files of a folder that were written or touched longest ago, if they are ours."""
     found = []
     for entry in os.scandir(folder):
         with suppress(OSError):  # another process may have removed it
-            status = entry.stat()
-            found.append((status.st_mtime_ns, status.st_size, entry.path))
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and _KEY.fullmatch(entry.name):
+                found.append((status.st_mtime_ns, status.st_size, entry.path))
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found) if total > most else ():
         if total <= most:
@@ -123,12 +143,12 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".", dir=folder.parent))
+        draft = _draft(folder.parent)
+        draft.mkdir()
     except OSError as error:
         raise CutraceError(f"{folder.parent}: cannot build a program here: {error}") from None
     try:
         make(draft)
-        draft.chmod(0o755)
         os.rename(draft, folder)
     except OSError:
         if not folder.is_dir():

@@ -18,6 +18,9 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 COULD_NOT = 2
 
+ENDINGS = ("SIGTERM", "SIGHUP")
+"""What ends a process whose batch job, container or terminal ends."""
+
 GARBAGE = (200_000, 20, 20)
 """How seldom Python looks for circles of garbage: at its own pace it goes some hundred times
 through all that is being imported, which is fewer objects than these."""
@@ -28,6 +31,9 @@ def main() -> None:
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listens:
         signal.signal(signal.SIGINT, _leave)
+    for name in ENDINGS:
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_DFL:
+            signal.signal(getattr(signal, name), _clear_and_end)
     gc.set_threshold(*GARBAGE)
     sys.meta_path.insert(0, WithoutPandas())
     status = run(sys.argv[1:])
@@ -104,6 +110,14 @@ def _leave(number: int, frame: FrameType | None) -> None:
     """End at once on Ctrl-C while nothing has begun, or everything is done."""
     os.write(2, b"cutrace: interrupted\n")
     os._exit(INTERRUPTED)
+
+
+def _clear_and_end(number: int, frame: FrameType | None) -> None:
+    """Remove the folders of this process, and end by the signal as if nobody had listened."""
+    if claim := sys.modules.get(f"{__package__}.claim"):
+        claim.release_all()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _interrupted() -> int:

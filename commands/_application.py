@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from .. import commands
-from ..traces.folder.leftover import sweep_partial, sweep_scratch
+from ..claim import sweep, sweep_scratch
 from ..version import __version__
 from ._help import Verb, Verbs
 from ._plain_values import take_as_given
@@ -26,7 +26,7 @@ def call(arguments: list[str]) -> object:
     What commands that were killed have left goes first: in the folder for such, and in this one.
     """
     sweep_scratch()
-    sweep_partial(Path())
+    sweep(Path())
     if arguments[:1] == ["nvcc"]:  # all that follows is the compiler's
         return _run(arguments)
     with screen_of(arguments) as words:

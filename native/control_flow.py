@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Callable, Iterable
-from threading import Lock
+
+from ..owner import Lock
 
 SYNTAX_LOCK = Lock()
 """One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once, and

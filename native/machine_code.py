@@ -5,10 +5,10 @@ import hashlib
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from threading import Lock
 from typing import Any, cast
 
 from ..cache import keep, key_of, load
+from ..owner import Lock
 
 KIND, MOST_BYTES = "native", 1 << 27
 """What machine code is kept as between runs: compiling a loop takes ten milliseconds, reading it a

@@ -43,7 +43,7 @@ SLOW_FILES = {
     *("test_front_as_nvcc", "test_front_tensor_core"),
     *("test_host_in_part", "test_host_record", "test_sampling"),
     *("test_model_bounds", "test_model_jobs", "test_model_whatif", "test_ptx_by_hand"),
-    *("test_leftover", "test_hostile_manifest"),
+    *("test_claim", "test_hostile_manifest"),
 }
 
 

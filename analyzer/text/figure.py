@@ -10,8 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ...claim import scratch_folder
 from ...errors import CutraceError
-from ...traces.folder.leftover import scratch_folder
 from .output import write_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")

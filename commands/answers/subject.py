@@ -4,9 +4,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...claim import Claim, claim_scratch
 from ...models.replay.options import ReplayOptions
 from ...models.replay.whatif.suppose import suppose
-from ...traces.folder.leftover import Claim, claim_scratch
 from ...traces.reader import Trace, read_trace
 from ..options.recording import SOURCES
 from ..options.replay import with_devices

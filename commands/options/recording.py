@@ -6,6 +6,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
+from ...claim import scratch_folder
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
@@ -13,7 +14,6 @@ from ...option import changed, option
 from ...tracer.engine.run_options import Ran
 from ...tracer.host.selection.record_options import RecordOptions, default_options
 from ...traces.address import as_given
-from ...traces.folder.leftover import scratch_folder
 from ..running.progress import Share, progress
 from .command_line import takes
 from .complete import kernels

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...claim import scratch_folder
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
-from ...traces.folder.leftover import scratch_folder
 from .._script import script_command
 from ..options.quote import quote
 from ..options.recording import SOURCES, Recording, trace_of

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...claim import scratch_folder
 from ...errors import CheckFailed, CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
-from ...traces.folder.leftover import scratch_folder
 from ..options.quote import quote
 from ..options.recording import Recording
 from ..options.replay import with_devices

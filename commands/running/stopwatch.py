@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from ...analyzer.profile import analyze
-from ...traces.folder.leftover import scratch_folder
+from ...claim import scratch_folder
 from ...traces.writer import TraceWriter
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock, current_thread, main_thread
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
+from ...claim import scratch_folder
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
-from ...traces.folder.leftover import scratch_folder
+from ...owner import Lock
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,9 +14,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from ...claim import scratch_folder
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
-from ...traces.folder.leftover import scratch_folder
 from .toolkit import find_file, missing
 
 PATIENCE = 60.0

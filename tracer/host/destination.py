@@ -1,13 +1,12 @@
 """Where a session's trace goes: its own path, a temporary one, or where `cutrace record` says."""
 
-import atexit
 import os
 from contextvars import ContextVar
 from pathlib import Path
 
+from ...claim import Claim, claim_scratch
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
-from ...traces.folder.leftover import claim_scratch
 
 
 @dataclass(slots=True)
@@ -52,8 +51,11 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
+_TEMPORARY: list[Claim] = []
+
+
 def temporary_trace() -> Path:
     """A path for a trace that is removed when the process ends."""
     claim = claim_scratch()
-    atexit.register(claim.release)
+    _TEMPORARY.append(claim)
     return claim.folder / "session.cutrace"

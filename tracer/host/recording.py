@@ -11,6 +11,7 @@ import pyarrow as pa
 from ...errors import CutraceError
 from ...inert import inert
 from ...lazy_dataclass import dataclass
+from ...owner import Owner
 from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
@@ -54,6 +55,7 @@ class Recording:
     forgives: bool = False
     reached: dict[str, tuple[Array, ...]] = field(default_factory=dict)
     numbered: dict[str, int] = field(default_factory=dict)
+    owner: Owner = field(default_factory=Owner)
 
     def share_arrays(self, kernel: str, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return the arrays that a launch can reach; the same object as for the one before it."""
@@ -99,7 +101,8 @@ class Recording:
             self.partly_written.discard(event.array)
 
     def check_open(self) -> None:
-        """Raise CutraceError unless inside the `with` block."""
+        """Raise CutraceError unless inside the `with` block, and where that was entered."""
+        self.owner.require("the session")
         if not self.is_open:
             raise CutraceError(
                 "the session is closed and its trace complete: copy and launch inside "

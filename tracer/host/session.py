@@ -128,6 +128,8 @@ class Session:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if kind and self._opened and not self._opened.owner.is_here:
+            return  # a forked child leaves: the session goes on where it was opened
         self._recording.is_open = False
         if kind and not self._keeps(problem):
             self._exits.__exit__(kind, problem, traceback)
@@ -250,6 +252,7 @@ class Session:
     def _recording(self) -> Recording:
         if not self._opened:
             raise CutraceError("open the session first: `with cutrace.Session(...) as gpu:`")
+        self._opened.owner.require(f"the session {str(self._named)!r}")
         return self._opened
 
     def _load(self, given: str, compiled: Compiled) -> Module:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...cache import folder_of, kept_folder, key_of
+from ...claim import scratch_folder
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
-from ...traces.folder.leftover import scratch_folder
 from ..front.headers import tensor_core
 from ..host.path import missing_file
 from .library import HEADERS, build_library

@@ -5,11 +5,11 @@ connection of its own, so that two may use the device at a time.
 """
 
 import select
-import shutil
 import socket
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+
+from ...claim import Claim, claim_scratch, sweep
 
 LONGEST = 100
 """Characters of a socket's name; Linux takes 107."""
@@ -19,11 +19,12 @@ class Listener:
     """A socket in a folder that nobody else may enter; `name` is for `$CUTRACE_RECORDER`."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="cutrace-"))
-        if len(str(self._folder)) > LONGEST - len("/line"):
-            self._folder.rmdir()
-            self._folder = Path(tempfile.mkdtemp(prefix="cutrace-", dir="/tmp"))
-        self.name = str(self._folder / "line")
+        self._claim = claim_scratch()
+        if len(str(self._claim.folder)) > LONGEST - len("/line"):
+            self._claim.release()
+            sweep(Path("/tmp"))
+            self._claim = Claim(Path("/tmp"))
+        self.name = str(self._claim.folder / "line")
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.bind(self.name)
         self.socket.listen()
@@ -31,7 +32,7 @@ class Listener:
     def close(self) -> None:
         """Take the name away; who is connected stays so."""
         self.socket.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._claim.release()
 
 
 class Connections:

@@ -10,15 +10,17 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 
+from ...claim import Claim, sweep
 from ...errors import CutraceError
 from ..schema import TABLES
 from .archive import PackedPath, is_archive, pack
-from .leftover import Claim, sweep_partial
 
 MANIFEST = "manifest.json"
 _HERE, _EXCHANGE = -100, 2
@@ -36,22 +38,16 @@ class Workshop:
 
     def __init__(self, target: Path) -> None:
         self._target = Path(os.path.abspath(target))
-        name = f".{target.name}.{os.urandom(4).hex()}.partial"
-        self._place = self._target.parent / name
         self._claim: Claim | None = None
-        self.folder = self._place / "new"
         try:
             check_target(target)
-            sweep_partial(self._target.parent)
-            self._claim = Claim(self._target.parent, self._make)
+            sweep(self._target.parent)
+            self._claim = Claim(self._target.parent, self._target.name)
+            self.folder = self._claim.folder / "new"
             self.folder.mkdir()
         except OSError as error:
             self.discard()
             raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
-
-    def _make(self) -> Path:
-        self._place.mkdir()
-        return self._place
 
     def publish(self) -> None:
         """Give the trace its final name; a trace that had it before is replaced."""
@@ -65,19 +61,32 @@ class Workshop:
 
     def _exchange(self) -> None:
         if is_archive(self._target):
-            packed = self._place / "packed"
+            packed = self.folder.parent / "packed"
             pack(self.folder, packed)
             os.replace(packed, self._target)
             return
         if _swap(self.folder, self._target):
+            try:
+                _check_trace(self.folder, self._target)  # it may be another than was looked at
+            except CutraceError:
+                _swap(self.folder, self._target)
+                raise
             return
-        old = self._place / "old"
+        old = self.folder.parent / "old"
         try:
-            if self._target.exists():
-                os.rename(self._target, old)
-            os.rename(self.folder, self._target)
+            while True:
+                with suppress(FileNotFoundError):  # it is free, or another writer replaces it now
+                    os.rename(self._target, old)
+                    _check_trace(old, self._target)  # as above
+                try:
+                    os.rename(self.folder, self._target)
+                    return
+                except OSError:
+                    if not self._target.is_dir():
+                        raise
+                    shutil.rmtree(old, ignore_errors=True)  # another writer was first
         except BaseException:
-            if old.exists() and not self._target.exists():
+            if old.exists() and not os.path.lexists(self._target):
                 os.rename(old, self._target)
             raise
 
@@ -101,9 +110,13 @@ def check_target(target: Path) -> None:
     """Raise CutraceError unless `target` is free, or a trace and nothing but a trace."""
     if not target.parent.is_dir():
         raise CutraceError(f"{target}: there is no folder {target.parent}; make it first")
-    if not os.path.lexists(target):
-        return
-    if found := next(_strange(target), ""):
+    if os.path.lexists(target):
+        _check_trace(target, target)
+
+
+def _check_trace(place: Path, target: Path) -> None:
+    """Raise CutraceError unless what is at `place` is a trace and nothing but a trace."""
+    if found := next(_strange(place), ""):
         raise CutraceError(
             f"{target}: {found}; only an existing trace is replaced:"
             " choose another name, or remove it yourself"
@@ -135,6 +148,8 @@ def _has_manifest(folder: Path) -> bool:
     try:
         file = folder / MANIFEST
         found = file.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+            return False
         return _is_manifest(file, (found.st_ino, found.st_size, found.st_mtime_ns))
     except (OSError, ValueError, RecursionError, CutraceError):
         return False
@@ -144,7 +159,11 @@ def _has_manifest(folder: Path) -> bool:
 def _is_manifest(file: Path, _: tuple[int, int, int]) -> bool:
     """Whether a file is a manifest; it is asked again only if it has changed."""
     manifest = json.loads(file.read_bytes())
-    return isinstance(manifest, dict) and isinstance(manifest.get("format_version"), int)
+    return (
+        isinstance(manifest, dict)
+        and isinstance(manifest.get("format_version"), int)
+        and isinstance(manifest.get("launches"), list)
+    )
 
 
 def write_file(path: str, data: bytes | memoryview) -> None:

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
+from ...owner import Owner
 
 WAITING_BYTES = 1 << 23
 """Bytes that wait to be written at most."""
@@ -42,6 +43,7 @@ class BackgroundWriter:
         self._waiting_bytes = 0
         self._error: BaseException | None = None
         self._is_stopped = False
+        self._owner = Owner()
 
     def ask(self, call: Callable[[], object], size: int = 0) -> None:
         """Have a call made that holds `size` bytes; wait where too many wait already."""
@@ -57,6 +59,8 @@ class BackgroundWriter:
     def always(self, call: Callable[[], object]) -> None:
         """Have a call made that raises nothing, whatever went wrong before; at once if nothing was
         begun, or it is stopped."""
+        if not self._owner.is_here:
+            return
         if self._is_stopped or self._thread is None:
             call()
         else:
@@ -64,13 +68,17 @@ class BackgroundWriter:
 
     def finish(self) -> None:
         """Wait until all calls are made."""
+        self._check()
         while self._waiting:
             self._wait_for_first()
         self._make(self._take())
         self._check()
 
     def stop(self) -> None:
-        """Drop what waits, except what has to be done always; take no more."""
+        """Drop what waits, except what has to be done always; take no more. Nothing in a forked
+        child, which has no such thread, and whose files are the process's that made this."""
+        if not self._owner.is_here:
+            return
         self._is_stopped = True
         if self._error is None:
             self._error = CutraceError("the trace is closed")
@@ -109,5 +117,6 @@ class BackgroundWriter:
                 self._error = error
 
     def _check(self) -> None:
+        self._owner.require("this trace")
         if self._error is not None:
             raise self._error

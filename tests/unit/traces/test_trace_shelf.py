@@ -51,7 +51,7 @@ def test_a_table_that_an_earlier_launch_has_is_another_name_of_its_file(tmp_path
 def test_where_there_are_no_links_every_launch_has_its_own_files(
     missing: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*places: Any) -> None:
+    def refuse(*places: Any, **_: int) -> None:
         raise OSError(1, "Operation not permitted")
 
     write(tmp_path / "linked.cutrace", [0, 4, 0])

@@ -71,7 +71,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(
     assert "XDG_CACHE_HOME" in told
 
 
-@pytest.mark.parametrize("what", ["tempfile.mkstemp", "os.replace"])
+@pytest.mark.parametrize("what", ["pathlib.Path.open", "os.replace"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
 def test_a_full_or_read_only_folder_keeps_what_it_has(
     number: int,
@@ -86,9 +86,10 @@ def test_a_full_or_read_only_folder_keeps_what_it_has(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number), str(folder / "tmpa1b2c3d4"))
 
-    monkeypatch.setattr(what, refuse)
-    for key in ("new", "old"):
-        keep("native", key, b"other")
+    with monkeypatch.context() as patch:
+        patch.setattr(what, refuse)
+        for key in ("new", "old"):
+            keep("native", key, b"other")
     assert load("native", "old") == b"code"
     assert [path.name for path in folder.iterdir()] == ["old"]
     told = capsys.readouterr().err
@@ -118,15 +119,19 @@ def test_two_versions_that_share_a_folder_do_not_see_each_others(folder: Path) -
 
 
 def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
-    for name, age in (("old", 3), ("used", 2), ("late", 1)):
+    folder.mkdir(parents=True)
+    (folder / "notes").write_bytes(bytes(1000))
+    os.utime(folder / "notes", (0, 0))
+    old, used, late, new, large = map(key_of, ("old", "used", "late", "new", "large"))
+    for name, age in ((old, 3), (used, 2), (late, 1)):
         keep("native", name, bytes(60), most=300)  # 92 bytes a file, with its hash
         os.utime(folder / name, (1e9 - age, 1e9 - age))
-    assert load("native", "old") == bytes(60)  # which makes it the one used last
-    keep("native", "new", bytes(60), most=300)
-    assert {path.name for path in folder.iterdir()} == {"old", "late", "new"}
-    keep("native", "large", bytes(400), most=300)
-    assert load("native", "large") is None
-    assert load("native", "new") == bytes(60)
+    assert load("native", old) == bytes(60)  # which makes it the one used last
+    keep("native", new, bytes(60), most=300)
+    assert {path.name for path in folder.iterdir()} == {old, late, new, "notes"}
+    keep("native", large, bytes(400), most=300)
+    assert load("native", large) is None
+    assert load("native", new) == bytes(60)
 
 
 def test_many_small_files_are_seldom_gone_through(
@@ -147,15 +152,17 @@ def test_many_small_files_are_seldom_gone_through(
 
 
 def test_many_writers_leave_whole_files_within_the_bound(folder: Path) -> None:
+    keys = [key_of(f"{number}") for number in range(5)]
+
     def write(number: int) -> None:
-        keep("native", f"k{number % 5}", bytes([number % 5]) * 1000, most=4000)
+        keep("native", keys[number % 5], bytes([number % 5]) * 1000, most=4000)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(200)))
     left = [path.name for path in folder.iterdir()]
     assert 1 <= len(left) <= 3
     for name in left:
-        assert load("native", name) == bytes([int(name[1:])]) * 1000
+        assert load("native", name) == bytes([keys.index(name)]) * 1000
 
 
 def test_toml_is_read_once_and_says_the_same(folder: Path) -> None:

@@ -10,13 +10,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ....errors import CutraceError, nearest
 from ....lazy_dataclass import dataclass
+from ....owner import Lock, Owner
 from ..toolkit import library
 from .kept_outcome import keep_answer, key_of_request, load_answer
 
@@ -81,9 +81,9 @@ class _Process:
     """The compiler's process: a new one after a fork, a crash or an interruption."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._turn = Lock()
         self._running: subprocess.Popen[str] | None = None
-        self._owner = 0
+        self._owner = Owner()
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """One question at a time."""
@@ -108,20 +108,20 @@ class _Process:
         return answer
 
     def _start(self) -> "subprocess.Popen[str]":
-        if self._running is None or self._owner != os.getpid():
+        if self._running is None or not self._owner.is_here:
             command = [sys.executable, "-I", "-S", str(_PROGRAM), str(library("nvrtc"))]
             pipe = subprocess.PIPE
             self._running = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
             )
-            self._owner = os.getpid()
+            self._owner = Owner()
             atexit.register(self._end)
         return self._running
 
     def _end(self) -> int:
         """End the process, and say how it ended: minus the signal, if by one."""
         running, self._running = self._running, None
-        if running is None or self._owner != os.getpid():
+        if running is None or not self._owner.is_here:
             return 0
         if running.poll() is None:
             running.kill()

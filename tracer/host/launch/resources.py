@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from ....errors import CutraceError
+from ....owner import in_child
 from ....traces.machine_schedule import pack_schedule
 from ....traces.schema import Resources
 from ...engine.call.call import BROUGHT
@@ -37,6 +38,9 @@ def assembler() -> ThreadPoolExecutor:
     """The threads that ask, one pool a process; a launch that fails leaves its question to them."""
     workers = min(4, os.cpu_count() or 1)
     return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
+
+
+in_child(assembler.cache_clear)
 
 
 def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple[Resources, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ....cache import made_folder
 from ....errors import CutraceError
+from ....owner import Owner, in_child
 from ..child import PYTHON_CACHES, asked_by_packages
 from ..connections import Listener
 from ..library import build_library
@@ -35,12 +36,13 @@ class Beside:
         _refuse_what_is_too_late()
         library = build_library(find_toolkit(), find_host_compiler())
         self.device = device
-        self._process = os.getpid()
+        self._owner = Owner()
         listener = Listener()
         mine, other = socket.socketpair()
         files = (listener.socket.fileno(), other.fileno())
         self._recorder = _start(command([*map(str, files), device]), files)
         other.close()
+        in_child(mine.close)  # the recorder lasts as long as this process, not as its children
         self._control = Control(mine)
         try:
             _place(library, listener.name)
@@ -50,7 +52,7 @@ class Beside:
 
     def ask(self, **question: Any) -> dict[str, Any]:
         """Ask the recorder; CutraceError with what it answers, or if it has gone."""
-        if self._process != os.getpid():
+        if not self._owner.is_here:
             raise CutraceError(
                 "this process was forked from one that records: it has no device, as with CUDA; "
                 "start it anew (multiprocessing's method `spawn`)"
