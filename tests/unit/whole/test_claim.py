@@ -1,6 +1,7 @@
 """What a killed process leaves goes with the next run; nothing of a living one, or of another."""
 
 import os
+import pkgutil
 import shutil
 import signal
 import stat
@@ -10,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hand_trace import hand_trace
@@ -108,39 +110,31 @@ def test_a_killed_command_leaves_nothing_once_another_ran(
     assert (names(here), names(scratch)) == (["slow.cu"], [])
 
 
-@pytest.mark.parametrize("kind", ["Session('dead.cutrace')", "Session()"])
+@pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize(
-    "moment", ["_name", "Path.mkdir", "os.rename", "_empty", "_remove_empty", "Path.rmdir"]
+    "moment",
+    ["os.link", "pathlib.Path.mkdir", "os.rename", "cutrace.claim._empty", "pathlib.Path.rmdir"],
 )
+@pytest.mark.parametrize("target", ["", "dead.cutrace"])
 def test_one_killed_at_any_step_leaves_nothing_once_another_ran(
-    moment: str, kind: str, places: tuple[Path, Path]
+    target: str, moment: str, is_done: bool, places: tuple[Path, Path]
 ) -> None:
     """While its folder is made, and while it is removed: before and after each step."""
-    here, scratch = places
-    for is_done in (False, True):
-        killed = f"""
-import os
-from pathlib import Path
-import cutrace
-from cutrace import claim
-from cutrace.claim import *
+    step = pkgutil.resolve_name(moment)
 
-session = cutrace.{kind}
-first = {moment} if "." in "{moment}" else claim.{moment}
-def kill(*arguments):
-    if {is_done}:
-        first(*arguments)
-    os.kill(os.getpid(), 9)
-if "." in "{moment}":
-    {moment} = kill
-else:
-    claim.{moment} = kill
-claim.Claim(Path("{here}"), "dead.cutrace").release()
-"""
-        child = subprocess.run([sys.executable, "-c", killed], check=False)
-        assert child.returncode == -signal.SIGKILL
-    assert run(["devices", "h100"]) == 0
-    assert (names(here), names(scratch)) == ([], [])
+    def kill(*arguments: Any, **named: Any) -> None:
+        if is_done:
+            step(*arguments, **named)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if not (child := os.fork()):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(moment, kill)
+            claim.Claim(places[0], target).release()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    claim.sweep(places[0])
+    assert names(places[0]) == []
 
 
 def _another_process() -> None:
