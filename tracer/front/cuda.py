@@ -4,13 +4,19 @@ Nothing of this machine stays in the PTX: `.file` names the source as the user g
 headers relative to it or to their `-I`, and CUDA's headers as they are included (`cuda_fp16.h`).
 """
 
+import os
 import re
 from dataclasses import replace
 
+from ...errors import CutraceError
+from .headers.standin import local_files
 from .nvrtc.compiler import LIGHT, compile_source, finish
+from .nvrtc.nvrtc import Outcome
 from .source import Compiled, Source
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRIES = 4
+"""How often a source is compiled whose headers change meanwhile."""
 _HOST_CODE = re.compile(r"<<<|\bmain\s*\(")
 
 
@@ -24,9 +30,24 @@ def to_ptx(source: Source, target: str) -> Compiled:
     """
     source = replace(source, text=source.text.removeprefix("\ufeff"))
     if not _HOST_CODE.search(_COMMENT.sub(" ", source.text)):
-        outcome = compile_source(source, target, extra=(LIGHT,))
+        outcome, texts = _compile_plain(source, target)
         if outcome.ptx is not None and ".entry" in outcome.ptx:
-            return finish(source, target, outcome)
+            return finish(source, target, outcome, texts=texts)
     from .whole_file import whole_to_ptx
 
     return whole_to_ptx(source, target)
+
+
+def _compile_plain(source: Source, target: str) -> tuple[Outcome, dict[str, str]]:
+    """Compile a source as it is; return the user's headers, too, as they were compiled.
+
+    NVRTC reads these from their files: it is asked again where they changed meanwhile.
+    """
+    folders = (*source.options.includes, os.path.dirname(source.name) or ".")
+    texts = local_files(source.name, source.text, folders)
+    for _ in range(_TRIES):
+        outcome = compile_source(source, target, extra=(LIGHT,))
+        before, texts = texts, local_files(source.name, source.text, folders)
+        if texts == before:
+            return outcome, texts
+    raise CutraceError(f"{source.name}: its headers change whenever it is compiled; try again")

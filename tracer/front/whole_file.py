@@ -58,6 +58,7 @@ def whole_to_ptx(source: Source, target: str) -> Compiled:
         textures=program.textures,
         notes=tuple(program.left_out()),
         missing=tuple(program.missing_headers()),
+        texts={path: file.original for path, file in program.local.items()},
     )
 
 

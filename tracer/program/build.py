@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,8 @@ LEAST_CAPABILITY = 75
 
 _CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
                  "--generate-code")  # fmt: skip
+_TRIES = 3
+"""How often a program is built whose sources change meanwhile."""
 _OTHER_RUNTIME = ("-cudart", "--cudart", "-cudadevrt", "--cudadevrt")
 _NOT_OURS = ("-dlto", "--dlink-time-opt", "-lcudart_static")
 """What is left out: optimization of machine code, and NVIDIA's own runtime."""
@@ -143,22 +146,34 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
 def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
     """What a command of nvcc makes, in a file of this name: a program, or an object file."""
     asked = key_of(os.getcwd(), builder.toolkit.version, *command)
-    index = folder_of("includes") / asked
-    if index.is_file():
-        with suppress(OSError):
-            key = _key_with_texts(asked, index.read_text().splitlines())
-            if (place := folder_of("programs") / key / name).is_file():
-                return place
-    with scratch_folder() as folder:
-        made, depends = Path(folder, name), Path(folder, "depends")
-        _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
-        rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
-        paths = _read_dependencies(rule, builder.toolkit.root)
-        key = _key_with_texts(asked, paths)
-        place = kept_folder("programs", key, lambda into: _copy(made, into))
-    index.parent.mkdir(parents=True, exist_ok=True)
-    index.write_text("\n".join(paths))
-    return place / name
+    index, before = folder_of("includes") / asked, ""
+    with suppress(OSError):
+        before = _key_with_texts(asked, index.read_text().splitlines())
+    if before and (place := folder_of("programs") / before / name).is_file():
+        return place
+    for _ in range(_TRIES):
+        begin = time.time_ns()
+        with scratch_folder() as folder:
+            made, depends = Path(folder, name), Path(folder, "depends")
+            _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
+            rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
+            paths = _read_dependencies(rule, builder.toolkit.root)
+            key = _key_with_texts(asked, paths)
+            if key == before or not _changed_since(begin, paths):
+                place = kept_folder("programs", key, lambda into, made=made: _copy(made, into))
+                index.parent.mkdir(parents=True, exist_ok=True)
+                index.write_text("\n".join(paths))
+                return place / name
+        before = key
+    raise CutraceError(f"{name}: its sources change whenever nvcc compiles them; build it again")
+
+
+def _changed_since(begin: int, paths: Iterable[str]) -> bool:
+    """Whether a file was written or took its name since a time, in nanoseconds of the clock.
+
+    The system's clock for files is some milliseconds behind, in which nvcc has read none of them.
+    """
+    return any(os.stat(path).st_ctime_ns > begin for path in paths)
 
 
 def _key_with_texts(asked: str, paths: Iterable[str]) -> str:

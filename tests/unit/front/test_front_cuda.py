@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cutrace.errors import CutraceError
-from cutrace.tracer.front import cuda, ptx
+from cutrace.tracer.front import cuda, ptx, whole_file
 from cutrace.tracer.front.source import Options, Source, read_options
 
 REVERSE = """#include "sizes.h"
@@ -156,3 +157,44 @@ def test_the_working_directory_does_not_change() -> None:
     before = os.getcwd()
     compile_text("__global__ void k() {}")
     assert os.getcwd() == before
+
+
+def test_a_header_that_changes_while_it_is_compiled_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    header, sizes = tmp_path / "sizes.h", ["#define LAST 15\n", "#define LAST 31\n"]
+    header.write_text("#define LAST 7\n")
+    compile_source = cuda.compile_source
+
+    def save_meanwhile(*arguments: Any, **options: Any) -> Any:
+        outcome = compile_source(*arguments, **options)
+        if sizes:
+            header.write_text(sizes.pop(0))
+        return outcome
+
+    monkeypatch.setattr(cuda, "compile_source", save_meanwhile)
+    last = cuda.to_ptx(Source("r.cu", REVERSE), "compute_75")
+    assert (header.read_text(), sizes) == ("#define LAST 31\n", [])
+    assert last.ptx == cuda.to_ptx(Source("r.cu", REVERSE), "compute_75").ptx
+    sizes += [f"#define LAST {last}\n" for last in range(9)]
+    with pytest.raises(CutraceError, match=r"r\.cu: its headers change whenever it is compiled"):
+        cuda.to_ptx(Source("r.cu", REVERSE), "compute_75")
+
+
+def test_the_text_of_a_header_is_the_one_that_was_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "__device__ inline int last(int n) { return n * n; }\n"
+    (tmp_path / "last.h").write_text(text)
+    finish = whole_file.finish
+
+    def save_first(*arguments: Any, **options: Any) -> Any:
+        (tmp_path / "last.h").write_text("// empty\n")
+        return finish(*arguments, **options)
+
+    monkeypatch.setattr(whole_file, "finish", save_first)
+    source = '#include "last.h"\n__global__ void k(int *x) { *x = last(*x); }\nint main() {}\n'
+    compiled = cuda.to_ptx(Source("k.cu", source), "compute_75")
+    assert compiled.sources == {"k.cu": source, "last.h": text}

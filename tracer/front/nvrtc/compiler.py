@@ -54,15 +54,17 @@ def finish(
     textures: Mapping[str, tuple[str, ...]] | None = None,
     notes: Sequence[str] = (),
     missing: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
 ) -> Compiled:
     """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
 
     `textures` holds the template arguments of texture references; `notes`, and the `missing`
-    headers, go into the log after the warnings.
+    headers, go into the log after the warnings. `texts` are the user's headers as they were
+    compiled, by path.
     """
     raw = outcome.ptx or ""
     asked = {name: outcome.names[name] for name in source.options.name_expressions}
-    sources = user_sources(raw, source)
+    sources = user_sources(raw, source, texts or {})
     kernels = list_kernels(raw, tuple(sources.values()), asked)
     if not kernels:
         raise CutraceError("\n".join((_no_kernels(source), *missing)))

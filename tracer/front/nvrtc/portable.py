@@ -9,7 +9,7 @@ its `.loc` lines give way to the line that it was inlined into.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ..headers import tensor_core
@@ -63,13 +63,20 @@ def portable_log(log: str) -> str:
     return log.strip()
 
 
-def user_sources(ptx: str, source: Source) -> dict[str, str]:
-    """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path."""
+def user_sources(ptx: str, source: Source, known: Mapping[str, str]) -> dict[str, str]:
+    """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path.
+
+    Headers are read unless they are `known`, by normal path, as they were compiled.
+    """
     texts = {_slashes(source.name): source.text}
     for _, _, path in _FILE.findall(ptx):
         given = _as_given(path, source)
         given = _slashes(given)
-        if given not in texts and not _cuda_header(path) and Path(given).is_file():
+        if given in texts or _cuda_header(path):
+            continue
+        if (text := known.get(os.path.normpath(given))) is not None:
+            texts[given] = text
+        elif Path(given).is_file():
             texts[given] = decode_source(Path(given).read_bytes())
     return texts
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +44,10 @@ def make_ptx(text: str, options: Sequence[str]) -> Made:
             return made
     folder.mkdir(parents=True, exist_ok=True)
     source.write_text(text)
+    begin = time.time_ns()
     with TemporaryDirectory() as place:
         states = _compile(made, Path(place, "kernel.ptx"), Path(place, "depends"))
-    if not made.status:
+    if not made.status and not any(_changed_since(begin, path) for path in states):
         _write(kept, {"states": states, "ptx": made.ptx.decode(), "out": made.out, "err": made.err})
     return made
 
@@ -83,6 +85,14 @@ def _state(path: str) -> list[int]:
     except OSError:
         return []
     return [status.st_size, status.st_mtime_ns]
+
+
+def _changed_since(begin: int, path: str) -> bool:
+    """Whether a file was written, took its name or was removed since a time."""
+    try:
+        return os.stat(path).st_ctime_ns > begin
+    except OSError:
+        return True
 
 
 def serve_pycuda(compiler: Any) -> None:
