@@ -7,6 +7,16 @@ namespace nvcuda { namespace wmma {
 struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major;
 enum layout_t { mem_row_major, mem_col_major };
 namespace precision { struct tf32; }
+namespace experimental {
+namespace precision { struct u4; struct s4; struct b1; }
+enum bmmaBitOp {
+    bmmaBitOpXOR = 1,
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    bmmaBitOpAND = 2,
+#endif
+};
+enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
+}
 
 namespace tile {
 template <class T> struct factor { typedef T type; enum { packed = 4 / sizeof(T), since = 750 }; };
@@ -42,7 +52,7 @@ template <> struct couple<4> {  // of four bytes, which the compiler would move 
     }
 };
 
-__CUTRACE_DEVICE void multiply(float *d, const half *a, const half *b, const float *c)
+__CUTRACE_DEVICE void multiply(float *d, const half *a, const half *b, const float *c, bool)
 {
 #if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -60,7 +70,7 @@ __CUTRACE_DEVICE void multiply(float *d, const half *a, const half *b, const flo
 #endif
 }
 
-__CUTRACE_DEVICE void multiply(half *d, const half *a, const half *b, const half *c)
+__CUTRACE_DEVICE void multiply(half *d, const half *a, const half *b, const half *c, bool)
 {
     unsigned r[2] = {bits(c), bits(c + 2)};
 #if __CUDA_ARCH__ >= 800
@@ -80,20 +90,27 @@ __CUTRACE_DEVICE void multiply(half *d, const half *a, const half *b, const half
     *reinterpret_cast<unsigned *>(d + 2) = r[1];
 }
 
-#define __CUTRACE_WHOLE(T, NAME)                                                              \
-    __CUTRACE_DEVICE void multiply(int *d, const T *a, const T *b, const int *c)              \
+#define __CUTRACE_PRODUCT(FORM)                                                               \
+    asm volatile("mma.sync.aligned." FORM " {%0,%1}, {%2}, {%3}, {%4,%5};"                     \
+        : "=r"(d[0]), "=r"(d[1]) : "r"(a), "r"(b), "r"(c[0]), "r"(c[1]));
+#define __CUTRACE_WHOLE(K, NAME)                                                              \
+    if (clamps) { __CUTRACE_PRODUCT(K ".row.col.satfinite.s32." NAME "." NAME ".s32") }        \
+    else { __CUTRACE_PRODUCT(K ".row.col.s32." NAME "." NAME ".s32") }
+#define __CUTRACE_BYTES(T, NAME)                                                              \
+    __CUTRACE_DEVICE                                                                          \
+    void multiply(int *d, const T *left, const T *right, const int *c, bool clamps)           \
     {                                                                                         \
-        for (int h = 0; h < 2; ++h)                                                           \
-            asm volatile("mma.sync.aligned.m8n8k16.row.col.s32." NAME "." NAME ".s32 "        \
-                "{%0,%1}, {%2}, {%3}, {%4,%5};" : "=r"(d[2 * h]), "=r"(d[2 * h + 1])          \
-                : "r"(bits(a + 4 * h)), "r"(bits(b)), "r"(c[2 * h]), "r"(c[2 * h + 1]));      \
+        for (int h = 0; h < 2; ++h, d += 2, c += 2) {                                         \
+            unsigned a = bits(left + 4 * h), b = bits(right);                                 \
+            __CUTRACE_WHOLE("m8n8k16", NAME)                                                  \
+        }                                                                                     \
     }
-__CUTRACE_WHOLE(signed char, "s8")
-__CUTRACE_WHOLE(unsigned char, "u8")
-#undef __CUTRACE_WHOLE
+__CUTRACE_BYTES(signed char, "s8")
+__CUTRACE_BYTES(unsigned char, "u8")
+#undef __CUTRACE_BYTES
 
 __CUTRACE_DEVICE
-void multiply(float *d, const __nv_bfloat16 *a, const __nv_bfloat16 *b, const float *c)
+void multiply(float *d, const __nv_bfloat16 *a, const __nv_bfloat16 *b, const float *c, bool)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
         "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
@@ -102,7 +119,7 @@ void multiply(float *d, const __nv_bfloat16 *a, const __nv_bfloat16 *b, const fl
           "r"(bits(b)), "r"(bits(b + 2)), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-__CUTRACE_DEVICE void multiply(float *d, const float *a, const float *b, const float *c)
+__CUTRACE_DEVICE void multiply(float *d, const float *a, const float *b, const float *c, bool)
 {
     for (int k = 0; k < 2; ++k, c = d)
         asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 "
@@ -132,7 +149,7 @@ public:
         is_a = tile::same<Use, matrix_a>::value, packed = factor::packed,
         outer = is_a ? m : n, rows = (m == 8) == bool(is_a) ? 8 : 16,
         words = rows / 8 * k / (4 * packed), tiles = outer / rows,
-        num_elements = tiles * words * packed,
+        num_elements = tiles * words * packed, num_storage_elements = num_elements,
         follows_sum = bool(is_a) == bool(tile::same<Layout, row_major>::value),
     };
     alignas(4) storage_element_type x[num_elements];
@@ -143,7 +160,10 @@ template <int m, int n, int k, class T> class fragment<accumulator, m, n, k, T, 
 public:
     typedef T element_type;
     typedef T storage_element_type;
-    enum { num_elements = m * n / 32, across = n == 32 ? 1 : n / 8, turned = m == 8 };
+    enum {
+        num_elements = m * n / 32, num_storage_elements = num_elements,
+        across = n == 32 ? 1 : n / 8, turned = n == 32,
+    };
     alignas(sizeof(T) < 4 ? 4 : sizeof(T)) T x[num_elements];
 };
 
@@ -282,7 +302,7 @@ void store_matrix_sync(T *to, const fragment<accumulator, m, n, k, T> &f, unsign
 template <int m, int n, int k, class T, class R, class LA, class LB> __CUTRACE_DEVICE
 void mma_sync(fragment<accumulator, m, n, k, R> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
               const fragment<matrix_b, m, n, k, T, LB> &b,
-              const fragment<accumulator, m, n, k, R> &c)
+              const fragment<accumulator, m, n, k, R> &c, bool clamps = false)
 {
     enum { turned = m == 8, across = fragment<accumulator, m, n, k, R>::across };
     #pragma unroll
@@ -291,7 +311,7 @@ void mma_sync(fragment<accumulator, m, n, k, R> &d, const fragment<matrix_a, m, 
         int tall = 16 * k / 32 * down, flat = 8 * k / 32 * right;
         R sum[4];
         tile::multiply(sum, turned ? b.x + tall : a.x + tall, turned ? a.x + flat : b.x + flat,
-                       c.x + 4 * i);
+                       c.x + 4 * i, clamps);
         for (int j = 0; j < 4; ++j) d.x[4 * i + j] = sum[j];
     }
 }
@@ -301,14 +321,14 @@ template <class Layout> class fragment<matrix_a, 8, 8, 4, double, Layout>
 {
 public:
     typedef double element_type, storage_element_type;
-    enum { num_elements = 1 };
+    enum { num_elements = 1, num_storage_elements = 1 };
     double x[num_elements];
 };
 template <class Layout> class fragment<matrix_b, 8, 8, 4, double, Layout>
 {
 public:
     typedef double element_type, storage_element_type;
-    enum { num_elements = 1 };
+    enum { num_elements = 1, num_storage_elements = 1 };
     double x[num_elements];
 };
 
@@ -364,6 +384,77 @@ void mma_sync(fragment<accumulator, 8, 8, 4, double> &d,
                  : "=d"(d.x[0]), "=d"(d.x[1])
                  : "d"(a.x[0]), "d"(b.x[0]), "d"(c.x[0]), "d"(c.x[1]));
 }
+
+// 4-bit integers and bits: 8 by 8, four words along the sum; a lane holds a word of each factor
+namespace tile {
+template <class T, class Word, int bits> struct words {
+    typedef T element_type;
+    typedef Word storage_element_type;
+    enum { num_elements = 32 / bits, num_storage_elements = 1, element_bits = bits };
+    Word x[1];
+};
+}
+
+#define __CUTRACE_WORDS(K, T, WORD, BITS)                                                     \
+    template <> class fragment<matrix_a, 8, 8, K, experimental::precision::T, row_major>      \
+        : public tile::words<experimental::precision::T, WORD, BITS> {};                      \
+    template <> class fragment<matrix_b, 8, 8, K, experimental::precision::T, col_major>      \
+        : public tile::words<experimental::precision::T, WORD, BITS> {};                      \
+    template <class Use, class Layout, class V> __CUTRACE_DEVICE                              \
+    void fill_fragment(fragment<Use, 8, 8, K, experimental::precision::T, Layout> &f,         \
+                       const V &value)                                                        \
+    { f.x[0] = (unsigned(value) & ((1u << BITS) - 1)) * (~0u / ((1u << BITS) - 1)); }
+__CUTRACE_WORDS(32, u4, unsigned, 4)
+__CUTRACE_WORDS(32, s4, int, 4)
+__CUTRACE_WORDS(128, b1, unsigned, 1)
+#undef __CUTRACE_WORDS
+
+template <class Use, int k, class T, class Layout, class P> __CUTRACE_DEVICE
+void load_matrix_sync(fragment<Use, 8, 8, k, T, Layout> &f, const P *from, unsigned pitch)
+{
+    unsigned line = pitch * fragment<Use, 8, 8, k, T, Layout>::element_bits / 32;
+    const unsigned *words = reinterpret_cast<const unsigned *>(from);
+    f.x[0] = words[tile::lane() / 4 * line + tile::lane() % 4];
+}
+
+#define __CUTRACE_SUM(K) fragment<accumulator, 8, 8, K, int>
+#define __CUTRACE_FACTORS(K, T)                                                               \
+    const fragment<matrix_a, 8, 8, K, experimental::precision::T, row_major> &left,           \
+    const fragment<matrix_b, 8, 8, K, experimental::precision::T, col_major> &right
+#define __CUTRACE_FOURS(T, NAME)                                                              \
+    __CUTRACE_DEVICE                                                                          \
+    void mma_sync(__CUTRACE_SUM(32) &to, __CUTRACE_FACTORS(32, T),                            \
+                  const __CUTRACE_SUM(32) &start, bool clamps = false)                        \
+    {                                                                                         \
+        unsigned a = left.x[0], b = right.x[0];                                               \
+        int *d = to.x;                                                                        \
+        const int *c = start.x;                                                               \
+        __CUTRACE_WHOLE("m8n8k32", NAME)                                                      \
+    }
+__CUTRACE_FOURS(u4, "u4")
+__CUTRACE_FOURS(s4, "s4")
+
+__CUTRACE_DEVICE
+void bmma_sync(__CUTRACE_SUM(128) &to, __CUTRACE_FACTORS(128, b1),
+               const __CUTRACE_SUM(128) &start,
+               experimental::bmmaBitOp op = experimental::bmmaBitOpXOR,
+               experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC)
+{
+    unsigned a = left.x[0], b = right.x[0];
+    int *d = to.x;
+    const int *c = start.x;
+#if __CUDA_ARCH__ >= 800
+    if (op == experimental::bmmaBitOpAND)
+        __CUTRACE_PRODUCT("m8n8k128.row.col.s32.b1.b1.s32.and.popc")
+    else
+#endif
+        __CUTRACE_PRODUCT("m8n8k128.row.col.s32.b1.b1.s32.xor.popc")
+}
+#undef __CUTRACE_FOURS
+#undef __CUTRACE_FACTORS
+#undef __CUTRACE_SUM
+#undef __CUTRACE_WHOLE
+#undef __CUTRACE_PRODUCT
 
 __CUTRACE_DEVICE float __float_to_tf32(float x)
 {

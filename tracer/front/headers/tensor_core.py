@@ -11,7 +11,8 @@ where they lie side by side.
 A factor's fragment is seen as `outer` by `sum`: rows of A, columns of B. Where M is 8 the product
 is made transposed, B first. Sums are rounded as `mma.sync` rounds them, for 7.5 in two halves; of
 tf32 in two halves for every device, as an H200 was found to do (tests/validate/test_matrices.py).
-Left out: factors of one and of four bits, accumulators of another type than the result's.
+4-bit integers and bits have the tiles of 8 by 8 alone, a word a lane.
+Left out: accumulators of another type than the result's.
 """
 
 from pathlib import Path
