@@ -57,22 +57,27 @@ class Claim:
     """A new folder in `parent`; it goes with `release`, with this object, or with the process.
 
     With a `target`, a name beside it, it is a hidden one in which `new` is made to get that name;
-    meanwhile `old` may be what had it. OSError where it cannot be made.
+    meanwhile `old` may be what had it. `name` is that of another process's claim on another
+    machine. OSError where it cannot be made.
     """
 
-    def __init__(self, parent: Path, target: str = "") -> None:
+    def __init__(self, parent: Path, target: str = "", name: str = "") -> None:
         number = os.urandom(16).hex()
         parent = Path(os.path.abspath(parent))  # the current folder may change
-        self.folder = parent / (f".cutrace-{number}.partial" if target else f"cutrace-{number}")
+        name = name or (f".cutrace-{number}.partial" if target else f"cutrace-{number}")
+        self.folder = parent / name
         lock = _make_mark(self.folder, target)
         beside = _beside(self.folder)
+        made = False
         try:
             self.folder.mkdir(0o700)
+            made = True
             if lock is not None:
                 os.rename(beside, self.folder / MARK)
         except BaseException:
             with suppress(OSError):
-                self.folder.rmdir()
+                if made:
+                    self.folder.rmdir()
             if lock is not None:
                 with suppress(OSError):
                     beside.unlink()

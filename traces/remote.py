@@ -4,21 +4,29 @@ A trace is downloaded file by file into a scratch folder of the process, and the
 is compared with the store's. Then it is read like a local one.
 """
 
-import atexit
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..claim import Claim, claim_scratch
 from ..errors import CutraceError
+from ..size import bytes_of
 from .folder.archive import is_archive
 from .folder.folder import MANIFEST
 
+LIMIT = "CUTRACE_MAX_FETCH"
+"""The environment variable that says how large a trace elsewhere may be, as in `10G`."""
+UNSTATED_BYTES = 1 << 30
+"""How many bytes may come, where it does not, of files whose sizes the store does not state."""
 _PIECE = 1 << 22
+
+
+_CLAIMS: list[Claim] = []
+"""Folders of copies, which last as long as the process."""
 
 
 @cache
@@ -26,12 +34,14 @@ def fetch(url: str) -> Path:
     """Copy the trace at an address, once in a process; return the folder of the copy.
 
     A trace of this machine (`file://...`) is read where it is. Raises CutraceError if it is not
-    there, cannot be reached, or does not arrive as a whole.
+    there, cannot be reached, does not arrive as a whole, or is larger than it may be (LIMIT).
     """
     if url.startswith("file:"):
         return Path(open_store(url)[1])
-    folder = folder_for(url)
+    claim = claim_scratch()
+    folder = place_in(claim, url)
     _fetch(url, folder)
+    _CLAIMS.append(claim)
     _ORIGINS[str(folder)] = url
     return folder
 
@@ -49,34 +59,51 @@ def bring(url: str, folder: Path) -> None:
 
     Raises CutraceError as `fetch` does.
     """
-    draft = folder_for(url)
+    claim = claim_scratch()
+    draft = place_in(claim, url)
     _fetch(url, draft)
-    folder.parent.mkdir(0o700, exist_ok=True)
-    atexit.register(shutil.rmtree, folder.parent, ignore_errors=True)
+    with suppress(FileExistsError):  # another process was first
+        _CLAIMS.append(Claim(folder.parent.parent, name=folder.parent.name))
     try:
         draft.rename(folder)
-    except OSError:  # another process was first
+    except OSError:
         if not folder.exists():
             raise
+    claim.release()
 
 
 def _fetch(url: str, folder: Path) -> None:
     with telling(url, "read"):
         store, root = open_store(url)
-        names = sorted(store.find(root))
-        is_packed = is_archive(folder) and names == [root]
+        is_packed = is_archive(folder) and store.isfile(root)
+        names = [root] if is_packed else sorted(store.find(root))
         if not is_packed and not _has_manifest(names):
             where = f"no {MANIFEST} in it" if names else "nothing is there, or nobody answers"
             raise CutraceError(f"{url}: not a trace: {where}")
-        for name in names:
-            _copy(store, name, _inside(folder, root, name), url)
+        sizes = {name: store.size(name) for name in names}
+        unstated = _check_sizes(sizes.values(), url, folder.parent)
+        for name, size in sizes.items():
+            arrived = _copy(store, name, _inside(folder, root, name), url, size, unstated)
+            unstated -= arrived if size is None else 0
 
 
-def folder_for(url: str) -> Path:
-    """Return where the trace of an address lies on this machine until the process ends."""
-    room = Path(tempfile.mkdtemp(prefix="cutrace-"))
-    atexit.register(shutil.rmtree, room, ignore_errors=True)
-    return room / PurePosixPath(url).name
+def _check_sizes(sizes: Iterable[int | None], url: str, place: Path) -> int:
+    """Return how many bytes may come that the store does not state; CutraceError if those that it
+    states are too many."""
+    stated = sum(size or 0 for size in sizes)
+    text = os.environ.get(LIMIT, "")
+    limit = bytes_of(text, f"${LIMIT}") if text else None
+    if limit is not None and stated > limit:
+        raise CutraceError(f"{url}: {stated} bytes; ${LIMIT} is {text}")
+    if stated > (free := shutil.disk_usage(place).free):
+        raise CutraceError(f"{url}: {stated} bytes, and {place.parent} has room for {free}")
+    return UNSTATED_BYTES if limit is None else limit - stated
+
+
+def place_in(claim: Claim, url: str) -> Path:
+    """Return where in a folder the trace of an address lies on this machine."""
+    name = PurePosixPath(url).name
+    return claim.folder / ("trace" if name in ("", "..") else name)
 
 
 def send(folder: Path, url: str) -> None:
@@ -134,15 +161,28 @@ def _inside(folder: Path, root: str, name: str) -> Path:
     return folder.joinpath(*parts)
 
 
-def _copy(store: Any, name: str, path: Path, url: str) -> None:
-    size, arrived = store.size(name), 0
+def _copy(store: Any, name: str, path: Path, url: str, size: int | None, unstated: int) -> int:
+    """Copy a file and return its bytes; never more than the store states, or `unstated` allows."""
+    most, arrived = unstated if size is None else size, 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with store.open(name, "rb") as source, path.open("wb") as copy:
-        while piece := source.read(_PIECE):
-            copy.write(piece)
+        while piece := source.read(min(_PIECE, most - arrived + 1)):
             arrived += len(piece)
+            if arrived > most:
+                raise CutraceError(f"{url}: {_excess(path.name, size, most)}")
+            copy.write(piece)
     if size is not None and arrived != size:
         raise CutraceError(
             f"{url}: cut off in the middle: {arrived} of {size} bytes of {path.name} arrived; "
             "try again"
         )
+    return arrived
+
+
+def _excess(name: str, size: int | None, most: int) -> str:
+    if size is not None:
+        return f"more than the {size} bytes of {name} arrive that the store states"
+    return (
+        f"more than {most} bytes arrive, and the store does not state how many {name} has; "
+        f"if that is right, allow more by ${LIMIT}, say {LIMIT}=10G"
+    )

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from ..claim import claim_scratch
 from ..errors import CutraceError
 from .address import url_of
 from .folder.folder import MANIFEST, Workshop, reason, remove_folder, write_file
@@ -13,7 +14,7 @@ from .folder.manifest import encode, to_json
 from .folder.manifest_builder import ManifestBuilder
 from .folder.size_limit import SizeLimit
 from .launch_writer import LaunchWriter as LaunchWriter
-from .remote import folder_for, send
+from .remote import place_in, send
 from .schema import Launch, Outside
 from .shelf import Shelf
 from .table.background_writer import BackgroundWriter
@@ -38,7 +39,8 @@ class TraceWriter(ManifestBuilder):
         self.path = Path(path)
         self._limit = SizeLimit(str(self.path), max_bytes)
         self._url = url_of(os.fspath(path))
-        self._made = folder_for(self._url) if self._url else self.path
+        self._scratch = claim_scratch() if self._url else None
+        self._made = place_in(self._scratch, self._url) if self._scratch else self.path
         self._workshop = Workshop(self._made)
         self._shelf = Shelf(self._workshop.folder, str(self.path))
         self._open: LaunchWriter | None = None
@@ -116,6 +118,8 @@ class TraceWriter(ManifestBuilder):
             self._open.abandon()
         self._background.stop()
         self._workshop.discard()
+        if self._scratch:
+            self._scratch.release()
 
     def __enter__(self) -> Self:
         return self

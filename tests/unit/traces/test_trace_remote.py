@@ -1,6 +1,9 @@
 """Traces elsewhere, read through fsspec; its memory is the store."""
 
+import signal
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +11,10 @@ import pytest
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
+from cutrace.claim import Claim
 from cutrace.cli import run
 from cutrace.errors import CutraceError
+from cutrace.traces import remote
 from cutrace.traces.address import url_of
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.remote import fetch
@@ -167,3 +172,93 @@ def test_an_address_is_told_as_it_was_given(
     assert "memory://bucket/a.cutrace" in told
     assert "memory:/bucket" not in told
     assert "cutrace-" not in told
+
+
+def test_no_more_is_fetched_than_the_store_states(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = type(fsspec.filesystem("memory"))
+    monkeypatch.setattr(store, "size", lambda *_: 100)
+    with pytest.raises(CutraceError, match=r"more than the 100 bytes of \w+\.arrow arrive that"):
+        read_trace("memory://bucket/a.cutrace")
+
+
+def test_where_no_size_is_stated_there_is_a_limit(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all files together; a larger one can be asked for."""
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "size", lambda *_: None)
+    total = sum(path.stat().st_size for path in trace.path.rglob("*") if path.is_file())
+    monkeypatch.setattr(remote, "UNSTATED_BYTES", total - 1)
+    with pytest.raises(CutraceError, match=r"the store does not state .* by \$CUTRACE_MAX_FETCH"):
+        read_trace("memory://bucket/a.cutrace")
+    monkeypatch.setenv("CUTRACE_MAX_FETCH", f"{total}")
+    assert read_trace("memory://bucket/a.cutrace").manifest == trace.manifest
+
+
+def test_what_is_stated_is_looked_at_before_anything_is_fetched(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUTRACE_MAX_FETCH", "1K")
+    with pytest.raises(CutraceError, match=r"a\.cutrace: \d+ bytes; \$CUTRACE_MAX_FETCH is 1K$"):
+        read_trace("memory://bucket/a.cutrace")
+    monkeypatch.setenv("CUTRACE_MAX_FETCH", "much")
+    with pytest.raises(CutraceError, match=r"\$CUTRACE_MAX_FETCH is 'much': expected bytes"):
+        read_trace("memory://bucket/a.cutrace")
+    monkeypatch.delenv("CUTRACE_MAX_FETCH")
+    monkeypatch.setattr(type(fsspec.filesystem("memory")), "size", lambda *_: 1 << 60)
+    with pytest.raises(CutraceError, match=r"\d{19} bytes, and .* has room for \d+$"):
+        read_trace("memory://bucket/a.cutrace")
+
+
+ENDLESS = """
+import io, os, sys
+import fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+from cutrace.cli import main
+
+class Endless(io.RawIOBase):
+    count = 0
+
+    def read(self, size=-1):
+        self.count += 1
+        if self.count == 3:
+            print("begun", flush=True)
+        if self.count > 3:
+            __import__("time").sleep(100)
+        return bytes(1000)
+
+MemoryFileSystem.isfile = lambda *_: True
+MemoryFileSystem.size = lambda *_: None
+MemoryFileSystem.open = lambda *_: Endless()
+sys.argv = ["cutrace", "info", "memory://bucket/a.cutrace.zip"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("end", "left"), [(signal.SIGTERM, 0), (signal.SIGKILL, 1)])
+def test_a_fetch_that_is_ended_leaves_nothing(
+    end: signal.Signals, left: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After SIGKILL nothing once another ran."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "begun\n"
+        assert len([*tmp_path.iterdir()]) == 1
+        child.send_signal(end)
+    assert child.returncode == -end
+    assert len([*tmp_path.iterdir()]) == left
+    assert run(["devices", "h100"]) == 0
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_taken(tmp_path: Path) -> None:
+    claim = Claim(tmp_path)
+    for url in ("memory://bucket/..", "memory://bucket/a/..", "memory://"):
+        assert remote.place_in(claim, url).parent.resolve() == claim.folder
+        assert remote.place_in(claim, url).resolve() != claim.folder
+    claim.release()
