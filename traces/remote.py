@@ -5,7 +5,9 @@ is compared with the store's. Then it is read like a local one.
 """
 
 import os
+import re
 import shutil
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -16,13 +18,15 @@ from ..claim import Claim, claim_scratch
 from ..errors import CutraceError
 from ..size import bytes_of
 from .folder.archive import is_archive
-from .folder.folder import MANIFEST
+from .folder.folder import MANIFEST, is_manifest
+from .schema import TABLES
 
 LIMIT = "CUTRACE_MAX_FETCH"
 """The environment variable that says how large a trace elsewhere may be, as in `10G`."""
 UNSTATED_BYTES = 1 << 30
 """How many bytes may come, where it does not, of files whose sizes the store does not state."""
 _PIECE = 1 << 22
+_TABLE = re.compile(rf"\d+/(?:{'|'.join(TABLES)})\.arrow")
 
 
 _CLAIMS: list[Claim] = []
@@ -114,7 +118,7 @@ def send(folder: Path, url: str) -> None:
     with telling(url, "write"):
         store, root = open_store(url)
         if names := store.find(root):
-            if names != [root] and not _has_manifest(names):
+            if not _is_trace(store, root, names):
                 raise CutraceError(f"{url}: something other than a trace has this name")
             store.rm(root, recursive=True)
         for parent, _, files in os.walk(folder, followlinks=True):
@@ -147,6 +151,18 @@ def open_store(url: str) -> tuple[Any, str]:
         raise CutraceError(f"{url}: it needs fsspec: pip install 'cutrace[remote]'") from None
     store, root = fsspec.core.url_to_fs(url)
     return store, root
+
+
+def _is_trace(store: Any, root: str, names: Sequence[str]) -> bool:
+    """Whether the files at an address are those of a trace, and nothing else."""
+    if names == [root]:
+        with store.open(root, "rb") as file, suppress(zipfile.BadZipFile, KeyError):
+            return is_manifest(zipfile.ZipFile(file).read(MANIFEST))
+        return False
+    inside = {str(PurePosixPath(name).relative_to(root)): name for name in names}
+    if MANIFEST not in inside or not is_manifest(store.cat_file(inside.pop(MANIFEST))):
+        return False
+    return all(map(_TABLE.fullmatch, inside))
 
 
 def _has_manifest(names: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...errors import CutraceError
 from ..counting.vocabulary import today
 from ..profile import Profile
+from ..text.output import write_report
 from .budget import Budget, Entry, Limit
 
 Costs = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -59,7 +60,7 @@ def _limits(counters: Mapping[str, float], tolerance: float) -> Iterator[Limit]:
 def write_baseline(path: Path, found: Mapping[str, Costs]) -> None:
     """Write the costs of all checks."""
     text = json.dumps({"cutrace-baseline": VERSION, "checks": found}, indent=1, sort_keys=True)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    write_report(path, f"{text}\n")
 
 
 def read_baseline(path: Path) -> Mapping[str, Costs]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from ...claim import whole_file
 from ...errors import CutraceError
 from ...models.replay.device.device import load_devices
 from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
@@ -56,13 +57,14 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
         _write_csv(text, batches)
         return text.getvalue().decode()
     try:
-        if out.suffix == PARQUET:
-            with pyarrow.parquet.ParquetWriter(out, SCHEMA, compression="zstd") as file:
-                for batch in batches:
-                    file.write_batch(batch)
-        else:
-            with out.open("wb") as plain:
-                _write_csv(plain, batches)
+        with whole_file(out) as part:
+            if out.suffix == PARQUET:
+                with pyarrow.parquet.ParquetWriter(part, SCHEMA, compression="zstd") as file:
+                    for batch in batches:
+                        file.write_batch(batch)
+            else:
+                with part.open("wb") as plain:
+                    _write_csv(plain, batches)
     except OSError as error:
         raise CutraceError(f"{out}: cannot write it: {reason(error)}") from error
     return str(out)

@@ -1,8 +1,8 @@
 """Zip: a trace as one file, NAME.cutrace.zip, which every verb reads as it is; unzip undoes it."""
 
-import os
 from pathlib import Path
 
+from ...claim import whole_file
 from ...errors import CutraceError
 from ...models.replay.options import ReplayOptions
 from ...traces.folder.archive import SUFFIX, is_archive, pack
@@ -18,14 +18,12 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
     if not is_archive(target):
         raise CutraceError(f"{target}: a packed trace is called NAME{SUFFIX}")
     check_target(target)
-    partial = target.with_name(f".{target.name}.partial")
     try:
-        pack(trace.path, partial)
-        for launch in trace.launches:
-            launch.check_unchanged()
-        os.replace(partial, target)
+        with whole_file(target) as partial:
+            pack(trace.path, partial)
+            for launch in trace.launches:
+                launch.check_unchanged()
+            check_target(target)  # it may be another than was looked at before
     except OSError as error:
         raise CutraceError(f"{target}: cannot write it: {reason(error)}") from error
-    finally:
-        partial.unlink(missing_ok=True)
     return f"{target}\nnext: cutrace analyze {target}"

@@ -1,8 +1,8 @@
 """Writing the page: a report of cutrace is replaced, any other file is not."""
 
-import os
 from pathlib import Path
 
+from ...claim import whole_file
 from ...errors import CutraceError
 from .page import MARK
 
@@ -18,6 +18,8 @@ def check_output(path: Path) -> None:
         raise CutraceError(f"{path}: cannot write it: there is no folder {path.parent}")
     if not path.exists():
         return
+    if not path.is_file():
+        raise CutraceError(f"{path}: exists and is no file; name another with -o")
     with path.open(encoding="utf-8", errors="replace") as file:
         if f'content="{MARK.rpartition("-")[0]}' not in file.read(HEAD):
             raise CutraceError(
@@ -27,10 +29,9 @@ def check_output(path: Path) -> None:
 
 def write_page(path: Path, text: str) -> None:
     """Write the page whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
+        with whole_file(path) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
+            check_output(path)  # it may be another than was looked at before
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error

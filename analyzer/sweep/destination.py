@@ -5,15 +5,17 @@ fsspec) it is such a file too, or without an ending a folder: a Parquet dataset 
 variant. Finished jobs are files in `NAME.parts` until all are.
 """
 
+import os
 import re
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 import polars as pl
 
+from ...claim import sweep, whole_file
 from ...errors import CutraceError
 from ...inert import csv_cell
 from ...traces.address import url_of
@@ -21,6 +23,10 @@ from ...traces.remote import open_store, telling
 from .suite import COLUMNS
 
 FORMATS = (".parquet", ".csv")
+MARK = "begun"
+"""The file that says that a folder of finished jobs is a sweep's."""
+MARK_TEXT = b"Finished jobs of a sweep of cutrace, which removes them when all are done.\n"
+_PART = re.compile(r"begun|[0-9a-f]{24}\.parquet")
 _OTHER = "there is something else of that name: not a sweep's table"
 _TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
 
@@ -66,14 +72,25 @@ class Here:
 
     def begin(self) -> set[str]:
         """Make the folder."""
-        self._parts.mkdir(exist_ok=True)
+        if os.path.lexists(self._parts):
+            self._check_parts()
+        else:
+            with whole_file(self._parts) as new:
+                new.mkdir()
+                (new / MARK).write_bytes(MARK_TEXT)
         return {path.stem for path in self._parts.glob("*.parquet")}
+
+    def _check_parts(self) -> None:
+        """Raise CutraceError unless the folder is a sweep's: it will be removed."""
+        mark = self._parts / MARK
+        is_ours = not self._parts.is_symlink() and mark.is_file() and not mark.is_symlink()
+        if not is_ours or mark.read_bytes() != MARK_TEXT:
+            raise CutraceError(_not_ours(self._parts))
 
     def keep(self, name: str, job: pl.DataFrame) -> None:
         """Write a file, and give it its name when it is whole."""
-        unfinished = self._parts / f"{name}.unfinished"
-        job.write_parquet(unfinished)
-        unfinished.replace(self._parts / f"{name}.parquet")
+        with whole_file(self._parts / f"{name}.parquet") as unfinished:
+            job.write_parquet(unfinished)
 
     def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
         """Read files."""
@@ -82,12 +99,18 @@ class Here:
     def write(self, table: pl.DataFrame) -> None:
         """Write the file, by its ending, and remove the folder."""
         try:
-            self._path.write_bytes(_bytes(self._path.suffix, table))
+            with whole_file(self._path) as part:
+                part.write_bytes(_bytes(self._path.suffix, table))
         except OSError as error:
             raise CutraceError(
                 f"{self._path}: cannot write it: {error.strerror or error}"
             ) from error
-        shutil.rmtree(self._parts)
+        sweep(self._parts)
+        for part in sorted(self._parts.iterdir()):
+            if _PART.fullmatch(part.name):
+                part.unlink(missing_ok=True)
+        with suppress(OSError):  # something else has been put there meanwhile
+            self._parts.rmdir()
 
 
 class Elsewhere:
@@ -102,16 +125,19 @@ class Elsewhere:
             self._store, self._root = open_store(self._url)
             self._store.invalidate_cache()
             names = self._files(self._root)
-            if names and not self._is_own(names):
+            if not all(map(self._is_own, names)):
                 raise CutraceError(f"{self._url}: {_OTHER}")
         self._parts = f"{self._root}.parts"
 
     def begin(self) -> set[str]:
         """Write a file of nothing: what cannot be written is told before anything is recorded."""
         with telling(self._url, "write"):
+            names = [*map(PurePosixPath, self._files(self._parts))]
+            mark = f"{self._parts}/{MARK}"
+            if names and not (self._store.exists(mark) and self._store.cat(mark) == MARK_TEXT):
+                raise CutraceError(_not_ours(f"{self._url}.parts"))
             self._store.makedirs(self._parts, exist_ok=True)
-            self._store.pipe_file(f"{self._parts}/begun", b"")
-            names = map(PurePosixPath, self._files(self._parts))
+            self._store.pipe_file(mark, MARK_TEXT)
             return {name.stem for name in names if name.suffix == ".parquet"}
 
     def keep(self, name: str, job: pl.DataFrame) -> None:
@@ -138,18 +164,28 @@ class Elsewhere:
                 self._store.pipe_file(path, _bytes(self._suffix, one))
             for path in {*self._files(self._root)} - {*files}:
                 self._store.rm_file(path)
-            self._store.rm(self._parts, recursive=True)
+            parts = self._files(self._parts)
+            own = [path for path in parts if _PART.fullmatch(PurePosixPath(path).name)]
+            if own == parts:
+                self._store.rm(self._parts, recursive=True)
+            else:
+                self._store.rm(own)
 
     def _files(self, root: str) -> list[str]:
         return sorted(self._store.find(root)) if self._store.exists(root) else []
 
-    def _is_own(self, names: Sequence[str]) -> bool:
-        """Whether a sweep wrote these files."""
-        if not self._suffix:
-            named = (re.fullmatch(r"\d{4,}\.parquet", PurePosixPath(name).name) for name in names)
-            if not all(named):
-                return False
-        return _is_table(self._suffix, self._store.cat_file(names[0]))
+    def _is_own(self, name: str) -> bool:
+        """Whether a sweep wrote this file."""
+        if not self._suffix and not re.fullmatch(r"\d{4,}\.parquet", PurePosixPath(name).name):
+            return False
+        return _is_table(self._suffix, self._store.cat_file(name))
+
+
+def _not_ours(parts: Path | str) -> str:
+    return (
+        f"{parts}: it is no sweep's, whose finished jobs are kept there: remove it, or name "
+        "another table with -o"
+    )
 
 
 def _bytes(suffix: str, table: pl.DataFrame) -> bytes:

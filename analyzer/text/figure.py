@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ...claim import scratch_folder
+from ...claim import scratch_folder, whole_file
 from ...errors import CutraceError
 from .output import write_report
 
@@ -46,7 +46,8 @@ def write_figure(path: Path, svg: str) -> None:
         if not made.is_file():
             raise CutraceError(f"{path}: the browser drew nothing; --svg FILE.svg needs none")
         try:
-            shutil.copyfile(made, path)
+            with whole_file(path) as part:
+                shutil.copyfile(made, part)
         except OSError as error:
             raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error
 

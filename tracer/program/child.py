@@ -11,9 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from ...cache import folder_of, made_folder
+from ...claim import Claim, claim_scratch
 from ...errors import CutraceError, nearest
 from .connections import Connections, Listener
 from .exported.stand_ins import is_named_in
@@ -112,7 +114,14 @@ def asked_by_packages() -> dict[str, str]:
         "CUPY_ACCELERATORS": "",  # CUB's kernels are machine code; without, CuPy compiles its own
         "CUTRACE_PYTHON": sys.executable,
         "CUTRACE_SOURCES": str(made_folder("sources")),
+        "CUTRACE_SCRATCH": str(_scratch(os.getpid()).folder),
     }
+
+
+@cache
+def _scratch(process: int) -> Claim:
+    """A folder for what the processes of a program make for a moment; it goes with this process."""
+    return claim_scratch()
 
 
 def _before(path: str, name: str) -> str:

@@ -151,14 +151,22 @@ def _has_manifest(folder: Path) -> bool:
         if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
             return False
         return _is_manifest(file, (found.st_ino, found.st_size, found.st_mtime_ns))
-    except (OSError, ValueError, RecursionError, CutraceError):
+    except (OSError, ValueError, CutraceError):
         return False
 
 
 @lru_cache(maxsize=1)
 def _is_manifest(file: Path, _: tuple[int, int, int]) -> bool:
     """Whether a file is a manifest; it is asked again only if it has changed."""
-    manifest = json.loads(file.read_bytes())
+    return is_manifest(file.read_bytes())
+
+
+def is_manifest(data: bytes) -> bool:
+    """Whether these are the bytes of a manifest."""
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
     return (
         isinstance(manifest, dict)
         and isinstance(manifest.get("format_version"), int)

@@ -1,7 +1,9 @@
 /* NVRTC makes PTX with the lines of its source, which is also what a program gets that asks for
    machine code. */
 
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,12 +64,16 @@ static int keep(const char *path, const char *text)
     char draft[4200];
     if (!access(path, R_OK))
         return 0;
-    snprintf(draft, sizeof draft, "%s.%d", path, getpid());
-    FILE *file = fopen(draft, "w");
+    snprintf(draft, sizeof draft, "%s.XXXXXX", path);
+    int descriptor = mkostemp(draft, O_CLOEXEC);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "w");
     if (!file)
         return -1;
-    int is_whole = fputs(text, file) >= 0;
-    return fclose(file) || !is_whole ? -1 : rename(draft, path);
+    int is_whole = fputs(text, file) >= 0 && !fchmod(descriptor, 0644);
+    if (!fclose(file) && is_whole && !rename(draft, path))
+        return 0;
+    unlink(draft);
+    return -1;
 }
 
 /* A program that is compiled from memory has its text in a file of the cache, by which PTX names its

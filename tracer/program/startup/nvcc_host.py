@@ -43,20 +43,28 @@ def make_ptx(text: str, options: Sequence[str]) -> Made:
             made.ptx, made.out, made.err = before["ptx"].encode(), before["out"], before["err"]
             return made
     folder.mkdir(parents=True, exist_ok=True)
-    source.write_text(text)
+    if not source.is_file() or source.read_text() != text:
+        _write(source, text)
     begin = time.time_ns()
-    with TemporaryDirectory() as place:
+    scratch = os.environ.get("CUTRACE_SCRATCH", "")  # it goes with the recorder
+    with TemporaryDirectory(dir=scratch if os.path.isdir(scratch) else None) as place:
         states = _compile(made, Path(place, "kernel.ptx"), Path(place, "depends"))
     if not made.status and not any(_changed_since(begin, path) for path in states):
-        _write(kept, {"states": states, "ptx": made.ptx.decode(), "out": made.out, "err": made.err})
+        value = {"states": states, "ptx": made.ptx.decode(), "out": made.out, "err": made.err}
+        _write(kept, json.dumps(value))
     return made
 
 
-def _write(path: Path, value: object) -> None:
+def _write(path: Path, text: str) -> None:
     """Write it whole or not at all: another process may read it."""
-    own = path.with_suffix(f".{os.getpid()}")
-    own.write_text(json.dumps(value))
-    own.replace(path)
+    draft = path.with_name(os.urandom(16).hex())
+    try:
+        with draft.open("x") as file:
+            file.write(text)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _nvcc() -> list[str]:
