@@ -81,9 +81,10 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
             return _interrupted()
+        from .errors import message_of
         from .inert import inert
 
-        print(inert(f"cutrace: {_message(error)}"), file=sys.stderr)
+        print(inert(f"cutrace: {message_of(error)}"), file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
 
 
@@ -129,16 +130,3 @@ def _pipe_closed() -> int:
     """Give Python a place to flush its buffers, so that it does not complain on its way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED
-
-
-def _message(error: Exception) -> str:
-    """One message for whatever went wrong."""
-    from .errors import CutraceError
-
-    if isinstance(error, CutraceError):
-        return str(error)
-    if usage := getattr(error, "format_message", None):
-        return f"{usage()} (`cutrace --help` and `cutrace VERB --help` explain)"
-    if isinstance(error, OSError):
-        return f"{error.filename or 'input or output'}: {error.strerror or error}"
-    return f"internal error, please report it: {type(error).__name__}: {error}"

@@ -29,6 +29,21 @@ class CheckFailed(CutraceError):
     exit_status = 1
 
 
+def message_of(error: BaseException) -> str:
+    """Return one message for whatever went wrong."""
+    if isinstance(error, CutraceError):
+        return str(error)
+    if usage := getattr(error, "format_message", None):
+        return f"{usage()} (`cutrace --help` and `cutrace VERB --help` explain)"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'input or output'}: {error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}".removesuffix(": ")
+    if isinstance(error, ValueError) and "for integer string conversion" in str(error):
+        return "a number has too many digits"
+    return f"internal error, please report it: {type(error).__name__}: {error}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `; nearest: a, b, c` for a name that is not among `known`, or `""`.
 

@@ -7,7 +7,7 @@ import re
 
 from .errors import CutraceError
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?)((?:i?B)?)", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) ?([KMGT]?)((?:i?B)?)", re.IGNORECASE)
 
 
 def read_size(value: object) -> object:
@@ -22,6 +22,15 @@ def read_size(value: object) -> object:
     return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
 
 
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number, of at most 40 digits: Python reads no more than 4300.
+
+    >>> is_whole("10"), is_whole("-1"), is_whole("9" * 5000)
+    (True, False, False)
+    """
+    return text.isdecimal() and len(text) <= 40
+
+
 def bytes_of(value: int | str, what: str, least: int = 1) -> int:
     """Return the bytes that a user gives as a number or a size; `CutraceError` for anything else.
 
@@ -29,7 +38,7 @@ def bytes_of(value: int | str, what: str, least: int = 1) -> int:
     (65536, 10, 10)
     """
     size = read_size(value.strip()) if isinstance(value, str) else value
-    if isinstance(size, str) and size.isdecimal():
+    if isinstance(size, str) and is_whole(size):
         size = int(size)
     if not isinstance(size, int) or size < least:
         raise CutraceError(f"{what} is {value!r}: expected bytes, as in 64K, 10M, 2G")

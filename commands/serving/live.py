@@ -12,7 +12,7 @@ from threading import Condition, Event
 from time import monotonic, strftime
 from typing import TYPE_CHECKING
 
-from ...errors import CutraceError
+from ...errors import message_of
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ..options.command_line import typed
@@ -62,10 +62,13 @@ class Live:
 
     def follow(self, pause: float) -> None:
         """Count whenever a file has changed or somebody asks, until it is ended."""
-        while not self.ended.is_set():
-            self.look()
-            self._asked.wait(pause)
-        self._kept.close()
+        try:
+            while not self.ended.is_set():
+                self.look()
+                self._asked.wait(pause)
+        finally:
+            self.end()
+            self._kept.close()
 
     def end(self) -> None:
         """Wake all who wait."""
@@ -75,7 +78,7 @@ class Live:
             self._changed.notify_all()
 
     def look(self) -> bool:
-        """Count if there is a reason to; say whether there was."""
+        """Count if there is a reason to; say whether there was. The page shows what went wrong."""
         seen = stamp(self._watched())
         is_new, is_asked = seen != self._stamp, self._asked.is_set()
         self._asked.clear()
@@ -89,11 +92,15 @@ class Live:
                 self._record()
             changes = self._count()
             error = ""
-        except (CutraceError, OSError) as problem:
-            changes, error = (), str(problem)
+        except (Exception, SystemExit) as problem:
+            changes, error = (), message_of(problem)
         known = {entry[0]: entry for entry in seen}  # what was saved meanwhile is new next time
         self._stamp = tuple(known.get(entry[0], entry) for entry in stamp(self._watched()))
-        self._show(error, changes, monotonic() - begin)
+        try:
+            self._show(error, changes, monotonic() - begin)
+        except (Exception, SystemExit) as problem:  # the last result cannot be shown
+            self._report = self._profile = None
+            self._show(error or message_of(problem), (), monotonic() - begin)
         return True
 
     def _watched(self) -> list[Path]:

@@ -15,6 +15,7 @@ from secrets import compare_digest, token_urlsafe
 from urllib.parse import parse_qsl, urlsplit
 
 from ...errors import CutraceError
+from ...size import is_whole
 from .live import Live
 
 HOST = "127.0.0.1"
@@ -75,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, self.server.live.page, "text/html")
         elif name == "state":
             since = query.get("since", "")
-            number = self.server.live.wait(int(since) if since.isdecimal() else -1, WAIT)
+            number = self.server.live.wait(int(since) if is_whole(since) else -1, WAIT)
             self._answer(HTTPStatus.OK, json.dumps({"number": number}), "application/json")
         elif name is not None:
             self._answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
@@ -89,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         origin = self.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc not in self.server.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "refused: the form is of another site\n")
-        elif name != "ask" or not size.isdecimal() or int(size) > MOST:
+        elif name != "ask" or not is_whole(size) or int(size) > MOST:
             self._answer(HTTPStatus.BAD_REQUEST, "expected the form of the page\n")
         else:
             text = self.rfile.read(int(size)).decode(errors="replace")

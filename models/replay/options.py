@@ -9,6 +9,8 @@ from ...option import NOTHING, option
 from ...spread import Executor
 
 DEFAULT_DEVICE = "h100"
+MOST = (1 << 31) - 1
+"""The largest number of blocks, registers or processes."""
 DLCM = ("ca", "cg")
 CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
 SCHEDULES = ("round-robin", "greedy-oldest")
@@ -108,8 +110,9 @@ class ReplayOptions:
                 raise CutraceError(f"{name} is {chosen!r}; expected {expected}")
         for name in ("profiled_blocks", "registers", "jobs"):
             value: int | None = getattr(self, name)
-            if value is not None and value < 1:
-                raise CutraceError(f"{name} is {value}; expected 1 or more")
+            if value is not None and not 1 <= value <= MOST:
+                expected = "1 or more" if value < 1 else f"at most {MOST}"
+                raise CutraceError(f"{name} is {value}; expected {expected}")
 
     @property
     def devices(self) -> tuple[str, ...]:

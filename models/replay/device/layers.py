@@ -24,6 +24,8 @@ OWN = ("name", "aliases", "base")
 """What a file does not take from its base."""
 TABLES = ("chip", "limits", "rates")
 STAGES = "stage"
+MOST = 1 << 48
+"""The largest number that a device can have."""
 
 
 @dataclass(slots=True)
@@ -36,6 +38,10 @@ class Table:
     def take(self, values: Mapping[str, object], file: str) -> None:
         """Put a layer's values over those that are there; a size may have a unit."""
         told = {key: read_size(value) for key, value in values.items()}
+        for key, value in told.items():
+            if isinstance(value, int | float) and not abs(value) <= MOST:  # a NaN is not, either
+                shown = str(values[key])[:60]
+                raise CutraceError(f"{file}: {self.where.table} `{key}` is {shown}; at most {MOST}")
         self.values = {**_without_rival(self.values, told), **_with_row(self.values, told)}
         self.where.files.update(dict.fromkeys(values, file))
         self.where.ended = file

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 from ....errors import CutraceError
 from ....lazy_dataclass import dataclass
-from ....size import read_size
+from ....size import is_whole, read_size
+
+MOST = 1 << 47
+"""The addresses of a device are less than this."""
 
 Wish = int | str
 """A number, or a text with a `+` in it."""
@@ -80,7 +83,9 @@ def _read_alignment(name: str, wish: Wish) -> Alignment:
 def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, int | None]:
     """One number, or the two around a `+`."""
     words = [str(read_size(word.strip())) for word in str(wish).split("+")]
-    if len(words) > 2 or not all(word.isdecimal() for word in words):
-        raise CutraceError(f"{option} {name}={wish}: expected {expected}")
+    if len(words) > 2 or not all(is_whole(word) for word in words):
+        raise CutraceError(f"{option} {name}={str(wish)[:60]}: expected {expected}")
     first, *rest = map(int, words)
+    if max((first, *rest)) > MOST:
+        raise CutraceError(f"{option} {name}={wish}: expected at most {MOST}")
     return first, rest[0] if rest else None

@@ -77,6 +77,10 @@ def lay_out(
         carry = 0
         for old, behind in zip(arrays, [*arrays, None][1:], strict=True):
             before, new = carry, _place(old, carry, rows.get(old.name), alignments.get(old.name))
+            if new.offset + max(new.bytes, new.pitch) > 1 << SPACE_SHIFT:
+                raise CutraceError(
+                    f"`{old.name}` would end beyond every address: pad or align less"
+                )
             carry += _up(new.offset + new.bytes - (old.offset + old.bytes) - carry, old.space)
             moved[old] = new
             segments.append(_segment(old, new, rows.get(old.name)))

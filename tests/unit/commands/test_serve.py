@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 
 import pytest
+from hand_trace import Access, hand_trace
 from html_page import Page
+from warps import warp
 
 from cutrace.cli import run
 from cutrace.commands.options.recording import Recording
+from cutrace.commands.serving import live as live_module
 from cutrace.commands.serving.live import Live
 from cutrace.commands.serving.server import Server
 from cutrace.errors import CutraceError
@@ -29,8 +33,10 @@ __global__ void scale(float *out, const float *in)
 
 def save(path: Path, text: str) -> None:
     """Write a file with a time of its own, however coarse the clock of the disk is."""
-    path.write_text(text)
-    os.utime(path, ns=(len(text) * 10**9, path.stat().st_mtime_ns + 10**9))
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_text(text)
+    os.utime(draft, ns=(len(text) * 10**9, draft.stat().st_mtime_ns + 10**9))
+    draft.replace(path)
 
 
 @pytest.fixture
@@ -150,6 +156,93 @@ def test_controls_of_the_page_count_with_other_options(live: Live) -> None:
     live.ask({"device": "h100", "pad": "in"})
     live.look()
     assert "pad: in: expected ARRAY=[ROW+]N" in Page(live.page).root.find(role="alert")[0].text
+
+
+def follow(live: Live) -> Thread:
+    thread = Thread(target=live.follow, args=(0.01,), daemon=True)
+    thread.start()
+    return thread
+
+
+def wait_for(live: Live, number: int) -> str:
+    """What the page says is wrong, from the result of this number on."""
+    while live.number < number:
+        assert live.wait(live.number, 120) > number - 2, "nothing was counted"
+    return "".join(alert.text for alert in Page(live.page).root.find(role="alert"))
+
+
+FAULTS = [ZeroDivisionError("by zero"), MemoryError("of 9 bytes"), SystemExit("left")]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("step", ["_record", "_count", "differences", "fields"])
+def test_whatever_goes_wrong_is_shown_and_the_next_save_is_counted(
+    live: Live, monkeypatch: pytest.MonkeyPatch, step: str, fault: BaseException
+) -> None:
+    live.look()
+    owner = live if step.startswith("_") else live_module
+
+    def fail(*_: object) -> None:
+        monkeypatch.undo()
+        raise fault
+
+    monkeypatch.setattr(owner, step, fail)
+    thread = follow(live)
+    save(live.source, SOURCE.replace("STRIDE", "2"))
+    assert str(fault) in wait_for(live, 2)
+    save(live.source, SOURCE.replace("STRIDE", "1"))
+    assert wait_for(live, 3) == ""
+    live.end()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_number_too_large_in_the_form_is_shown_and_the_next_save_is_counted(live: Live) -> None:
+    live.look()
+    thread = follow(live)
+    for number, align in enumerate((1 << 64, 1 << 48, 10**30), 2):
+        live.ask({"align": f"in={align}", "device": "h100"})
+        assert "expected at most 140737488355328" in wait_for(live, number)
+    save(live.source, SOURCE.replace("STRIDE", "2"))
+    live.ask({"align": "in=1024", "device": "h100"})
+    assert wait_for(live, 5) == ""
+    live.end()
+    thread.join(10)
+
+
+def test_who_posts_a_form_does_not_wait_for_a_thread_that_ended(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(server.live, "look", fail)
+    with pytest.raises(SystemExit):
+        server.live.follow(0.01)
+    begin = monotonic()
+    assert ask(server, f"/{server.token}/ask", "POST").status == 303
+    assert ask(server, f"/{server.token}/state?since={'9' * 5000}").status == 200
+    assert monotonic() - begin < 5
+
+
+def test_a_trace_that_is_recorded_anew_while_it_is_counted_is_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = hand_trace(tmp_path / "a.cutrace", [Access(warp(stride=4))]).path
+    live = Live(path, Recording(), ReplayOptions(device=("h100",), caches=False))
+    count = Live._count
+
+    def count_later(self: Live) -> object:
+        monkeypatch.setattr(Live, "_count", count)
+        hand_trace(path, [Access(warp(stride=128), step=step) for step in (0, 1)])
+        return count(self)
+
+    monkeypatch.setattr(Live, "_count", count_later)
+    assert live.look()
+    assert "replaced meanwhile" in Page(live.page).root.find(role="alert")[0].text
+    assert live.look()
+    assert not Page(live.page).root.find(role="alert")
+    assert not live.look()
 
 
 @pytest.mark.parametrize(
