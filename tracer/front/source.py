@@ -90,7 +90,8 @@ class Compiled:
 
     `names` maps each name expression to its PTX name; `log` holds the compiler's warnings;
     `sources` maps the paths that PTX names in `.file` to their texts, where they are the user's.
-    `assembly` are the options with which it is assembled, those that move registers.
+    `assembly` are the options with which it is assembled, those that move registers. `missing`
+    says which headers were not found, and left out.
     """
 
     ptx: str
@@ -101,6 +102,7 @@ class Compiled:
     kernels: tuple[KernelSignature, ...]
     textures: tuple[TextureReference, ...] = ()
     assembly: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def decode_source(raw: bytes) -> str:

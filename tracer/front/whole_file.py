@@ -15,7 +15,15 @@ from dataclasses import replace
 from ...errors import CutraceError, nearest
 from ...lazy_dataclass import dataclass
 from .headers.prelude import NAME, STANDARD
-from .headers.standin import HOST_LIBRARIES, included, local_files, resolve_includes, stand_ins
+from .headers.standin import (
+    HOST_LIBRARIES,
+    included,
+    local_files,
+    may_be_missing,
+    quoted,
+    resolve_includes,
+    stand_ins,
+)
 from .nvrtc.compiler import LIGHT, compile_source, finish
 from .nvrtc.diagnostic import Diagnostic, read_diagnostics
 from .nvrtc.nvrtc import Outcome
@@ -128,6 +136,14 @@ class _Program:
         self.local = {path: self._file(path, text, markers) for path, text in texts.items()}
         every = [self.main.text, *(file.text for file in self.local.values())]
         self.headers = stand_ins(every, folders, full)
+        self.own = {
+            name
+            for text in every
+            for name in quoted(text)
+            if self.headers.get(name) == "" and not self._open(name) and not may_be_missing(name)
+        }
+        for name in self.own:  # nothing stands in for them: the compiler says which it needs
+            del self.headers[name]
         self.instances = list(used_instances("\n".join([source.text, *texts.values()])))
 
     def with_libraries(self) -> "_Program":
@@ -193,6 +209,8 @@ class _Program:
 
     def _repair(self, error: Diagnostic) -> bool:
         """Take away what caused an error, if it is not the user's to answer for."""
+        if error.missing_header in self.own:
+            return False
         if error.missing_header:
             return self._stand_in(error.missing_header)
         if error.name_expression:
@@ -251,6 +269,8 @@ class _Program:
         yield from (error.text for error in own[:_SHOWN])
         if len(own) > _SHOWN:
             yield f"and {len(own) - _SHOWN} more errors"
+        if any(error.missing_header for error in own):
+            yield "-I FOLDER names the folder of a header that is not beside the file"
         said = " ".join(error.words for error in errors)
         for name, file in self._named_files():
             for each, reason in file.cut.items():

@@ -262,6 +262,8 @@ class Session:
         for old, new in names.items():
             text = text.replace(f'"{old}"', f'"{new}"')
         self._recording.trace.compiler(compiled.compiler)
+        for sentence in compiled.missing:
+            self._recording.remark(sentence)
         source = names.get(PurePath(given).as_posix(), "")
         return Module(self._recording, replace(compiled, ptx=text), source)
 

@@ -66,10 +66,11 @@ def test_a_program_with_host_code_gives_its_kernels_at_their_own_lines() -> None
 
 
 def test_what_was_left_out_is_in_the_log() -> None:
-    log = compile_whole(PROGRAM).log
+    compiled = compile_whole(PROGRAM)
+    log = compiled.log
     assert "left out as host code" in log
     assert "main (23)" in log
-    assert "whole.cu(5): the header helper_cuda.h was not found and left out" in log
+    assert compiled.missing == ("whole.cu(5): the header helper_cuda.h was not found and left out",)
 
 
 def test_blanking_keeps_every_line_end_and_directive() -> None:
@@ -330,3 +331,58 @@ def test_built_in_functions_bear_the_line_that_calls_them() -> None:
     text = "__global__ void k(float *a) {\n  a[0] = std::min(\n    a[1], a[2]); }\nint main() {}\n"
     compiled = compile_whole(text)
     assert {line.split()[1] for line in compiled.ptx.splitlines() if ".loc" in line} == {"1"}
+
+
+STRIDED = """#ifdef STRIDE
+#define S STRIDE
+#else
+#define S 1
+#endif
+__global__ void k(float *x) { x[threadIdx.x * S] = 1; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("includes", "where"),
+    [
+        ('#include "config.h"\n', r"k\.cu\(1\)"),
+        ('\n#  include "sub/config.h" // ours\n', r"k\.cu\(2\)"),
+        ('#include "there.h"\n', r"there\.h\(1\)"),
+        ('#if 1\n#include "config.h"\n#endif\nint main() {}\n', r"k\.cu\(2\)"),
+    ],
+)
+def test_a_header_of_the_programs_own_that_is_missing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, includes: str, where: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.h").write_text('#include "config.h"\n')
+    message = rf'(?s){where}: .*cannot open source file "(sub/)?config\.h".*-I FOLDER'
+    with pytest.raises(CutraceError, match=message):
+        compile_whole(includes + STRIDED, "k.cu")
+    (tmp_path / "sub").mkdir()
+    for folder in ("sub", "."):
+        (tmp_path / folder / "config.h").write_text("#define STRIDE 32\n")
+    compiled = compile_whole(includes + STRIDED, "k.cu")
+    assert "config.h" not in "".join(compiled.missing)
+    assert re.search(r"shl\.b32|mul\.wide\.u32 .*, 128;", compiled.ptx)  # 32 words of 4 bytes
+
+
+@pytest.mark.parametrize(
+    "includes",
+    [
+        '#if 0\n#include "config.h"\n#endif\n',
+        '#ifndef __CUDA_ARCH__\n#include "config.h"\n#endif\n',
+        '#if __has_include("config.h")\n#include "config.h"\n#error here\n#endif\n',
+        '// #include "config.h"\n',
+    ],
+)
+def test_a_header_that_device_code_does_not_include_may_be_missing(includes: str) -> None:
+    assert kernels(compile_whole(includes + STRIDED)) == ["k(float *x)"]
+
+
+def test_headers_of_libraries_and_samples_that_are_left_out_are_said() -> None:
+    compiled = compile_whole('#include <opencv2/core.hpp>\n#include "helper_cuda.h"\n' + STRIDED)
+    assert compiled.missing == (
+        "whole.cu(1): the header opencv2/core.hpp was not found and left out",
+        "whole.cu(2): the header helper_cuda.h was not found and left out",
+    )

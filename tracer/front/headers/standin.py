@@ -24,12 +24,44 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")',
 HOST_LIBRARIES = ("thrust/", "cub/", "boost/", "crt/")
 _HOST_ONLY = ("cub/device/", "boost/", "crt/")
 _FOR_DEVICE = ("thrust/functional.h", "thrust/pair.h", "thrust/tuple.h")
+_SAMPLES = frozenset(
+    (
+        *("cutil.h", "cutil_gl_error.h", "cutil_gl_inline.h", "cutil_inline.h", "cutil_math.h"),
+        *("cutil_inline_bankchecker.h", "cutil_inline_drvapi.h", "cutil_inline_runtime.h"),
+        *("drvapi_error_string.h", "exception.h", "helper_cuda.h", "helper_cuda_drvapi.h"),
+        *("helper_cuda_gl.h", "helper_cusolver.h", "helper_functions.h", "helper_gl.h"),
+        *("helper_image.h", "helper_math.h", "helper_multiprocess.h", "helper_string.h"),
+        *("helper_timer.h", "multithreading.h", "nvrtc_helper.h", "rendercheck_gl.h"),
+        *("sdkHelper.h", "shrQATest.h", "shrUtils.h"),
+    )
+)
+"""Headers beside NVIDIA's samples, which help their host code."""
+_LIBRARIES = re.compile(
+    r"thrust/|cub/|boost/|opencv|GL/|mpi\.h|omp\.h|windows\.h|cudnn|nccl|nvml\.h|nvToolsExt|nvtx3/|npp"
+    r"|cu(?:rand|fft|blas|sparse|solver)\w*\.h|cuda\w*(?:GL|_interop|_profiler_api|Profiler)\.h"
+)
+_SYSTEM = ("/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu")
 _NEVER_FULL = frozenset({"atomic", "barrier", "latch", "memory", "semaphore", "thread", "version"})
 
 
 def included(text: str) -> tuple[str, ...]:
     """The headers that a text includes, as spelled, in order."""
     return tuple(angle or quoted for angle, quoted in _INCLUDE.findall(text))
+
+
+def quoted(text: str) -> tuple[str, ...]:
+    """The headers that a text includes in quotes, as spelled, in order."""
+    return tuple(quoted for _, quoted in _INCLUDE.findall(text) if quoted)
+
+
+def may_be_missing(name: str) -> bool:
+    """Whether a header in quotes is none of the program's own, so that an empty one may stand in.
+
+    It is one of NVIDIA's samples, which are passed on without, of a library, or of the system.
+    """
+    if os.path.basename(name) in _SAMPLES or _LIBRARIES.match(name) or _device_header(name):
+        return True
+    return any(os.path.isfile(os.path.join(folder, name)) for folder in _SYSTEM)
 
 
 def find_local(includer: str, header: str, is_quoted: bool, folders: Iterable[str]) -> str:

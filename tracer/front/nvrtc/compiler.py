@@ -58,8 +58,8 @@ def finish(
 ) -> Compiled:
     """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
 
-    `textures` holds the template arguments of texture references; `notes`, and the `missing`
-    headers, go into the log after the warnings. `texts` are the user's headers as they were
+    `textures` holds the template arguments of texture references; `notes` go into the log after
+    the warnings; `missing` are sentences on headers. `texts` are the user's headers as they were
     compiled, by path.
     """
     raw = outcome.ptx or ""
@@ -75,7 +75,8 @@ def finish(
         compiler=Compiler(
             "nvrtc", outcome.version, ("-lineinfo", *source.options.words), _virtual(target)
         ),
-        log="\n".join((*_warnings(outcome.log), *notes, *missing)),
+        log="\n".join((*_warnings(outcome.log), *notes)),
+        missing=tuple(missing),
         sources=sources,
         kernels=kernels,
         textures=list_references(ptx, textures or {}),
