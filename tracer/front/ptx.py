@@ -13,6 +13,9 @@ from .texture_reference import list_references
 
 _TARGET = re.compile(r"^\s*\.target\s+([\w, ]+)", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"]+)"', re.MULTILINE)
+_FILE_LINE = re.compile(r"^\s*\.file\s.*$", re.MULTILINE)
+_ESCAPED = re.compile(r"\\\\|((?:\\[0-3][0-7]{2})+)")
+"""A backslash, or bytes in octal digits."""
 _SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".py", ".cl", ".c", ".cpp"})
 _TOOLKIT = re.compile(r"[/\\]cuda[^/\\]*[/\\](?:.*[/\\])?include[/\\]")
 
@@ -25,15 +28,31 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
             f"{source.name}: not PTX, which has a .target line such as .target sm_75; "
             f"CUDA C++ belongs into a file that ends in .cu"
         )
+    text = with_plain_paths(source.text)
     return Compiled(
-        ptx=source.text,
+        ptx=text,
         names={},
         compiler=Compiler("ptx", target=found[1].split(",")[0].strip()),
         log="",
-        sources={source.name: source.text, **compiled_from(source.text)},
-        kernels=list_kernels(source.text),
-        textures=list_references(source.text, {}),
+        sources={source.name: source.text, **compiled_from(text)},
+        kernels=list_kernels(text),
+        textures=list_references(text, {}),
     )
+
+
+def with_plain_paths(ptx: str) -> str:
+    r"""Return PTX whose `.file` lines name paths as they are: compilers escape bytes beyond ASCII.
+
+    >>> with_plain_paths('.file 1 "gr\303\266\303\237e.cu"')
+    '.file 1 "größe.cu"'
+    """
+    return _FILE_LINE.sub(lambda line: _ESCAPED.sub(_unescape, line[0]), ptx)
+
+
+def _unescape(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[0]
+    return bytes(int(digits, 8) for digits in found[1].split("\\")[1:]).decode(errors="replace")
 
 
 def compiled_from(ptx: str, typed: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from math import prod
 from ...errors import CutraceError
 from ...traces.schema import Compiler, Space
 from ..engine.kernel.parameter_layout import parameter_offsets
-from ..front.ptx import compiled_from
+from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
 from ..host.launch.function import Function
@@ -37,7 +37,7 @@ def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = No
     texts = read_ptx(data, capability)
     if any(_DEVICE_RUNTIME.search(text) for text in texts):
         texts.append((RUNTIME / "device_runtime.ptx").read_text(encoding="utf-8"))
-    ptx = link_texts(texts)
+    ptx = with_plain_paths(link_texts(texts))
     sources = compiled_from(ptx, typed)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")

@@ -198,3 +198,22 @@ def test_the_text_of_a_header_is_the_one_that_was_compiled(
     source = '#include "last.h"\n__global__ void k(int *x) { *x = last(*x); }\nint main() {}\n'
     compiled = cuda.to_ptx(Source("k.cu", source), "compute_75")
     assert compiled.sources == {"k.cu": source, "last.h": text}
+
+
+@pytest.mark.parametrize("folder", ["José", "日本/größe", "a b/naïve"])
+def test_paths_beyond_ascii_keep_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    (place / "größe.h").write_text("__device__ int twice(int x) { return 2 * x * x; }\n")
+    text = '#include "größe.h"\n__global__ void k(int *x) { *x = twice(*x); }\n'
+    monkeypatch.chdir(place)
+    for source in (text, f"{text}int main() {{}}\n"):
+        compiled = cuda.to_ptx(Source("schön.cu", source), "compute_75")
+        assert set(files(compiled.ptx)) == {"schön.cu", "größe.h"} == set(compiled.sources)
+    monkeypatch.chdir(tmp_path)
+    compiled = cuda.to_ptx(Source(f"{folder}/schön.cu", text), "compute_75")
+    assert set(files(compiled.ptx)) == {f"{folder}/schön.cu", f"{folder}/größe.h"}
+    named = ptx.to_ptx(Source("k.ptx", compiled.ptx.replace("ö", r"\303\266")))
+    assert files(named.ptx) == files(compiled.ptx)

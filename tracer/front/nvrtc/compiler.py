@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ....errors import CutraceError
 from ....traces.schema import Compiler
+from ..ptx import with_plain_paths
 from ..signature import list_kernels
 from ..source import Compiled, Source
 from ..syntax.syntax import written_kernels
@@ -62,7 +63,7 @@ def finish(
     the warnings; `missing` are sentences on headers. `texts` are the user's headers as they were
     compiled, by path.
     """
-    raw = outcome.ptx or ""
+    raw = with_plain_paths(outcome.ptx or "")
     asked = {name: outcome.names[name] for name in source.options.name_expressions}
     sources = user_sources(raw, source, texts or {})
     kernels = list_kernels(raw, tuple(sources.values()), asked)
