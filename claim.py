@@ -11,6 +11,7 @@ there a folder without it. Where files cannot be locked there are no marks, and 
 but by the process that made it.
 """
 
+import errno
 import json
 import os
 import re
@@ -37,6 +38,9 @@ LOCKS = fcntl is not None
 MARK = ".cutrace-claim"
 BESIDE = ".claim"
 """The end of a mark's name while it lies beside its folder, whose name comes before."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors after which there is no folder: it would stay if its process is killed."""
 
 OFTEN = 60.0
 """Seconds after which a process looks again for what was left."""
@@ -237,8 +241,11 @@ def _make_mark(folder: Path, target: str) -> int | None:
     if target:
         text += f"Its target is {json.dumps(target)}.\n"
     for write in (_write_nameless, _write_named):
-        with suppress(OSError):
+        try:
             return write(_beside(folder), text.encode("ascii"))
+        except OSError as error:
+            if error.errno in FULL:
+                raise OSError(error.errno, os.strerror(error.errno), str(folder)) from None
     return None
 
 

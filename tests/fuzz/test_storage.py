@@ -1,0 +1,49 @@
+"""Some rounds of kills, forks and full disks; scripts/fuzz_storage.py does 2,000."""
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+from fuzz.storage import World, do_round, end, leftovers, start, world_in
+
+from cutrace import claim
+
+ROUNDS = 12
+
+pytestmark = pytest.mark.skipif(not claim.LOCKS, reason="files are not locked here")
+
+
+def test_rounds_leave_what_is_not_ours_and_whole_traces_alone(tmp_path: Path) -> None:
+    with world_in(tmp_path / "world") as world:
+        assert [problem for seed in range(ROUNDS) for problem in do_round(world, seed)] == []
+        assert leftovers(world) == []
+        assert len(world.foreign) > ROUNDS
+
+
+def test_a_round_sees_what_is_touched_and_what_is_left(tmp_path: Path) -> None:
+    """By a child that removes by the name alone, as the next process would look."""
+    with world_in(tmp_path / "world") as world:
+        mine = world.scratch / f"cutrace-{0:032x}"
+        mine.mkdir()
+        world.add(mine)
+        assert (world.touched(), leftovers(world)) == ([], [])
+        left = start(lambda: os.kill(_claimed(world), signal.SIGKILL))
+        assert end(left) == "killed"
+        assert leftovers(world) == []
+        end(start(lambda: [shutil.rmtree(path) for path in world.scratch.glob("cutrace-*")]))
+        assert world.touched() == [f"{mine} was touched"]
+        (world.scratch / "cutrace-other").mkdir()
+        assert leftovers(world) == [f"{world.scratch / 'cutrace-other'} is left"]
+
+
+def _claimed(world: World) -> int:
+    """Make a claim of this process, which is returned."""
+    tempfile.tempdir = str(world.scratch)
+    _CLAIMS.append(claim.claim_scratch())
+    return os.getpid()
+
+
+_CLAIMS: list[claim.Claim] = []
