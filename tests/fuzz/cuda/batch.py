@@ -8,14 +8,18 @@ import numpy as np
 from fuzz.cuda.change import SLOTS
 from fuzz.cuda.form import PRELUDE
 from fuzz.cuda.kernel import ELEMENTS
+from fuzz.cuda.matrix import FRAGMENTS
 from fuzz.cuda.parameter import PARAMETERS
 from fuzz.cuda.tree import Launch
 from numpy.typing import NDArray
 
 ORACLE = Path(__file__).with_name("oracle.h")
+UNITS = Path(__file__).with_name("oracle_units.h")
+DEVICE = Path(__file__).with_name("device.h")
 OUTPUTS: dict[str, str] = {
     "out_i": "i4", "out_u": "u4", "out_l": "i8", "out_f": "f4", "out_d": "f8", "out_b": "u1",
-    "out_h": "i2", "own": "u4", "sum_u": "u4", "sum_l": "u8",
+    "out_h": "i2", "own": "u4", "sum_u": "u4", "sum_l": "u8", "own_h": "u4", "own_s": "u2",
+    "own_c": "u1", "sum_h": "u4", "sum_s": "u2", "max_h": "u4",
 }  # fmt: skip
 """The arrays that kernels write, and their types."""
 Arrays = dict[str, NDArray[Any]]
@@ -36,9 +40,14 @@ class Source(Protocol):
 
 
 def cuda_text(kernels: Sequence[Source]) -> str:
-    """The CUDA C of some kernels, each in a namespace of its own."""
+    """The CUDA C of some kernels."""
+    return DEVICE.read_text(encoding="utf-8") + kernels_text(kernels)
+
+
+def kernels_text(kernels: Sequence[Source]) -> str:
+    """The kernels, each in a namespace of its own, above what they have in common."""
     spaces = (f"namespace s_{k.name} {{\n{k.text()}}}\n" for k in kernels)
-    return "\n".join((PRELUDE, *spaces))
+    return "\n".join((PRELUDE, FRAGMENTS, *spaces))
 
 
 def oracle_text(kernels: Sequence[Source]) -> str:
@@ -48,7 +57,7 @@ def oracle_text(kernels: Sequence[Source]) -> str:
     """
     cases = "\n".join(f"    {_case(number, kernel)}" for number, kernel in enumerate(kernels))
     return (
-        f'#include "{ORACLE.name}"\n{cuda_text(kernels)}\n'
+        f'#include "{ORACLE.name}"\n{kernels_text(kernels)}\n'
         f'extern "C" int run(int number, void **a, int backwards, int zero)\n{{\n'
         f"    other_zero = zero;\n    switch (number) {{\n"
         f"{cases}\n    }}\n    return 2;\n}}\n"
@@ -56,12 +65,13 @@ def oracle_text(kernels: Sequence[Source]) -> str:
 
 
 def _case(number: int, kernel: Source) -> str:
-    grid, block = (
-        f"dim3{{{', '.join(map(str, dim))}}}" for dim in (kernel.launch.grid, kernel.launch.block)
+    launch = kernel.launch
+    dims = ", ".join(
+        f"dim3{{{', '.join(map(str, dim))}}}" for dim in (launch.grid, launch.block, launch.cluster)
     )
     values = ", ".join(_argument(name) for name in kernel.parameters)
     call = f"[=] {{ s_{kernel.name}::{kernel.name}({values}); }}"
-    return f"case {number}: return launch({grid}, {block}, backwards, {call});"
+    return f"case {number}: return launch({dims}, backwards, {call});"
 
 
 def _argument(name: str) -> str:
@@ -71,13 +81,18 @@ def _argument(name: str) -> str:
     return f"({type_})a[{number}]" if type_.endswith("*") else f"*({type_} *)a[{number}]"
 
 
+_SIZES = {"sum_u": 48, "sum_l": 48, "sum_h": 1024, "sum_s": 64, "max_h": 64}
+_ZEROS = ("sum_h", "max_h")
+"""Halves: 77 would be one that sums round."""
+
+
 def first_arrays(kernel: Source) -> Arrays:
     """What the arrays hold before a launch: inputs by seed, results of a pattern."""
     total = kernel.launch.blocks * kernel.launch.threads
     found: Arrays = dict(_inputs(kernel.seed % 8))
     for name, type_ in OUTPUTS.items():
-        size = {"own": 4 * total, "sum_u": 48, "sum_l": 48}.get(name, SLOTS * total)
-        found[name] = np.full(size, 77, type_)
+        size = _SIZES.get(name, SLOTS * total) if name[:3] != "own" else 4 * total
+        found[name] = np.full(size, 0 if name in _ZEROS else 77, type_)
     return {name: found[name] for name in PARAMETERS if name in found}
 
 

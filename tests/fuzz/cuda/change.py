@@ -14,6 +14,8 @@ OUTPUTS = {
 }
 """Arrays of results by type, 8 elements a thread."""
 SLOTS = 8
+WORDS = ("u32", "u32", "i32", "u64", "i64")
+"""Types that take the bits of a word."""
 
 
 def place(scope: Scope, types: tuple[str, ...] = (*INTEGERS, *FLOATS)) -> Expr | None:
@@ -86,7 +88,7 @@ def condition(scope: Scope) -> Expr:
     """A condition, often one that divides a warp by its lanes."""
     kind = scope.dice.below(13)
     if scope.in_kernel and kind > 9:  # whole warps go different ways
-        return Expr("b", scope.dice.pick(_WARPS))
+        return Expr("b", scope.dice.pick(WARPS))
     if scope.small and kind < 3:
         name, most = scope.dice.pick(scope.small), scope.dice.pick((1, 5, 16, 31, 32, 33, 40, 100))
         return Expr("b", f"({name} {scope.dice.pick(('<', '>=', '==', '!='))} {most})")
@@ -96,7 +98,7 @@ def condition(scope: Scope) -> Expr:
     return scope.expr("b", scope.dice.between(1, 2))
 
 
-_WARPS = (
+WARPS = (
     *("(t < 32)", "(t < 32)", "(t >= 32)", "(t < 64)", "(t >= 64)", "(t / 32 == 1)"),
     *("((t / 32 & 1) != 0)", "(t < threads - 32)", "((bx & 1) != 0)", "(t / 32 + bx != 2)"),
 )
@@ -178,3 +180,33 @@ def atomic(scope: Scope) -> Stmt | None:
     return Stmt(
         f"atomic{names[number]}(&{array}[{number * 8} + ({{1}} & 7)], {{0}});", (value, index)
     )
+
+
+_LESS_THAN_A_WORD = (
+    *(
+        "X = add_f16x2(&own_h[OWN], {0} & 0xBFFFBFFFu);",
+        "X = add_bf16x2(&own_h[OWN], {0} & 0xBFFFBFFFu);",
+    ),
+    *("X = add_f16((unsigned short *)&own_h[OWN], {0} & 0xBFFFu);",) * 2,
+    "X = add_bf16((unsigned short *)&own_h[OWN] + 1, {0} & 0xBFFFu);",
+    *("X = cas_16(&own_s[OWN], (unsigned short){2}, (unsigned short){0});",) * 2,
+    "X = cas_16(&own_s[OWN], own_s[OWN], (unsigned short){0});",
+    *("X = cas_8(&own_c[OWN], (unsigned char)77, (unsigned char){0});",) * 2,
+    "X = cas_8(&own_c[OWN], own_c[OWN], (unsigned char){0});",
+    *("add_16(&sum_s[{1} & 63], (unsigned short){0});",) * 2,
+    "add_pair_f16x2(&sum_h[gid / 4 * 2 & 1022], small_f16({0} & 1), small_f16({1} & 1) << 16);",
+    "max_pair_f16x2(&max_h[{1} & 30], {0} & 0xBFFFBFFFu | 0x10001u, {2} & 0x3FFF3FFFu | 0x10001u);",
+    "min_pair_f16x2(&max_h[32 + ({1} & 30)], {0} & 0xBFFFBFFFu | 65537u, {2} & 0xFF3FFFu | 1u);",
+)
+"""What threads do to their own halves, shorts and bytes, and to those of all in any order."""
+
+
+def atomic_of_less(scope: Scope) -> Stmt | None:
+    """An atomic on less than a word, whose word others may be changing."""
+    target = place(scope, WORDS)
+    if not target or not scope.in_kernel:
+        return None
+    form = scope.dice.pick(_LESS_THAN_A_WORD)
+    own = "gid * 4 + ({1} & 3)" if "own_h" in form else "({1} & 3) * total + gid"
+    form = form.replace("OWN", own).replace("X =", f"{target.form} =")
+    return Stmt(form, tuple(scope.expr("u32", 1) for _ in range(3)))

@@ -64,7 +64,7 @@ def check_kernels(kernels: Sequence[Source], how: How = EVERYTHING) -> list[Foun
 
 
 def check(kernel: Source, ptx: str, wanted: Wanted | str, how: How = EVERYTHING) -> Found:
-    """Run a kernel in both engines, or in some."""
+    """Run a kernel in both engines, or in some; clusters run in arrays alone."""
     if isinstance(wanted, str):
         return Found(kernel, "undefined", wanted)
     refused: list[str] = []
@@ -74,7 +74,7 @@ def check(kernel: Source, ptx: str, wanted: Wanted | str, how: How = EVERYTHING)
         return Found(kernel, "chip values", problem)
     why = ""
     with TemporaryDirectory(prefix="fuzz") as folder, listening(refused):
-        for engine in how.engines:
+        for engine in how.engines[: 1 if kernel.launch.cluster != (1, 1, 1) else None]:
             kind, said = _try(kernel, ptx, wanted, Path(folder) / f"{engine}.cutrace", how)
             why = refused[0] if refused else ""
             if kind:

@@ -9,7 +9,7 @@ from fuzz.cuda.batch import Source, cuda_text
 
 from cutrace.tracer.front.nvrtc import nvrtc
 
-TARGET = "compute_75"
+TARGET = "compute_90"
 
 
 class NotC(Exception):

@@ -9,8 +9,10 @@ from unittest.mock import patch
 
 from engines import compiled_where_known
 from fuzz.cuda.batch import OUTPUTS, Arrays, Source, first_arrays, scalars
+from fuzz.cuda.texture import images
 from fuzz.run import without_assembler
 from llvmlite import binding
+from numpy.typing import NDArray
 
 import cutrace
 from cutrace.cache import keep
@@ -32,10 +34,25 @@ def run(kernel: Source, ptx: str, path: Path, engine: str) -> Arrays:
         ) as gpu,
     ):
         held = {name: gpu.to_device(arrays[name]) for name in kernel.parameters if name in arrays}
-        values: list[Any] = [held.get(name, words.get(name)) for name in kernel.parameters]
+        known = {**words, **held, **_images(gpu, kernel, arrays["in_u"])}
+        values = [known[name] for name in kernel.parameters]
         function = gpu.load_ptx(ptx).get_function(kernel.name)
         function[kernel.launch.grid, kernel.launch.block](*values)
         return {name: held[name].copy_to_host() for name in OUTPUTS if name in held}
+
+
+def _images(gpu: cutrace.Session, kernel: Source, in_u: NDArray[Any]) -> dict[str, Any]:
+    """The textures and the surface that a kernel takes."""
+    return {
+        name: gpu.surface(image.texels)
+        if name == "surf"
+        else gpu.texture(
+            gpu.to_device(image.texels) if image.is_linear else image.texels,
+            image.address_modes, image.filter_mode, image.normalized,
+        )
+        for name, image in images(in_u).items()
+        if name in kernel.parameters
+    }  # fmt: skip
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from fuzz.cuda.batch import Source
 from fuzz.cuda.tree import Launch
 
 _LAUNCH = re.compile(r"// launch: (\w+)<<<\(([\d, ]+)\), \(([\d, ]+)\)>>> with values (\d+)")
-_HEAD = re.compile(r"__global__ void \w+\(([^)]*)\)")
+_HEAD = re.compile(r"__global__ void (?:__cluster_dims__\(([\d, ]+)\) )?\w+\(([^)]*)\)")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Written:
         """The names of its parameters."""
         head = _HEAD.search(self.code)
         assert head, f"no kernel: {self.code[:200]}"
-        return tuple(re.findall(r"(\w+)(?:,|$)", head[1]))
+        return tuple(re.findall(r"(\w+)(?:,|$)", head[2]))
 
     def text(self) -> str:
         """Its CUDA C text."""
@@ -40,7 +40,9 @@ def read(path: Path) -> Written:
     assert found, f"{path}: no line `// launch: k<<<(1, 1, 1), (32, 1, 1)>>> with values 0`"
     grid, block = (_three(dims) for dims in found.group(2, 3))
     code = "\n".join(line for line in text.split("\n") if not line.startswith("// "))
-    return Written(found[1], Launch(grid, block), int(found[4]), code)
+    head = _HEAD.search(code)
+    cluster = _three(head[1]) if head and head[1] else (1, 1, 1)
+    return Written(found[1], Launch(grid, block, cluster), int(found[4]), code)
 
 
 def _three(text: str) -> tuple[int, int, int]:

@@ -1,9 +1,11 @@
 """A random kernel by its seed: launch, structs, device functions, variables, body."""
 
+from math import prod
+
 from fuzz.cuda import statement
 from fuzz.cuda.change import OUTPUTS, SLOTS, condition
 from fuzz.cuda.dice import Dice
-from fuzz.cuda.form import FLOATS, INTEGERS
+from fuzz.cuda.form import FLOATS, INTEGERS, Form
 from fuzz.cuda.scope import Array, Callee, Scope
 from fuzz.cuda.together import together
 from fuzz.cuda.tree import C_NAMES, Block, Expr, Function, Kernel, Launch, Stmt, Variable
@@ -19,6 +21,17 @@ _SIZES = (
     *(1, 7, 16, 31, 32, 32, 45, 63, 64, 64, 65, 96, 100, 128, 128, 200, 256, 300),
     *(20, 20, 21, 24, 25, 28, 30, 33, 33, 34, 36, 39, 40, 40),
 )
+_CLUSTERS = ((2, 1, 1), (2, 1, 1), (4, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 2), (8, 1, 1))
+SAMPLES: dict[str, list[Form]] = {
+    "u32": [("sample_u(tex_u, {0})", ("i32",)), ("sample_u(tex_u, (int)({0} & 1023))", ("u32",)),
+            ("sample_3(tex_3, ({0} & 15) - 4, ({1} & 7) - 2, {1} >> 3 & 3)", ("i32", "i32"))] * 3
+           + [("surface_read(surf, gid & 31, gid >> 5)", ())],
+    "f32": [("sample_f(tex_f, ({0} & 127) - 32, ({1} & 63) - 8)", ("i32", "i32")),
+            ("sample_l(tex_l, ({0} & 511) - 128, ({1} & 255) - 32)", ("i32", "i32")),
+            ("gather_f(tex_f, ({0} & 63) - 16, ({1} & 31) - 4)", ("i32", "i32"))],
+    "i32": [("sample_w(tex_w, ({0} & 1023) - 500, ({1} & 255) - 100)", ("i32", "i32"))],
+}  # fmt: skip
+"""Samples of the textures and the surface: texture.py."""
 _VECTORS = {
     "int4": ("i32", "xyzw"), "float2": ("f32", "xy"), "uchar4": ("u8", "xyzw"),
     "float4": ("f32", "xyzw"), "uint2": ("u32", "xy"), "double2": ("f64", "xy"),
@@ -36,9 +49,11 @@ def make_kernel(seed: int) -> Kernel:
     tables = _tables(dice, globals_)
     structs = _structs(dice, globals_)
     for number in range(dice.pick((0, 0, 1, 1, 2, 3))):
-        made, callee = _function(dice, number, callees, structs, tables)
+        made, callee = _function(dice, f"fn{number}", callees, structs, tables)
         functions.append(made)
         callees.append(callee)
+    if dice.chance(25):
+        functions += _family(dice, callees, structs, tables, globals_)
     functions.append(_kernel(dice, f"k{seed}", launch, callees, structs, tables))
     return Kernel(seed, launch, tuple(globals_), tuple(functions))
 
@@ -53,7 +68,11 @@ def make_launch(dice: Dice) -> Launch:
                            (33, 2, 1), (1, 40, 1), (2, 3, 15), (10, 9, 1)))  # fmt: skip
     if dice.chance(20):
         grid = dice.pick(((2, 2, 1), (1, 2, 1), (1, 1, 2), (3, 1, 1), (2, 1, 2)))
-    launch = Launch(grid, block)
+    cluster = dice.pick(_CLUSTERS) if dice.chance(22) else (1, 1, 1)
+    x, y, z = (-(-g // c) * c for g, c in zip(grid, cluster, strict=True))
+    launch = Launch((x, y, z), block, cluster)
+    if prod(cluster) > 1 and launch.blocks * launch.threads >= ELEMENTS:
+        return Launch(cluster, (1024 // prod(cluster) - 1, 1, 1), cluster)
     return launch if launch.blocks * launch.threads < ELEMENTS else Launch((2, 1, 1), block)
 
 
@@ -120,34 +139,59 @@ def _declare(scope: Scope, name: str, type_: str, text: str) -> None:
     scope.variables.append(Variable(name, type_, text))
 
 
+_SCALARS = (*INTEGERS, *FLOATS, "f32", "i32", "u32")
+_RESULTS = ("i32", "u32", "f32", "f32", "f64", "u64", "i16", "u8")
+
+
 def _function(
-    dice: Dice, number: int, callees: list[Callee],
-    structs: dict[str, list[tuple[str, str]]], tables: list[Array],
+    dice: Dice, name: str, callees: list[Callee],
+    structs: dict[str, list[tuple[str, str]]], tables: list[Array], family: Callee | None = None,
 ) -> tuple[Function, Callee]:  # fmt: skip
-    """A device function; one in four calls itself."""
+    """A device function; one in four calls itself, and those of a family one another."""
     scope = Scope(dice, callees=list(callees), inputs=list(tables), cost=4)
-    scalar = (*INTEGERS, *FLOATS, "f32", "i32", "u32")
-    takes = [dice.pick(scalar) for _ in range(dice.between(1, 3))]
-    gives = dice.pick(("i32", "u32", "f32", "f32", "f64", "u64", "i16", "u8"))
-    name = f"fn{number}"
+    takes = [dice.pick(_SCALARS) for _ in range(dice.between(1, 3))]
+    gives = dice.pick(_RESULTS)
+    if family:
+        takes, gives = list(family.takes[:-1]), family.gives
     parameters = [f"arg{k}" for k in range(len(takes))]
     for parameter, type_ in zip(parameters, takes, strict=True):
         scope.places[type_].append(parameter)
-    recursive = dice.chance(25)
+    recursive = family is not None or dice.chance(25)
     _locals(scope, structs if dice.chance(50) else {}, 1)
     scope.gives = gives
     head = ", ".join(f"{C_NAMES[t]} {p}" for t, p in zip(takes, parameters, strict=True))
     kind = dice.pick(("", "__noinline__ ", "__noinline__ ", "__forceinline__ "))
     if recursive:
         takes, head = [*takes, "i32"], head + ", int depth"
-        kind = dice.pick(("", "__noinline__ "))
+        kind = "" if family else dice.pick(("", "__noinline__ "))
     body = statement.block(scope, 4)
     if recursive:
-        body += _again(scope, name, takes, gives)
+        body += _again(scope, family.name if family else name, takes, gives)
     last = f"return {scope.expr(gives).text()};"
     function = Function(name, f"__device__ {kind}{C_NAMES[gives]} {name}({head})",
                         tuple(scope.variables), body, last)  # fmt: skip
     return function, Callee(name, tuple(takes), gives, 40 if recursive else 10)
+
+
+def _family(
+    dice: Dice, callees: list[Callee], structs: dict[str, list[tuple[str, str]]],
+    tables: list[Array], globals_: list[tuple[str, str]],
+) -> list[Function]:  # fmt: skip
+    """Functions that call one another through a table of pointers, and the table."""
+    takes = (*(dice.pick(_SCALARS) for _ in range(dice.between(1, 2))), "i32")
+    gives, many = dice.pick(_RESULTS), dice.between(2, 4)
+    names = [f"way{k}" for k in range(many)]
+    either = f"({{0}} & 1 ? way0 : way{many - 1})"
+    called = Callee(dice.pick((f"ways[{{0}} % {many}u]",) * 3 + (either,)), takes, gives, 40)
+    made = [_function(dice, name, callees, structs, tables, called)[0] for name in names]
+    types = ", ".join(C_NAMES[type_] for type_ in takes)
+    heads = "".join(f"__device__ {C_NAMES[gives]} {name}({types});\n" for name in names)
+    where = dice.pick(("__constant__ Way", "__device__ const Way", "__device__ Way"))
+    table = f"typedef {C_NAMES[gives]} (*Way)({types});\n{where} ways[{many}] = "
+    globals_.append(("way0", heads))
+    globals_.append(("ways", f"{table}{{ {', '.join(names)} }};\n"))
+    callees.append(called)
+    return made
 
 
 def _again(scope: Scope, name: str, takes: list[str], gives: str) -> Block:
@@ -155,8 +199,9 @@ def _again(scope: Scope, name: str, takes: list[str], gives: str) -> Block:
     result = scope.fresh("r")
     _declare(scope, result, gives, f"{C_NAMES[gives]} {result} = 0;")
     scope.places[gives].append(result)
-    arguments = ", ".join(f"{{{k}}}" for k in range(len(takes) - 1))
-    parts = tuple(scope.expr(each, 1) for each in takes[:-1])
+    first = name.count("{")
+    arguments = ", ".join(f"{{{first + k}}}" for k in range(len(takes) - 1))
+    parts = tuple(scope.expr(each, 1) for each in (*("u32",) * first, *takes[:-1]))
     end = "if (depth <= 0 || depth > 3) {\n    return {0};\n}"
     stop = Stmt(end, (scope.expr(gives, 1),), fixed=True)
     call = Stmt(f"{result} = {name}({arguments}, depth - 1);", parts)
@@ -170,22 +215,29 @@ def _kernel(
     structs: dict[str, list[tuple[str, str]]], tables: list[Array],
 ) -> Function:  # fmt: skip
     scope = Scope(dice, callees=callees, inputs=[*INPUTS, *tables], parameters=dict(SCALARS),
-                  in_kernel=True, uniform=True)  # fmt: skip
+                  in_kernel=True, reach="cluster", clusters=prod(launch.cluster),
+                  forms=SAMPLES if dice.chance(30) else {})  # fmt: skip
+    if launch.cluster == (1, 1, 1):
+        scope.reach, scope.clusters = "block", 0
     _numbers(scope, launch)
     _locals(scope, structs, 3)
     body: Block = ()
-    if dice.chance(40):  # the other kernels are of threads that know nothing of each other
+    if scope.clusters or dice.chance(
+        50
+    ):  # the other kernels are of threads that know nothing of each other
         body = together(scope, dice.pick((3, 5, 7, 9)))
-        scope.gives, scope.uniform = "void", False
+        scope.gives, scope.reach = "void", "lane"
         body += statement.block(scope, 4)
     else:
-        scope.gives, scope.uniform = "void", False
+        scope.gives, scope.reach = "void", "lane"
         if dice.chance(30):
             body = (Stmt("if ({0}) {\n    return;\n}", (condition(scope),)),)
         most = dice.pick((3, 5, 8, 12))
         body += statement.block(scope, most, most // 2)
     body += _last_stores(scope)
-    return Function(name, f'extern "C" __global__ void {name}(...)', tuple(scope.variables), body)
+    dims = f"__cluster_dims__{launch.cluster} " if scope.clusters else ""
+    head = f'extern "C" __global__ void {dims}{name}(...)'
+    return Function(name, head, tuple(scope.variables), body)
 
 
 def _numbers(scope: Scope, launch: Launch) -> None:

@@ -2,15 +2,19 @@
 //
 // Every thread of a block is a fiber. It runs until it meets a barrier or a warp-wide operation,
 // then the next one runs; a barrier opens when all wait for it, a shuffle or vote when all lanes of
-// its mask wait with the same mask. Nothing here knows of PTX or of cutrace. Two orders of threads
+// its mask wait with the same mask. The blocks of a cluster run together: the variables of shared
+// memory are those of the block whose thread runs, and those of the others are kept in copies.
+// Nothing here knows of PTX or of cutrace. Two orders of threads
 // must give the same results, otherwise the kernel has a race and says nothing about anybody.
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <ucontext.h>
+#include <vector>
 
 #define __global__
 #define __device__ static
@@ -19,6 +23,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __shared__ static __attribute__((section("shared_memory")))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 typedef unsigned long long u64_t;
@@ -49,23 +54,56 @@ static uchar4 make_uchar4(uchar x, uchar y, uchar z, uchar w) { return {x, y, z,
 
 // ---- fibers -------------------------------------------------------------------------------------
 
-enum State { READY, BARRIER, COLLECT, DONE };
+enum State { READY, BARRIER, CLUSTER, GROUP, AT_GATE, COLLECT, DONE };
+typedef std::vector<std::function<void()>> Copies;
 
 struct Fiber {
     ucontext_t context;
     State state;
-    unsigned mask;
+    unsigned mask; // of lanes; of a group its number, of a gate the parity
     u64_t given, got[32];
+    char *gate;
+    Copies open_copies;
+    std::deque<Copies> groups;
 };
 
-static const int MOST_THREADS = 1024, STACK = 1 << 16;
+// An mbarrier.
+struct Gate { u64_t count : 14, pending : 14, phase : 16; long long bytes : 20; };
+static_assert(sizeof(Gate) == 8, "a gate is 64 bits");
+
+static const int MOST_THREADS = 2048, MOST_BLOCKS = 16, STACK = 1 << 16;
 static Fiber *fibers;
 static char *stacks;
 static ucontext_t scheduler;
-static int current, thread_count;
+static int current, thread_count, block_count, live_block; // blocks of a cluster
+static bool is_late;                                       // copies happen when they are waited for
+static unsigned arrived[MOST_BLOCKS][16];                  // at the barriers of groups of warps
+static char *shared_of[MOST_BLOCKS];
+static dim3 cluster_place[MOST_BLOCKS];
 static std::function<void()> body;
 
+extern "C" char __start_shared_memory[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_shared_memory[] __attribute__((weak, visibility("hidden")));
+
+static size_t shared_size() { return __start_shared_memory ? __stop_shared_memory - __start_shared_memory : 0; }
+static int current_block() { return current / thread_count; }
 static void give_up_turn() { swapcontext(&fibers[current].context, &scheduler); }
+
+// Where a pointer into shared memory leads in that of a block.
+static char *seen_in(unsigned block, char *p)
+{
+    char *base = block == (unsigned)live_block ? __start_shared_memory : shared_of[block];
+    return base + (p - __start_shared_memory);
+}
+
+static void make_live(int block)
+{
+    if (block == live_block || !shared_size())
+        return;
+    memcpy(shared_of[live_block], __start_shared_memory, shared_size());
+    memcpy(__start_shared_memory, shared_of[block], shared_size());
+    live_block = block;
+}
 
 static void fiber_main()
 {
@@ -74,9 +112,9 @@ static void fiber_main()
     give_up_turn();
 }
 
-static void wait_at_barrier()
+static void wait_at_barrier(State kind = BARRIER)
 {
-    fibers[current].state = BARRIER;
+    fibers[current].state = kind;
     give_up_turn();
 }
 
@@ -88,26 +126,46 @@ static const u64_t *collect(unsigned mask, u64_t given)
     return me.got;
 }
 
-static bool open_barrier()
+// A barrier of the threads from one on.
+static bool open_barrier(int first, int count, State kind)
 {
-    for (int t = 0; t < thread_count; t++)
-        if (fibers[t].state != BARRIER)
+    for (int t = first; t < first + count; t++)
+        if (fibers[t].state != kind)
             return false;
-    for (int t = 0; t < thread_count; t++)
+    for (int t = first; t < first + count; t++)
         fibers[t].state = READY;
+    return true;
+}
+
+static void arrive_at_group(int block, unsigned id, unsigned threads)
+{
+    if (++arrived[block][id] < threads)
+        return;
+    arrived[block][id] = 0;
+    for (int t = block * thread_count; t < (block + 1) * thread_count; t++)
+        if (fibers[t].state == GROUP && fibers[t].mask == id)
+            fibers[t].state = READY;
+}
+
+static bool open_gate(int t)
+{
+    Gate *gate = (Gate *)seen_in(t / thread_count, fibers[t].gate);
+    if ((gate->phase & 1) == fibers[t].mask)
+        return false;
+    fibers[t].state = READY;
     return true;
 }
 
 static bool open_collect(int first)
 {
     unsigned mask = fibers[first].mask;
-    int warp = first & ~31;
-    if (!(mask >> (first & 31) & 1))
+    int block = first / thread_count * thread_count, warp = block + (first - block & ~31);
+    if (!(mask >> (first - warp) & 1))
         return false;
     for (int lane = 0; lane < 32; lane++)
         if (mask >> lane & 1) {
             int t = warp + lane;
-            if (t >= thread_count || fibers[t].state != COLLECT || fibers[t].mask != mask)
+            if (t >= block + thread_count || fibers[t].state != COLLECT || fibers[t].mask != mask)
                 return false;
         }
     for (int lane = 0; lane < 32; lane++)
@@ -124,6 +182,7 @@ static void start_fiber(int t)
 {
     Fiber &fiber = fibers[t];
     fiber.state = READY;
+    fiber.open_copies.clear(), fiber.groups.clear();
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = stacks + (size_t)t * STACK;
     fiber.context.uc_stack.ss_size = STACK;
@@ -131,25 +190,30 @@ static void start_fiber(int t)
     makecontext(&fiber.context, fiber_main, 0);
 }
 
-static void resume(int t)
+static void resume(int number)
 {
-    current = t;
+    current = number;
+    int block = current_block(), t = number % thread_count;
+    make_live(block);
+    blockIdx = cluster_place[block];
     threadIdx.x = t % blockDim.x;
     threadIdx.y = t / blockDim.x % blockDim.y;
     threadIdx.z = t / blockDim.x / blockDim.y;
-    swapcontext(&scheduler, &fibers[t].context);
+    swapcontext(&scheduler, &fibers[number].context);
 }
 
 // 0, or 1 where threads wait for ever: a kernel that is not defined.
-static int run_block(bool backwards)
+static int run_cluster(bool backwards)
 {
-    for (int t = 0; t < thread_count; t++)
+    int count = thread_count * block_count;
+    memset(arrived, 0, sizeof arrived);
+    for (int t = 0; t < count; t++)
         start_fiber(t);
     for (;;) {
         bool moved = false;
         int left = 0;
-        for (int k = 0; k < thread_count; k++) {
-            int t = backwards ? thread_count - 1 - k : k;
+        for (int k = 0; k < count; k++) {
+            int t = backwards ? count - 1 - k : k;
             if (fibers[t].state == READY) {
                 resume(t);
                 moved = true;
@@ -158,34 +222,47 @@ static int run_block(bool backwards)
         }
         if (!left)
             return 0;
-        for (int t = 0; t < thread_count; t++)
+        for (int t = 0; t < count; t++)
             if (fibers[t].state == COLLECT)
                 moved |= open_collect(t);
-        moved |= open_barrier();
+            else if (fibers[t].state == AT_GATE)
+                moved |= open_gate(t);
+        for (int block = 0; block < block_count; block++)
+            moved |= open_barrier(block * thread_count, thread_count, BARRIER);
+        moved |= open_barrier(0, count, CLUSTER);
+        for (int t = 0; t < count; t++)
+            moved |= fibers[t].state == READY;
         if (!moved)
             return 1;
     }
 }
 
-extern "C" char __start_shared_memory[] __attribute__((weak, visibility("hidden")));
-extern "C" char __stop_shared_memory[] __attribute__((weak, visibility("hidden")));
-
-static int launch(dim3 grid, dim3 block, bool backwards, std::function<void()> kernel)
+static int launch(dim3 grid, dim3 block, dim3 cluster, bool backwards, std::function<void()> kernel)
 {
     if (!fibers) {
-        fibers = (Fiber *)calloc(MOST_THREADS, sizeof(Fiber));
+        fibers = new Fiber[MOST_THREADS]();
         stacks = (char *)malloc((size_t)MOST_THREADS * STACK);
+        for (char *&copy : shared_of)
+            copy = (char *)aligned_alloc(128, shared_size() + 128 & ~(size_t)127);
     }
-    body = kernel, gridDim = grid, blockDim = block;
+    body = kernel, gridDim = grid, blockDim = block, is_late = backwards;
     thread_count = block.x * block.y * block.z;
-    unsigned blocks = grid.x * grid.y * grid.z;
-    for (unsigned k = 0; k < blocks; k++) {
-        unsigned b = backwards ? blocks - 1 - k : k;
-        blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-        if (__start_shared_memory) // what nobody wrote differs between the two orders
-            memset(__start_shared_memory, backwards ? 0x5A : 0xA5,
-                   __stop_shared_memory - __start_shared_memory);
-        if (run_block(backwards))
+    block_count = cluster.x * cluster.y * cluster.z;
+    dim3 clusters = {grid.x / cluster.x, grid.y / cluster.y, grid.z / cluster.z};
+    unsigned many = clusters.x * clusters.y * clusters.z;
+    for (unsigned k = 0; k < many; k++) {
+        unsigned c = backwards ? many - 1 - k : k;
+        for (unsigned b = 0; b < block_count; b++) {
+            cluster_place[b] = {
+                c % clusters.x * cluster.x + b % cluster.x,
+                c / clusters.x % clusters.y * cluster.y + b / cluster.x % cluster.y,
+                c / clusters.x / clusters.y * cluster.z + b / cluster.x / cluster.y};
+            if (shared_size()) // what nobody wrote differs between the two orders
+                memset(shared_of[b], backwards ? 0x5A : 0xA5, shared_size());
+        }
+        if (shared_size())
+            memcpy(__start_shared_memory, shared_of[live_block = 0], shared_size());
+        if (run_cluster(backwards))
             return 1;
     }
     return 0;
@@ -197,7 +274,7 @@ static void __syncthreads() { wait_at_barrier(); }
 static void __syncwarp(unsigned mask) { collect(mask, 0); }
 static void __threadfence() {}
 static void __threadfence_block() {}
-static int lane_number() { return current & 31; }
+static int lane_number() { return current % thread_count & 31; }
 
 template <class T> static u64_t packed(T x)
 {
@@ -254,9 +331,28 @@ template <class T> static unsigned __match_any_sync(unsigned mask, T x)
             set |= (unsigned)(got[lane] == packed(x)) << lane;
     return set;
 }
+#define REDUCE(name, T, start, sum) \
+    static T __reduce_##name##_sync(unsigned mask, T x) \
+    { \
+        const u64_t *got = collect(mask, packed(x)); \
+        T a = start; \
+        for (int lane = 0; lane < 32; lane++) \
+            if (mask >> lane & 1) { \
+                T b = unpacked<T>(got[lane]); \
+                a = sum; \
+            } \
+        return a; \
+    }
+REDUCE(add, unsigned, 0, a + b)
+REDUCE(min, unsigned, ~0u, a < b ? a : b)
+REDUCE(max, unsigned, 0, a > b ? a : b)
+REDUCE(and, unsigned, ~0u, a & b)
+REDUCE(or, unsigned, 0, a | b)
+REDUCE(xor, unsigned, 0, a ^ b)
 static int __syncthreads_count(int x)
 {
-    static int count, arrived;
+    static int counts[MOST_BLOCKS], arrivals[MOST_BLOCKS];
+    int &count = counts[current_block()], &arrived = arrivals[current_block()];
     if (arrived == 0)
         count = 0;
     arrived++;
@@ -470,3 +566,5 @@ TO_FLOAT(__int2float_rz, float, int, FE_TOWARDZERO)
 TO_FLOAT(__int2float_ru, float, int, FE_UPWARD)
 TO_FLOAT(__uint2float_rd, float, unsigned, FE_DOWNWARD)
 TO_FLOAT(__double2float_rz, float, double, FE_TOWARDZERO)
+
+#include "oracle_units.h"

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from fuzz.cuda.batch import ORACLE, Arrays, Source, first_arrays, oracle_text, scalars
+from fuzz.cuda.batch import ORACLE, UNITS, Arrays, Source, first_arrays, oracle_text, scalars
 from fuzz.cuda.compiler import NotC
 from fuzz.cuda.parameter import PARAMETERS
+from fuzz.cuda.texture import images
 
 FLAGS = ("-O1", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-frounding-math",
          "-std=c++17", "-fPIC", "-w")  # fmt: skip
@@ -41,7 +42,8 @@ def _header() -> TemporaryDirectory[str]:
     """A folder with the oracle's header, read by g++ once for all kernels of this process."""
     folder = TemporaryDirectory(prefix="oracle")
     copy = Path(folder.name) / ORACLE.name
-    shutil.copy(ORACLE, copy)
+    for header in (ORACLE, UNITS):
+        shutil.copy(header, folder.name)
     subprocess.run(
         [host_compiler(), *FLAGS, "-x", "c++-header", copy, "-o", f"{copy}.gch"], check=True
     )
@@ -91,7 +93,11 @@ def _run(
 ) -> Arrays:  # fmt: skip
     arrays, words = first_arrays(kernel), scalars(kernel)
     held = {name: array.ctypes.data for name, array in arrays.items()}
-    cells = {name: ctypes.create_string_buffer(word.tobytes()) for name, word in words.items()}
+    cells: dict[str, Any] = {
+        name: ctypes.create_string_buffer(word.tobytes()) for name, word in words.items()
+    }
+    texels = {name: image.texels.copy() for name, image in images(arrays["in_u"]).items()}
+    cells |= {name: ctypes.c_void_p(array.ctypes.data) for name, array in texels.items()}
     held |= {name: ctypes.addressof(cell) for name, cell in cells.items()}
     pointers = (ctypes.c_void_p * len(PARAMETERS))(*(held[name] for name in PARAMETERS))
     if library.run(number, pointers, int(backwards), int(other_zero)):

@@ -132,13 +132,13 @@ def _expression_edits(expression: Expr) -> Iterator[Expr]:
 
 def _launch_edits(launch: Launch) -> Iterator[Launch]:
     sizes = sorted({1, 2, 20, 32, 33, 64, launch.threads // 2, launch.threads - 1})
-    if launch.blocks > 1:
-        yield Launch((1, 1, 1), launch.block)
+    if launch.grid != launch.cluster:
+        yield replace(launch, grid=launch.cluster)
     if launch.block[1:] != (1, 1):
-        yield Launch(launch.grid, (launch.threads, 1, 1))
+        yield replace(launch, block=(launch.threads, 1, 1))
     for size in sizes:
         if 0 < size < launch.threads:
-            yield Launch(launch.grid, (size, 1, 1))
+            yield replace(launch, block=(size, 1, 1))
 
 
 def _variable_edits(function: Function) -> Iterator[Function]:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from fuzz.cuda.dice import Dice
-from fuzz.cuda.form import FLOATS, FORMS, INTEGERS, LITERALS, TYPES
+from fuzz.cuda.form import FLOATS, FORMS, INTEGERS, LITERALS, TYPES, Form
 from fuzz.cuda.tree import C_NAMES, Expr, Variable
+
+MOST_SHARED = 45_000
+"""Bytes of shared memory of a block."""
 
 
 @dataclass
@@ -18,7 +21,10 @@ class Array:
 
 @dataclass
 class Callee:
-    """A device function that may be called: the types of its parameters, and its result's."""
+    """A device function that may be called: the types of its parameters, and its result's.
+
+    The name may be a template of its own: an element of a table, chosen by a `u32`.
+    """
 
     name: str
     takes: tuple[str, ...]
@@ -40,8 +46,12 @@ class Scope:
     callees: list[Callee] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
-    uniform: bool = False
-    """Whether all threads of the block get here together."""
+    reach: str = "lane"
+    """Whose threads all get here together: of a "cluster", a "block", a "warp", or of none."""
+    clusters: int = 0
+    """Blocks of a cluster, 0 where there are none."""
+    forms: dict[str, list[Form]] = field(default_factory=dict)
+    """Expressions that this function has beside those of all: samples of its textures."""
     in_kernel: bool = False
     loops: int = 0
     """Loops of this function around the statement, for `break` and `continue`."""
@@ -50,7 +60,8 @@ class Scope:
     gives: str = ""
     """The type that a `return` needs here; "" where none is allowed, "void" for a kernel."""
     depth: int = 0
-    counters: list[int] = field(default_factory=lambda: [0])
+    counters: list[int] = field(default_factory=lambda: [0, 0])
+    """Names given so far, and bytes of shared memory."""
 
     def inside(self, **changes: object) -> "Scope":
         """The scope of a block within this one; what is declared there stays there."""
@@ -62,6 +73,17 @@ class Scope:
         """A name that nobody else has in this function."""
         self.counters[0] += 1
         return f"{letter}{self.counters[0]}"
+
+    def shared(self, type_: str, dimensions: str, size: int, align: int = 0) -> str | None:
+        """A new array in shared memory, None where there is no room for its bytes."""
+        if self.counters[1] + size > MOST_SHARED:
+            return None
+        self.counters[1] += size + 32
+        name = self.fresh("sh")
+        aligned = f"__align__({align}) " if align else ""
+        text = f"__shared__ {aligned}{C_NAMES[type_]} {name}{dimensions};"
+        self.variables.append(Variable(name, "", text))
+        return name
 
     def expr(self, type_: str, depth: int | None = None) -> Expr:
         """A random expression of a type."""
@@ -82,7 +104,8 @@ class Scope:
             called = self._call(type_, depth - 1)
             if called:
                 return called
-        form, types = self.dice.pick(FORMS[type_])
+        own = self.forms.get(type_)
+        form, types = self.dice.pick(own if own and kind < 30 else FORMS[type_])
         return Expr(type_, form, tuple(self.expr(each, depth - 1) for each in types))
 
     def _leaf(self, type_: str) -> Expr:
@@ -140,7 +163,12 @@ class Scope:
         fitting = [c for c in self.callees if c.gives == type_ and c.cost * self.cost <= 600]
         if not fitting:
             return None
-        callee = self.dice.pick(fitting)
-        holes = ", ".join(f"{{{number}}}" for number in range(len(callee.takes)))
-        parts = tuple(self.expr(each, min(depth, 1)) for each in callee.takes)
-        return Expr(type_, f"{callee.name}({holes})", parts)
+        return self.call(self.dice.pick(fitting), depth)
+
+    def call(self, callee: Callee, depth: int) -> Expr:
+        """A call of a function with random arguments."""
+        first = callee.name.count("{")
+        holes = ", ".join(f"{{{first + number}}}" for number in range(len(callee.takes)))
+        types = (*("u32",) * first, *callee.takes)
+        parts = tuple(self.expr(each, min(depth, 1)) for each in types)
+        return Expr(callee.gives, f"{callee.name}({holes})", parts)

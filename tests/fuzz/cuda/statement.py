@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from fuzz.cuda.chain import chain, joined
 from fuzz.cuda.change import (
+    WORDS,
     assign,
     atomic,
+    atomic_of_less,
     change,
     change_any,
     condition,
@@ -46,7 +48,7 @@ def statement(scope: Scope) -> Stmt | None:
 def _if(scope: Scope) -> Stmt | None:
     if scope.depth >= MOST_DEPTH:
         return None
-    inside = scope.inside(uniform=False)
+    inside = scope.inside(reach="lane")
     first = block(inside, 3)
     if scope.dice.chance(45):
         second = block(inside, 3)
@@ -64,7 +66,7 @@ def _short_circuit(scope: Scope) -> Stmt | None:
     sign = scope.dice.pick(("&&", "||"))
     parts = (condition(scope), scope.expr(target.type, 1), scope.expr("b", 1))
     form = f"if ({{0}} {sign} ({target.form} = {{1}}, {{2}})) {{\n    <0>\n}}"
-    return Stmt(form, parts, (block(scope.inside(uniform=False), 2),))
+    return Stmt(form, parts, (block(scope.inside(reach="lane"), 2),))
 
 
 def _for(scope: Scope) -> Stmt | None:
@@ -77,7 +79,7 @@ def _for(scope: Scope) -> Stmt | None:
         return None
     k = scope.fresh("k")
     bound, parts = _bound(scope, most)
-    inside = scope.inside(uniform=False, cost=cost, loops=scope.loops + 1, small=[*scope.small, k])
+    inside = scope.inside(reach="lane", cost=cost, loops=scope.loops + 1, small=[*scope.small, k])
     kind = scope.dice.below(6)
     step = f"{k}++"
     start = "0"
@@ -110,7 +112,7 @@ def _while(scope: Scope) -> Stmt | None:
     if scope.depth >= MOST_DEPTH or scope.cost * most > MOST_COST:
         return None
     k = scope.fresh("k")
-    inside = scope.inside(uniform=False, cost=scope.cost * most, loops=scope.loops + 1,
+    inside = scope.inside(reach="lane", cost=scope.cost * most, loops=scope.loops + 1,
                           small=[*scope.small, k])  # fmt: skip
     parts = (condition(scope),)
     body = (block(inside, 4),)
@@ -150,7 +152,7 @@ def _switch(scope: Scope) -> Stmt | None:
     if scope.depth >= MOST_DEPTH:
         return None
     cases = scope.dice.between(2, 6)
-    inside = scope.inside(uniform=False, loops=scope.loops)
+    inside = scope.inside(reach="lane", loops=scope.loops)
     blocks, text = [], [f"switch ({{0}} & {scope.dice.pick((3, 7))}) {{"]
     for number in range(cases):
         text += [f"case {number}: {{", f"    <{number}>", "}"]
@@ -172,7 +174,7 @@ def _goto(scope: Scope) -> Stmt | None:
         return None
     label, k = scope.fresh("way"), scope.fresh("g")
     scope.variables.append(Variable(k, "i32", f"int {k} = 0;"))
-    inside = scope.inside(uniform=False, loops=0, cost=scope.cost * most)
+    inside = scope.inside(reach="lane", loops=0, cost=scope.cost * most)
     form = scope.dice.pick(
         (
             f"{k} = {most};\nif ({{0}}) goto {label}_b;\n{label}_a: {{\n    <0>\n}}\n"
@@ -205,7 +207,7 @@ def _walk(scope: Scope) -> Stmt | None:
         f"    {target.form} = {{1}};\n    <0>\n}} }}"
     )
     inside = scope.inside(
-        uniform=False, cost=scope.cost * most, loops=scope.loops + 1, small=[*scope.small, k]
+        reach="lane", cost=scope.cost * most, loops=scope.loops + 1, small=[*scope.small, k]
     )
     read = f"{p}[{back}]"
     plus = {"f32": f"({target.form} + {read})", "f64": f"({target.form} - {read})"}.get(
@@ -221,7 +223,7 @@ def _tangle(scope: Scope) -> Stmt | None:
         return None
     way, k = scope.fresh("way"), scope.fresh("g")
     scope.variables.append(Variable(k, "i32", f"int {k} = 0;"))
-    inside = scope.inside(uniform=False, loops=0, cost=scope.cost * most)
+    inside = scope.inside(reach="lane", loops=0, cost=scope.cost * most)
     form = (
         f"{k} = {most};\nif ({{0}}) goto {way}_b;\nif ({{1}}) goto {way}_c;\n"
         f"{way}_a: {{\n    <0>\n}}\nif (--{k} <= 0) goto {way}_d;\nif ({{2}}) goto {way}_c;\n"
@@ -238,7 +240,7 @@ def _into_loop(scope: Scope) -> Stmt | None:
     if scope.depth >= MOST_DEPTH or scope.cost * most > MOST_COST:
         return None
     k = scope.fresh("k")
-    inside = scope.inside(uniform=False, loops=scope.loops + 1, cost=scope.cost * most,
+    inside = scope.inside(reach="lane", loops=scope.loops + 1, cost=scope.cost * most,
                           small=[*scope.small, k])  # fmt: skip
     form = (
         f"{{ int {k} = {most};\nswitch ({{0}} & 3) {{\ncase 0: do {{ {{\n    <0>\n}}\n"
@@ -255,7 +257,7 @@ def _nest(scope: Scope) -> Stmt | None:
     if scope.depth >= MOST_DEPTH - 1 or scope.cost * most > MOST_COST:
         return None
     k = scope.fresh("k")
-    inside = scope.inside(uniform=False, cost=scope.cost * most, loops=scope.loops + 1,
+    inside = scope.inside(reach="lane", cost=scope.cost * most, loops=scope.loops + 1,
                           small=[*scope.small, k])  # fmt: skip
     bound, parts = _bound(scope, most)
     body = block(inside, 2)
@@ -295,7 +297,7 @@ def _kept(scope: Scope) -> Stmt | None:
     if not target or scope.depth >= MOST_DEPTH:
         return None
     kept, x = scope.fresh("x"), target.form
-    inside = scope.inside(uniform=False)
+    inside = scope.inside(reach="lane")
     region = [change(inside, target), *block(inside, 2)]
     makers = (_if, _nest, _while, _for)
     made = scope.dice.pick(makers)(inside)
@@ -307,11 +309,65 @@ def _kept(scope: Scope) -> Stmt | None:
     return Stmt(form, (condition(scope),), (tuple(region),))
 
 
+def _call(scope: Scope) -> Stmt | None:
+    """A call for its result: of one's own choice of function, where pointers lie in a table."""
+    fitting = [c for c in scope.callees if scope.places[c.gives] and c.cost * scope.cost <= 600]
+    if not fitting:
+        return None
+    callee = scope.dice.pick(fitting)
+    called = scope.call(callee, 1)
+    return Stmt(f"{scope.dice.pick(scope.places[callee.gives])} = {{0}};", (called,))
+
+
+_COPIES = (
+    "copy_4(&{data}[t * 4], &in_u[{0} & 1023], 4);",
+    "copy_4(&{data}[t * 4 + ({2} & 3)], &in_i[{0} & 1023], {1} & 4);",
+    "copy_8(&{data}[t * 4 + 2], &in_f[({0} & 511) * 2], 8);",
+    "copy_8(&{data}[t * 4], &in_l[{0} & 1023], {1} & 8);",
+    "copy_16(&{data}[t * 4], &in_u[({0} & 255) * 4], 16);",
+    "copy_16(&{data}[t * 4], &in_b[({0} & 63) * 16], ({1} & 3) * 4);",
+)
+
+
+def _copy(scope: Scope) -> Stmt | None:
+    """Copies from global to shared memory that lanes begin, and later wait for, on their own."""
+    target = place(scope, WORDS)
+    if not scope.in_kernel or not target or scope.depth >= MOST_DEPTH:
+        return None
+    data, second = (scope.shared("u32", "[1200]", 4800, 16) for _ in range(2))
+    if not data or not second:
+        return None
+    inside = scope.inside(reach="lane", loops=0, gives="")
+    first, then = (_copy_to(scope, name) for name in (data, second))
+    k = scope.fresh("k")
+    form = (
+        f"for (int {k} = 0; {k} < 4; {k}++) {data}[t * 4 + {k}] = {second}[t * 4 + {k}] = {k};\n"
+        f"<0>\ncopy_commit();\n<1>\ncopy_commit();\n<2>\ncopy_wait_but_one();\n"
+        f"{target.form} ^= {data}[t * 4 + ({{0}} & 3)];\n<3>\ncopy_wait();\n"
+        f"{target.form} += {second}[t * 4 + ({{1}} & 3)];"
+    )
+    parts = tuple(scope.expr("u32", 1) for _ in range(2))
+    return Stmt(form, parts, ((first,), (then,), block(inside, 2, 0), block(inside, 1, 0)))
+
+
+def _surface(scope: Scope) -> Stmt | None:
+    """Write the texel that this thread owns."""
+    if not scope.forms:
+        return None
+    return Stmt("surface_write(surf, gid & 31, gid >> 5, {0});", (scope.expr("u32", 1),))
+
+
+def _copy_to(scope: Scope, data: str) -> Stmt:
+    form = scope.dice.pick(_COPIES).replace("{data}", data)
+    copy = Stmt(form, tuple(scope.expr("u32", 1) for _ in range(3)))
+    return Stmt("if ({0}) {\n    <0>\n}", (condition(scope),), ((copy,),))
+
+
 _MAKERS: tuple[Maker, ...] = (
     *(declare,) * 5, *(assign,) * 12,
     *(in_place,) * 20, *(change_any,) * 6, *(store,) * 10, *(_if,) * 9,
     *(_short_circuit,) * 3, *(_for,) * 8, *(_while,) * 5, *(_leave,) * 7, *(_return,) * 3,
     *(_switch,) * 3, *(_goto,) * 2, *(_tangle,) * 2, _into_loop, *(_nest,) * 2,
     *(_kept,) * 2, *(chain,) * 5, *(element,) * 6, *(_walk,) * 3, *(exchange,) * 3,
-    *(atomic,) * 4,
+    *(atomic,) * 4, *(atomic_of_less,) * 4, *(_copy,) * 2, *(_surface,) * 2, *(_call,) * 4,
 )  # fmt: skip

@@ -5,22 +5,22 @@ They stand only where all threads of the block arrive, and name only lanes that 
 
 from collections.abc import Callable
 
-from fuzz.cuda import statement
-from fuzz.cuda.change import change, condition, place
+from fuzz.cuda import arrival, matrix, statement
+from fuzz.cuda.change import WARPS, WORDS, change, condition, place
 from fuzz.cuda.form import FLOATS
 from fuzz.cuda.scope import Array, Scope
-from fuzz.cuda.tree import C_NAMES, Block, Expr, Stmt, Variable
+from fuzz.cuda.tree import C_NAMES, Block, Expr, Stmt
 
 SHUFFLED = ("i32", "u32", "f32", "f32", "i64", "u64", "f64")
 SHARED = ("i32", "u32", "f32", "f64", "u64", "i16", "u8")
-MOST_SHARED = 5
 
 
 def together(scope: Scope, most: int) -> Block:
     """Statements that all threads run, with others between."""
     found: list[Stmt] = []
+    share = 90 if scope.reach == "cluster" else 60
     for _ in range(scope.dice.between(1, most)):
-        makers = _MAKERS if scope.dice.chance(40) else (statement.statement,)
+        makers = _MAKERS[scope.reach] if scope.dice.chance(share) else (statement.statement,)
         made = scope.dice.pick(makers)(scope)
         if made:
             found.append(made)
@@ -76,19 +76,25 @@ def _joined(type_: str, x: str, y: str) -> str:
     return f"({C_NAMES[type_]})(({unsigned}){x} + ({unsigned}){y})"
 
 
-def _vote(scope: Scope) -> Stmt | None:
+_VOTES = (
+    "__ballot_sync(wm, {0})", "__popc(__ballot_sync(wm, {0}) & ((1u << lane) - 1))",
+    "(unsigned)__any_sync(wm, {0})", "(unsigned)__all_sync(wm, {0})",
+    "__match_any_sync(wm, {1} & 3)",
+    *(f"__reduce_{what}_sync(wm, {{1}})" for what in ("add", "min", "max", "and", "or", "xor")),
+)  # fmt: skip
+_VOTES_OF_BLOCK = tuple(f"(unsigned)__syncthreads_{what}({{0}})" for what in ("count", "or", "and"))
+
+
+def _vote(scope: Scope, forms: tuple[str, ...] = _VOTES) -> Stmt | None:
     target = place(scope, ("u32",))
     if not target:
         return None
-    form = scope.dice.pick(
-        (
-            "__ballot_sync(wm, {0})", "__popc(__ballot_sync(wm, {0}) & ((1u << lane) - 1))",
-            "(unsigned)__any_sync(wm, {0})", "(unsigned)__all_sync(wm, {0})",
-            "__match_any_sync(wm, {1} & 3)", "(unsigned)__syncthreads_count({0})",
-            "(unsigned)__syncthreads_or({0})", "(unsigned)__syncthreads_and({0})",
-        )
-    )  # fmt: skip
-    return Stmt(f"{target.form} = {form};", (scope.expr("b", 1), scope.expr("u32", 1)))
+    parts = scope.expr("b", 1), scope.expr("u32", 1)
+    return Stmt(f"{target.form} = {scope.dice.pick(forms)};", parts)
+
+
+def _vote_of_block(scope: Scope) -> Stmt | None:
+    return _vote(scope, _VOTES_OF_BLOCK)
 
 
 def _part_of_warp(scope: Scope) -> Stmt | None:
@@ -108,13 +114,9 @@ def _part_of_warp(scope: Scope) -> Stmt | None:
 
 def _shared(scope: Scope) -> tuple[str, str, int] | None:
     """A new shared array with room for every thread."""
-    held = [each for each in scope.variables if each.name.startswith("sh")]
-    if len(held) >= MOST_SHARED:
-        return None
-    type_, name = scope.dice.pick(SHARED), scope.fresh("sh")
-    size = 512
-    scope.variables.append(Variable(name, type_, f"__shared__ {C_NAMES[type_]} {name}[{size}];"))
-    return name, type_, size
+    type_ = scope.dice.pick(SHARED)
+    name = scope.shared(type_, "[512]", 512 * 8)
+    return (name, type_, 512) if name else None
 
 
 def _exchange(scope: Scope) -> Stmt | None:
@@ -180,12 +182,10 @@ def _sum(type_: str, x: str, y: str) -> str:
 
 
 def _histogram(scope: Scope) -> Stmt | None:
-    target = place(scope, ("u32",))
-    if not target:
+    target, name = place(scope, ("u32",)), scope.shared("u32", "[16]", 64)
+    if not target or not name:
         return None
-    name = scope.fresh("sh")
     how = scope.dice.pick(("Add", "Xor", "Max", "Or"))
-    scope.variables.append(Variable(name, "u32", f"__shared__ unsigned {name}[16];"))
     form = (
         f"__syncthreads();\nif (t < 16) {name}[t] = {{0}};\n"
         f"if (threads < 16 && t == 0) for (int k = threads; k < 16; k++) {name}[k] = 5u;\n"
@@ -202,10 +202,9 @@ def _histogram(scope: Scope) -> Stmt | None:
 def _table(scope: Scope) -> Stmt | None:
     """A diagonal wave over a table in shared memory: addresses go below zero and come back."""
     target = place(scope, ("i32",))
-    if not target or scope.cost > 2:
+    name, k = scope.shared("i32", "[17][17]", 4 * 17 * 17), scope.fresh("k")
+    if not target or not name or scope.cost > 2:
         return None
-    name, k = scope.fresh("sh"), scope.fresh("k")
-    scope.variables.append(Variable(name, "i32", f"__shared__ int {name}[17][17];"))
     form = (
         f"__syncthreads();\nfor (int k = t; k < 17 * 17; k += threads)\n"
         f"    {name}[k / 17][k % 17] = (int)((unsigned)k * {{0}});\n__syncthreads();\n"
@@ -227,10 +226,12 @@ def _loop(scope: Scope) -> Stmt | None:
         return None
     k = scope.fresh("k")
     inside = scope.inside(cost=scope.cost * trips, loops=0, small=[*scope.small, k], gives="")
-    bound = scope.dice.pick(
-        (str(trips), f"(n & 1) + {trips - 1}", f"(int)blockIdx.x % 2 + {trips - 1}")
-    )
-    form = f"for (int {k} = 0; {k} < {bound}; {k}++) {{\n    <0>\n}}"
+    bounds = [str(trips), f"(n & 1) + {trips - 1}"]
+    if scope.reach != "cluster" or not scope.clusters:
+        bounds.append(f"(int)blockIdx.x % 2 + {trips - 1}")
+    if scope.reach == "warp":
+        bounds.append(f"(t / 32 & 1) + {trips - 1}")
+    form = f"for (int {k} = 0; {k} < {scope.dice.pick(bounds)}; {k}++) {{\n    <0>\n}}"
     return Stmt(form, (), (together(inside, 4),))
 
 
@@ -238,12 +239,108 @@ def _branch(scope: Scope) -> Stmt | None:
     """A branch that all threads of a block take alike."""
     if scope.depth >= 2:
         return None
-    inside = scope.inside(loops=0, gives="")
     taken = scope.dice.pick(("blockIdx.x & 1", "n > 3", "gridDim.x > 1", "w % 3 == 1"))
+    reach = "block" if "blockIdx" in taken and scope.reach == "cluster" else scope.reach
+    inside = scope.inside(loops=0, gives="", reach=reach)
     return Stmt(f"if ({taken}) {{\n    <0>\n}}", (), (together(inside, 3),))
 
 
-_MAKERS: tuple[Callable[[Scope], Stmt | None], ...] = (
-    *(_shuffle,) * 5, *(_vote,) * 3, *(_part_of_warp,) * 2, *(_exchange,) * 4, *(_scan,) * 2,
-    _histogram, _table, *(_loop,) * 3, *(_branch,) * 2,
+def _warps(scope: Scope) -> Stmt | None:
+    """A branch or a loop that the lanes of a warp take alike, and other warps do not."""
+    if scope.depth >= 2:
+        return None
+    inside = scope.inside(loops=0, gives="", reach="warp")
+    taken = scope.dice.pick(WARPS)
+    kind = scope.dice.below(3)
+    if kind == 0:
+        return Stmt(f"if ({taken}) {{\n    <0>\n}}", (), (together(inside, 3),))
+    if kind == 1:
+        blocks = together(inside, 3), together(inside, 3)
+        return Stmt(f"if ({taken}) {{\n    <0>\n}} else {{\n    <1>\n}}", (), blocks)
+    if scope.cost > 4:
+        return None
+    k = scope.fresh("k")
+    inside = inside.inside(cost=scope.cost * 4, small=[*scope.small, k])
+    form = f"for (int {k} = t / 32 + bx & 3; {k} >= 0; {k}--) {{\n    <0>\n}}"
+    return Stmt(form, (), (together(inside, 3),))
+
+
+def _peers(scope: Scope) -> Stmt | None:
+    """Shared memory that the blocks of a cluster fill for one another, and read and add to."""
+    target, name = place(scope, WORDS), scope.shared("u32", "[512]", 2048)
+    if not target or not name or not scope.clusters:
+        return None
+    rank = f"(({{0}} + cluster_rank()) % {scope.clusters}u)"
+    act = scope.dice.pick(
+        (f"peer_store(&{name}[t], RANK, {{1}});", f"peer_add(&{name}[{{2}} & 15], {rank}, {{1}});",
+         f"atomicAdd(peer({name}, {rank}) + ({{2}} & 15), {{1}});",
+         f"atomicMax(peer(&{name}[{{2}} & 15], {rank}), {{1}});",
+         f"peer({name}, RANK)[t] = {{1}};")
+    )  # fmt: skip
+    own = f"((cluster_rank() + {scope.dice.below(8)}) % {scope.clusters}u)"
+    act = act.replace("RANK", own)
+    # the element of the next block is read by other ways: generic, and by its own state space
+    read = scope.dice.pick(
+        (f"peer({name}, {rank})[{{2}} & 511]", f"peer_load(&{name}[{{2}} & 511], {rank})")
+    )
+    meet = scope.dice.pick(
+        ("cluster_sync();", "cluster_arrive();\n<3>\ncluster_wait();",
+         "if ({6}) {\n    <3>\n    cluster_arrive();\n} else {\n    cluster_arrive();\n    <4>\n}\n"
+         "cluster_wait();")
+    )  # fmt: skip
+    form = (
+        f"{meet}\nfor (int k = t; k < 512; k += threads) {name}[k] = {{3}} + k;\n"
+        f"cluster_sync();\nif ({{4}}) {{\n    {act}\n    <0>\n}}\ncluster_sync();\n"
+        f"if ({{5}}) {{\n    <1>\n    {target.form} ^= {read};\n}} else {{\n    <2>\n}}\n"
+        "cluster_sync();"
+    )
+    seen = [Array(f"peer({name}, (cluster_rank() + 1) % {scope.clusters}u)", "u32", 512)] * 3
+    alone = scope.inside(reach="lane", loops=0, gives="")
+    reads = alone.inside(inputs=[*scope.inputs, *seen])
+    u = scope.expr
+    parts = (u("u32", 1), u("u32", 1), u("u32", 1), Expr("u32", "7u"), condition(scope),
+             condition(scope), condition(scope))  # fmt: skip
+    seen_in = (alone, reads, reads, alone, alone)
+    blocks = tuple(statement.block(each, 2, 0) for each in seen_in)
+    return Stmt(form, parts, blocks)
+
+
+def _sent(scope: Scope) -> Stmt | None:
+    """Words that threads send to another block of the cluster, which waits for all of them."""
+    target, name = place(scope, WORDS), scope.shared("u32", "[512]", 2048)
+    gate = scope.shared("u64", "", 8)
+    if not target or not name or not gate or not scope.clusters:
+        return None
+    rank = f"((cluster_rank() + {scope.dice.below(8)}) % {scope.clusters}u)"
+    k = scope.fresh("k")
+    send, count, expect = scope.dice.pick(
+        ((f"peer_send(&{name}[t], &{gate}, {rank}, {{0}});", "1", "4 * threads"),
+         (f"peer_store(&{name}[t], {rank}, {{0}}); peer_arrive(&{gate}, {rank});", "threads", ""))
+    )  # fmt: skip
+    begin = f"if (t == 0) gate_expect(&{gate}, {expect});\n    " if expect else ""
+    form = (
+        f"if (t == 0) gate_init(&{gate}, {count});\ncluster_sync();\n"
+        f"for (int {k} = 0; {k} < {scope.dice.between(1, 2)}; {k}++) {{\n    {begin}"
+        f"if ({{1}}) {{\n        <0>\n        {send}\n    }} else {{\n        {send}\n"
+        f"        <1>\n    }}\n    gate_wait(&{gate}, {k} & 1);\n"
+        f"    {target.form} ^= {name}[{{2}} % threads];\n    cluster_sync();\n}}\n"
+        f"if (t == 0) gate_end(&{gate});"
+    )
+    alone = scope.inside(reach="lane", loops=0, gives="")
+    parts = (scope.expr("u32", 1), condition(scope), scope.expr("u32", 1))
+    return Stmt(form, parts, (statement.block(alone, 1, 0), statement.block(alone, 1, 0)))
+
+
+Maker = Callable[[Scope], Stmt | None]
+_OF_WARP: tuple[Maker, ...] = (
+    *(_shuffle,) * 5, *(_vote,) * 2, *(_part_of_warp,) * 2, *(_loop,) * 2, _branch,
+    *matrix.MAKERS * 2,
 )  # fmt: skip
+_OF_BLOCK: tuple[Maker, ...] = (
+    *_OF_WARP, _vote_of_block, *(_exchange,) * 4, *(_scan,) * 2, _histogram, _table, _loop, _branch,
+    *(_warps,) * 5, *arrival.MAKERS * 3,
+)  # fmt: skip
+_MAKERS: dict[str, tuple[Maker, ...]] = {
+    "warp": _OF_WARP, "block": _OF_BLOCK, "cluster": (*_OF_BLOCK, *(_peers, _sent) * 40),
+}  # fmt: skip
+"""By whose threads all arrive."""

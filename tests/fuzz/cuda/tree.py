@@ -114,6 +114,8 @@ class Launch:
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """Blocks of a cluster; (1, 1, 1) is a launch without clusters."""
 
     @property
     def threads(self) -> int:
@@ -150,18 +152,17 @@ class Kernel:
 
     def text(self) -> str:
         """The CUDA C text, without what nobody uses."""
-        kept: list[str] = []
-        words: set[str] = {self.name}
-        for function in reversed(self.functions):
-            if function.name in words:
-                head = ", ".join(PARAMETERS[name] for name in self.parameters)
-                kept.insert(0, function.text().replace("(...)", f"({head})", 1))
-                words |= set(_WORD.findall(kept[0]))
-        for name, definition in reversed(self.globals):
-            if name in words:
-                kept.insert(0, definition)
-                words |= set(_WORD.findall(definition))
-        return "\n".join(kept)
+        head = ", ".join(PARAMETERS[name] for name in self.parameters)
+        texts = [
+            *self.globals,
+            *((each.name, each.text().replace("(...)", f"({head})", 1)) for each in self.functions),
+        ]
+        words, seen = {self.name}, -1
+        while len(words) > seen:
+            seen = len(words)
+            used = [text for name, text in texts if name in words]
+            words.update(*map(_WORD.findall, used))
+        return "\n".join(used)
 
     def with_function(self, number: int, function: Function) -> "Kernel":
         """The same with another function in the place of one."""
