@@ -30,6 +30,7 @@ from .counting.launch_facts import launch_facts
 from .counting.left_out import find_left_out
 from .counting.levels import with_levels
 from .counting.lsu_exclusions import with_apart
+from .counting.machine_least import machine_shares
 from .counting.roofline import find_roof
 from .counting.turns import Turns
 from .counting.with_columns import WHOSE, Added, sums_of_each, widen, with_zeros
@@ -147,7 +148,8 @@ def _profile(
     counted, as_if = one.counts, question.options.as_if
     launch, device = counted.launch, question.devices[counted.device]
     refusal = "" if as_if else counted.refusal
-    bounds = () if refusal else find_bounds(sums, device, launch, one.turns)
+    shares = machine_shares(counts, launch, one.instructions, device)
+    bounds = () if refusal else find_bounds(sums, device, launch, one.turns, shares)
     facts = {
         **launch_facts(counted, device),
         "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
@@ -181,7 +183,7 @@ def _profile(
         warnings=warnings,
         device_file=str(device.path),
         bounds=bounds,
-        bounds_between=() if refusal else sampled_bounds(raw, device, launch),
+        bounds_between=() if refusal else sampled_bounds(raw, device, launch, shares),
         estimate=estimated,
         estimate_between=None if refusal else _between(one, raw, by_pc, device),
         touched=one.touched if launch.kept.has_accesses else None,

@@ -5,10 +5,11 @@ nothing is fitted, and no latency is in it, so that a launch takes longer than i
 That one is the limit: nothing but less of it makes the launch faster. Work spreads over as many SMs
 as there are blocks, at most.
 
-Counts of instructions are those of the PTX, which the assembler may shorten. Bytes of DRAM and of
-caches are those of a launch that finds the caches empty. Of constants those wavefronts alone count
-that lanes with different addresses add; of atomics those that want the same address in turn. Not
-bounded: the launching itself.
+Counts of instructions are those of the PTX, or fewer where the machine code is known that ptxas
+made (`machine_least.py`): elsewhere the assembler may shorten them. Bytes of DRAM and of caches are
+those of a launch that finds the caches empty. Of constants those wavefronts alone count that lanes
+with different addresses add; of atomics those that want the same address in turn. Not bounded: the
+launching itself.
 
 Rates and their sources are in the device's file, [rates] and [chip].
 """
@@ -58,24 +59,28 @@ def find_bounds(
     device: Device,
     launch: Launch,
     turns: Callable[[], Turns],
+    shares: Mapping[str, float],
 ) -> tuple[Bound, ...]:
     """The bounds of a launch from the sums of its raw counts, the longest first.
 
-    `turns` tells how many atomics meet at one address (`counting.turns`).
+    `turns` tells how many atomics meet at one address (`counting.turns`), `shares` which part of
+    the PTX's counts its machine code is sure to have (`counting.machine_least`).
     Empty without caches, and for a trace that has not all of the launch: what is not counted would
     be missing.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()
-    found = [bound for bound in _bounds(sums, device, launch) if bound.amount]
+    found = [bound for bound in _bounds(sums, device, launch, shares) if bound.amount]
     if device.rates.atomic and any(sums.get(name) for name in ATOMICS):
         found.extend(_atomics(turns(), device))
     return tuple(sorted(found, key=lambda bound: -bound.ns))
 
 
-def _bounds(sums: Mapping[str, int], device: Device, launch: Launch) -> Iterator[Bound]:
+def _bounds(
+    sums: Mapping[str, int], device: Device, launch: Launch, shares: Mapping[str, float]
+) -> Iterator[Bound]:
     def total(names: Sequence[str]) -> int:
-        return sum(sums.get(name, 0) for name in names)
+        return sum(round(sums.get(name, 0) * shares.get(name, 1.0)) for name in names)
 
     moved = total(["dram_bytes_read", "dram_bytes_written"])
     yield Bound("DRAM", moved / device.chip.memory_gb_per_s, moved, "bytes")
@@ -93,7 +98,9 @@ def _bounds(sums: Mapping[str, int], device: Device, launch: Launch) -> Iterator
             yield Bound(resource, amount / (rate * busy), amount, unit)
 
 
-def sampled_bounds(raw: Raw, device: Device, launch: Launch) -> tuple[tuple[Bound, Bound], ...]:
+def sampled_bounds(
+    raw: Raw, device: Device, launch: Launch, shares: Mapping[str, float]
+) -> tuple[tuple[Bound, Bound], ...]:
     """Between which bounds of each of an SM's own resources that of a sampled launch lies.
 
     95 times in 100, the highest first. What caches hold, and what atomics meet, no sample says.
@@ -104,11 +111,11 @@ def sampled_bounds(raw: Raw, device: Device, launch: Launch) -> tuple[tuple[Boun
     rates = {name: getattr(device.rates, key) * cycles for key, name, _, _ in ON_AN_SM}
     sums = {name: names for _, name, names, _ in ON_AN_SM if rates[name]}
     units = {name: unit for _, name, _, unit in ON_AN_SM}
-    pairs = [
-        tuple(Bound(name, end / rates[name], int(end), units[name]) for end in between)
-        for name, between in sum_intervals(raw, launch, sums).items()
-        if between.high
-    ]
+    pairs = []
+    for name, between in sum_intervals(raw, launch, sums).items():
+        ends = [end * shares.get(sums[name][0], 1.0) for end in between]
+        if between.high:
+            pairs.append(tuple(Bound(name, e / rates[name], int(e), units[name]) for e in ends))
     return tuple((low, high) for low, high in sorted(pairs, key=lambda pair: -pair[1].ns))
 
 

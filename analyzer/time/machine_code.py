@@ -17,8 +17,10 @@ from itertools import groupby
 from operator import itemgetter
 from statistics import median_low
 
+from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ...traces.machine_schedule import Scheduled, unpack_schedule
+from ...traces.schema import Launch
 
 History = Sequence[tuple[int, int]]
 BRANCH, CALLS, INDIRECT, LEAVES = 0x147, (0x143, 0x144), (0x149, 0x14A), (0x14D, 0x150)
@@ -87,6 +89,15 @@ def read_machine_code(text: str) -> MachineCode | None:
         for place in range(loop.first, loop.last + 1):
             depths[place] += 1
     return MachineCode(schedule, blocks, loops, depths, _places(schedule, blocks))
+
+
+def code_for(launch: Launch, arch: str) -> MachineCode | None:
+    """The machine code of a launch for an architecture, if the trace has it."""
+    text = next((known.schedule for known in launch.resources if known.arch == arch), "")
+    try:
+        return read_machine_code(text)
+    except ValueError as problem:
+        raise CutraceError(f"{launch.kernel}, resources of {arch}: {problem}") from problem
 
 
 def _inside(loop: Loop) -> Iterator[Loop]:

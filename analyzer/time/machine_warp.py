@@ -7,13 +7,12 @@ served it, as in PTX, other instructions that of a similar one.
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from ...errors import CutraceError
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
 from ...traces.schema import Launch
 from .chain import Chain, Step
 from .machine_chain import MachineWarp
-from .machine_code import MachineCode, count_runs, read_machine_code
+from .machine_code import code_for, count_runs
 from .machine_pipes import machine_mix
 
 MEMORY = frozenset(range(0x160, 0x170)) | frozenset(range(0x180, 0x1B0)) | {0x03B}
@@ -41,7 +40,7 @@ def runs_in_machine_code(
 
     `code` are the steps of each basic block of the PTX. CutraceError if the schedule is damaged.
     """
-    machine = _machine_code(launch, device)
+    machine = code_for(launch, "sm_{}{}".format(*device.capability))
     if machine is None:
         return None
     steps = {step.pc: step for block in code.values() for step in block}
@@ -56,16 +55,6 @@ def runs_in_machine_code(
         return chain
 
     return run
-
-
-def _machine_code(launch: Launch, device: Device) -> MachineCode | None:
-    """The machine code for a device, if the trace has it."""
-    arch = "sm_{}{}".format(*device.capability)
-    text = next((known.schedule for known in launch.resources if known.arch == arch), "")
-    try:
-        return read_machine_code(text)
-    except ValueError as problem:
-        raise CutraceError(f"{launch.kernel}, resources of {arch}: {problem}") from problem
 
 
 def _machine_latency(

@@ -220,3 +220,36 @@ def test_a_comparison_says_which_variant_is_faster_and_why(trace: Path) -> None:
     )
     assert find_faster([profile.bounds for profile in profiles.values()], 1) is None  # it is new
     assert find_faster([profiles["old"].bounds, ()], 0) is None
+
+
+LOGIC = """
+extern "C" __global__ void mix(int *out, int a, int b, int c)
+{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int x = t, y = t * 3, z = t ^ 5;
+#pragma unroll 8
+    for (int j = 0; j < 256; ++j) {
+        x = x ^ y ^ a;
+        y = (y & z) ^ x;
+        z = z + x + b;
+        x = (x | c) ^ z;
+    }
+    out[t] = x + y + z;
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["h200", "rtx4090"])
+def test_issue_slots_are_those_of_the_machine_code(device: str, tmp_path: Path) -> None:
+    """A round is 8 instructions of PTX, and 4 of the machine: three LOP3 and an IADD3."""
+    with cutrace.Session(tmp_path / "m.cutrace") as gpu:
+        out = gpu.device_array(132 * 256, np.int32)
+        gpu.compile(LOGIC).get_function("mix")[132, 256](out, 1, 2, 3)
+    profile = on(tmp_path / "m.cutrace", device, 0)
+    amount = next(bound.amount for bound in profile.bounds if bound.resource == "issue slots")
+    rounds = 132 * 8 * 256
+    assert 0.95 * 4 * rounds <= amount <= 1.1 * 4 * rounds
+    old = on(tmp_path / "m.cutrace", "gtx580", 0)  # it has no LOP3
+    assert next(b.amount for b in old.bounds if b.resource == "issue slots") > 8 * rounds
+    if profile.estimate:
+        assert profile.bounds[0].ns < profile.estimate.ns

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from cutrace.analyzer.counting.machine_least import LeastCode
 from cutrace.analyzer.time.machine_chain import MachineWarp
 from cutrace.analyzer.time.machine_code import MachineCode, count_runs, read_machine_code
 from cutrace.analyzer.time.machine_pipes import machine_mix, pipe_cycles
@@ -11,7 +12,7 @@ from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
-LOAD, ADD, BRANCH, EXIT = 0x181, 0x021, 0x147, 0x14D
+LOAD, ADD, LOGIC, BRANCH, EXIT = 0x181, 0x021, 0x012, 0x147, 0x14D
 LATENCY, TAKEN = 30.0, 7.0
 
 
@@ -107,6 +108,50 @@ def test_a_loop_runs_as_often_as_the_branch_at_its_head_though_other_code_moved_
     history = [(0, 1), *[(1, 1), (2, 1), (3, 1)] * 64, (4, 1)]
     times, _ = count_runs(code, history, {pc: pc for pc in range(5)})
     assert times == {0: 1, 1: 64, 2: 64, 3: 64, 4: 1}
+
+
+def test_two_instructions_of_ptx_that_became_one_are_issued_once() -> None:
+    """A loop of three instructions and a branch; the second went into the third, a LOP3."""
+    code = made([
+        one(0, ADD, 4),
+        one(2, LOGIC, 4),
+        one(3, LOGIC, 4),
+        one(4, BRANCH, 5, target=1),
+        one(5, EXIT, 5),
+    ])  # fmt: skip
+    least = LeastCode(code, {0: 0, 1: 1, 2: 1, 3: 1, 4: 1, 5: 2})
+    ran = {0: 8, **dict.fromkeys((1, 2, 3, 4), 8 * 64), 5: 8}
+    assert least.issued(ran) == 8 + 8 * 64 * 3 + 8
+    assert [least.does(pc, "lanes_single") for pc in range(6)] == [True, False, *[True] * 4]
+
+
+def test_an_unrolled_loop_issues_its_counter_once_for_all_copies() -> None:
+    """Four copies of two instructions share a counter and a branch: 10 for 4 rounds."""
+    code = made([
+        *(one(pc, ADD, 4) for _ in range(4) for pc in (0, 1)),
+        *(one(2, LOGIC, 4), one(3, BRANCH, 5, target=0)),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    least = LeastCode(code, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1})
+    assert least.issued({**dict.fromkeys(range(4), 1024), 4: 1}) == 1024 // 4 * 10 + 1
+
+
+def test_what_left_its_loop_is_issued_once_for_each_warp() -> None:
+    """All that is left of block 1 stands before the loop, whose branch is of block 2."""
+    code = made([
+        *(one(0, ADD, 4), one(1, ADD, 4)),
+        *(one(2, ADD, 4), one(3, BRANCH, 5, target=2)),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    least = LeastCode(code, {0: 0, 1: 1, 2: 2, 3: 2, 4: 3})
+    assert least.issued({0: 8, 1: 800, 2: 800, 3: 800, 4: 8}) == 8 + 8 + 1600 + 8
+
+
+def test_double_precision_is_what_the_unit_for_it_does() -> None:
+    """A negation that became logic costs that unit nothing."""
+    code = made([one(0, LOGIC, 4), one(1, 0x02B, 4), one(2, EXIT, 5)])
+    least = LeastCode(code, {0: 0, 1: 0, 2: 0})
+    assert [least.does(pc, "lanes_double") for pc in (0, 1)] == [False, True]
 
 
 def test_code_that_jumps_anywhere_is_left_to_the_ptx() -> None:
