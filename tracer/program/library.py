@@ -2,8 +2,8 @@
 
 `runtime/` and `driver/` are one library under two names, so that a program that uses both has one
 device; `libraries/` adds cuBLAS and the like, computed on the host. It exports what it implements.
-Of CUDA's other functions, by the lists in the toolkit's own headers, it has stubs that refuse by
-name, so that a program that calls one finds that out there.
+Of CUDA's other functions, by the lists in the toolkit's own headers and of what NVIDIA's libraries
+export, it has stubs that refuse by name, so that a program that calls one finds that out there.
 """
 
 import os
@@ -17,7 +17,15 @@ from ...cache import kept_folder, key_of
 from ...errors import CutraceError
 from .exported.driver import driver_errors, driver_table, stub_library
 from .exported.runtime import runtime_table
-from .exported.stand_ins import STAND_INS, files, version_nodes, write_versions
+from .exported.stand_ins import (
+    STAND_INS,
+    files,
+    read_names,
+    version_nodes,
+    write_names,
+    write_refusals,
+    write_versions,
+)
 from .toolkit import Toolkit
 from .wire import RUNTIME
 
@@ -49,7 +57,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), *sorted(Path(__file__).with_name("exported").glob("*.py"))]
+    writers = [Path(__file__), *sorted(Path(__file__).with_name("exported").glob("*.*"))]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -74,9 +82,10 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # g++ takes several for C++, whatever -x says
         list(pool.map(compile_one, sources, objects))
-    (work / "versions.c").write_text(write_versions(objects))
-    objects.append(str(work / "versions.o"))
-    compile_one(work / "versions.c", objects[-1])
+    for name, write in (("refused_libraries", write_refusals), ("versions", write_versions)):
+        (work / f"{name}.c").write_text(write(objects))
+        compile_one(work / f"{name}.c", str(work / f"{name}.o"))
+        objects.append(str(work / f"{name}.o"))
     _link(compiler, objects, folder / name, work)
     (folder / "within").mkdir()
     _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
@@ -105,11 +114,12 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
 def _written(work: Path, toolkit: Toolkit) -> list[Path]:
     """Write what follows from the toolkit's headers; return the sources among it."""
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
+    (work / "stand_ins.h").write_text(write_names())
     (work / "errors.h").write_text("".join(f"NAME({n})\n" for n in driver_errors(toolkit)))
     entries, refusals = driver_table(toolkit, functions_of(DRIVER))
     (work / "entries.h").write_text(entries)
     (work / "refused_driver.c").write_text(refusals)
-    exports, refusals = runtime_table(toolkit, functions_of(RUNTIME))
+    exports, refusals = runtime_table(toolkit, functions_of(RUNTIME), read_names()["cudart"])
     (work / "exports.h").write_text(exports)
     (work / "refused.c").write_text(refusals)
     return [work / "refused.c", work / "refused_driver.c"]

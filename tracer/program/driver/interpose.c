@@ -84,6 +84,30 @@ void *theirs(const char *name)
     return found->theirs;
 }
 
+/* A function of a library that we stand in for: ours, and never NVIDIA's, which would be given
+   handles that we made. A name has the meaning that it has in the newest of the library's files. */
+static void *stand_in(const char *name)
+{
+    static const struct {
+        const char *names, *version;
+    } libraries[] = {
+#define STAND_IN(names, version) {names, version},
+#include "stand_ins.h"
+#undef STAND_IN
+    };
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (strncmp(name, libraries[i].names, strlen(libraries[i].names)))
+            continue;
+        Dl_info own;
+        void *self = dladdr(libraries, &own) ? dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        void *there = NULL;
+        if (self && libraries[i].version)
+            there = dlvsym(self, name, libraries[i].version);
+        return self && !there ? system_dlsym()(self, name) : there;
+    }
+    return NULL;
+}
+
 /* What is not ours is asked with a jump, not a call: RTLD_NEXT goes by who asks. Python asks each
    module that it loaded for its beginning. */
 API void *dlsym(void *handle, const char *name)
@@ -91,6 +115,11 @@ API void *dlsym(void *handle, const char *name)
     struct interposed *found = strncmp(name, "nv", 2) ? NULL : find(name);
     if (on_python_module && !strncmp(name, "PyInit_", 7))
         on_python_module();
+    if (!is_within && (!strncmp(name, "cu", 2) || !strncmp(name, "nvml", 4))) {
+        void *stands_in = stand_in(name);
+        if (stands_in && (system_dlsym()(handle, name) || system_dlsym()(handle, "cuInit")))
+            return stands_in;
+    }
     if (!found)
         return system_dlsym()(handle, name);
     void *there = system_dlsym()(handle, name);

@@ -11,7 +11,8 @@ from ....lazy_dataclass import dataclass
 from ..toolkit import Toolkit
 
 _DECLARED = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")
-_PER_THREAD = re.compile(r"#\s*define\s+\w+\s+__CUDART_API_PTSZ\((\w+)\)")
+_PER_THREAD = re.compile(r"#\s*define\s+\w+\s+__CUDART_API_PT(?:SZ|DS)\((\w+)\)")
+_TWINS = ("_ptsz", "_ptds")
 _TWELVE = "twelve_"
 
 JUMPS = """
@@ -52,12 +53,17 @@ class Export:
     version: int = 0
 
 
-def runtime_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
-    """C: the EXPORT lines of all functions, and those that only refuse or jump."""
+def runtime_table(toolkit: Toolkit, ours: set[str], listed: Sequence[str]) -> tuple[str, str]:
+    """C: the EXPORT lines of all functions, and those that only refuse or jump.
+
+    `listed` are names that NVIDIA's library exports, those of other headers among them.
+    """
     text = (toolkit.include / "cuda_runtime_api.h").read_text(errors="replace")
-    names = dict.fromkeys(_DECLARED.findall(text.partition("#if defined(__cplusplus)")[2]))
-    missing = [name for name in names if name not in ours and not name.endswith("_ptsz")]
-    per_thread = [name for name in dict.fromkeys(_PER_THREAD.findall(text)) if name in ours]
+    declared = _DECLARED.findall(text.partition("#if defined(__cplusplus)")[2])
+    twelve = {*_RENAMED, *(n.removeprefix(_TWELVE) for n in ours if n.startswith(_TWELVE))}
+    names = dict.fromkeys((*declared, *(name for name in listed if name not in twelve)))
+    missing = [name for name in names if name not in ours and not name.endswith(_TWINS)]
+    per_thread = _PER_THREAD.findall(text) + [name[:-5] for name in listed if name.endswith(_TWINS)]
     exports = _exports(ours, missing, (*per_thread, "cudaLaunchKernel", "__cudaLaunchKernel"))
     lines = [f"EXPORT({each.name}, {each.function}, {each.version})\n" for each in exports]
     refusals = [f'API int {name}(void) {{ return refuse("{name}"); }}' for name in missing]
@@ -65,14 +71,15 @@ def runtime_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
 
 
 def _exports(ours: set[str], missing: list[str], per_thread: Iterable[str]) -> list[Export]:
-    """All, by name. Streams per thread (`_ptsz`) are as all others here."""
+    """All, by name. Streams per thread (_TWINS) are as all others here."""
     streams = set(per_thread)
     plain = {Export(name, name) for name in (*ours, *missing) if not name.startswith(_TWELVE)}
     special = {name.removeprefix(_TWELVE): name for name in ours if name.startswith(_TWELVE)}
     twelve = {Export(name, function, 12) for name, function in {**special, **_RENAMED}.items()}
     twins = {
-        Export(f"{each.name}_ptsz", each.function, each.version)
+        Export(each.name + twin, each.function, each.version)
         for each in plain | twelve
+        for twin in _TWINS
         if re.sub(r"_v\d$", "", each.name) in streams
     }
     return sorted(plain | twelve | twins, key=lambda export: (export.name, export.version))
@@ -84,7 +91,7 @@ def _jumps(exports: Sequence[Export]) -> Iterator[str]:
     for each in exports:
         if each.version == 0 and each.name != each.function:
             yield jump(each.name, each.function)
-        if each.function.startswith(_TWELVE) and not each.name.endswith("_ptsz"):
+        if each.function.startswith(_TWELVE) and not each.name.endswith(_TWINS):
             continue  # runtime/twelve.c gives it its version itself
         if each.version == 12 or each.name not in of_12:
             label = f"jump_{each.name}"

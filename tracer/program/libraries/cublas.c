@@ -185,7 +185,3 @@ API size_t cublasGetCudartVersion(void)
 {
     return CUDART_VERSION;
 }
-
-#define CUTRACE_REFUSED(name) \
-    API cublasStatus_t name(void) { return refuse_call(#name, CUBLAS_STATUS_NOT_SUPPORTED); }
-#include "include/cublas_refused.h"

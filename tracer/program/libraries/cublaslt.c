@@ -326,7 +326,3 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t 
     return submit_matmul("cublasLtMatmul", stream, &what, alpha, beta,
                          p->pointers == CUBLASLT_POINTER_MODE_HOST);
 }
-
-#define CUTRACE_REFUSED(name) \
-    API cublasStatus_t name(void) { return refuse_call(#name, CUBLAS_STATUS_NOT_SUPPORTED); }
-CUTRACE_LT_REFUSED

@@ -427,7 +427,3 @@ API cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction
     cufftType type = plan_of(plan) ? plan_of(plan)->type : CUFFT_C2C;
     return execute("cufftXtExec", plan, type, in, out, direction);
 }
-
-#define CUTRACE_REFUSED(name) \
-    API cufftResult name(void) { return refuse_call(#name, CUFFT_NOT_SUPPORTED); }
-CUTRACE_CUFFT_REFUSED

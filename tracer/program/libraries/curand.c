@@ -230,7 +230,3 @@ API curandStatus_t curandGenerateSeeds(curandGenerator_t generator)
 {
     return generator ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
 }
-
-#define CUTRACE_REFUSED(name) \
-    API curandStatus_t name(void) { return refuse_call(#name, CURAND_STATUS_INTERNAL_ERROR); }
-CUTRACE_CURAND_REFUSED

@@ -345,7 +345,3 @@ SETTINGS(Gesvdj, gesvdj)
     }
 SOLVERS(S, float, CUDA_R_32F)
 SOLVERS(D, double, CUDA_R_64F)
-
-#define CUTRACE_REFUSED(name) \
-    API cusolverStatus_t name(void) { return refuse_call(#name, CUSOLVER_STATUS_NOT_SUPPORTED); }
-CUTRACE_SOLVER_REFUSED

@@ -222,7 +222,3 @@ API const char *cusparseGetErrorString(cusparseStatus_t status)
 {
     return cusparseGetErrorName(status);
 }
-
-#define CUTRACE_REFUSED(name) \
-    API cusparseStatus_t name(void) { return refuse_call(#name, CUSPARSE_STATUS_NOT_SUPPORTED); }
-CUTRACE_CUSPARSE_REFUSED
