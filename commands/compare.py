@@ -37,7 +37,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="[NAME=]TRACE... [-- ARGUMENTS]",
-            help="Traces, sources with launch comments, CSV files of ncu and nvprof, or programs,"
+            help="Traces, sources with launch comments, what ncu and nvprof print, or programs,"
             " which all get the arguments behind --; of one alone, its kernels",
         ),
     ],
@@ -61,11 +61,11 @@ def command(
     from ..analyzer.comparison.comparison_report import check_format, render
     from ..analyzer.comparison.kernels import split_kernels
     from ..analyzer.comparison.measured_variant import compare_measured
-    from ..analyzer.profilers.measured import read_measured
+    from ..analyzer.profilers.measured import is_measured, read_measured
 
     check_format(format)
     paths, program = named(variants, least=1), program_of(ctx)
-    files = {n: read_measured(path) for n, path in paths.items() if path.suffix == ".csv"}
+    files = {n: read_measured(path) for n, path in paths.items() if is_measured(path)}
     if files and by != "launch":
         raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
     if len(paths) == len(files) == 1:

@@ -1,8 +1,9 @@
 """Files of NVIDIA's profilers, read back: what a chip counted, launch by launch.
 
-Four forms are known: the raw page of `ncu --csv` (a row a launch), its details page and what it
+Five forms are known: the raw page of `ncu --csv` (a row a launch), its details page and what it
 prints for `--metrics` (a row a metric), its `--print-summary` (a row a metric of all launches of
-one shape), and the summary of `nvprof --csv` (a row a kernel and metric). What programs and
+one shape), the summary of `nvprof --csv` (a row a kernel and metric), and what `ncu` prints for
+people (`ncu_print.py`). What programs and
 profilers print around the table is passed over. Numbers may have thousands separators of any
 language; scaled units (Kbyte, Mbyte) are scaled back. Another program may have written the table
 again: without quotes, with a byte order mark, in UTF-16 as PowerShell redirects.
@@ -20,9 +21,14 @@ from pathlib import Path
 from ...errors import CutraceError
 from ...lazy_dataclass import dataclass
 from ..counting.vocabulary import vocabularies
+from .ncu_print import printed_rows
 
 SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+TIMES = {"us": 10**3, "ms": 10**6, "s": 10**9}
+TIMED = re.compile(r"^([um]?s)(?:econd)?$")
+"""Units of time; counters are in nanoseconds."""
 SCALED = re.compile(r"^([KMGT])(byte|inst|sector|request)")
+REPORT = ".ncu-rep"
 METRIC = ("Metric Name", "Metric Value")
 SHAPE = ("Kernel Name", "Block Size", "Grid Size")
 AVERAGED = ("Invocations", "Metric Name", "Average")
@@ -55,23 +61,50 @@ class Measured:
     is_averaged: bool = False
 
 
+def is_measured(path: Path) -> bool:
+    """Whether a file is a profiler's: by its ending, or by what is in it."""
+    if path.suffix in (".cu", ".ptx", ".py") or path.is_dir():
+        return False
+    if path.suffix in (".csv", ".txt", ".log", REPORT):
+        return True
+    try:
+        return any(_tables(_decoded(path.read_bytes()).splitlines()))
+    except OSError:  # the reader of traces says why
+        return False
+
+
 def read_measured(path: Path) -> Measured:
-    """Read a profiler's CSV file; `CutraceError` for one that is none or has no launch."""
+    """Read what a profiler printed; `CutraceError` for a file that is none or has no launch."""
+    if path.suffix == REPORT:
+        raise CutraceError(
+            f"{path}: a report, which only Nsight Compute reads: compare what"
+            f" `ncu --import {path.name} --page raw --csv > {path.stem}.csv` prints"
+        )
     try:
         lines = _decoded(path.read_bytes()).splitlines()
     except OSError as error:
         raise CutraceError(f"{path}: {error.strerror}") from error
-    starts = (number for number, line in enumerate(lines) if "Kernel" in line)
-    tables = [found for start in starts if (found := _table(lines, start))]
+    tables = list(_tables(lines))
     if not tables:
         raise CutraceError(
-            f"{path}: no table of a profiler; expected what `ncu --csv` (page raw or details) or"
-            " `nvprof --csv` with --metrics prints"
+            f"{path}: no table of a profiler; expected what `ncu` (page raw or details, with --csv"
+            " or without) or `nvprof --csv` with --metrics prints"
         )
     launches = tuple(_joined(tables))
     if not launches:
         raise CutraceError(f"{path}: a profiler's table without a launch in it")
     return Measured(tables[0].vocabulary, launches, tables[0].is_averaged)
+
+
+def _tables(lines: Sequence[str]) -> Iterator[Measured]:
+    """The tables of a file: those of --csv, or else those for people."""
+    found = False
+    for start in (number for number, line in enumerate(lines) if "Kernel" in line):
+        if table := _table(lines, start):
+            found = True
+            yield table
+    if not found and (rows := list(printed_rows(lines))):
+        yield Measured("ncu", tuple(_details(rows)))
 
 
 def _decoded(data: bytes) -> str:
@@ -192,6 +225,8 @@ def _number(text: str, unit: str) -> float | None:
     (1215000.5, 93.75, 1020.0)
     >>> _number("1.215.000", ""), _number("3,5", ""), _number("n/a", "")
     (1215000, 3.5, None)
+    >>> _number("25.5", "us"), _number("1.25", "msecond"), _number("900", "nsecond")
+    (25500.0, 1250000.0, 900)
     >>> _number("4.25e+09", ""), _number("1.5E+03GB/s", "")
     (4250000000.0, 1500.0)
     """
@@ -201,8 +236,9 @@ def _number(text: str, unit: str) -> float | None:
     if match is None:
         return None
     digits = re.sub(r"[\s\u00a0\u202f']", "", match[0])
-    scaled = SCALED.match(unit)
-    value = float(_plain(digits)) * (SCALES[scaled[1]] if scaled else 1)
+    scaled, timed = SCALED.match(unit), TIMED.match(unit)
+    scale = SCALES[scaled[1]] if scaled else TIMES[timed[1]] if timed else 1
+    value = float(_plain(digits)) * scale
     return int(value) if value.is_integer() and "." not in _plain(digits) else value
 
 

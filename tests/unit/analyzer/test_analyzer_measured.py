@@ -1,9 +1,10 @@
 """Profilers' files as variants: read as the tools print them, matched, compared."""
 
+import re
 from pathlib import Path
 
 import pytest
-from hand_trace import Access, instruction, launch, write_rows
+from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from warps import warp
 
 from cutrace.analyzer.comparison.measured_variant import Variant, compare_measured
@@ -259,3 +260,102 @@ def test_the_verb_puts_a_file_beside_a_trace(trace: Path, tmp_path: Path, capsys
         assert complaint in capsys.readouterr().err
     assert run(["compare", str(file), f"b={file}"]) == 2
     assert "give a trace to compare them with" in capsys.readouterr().err
+
+
+PRINTED = """==PROF== Connected to process 1604 (/home/me/app)
+==PROF== Profiling "mix": 0%....50%....100% - 10 passes
+kernel,ns
+[1665] app@127.0.0.1
+  void mix<4>(int *, int) (1056, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
+    Section: GPU Speed Of Light Throughput
+    ----------------------- ----------- ------------
+    Metric Name             Metric Unit Metric Value
+    ----------------------- ----------- ------------
+    Elapsed Cycles                cycle       37,610
+    Duration                         us        25.15
+    ----------------------- ----------- ------------
+
+    INF   This workload is utilizing greater than 80.0% of the available compute performance
+          Start by analyzing workloads in the Compute Workload Analysis section.
+
+    Section: Launch Statistics
+    -------------------------------- --------------- ---------------
+    Metric Name                          Metric Unit    Metric Value
+    -------------------------------- --------------- ---------------
+    Grid Size                                                  1,056
+    Driver Shared Memory Per Block       Kbyte/block            1.02
+    -------------------------------- --------------- ---------------
+
+  other() (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
+    Section: Launch Statistics
+    -------------------------------- --------------- ---------------
+    Metric Name                          Metric Unit    Metric Value
+    -------------------------------- --------------- ---------------
+    Grid Size                                                      1
+    -------------------------------- --------------- ---------------
+"""
+"""As ncu 2025.3 printed of an H200, shortened."""
+OLDER = """  copy(float*, float const*), 2020-Nov-13 12:01:02, Context 1, Stream 7
+    Section: Launch Statistics
+    ---------------------------------------------------------------------- --------------- ------
+    Grid Size                                                                                  64
+    Registers Per Thread                                                   register/thread     16
+    ---------------------------------------------------------------------- --------------- ------
+"""
+RAW_PRINTED = """  copy(float *) (64, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 8.0
+  --------------------------- --------------- ------------
+  Metric Name                     Metric Unit Metric Value
+  --------------------------- --------------- ------------
+  gpu__time_duration.sum                   ms         1.25
+  l1tex__t_bytes.sum                    Mbyte         4.19
+  smsp__inst_executed.sum                inst    1,056,000
+  smsp__inst_executed_absent.sum                     (!) n/a
+  --------------------------- --------------- ------------
+"""
+
+
+def test_what_ncu_prints_for_people_is_read(tmp_path: Path) -> None:
+    mix, other = read_measured(written(tmp_path / "out.txt", PRINTED)).launches
+    assert (mix.kernel, mix.capability) == ("void mix<4>(int *, int)", "9.0")
+    assert mix.values["launch__grid_size"] == 1056
+    assert mix.values["launch__shared_mem_per_block_driver"] == 1020
+    assert mix.values["Duration"] == 25150
+    assert (other.kernel, other.values) == ("other()", {"launch__grid_size": 1})
+    (old,) = read_measured(written(tmp_path / "old.txt", OLDER)).launches
+    assert (old.kernel, old.values["launch__registers_per_thread"]) == (
+        "copy(float*, float const*)",
+        16,
+    )
+    (raw,) = read_measured(written(tmp_path / "raw.txt", RAW_PRINTED)).launches
+    assert raw.values == {
+        "gpu__time_duration.sum": 1_250_000,
+        "l1tex__t_bytes.sum": pytest.approx(4_190_000),
+        "smsp__inst_executed.sum": 1_056_000,
+    }
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out", "profile.log"])
+def test_what_ncu_prints_is_compared_with_a_trace(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = launch(kernel="copy", signature="copy(float *)", grid=(64, 1, 1), block=(128, 1, 1))
+    trace = hand_trace(tmp_path / "copy.cutrace", launch=made)
+    text = RAW_PRINTED.replace("smsp__inst_executed.sum", "launch__grid_size      ")
+    file = written(tmp_path / name, text)
+    assert (
+        run(
+            ["compare", str(trace.path), str(file), "-d", "a100", "--counters", "launch__grid_size"]
+        )
+        == 0
+    )
+    said = capsys.readouterr().out
+    assert re.search(r"launch__grid_size +64 +1,056,000", said), said
+
+
+def test_a_report_of_ncu_is_to_be_printed_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.ncu-rep").write_bytes(b"NVR")
+    trace = hand_trace(tmp_path / "copy.cutrace")
+    assert run(["compare", str(trace.path), str(tmp_path / "a.ncu-rep")]) == 2
+    assert "ncu --import a.ncu-rep --page raw --csv" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_a_program_of_cuda_12_has_its_own_names(tmp_path: Path, kind: str) -> No
 
 
 def test_names_of_cuda_12_that_mean_another_thing_are_told_apart() -> None:
-    exports, _ = runtime_table(find_toolkit(), functions_of(RUNTIME))
+    exports, _ = runtime_table(find_toolkit(), functions_of(RUNTIME), [])
     for line in (
         "EXPORT(cudaMemAdvise, cudaMemAdvise, 0)",
         "EXPORT(cudaMemAdvise, twelve_cudaMemAdvise, 12)",
