@@ -48,6 +48,9 @@ def there() -> frozenset[str]:
     for name in np.load(COMPARED.parent / "wgmma.npz").files:
         entry = parse_module(HEAD + text_of(name)).functions[name]
         seen.update(instruction.mnemonic for instruction in entry.instructions)
+    for form in np.load(COMPARED.parent / "sparse_products.npz")["forms"]:
+        mnemonic = str(form).partition(" ")[0]
+        seen |= {mnemonic, mnemonic.replace("::ordered_metadata", "")}
     return frozenset(seen)
 
 

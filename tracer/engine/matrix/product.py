@@ -47,11 +47,40 @@ class Layout:
     d: NDArray[np.intp]
 
 
+@dataclass(frozen=True, slots=True)
+class Sparsity:
+    """Where the metadata of a sparse A lie: 4 bits a row and group of four columns, 2 of which A
+    holds; `lane` and `shift` are (rows, groups). A column is an element, of 4 bits two of them, of
+    32 bits half of one.
+    """
+
+    lane: NDArray[np.intp]
+    shift: NDArray[np.uint32]
+    bits: int
+
+    def expand(self, stored: Array, metadata: Array) -> Array:
+        """Return A (rows, 2 inner, warps) of its stored elements (rows, inner, warps) and the
+        metadata (warps, 32); the others are zeros."""
+        codes = np.moveaxis(metadata[:, self.lane] >> self.shift & 15, 0, -1).astype(np.intp)
+        start = 4 * np.arange(codes.shape[1])[None, :, None]
+        columns = start + (codes & 3)
+        if self.bits == 32:
+            columns //= 2
+        else:
+            columns = np.stack([columns, start + (codes >> 2)], 2)
+        if self.bits == 4:
+            columns = 2 * columns[..., None, :] + np.arange(2)[:, None]
+        whole = np.zeros((stored.shape[0], 2 * stored.shape[1], stored.shape[2]), stored.dtype)
+        np.put_along_axis(whole, columns.reshape(stored.shape), stored, 1)
+        return whole
+
+
 @dataclass(frozen=True)
 class Product:
     """The PTX types of D, A, B and C, where their elements lie, and how many registers a lane has.
 
-    Of so many `terms` of a sum at a time the products are added to what came before.
+    Of so many `terms` of a sum at a time the products are added to what came before. Of a sparse A
+    the layout is that of the elements that it stores.
     """
 
     types: tuple[str, str, str, str]
@@ -60,23 +89,26 @@ class Product:
     terms: int
     saturate: bool = False
     both: bool = False
+    sparsity: Sparsity | None = None
 
     @cached_property
     def octets(self) -> bool:
         """Whether the factors are floats of 8 bits."""
         return self.types[1] in ("e4m3", "e5m2")
 
-    def __call__(self, a: Array, b: Array, c: Array) -> Array:
-        """Return the registers of D (n, warps, 32) from those of A, B and C."""
+    def __call__(self, a: Array, b: Array, c: Array, metadata: Array | None = None) -> Array:
+        """Return the registers of D (n, warps, 32) from those of A, B, C, and of a sparse A's
+        metadata (warps, 32)."""
         to, *kinds = self.types
         layout = self.layout
         places = layout.a, layout.b, layout.c
-        found = self._multiply(
-            *(
-                _elements(registers, kind)[place].reshape(*place.shape[:2], -1)
-                for registers, kind, place in zip((a, b, c), kinds, places, strict=True)
-            )
+        left, right, start = (
+            _elements(registers, kind)[place].reshape(*place.shape[:2], -1)
+            for registers, kind, place in zip((a, b, c), kinds, places, strict=True)
         )
+        if self.sparsity and metadata is not None:
+            left = self.sparsity.expand(left, metadata)
+        found = self._multiply(left, right, start)
         return _packed(found.reshape(layout.c.size, -1)[layout.d], to)
 
     def _multiply(self, a: Array, b: Array, c: Array) -> Array:
@@ -93,10 +125,10 @@ class Product:
             for x, kind in ((a, left), (b, right), (c, start))
         )
         if self.octets:
-            return tensor.multiply_floats(first, second, total, to, octets=True)
+            return tensor.multiply_floats(first, second, total, to, 4 if self.sparsity else 2)
         for start_at in range(0, len(second), self.terms):
             some = slice(start_at, start_at + self.terms)
-            bits = tensor.multiply_floats(first[:, some], second[some], total, to, octets=False)
+            bits = tensor.multiply_floats(first[:, some], second[some], total, to, 0)
             total = tensor.of_bits(bits, to)
         return bits
 

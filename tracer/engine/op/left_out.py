@@ -6,7 +6,6 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
     ("st", frozenset({"bulk"}), "bulk stores (compute capability 10.0)"),
     ("wgmma", frozenset({"sp"}), "matrix products with sparse factors"),
-    ("mma", frozenset({"sp"}), "matrix products with sparse factors"),
     ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
     ("multimem", frozenset(), "memory of several GPUs"),
     ("clusterlaunchcontrol", frozenset(), "clusters of blocks that take over others (10.0)"),

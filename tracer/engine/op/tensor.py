@@ -4,7 +4,8 @@ Matrices are arrays (rows, columns, warps). Measured bit for bit on the hardware
 instruction all products and the accumulator are brought to the largest exponent among them (that
 of a product is the sum of its factors' exponents), cut off 25 bits below it, added exactly, and
 the sum is cut off to float32, or rounded to nearest as f16. 8-bit floats go two bytes of every
-four at a time, from zero, and the accumulator is added at the end; in `wgmma` all of them and the
+four at a time (of a sparse factor four columns of every eight), from zero, and the accumulator is
+added at the end; in `wgmma` all of them and the
 accumulator are cut off 13 bits below, and so is the sum, if it is f32. Double precision is a chain
 of fused multiply-adds; integers are exact.
 """
@@ -88,10 +89,11 @@ def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
     return np.where(np.isfinite(plain), result, plain)
 
 
-def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: bool) -> Array:
-    """Return the bits of a @ b + c as `result` (f32 or f16); `octets`: of 8-bit floats."""
+def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: int) -> Array:
+    """Return the bits of a @ b + c as `result` (f32 or f16); of 8-bit floats `octets` of twice as
+    many go at a time, of others it is 0."""
     if octets:
-        first = np.arange(a.shape[1]) % 4 < 2
+        first = np.arange(a.shape[1]) % (2 * octets) < octets
         total = np.zeros_like(c)
         for half in (first, ~first):
             total = _special(a[:, half], b[half], total, _cut(_block(a[:, half], b[half], total)))

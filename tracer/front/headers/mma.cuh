@@ -391,7 +391,7 @@ template <class T, class Word, int bits> struct words {
     typedef T element_type;
     typedef Word storage_element_type;
     enum { num_elements = 32 / bits, num_storage_elements = 1, element_bits = bits };
-    Word x[1];
+    alignas(8) Word x[1];
 };
 }
 
