@@ -158,12 +158,12 @@ def sweep(place: Path) -> None:
     """
     if fcntl is None:
         return
-    found: set[str] = set()
+    folders: set[str] = set()
     with suppress(OSError), os.scandir(place) as entries:
-        found.update(name[1] for entry in entries if (name := _NAME.fullmatch(entry.name)))
-    for name in found:
+        folders.update(name[1] for entry in entries if (name := _NAME.fullmatch(entry.name)))
+    for each in folders:
         with suppress(OSError):
-            _sweep_one(place / name)
+            _sweep_one(place / each)
 
 
 def _sweep_one(folder: Path) -> None:

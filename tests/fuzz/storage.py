@@ -423,15 +423,12 @@ def _judge(world: World, answer: Any, is_quiet: bool = False) -> str:
 
 def leftovers(world: World) -> list[str]:
     """What is there after the next process has looked, and is neither foreign nor a result."""
-    end(
-        start(
-            lambda: [sweep(world.here), sweep(world.scratch), sweep(world.root / "cache/cutrace")]
-        )
-    )
+    places = (world.here, world.scratch, world.root / "cache/cutrace")
+    end(start(lambda: [*map(sweep, places)]))
     known = {*TARGETS, "r.txt", "fuzz", "fuzzed", "replays", "toml", "native"}
     return [
         f"{path} is left"
-        for place in (world.here, world.scratch, world.root / "cache/cutrace")
+        for place in places
         for path in place.iterdir()
         if str(path) not in world.foreign and path.name not in known
     ]

@@ -1,6 +1,5 @@
 """Some rounds of kills, forks and full disks; scripts/fuzz_storage.py does 2,000."""
 
-import os
 import shutil
 import signal
 import tempfile
@@ -30,20 +29,17 @@ def test_a_round_sees_what_is_touched_and_what_is_left(tmp_path: Path) -> None:
         mine.mkdir()
         world.add(mine)
         assert (world.touched(), leftovers(world)) == ([], [])
-        left = start(lambda: os.kill(_claimed(world), signal.SIGKILL))
-        assert end(left) == "killed"
+        assert end(start(lambda: _be_killed(world))) == "killed"
         assert leftovers(world) == []
-        end(start(lambda: [shutil.rmtree(path) for path in world.scratch.glob("cutrace-*")]))
+        end(start(lambda: [*map(shutil.rmtree, world.scratch.glob("cutrace-*"))]))
         assert world.touched() == [f"{mine} was touched"]
         (world.scratch / "cutrace-other").mkdir()
         assert leftovers(world) == [f"{world.scratch / 'cutrace-other'} is left"]
 
 
-def _claimed(world: World) -> int:
-    """Make a claim of this process, which is returned."""
+def _be_killed(world: World) -> object:
+    """Make a claim, and be killed: of what is returned nobody hears."""
     tempfile.tempdir = str(world.scratch)
-    _CLAIMS.append(claim.claim_scratch())
-    return os.getpid()
-
-
-_CLAIMS: list[claim.Claim] = []
+    made = claim.claim_scratch()
+    signal.raise_signal(signal.SIGKILL)
+    return made
