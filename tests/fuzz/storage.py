@@ -312,7 +312,7 @@ def world_in(root: Path) -> Iterator[World]:
     os.environ |= {"TMPDIR": str(scratch), "XDG_CACHE_HOME": str(root / "cache")}
     os.chdir(here)
     try:
-        with patch.object(tempfile, "tempdir", None):
+        with patch.object(tempfile, "tempdir", str(scratch)):  # it is tried by no file
             world = World(root, here, scratch)
             for number in range(1, KINDS + 1):
                 world.answers[number] = _answer_alone(world, number)
@@ -400,7 +400,6 @@ def _with_fate(call: Callable[[], object], fate: str, dice: random.Random) -> Ca
 
     def act() -> object:
         if fate == "full":
-            tempfile.gettempdir()  # which is tried by a file in it
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
         if cannot_swap:
