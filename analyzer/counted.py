@@ -179,7 +179,7 @@ def _profile(
         occupancy=counted.occupancy,
         refusal=refusal,
         substitutions=counted.substitutions,
-        remarks=(*warnings, *_remarks(counted, sums, device, as_if)),
+        remarks=(*warnings, *_remarks(counted, sums, bounds, device, as_if)),
         warnings=warnings,
         device_file=str(device.path),
         bounds=bounds,
@@ -239,13 +239,17 @@ def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Ite
 
 
 def _remarks(
-    counts: LaunchCounts, sums: Mapping[str, int], device: Device, as_if: bool
+    counts: LaunchCounts,
+    sums: Mapping[str, int],
+    bounds: Sequence[Bound],
+    device: Device,
+    as_if: bool,
 ) -> Iterator[str]:
     """Further remarks on one launch on one device: occupancy, roofline."""
     if counts.refusal and not as_if:
         return
     yield resident_text(counts.occupancy)
-    if (roof := find_roof(sums, device)) and counts.launch.kept.is_whole:
+    if roof := find_roof(sums, bounds, device.chip.memory_gb_per_s):
         yield str(roof)
 
 

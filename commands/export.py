@@ -1,5 +1,6 @@
 """`cutrace export`: write what other programs read."""
 
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,8 @@ from ..analyzer.exports.registry import Exporter, exporter, names
 from ..errors import CutraceError, nearest
 from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
-from .options.replay import replays, with_devices
+from .options.replay import first_line, replays, with_devices
+from .options.screen import is_quiet
 from .running.progress import progress
 
 PANEL = "Ask"
@@ -24,8 +26,8 @@ FORMATS = {
     "cuda-profile-csv": ("profiler_log", "render_csv", "8800gtx"),
     "nvprof-metrics": ("nvprof_csv", "render_metrics", "k20"),
     "nvprof-gpu-trace": ("nvprof_csv", "render_gpu_trace", "k20"),
-    "ncu-raw": ("ncu_csv", "render_raw", "h200"),
-    "ncu-details": ("ncu_csv", "render_details", "h200"),
+    "ncu-raw": ("ncu_csv", "render_raw", DEFAULT_DEVICE),
+    "ncu-details": ("ncu_csv", "render_details", DEFAULT_DEVICE),
     "folded": ("stacks", "render_folded", DEFAULT_DEVICE),
     "speedscope": ("stacks", "render_speedscope", DEFAULT_DEVICE),
     "callgrind": ("stacks", "render_callgrind", DEFAULT_DEVICE),
@@ -70,6 +72,7 @@ def command(
     module, function, device = FORMATS[to]
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
+    _tell_device(replay, device)
     with progress("counting") as share:
         options = replace(with_devices(replay, device), tell=share.tell)
         text: str = render(count(trace, options), *lines)
@@ -84,7 +87,15 @@ def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptio
     from ..traces.reader import read_trace
 
     options = with_devices(replay, writer.DEVICE) if writer.DEVICE else replay
+    if writer.DEVICE:
+        _tell_device(replay, writer.DEVICE)
     with progress("exporting") as share:
         opened = share.listen(read_trace(trace))
         share.expect(opened, 1)
         return writer.write(opened, out, options)
+
+
+def _tell_device(replay: ReplayOptions, otherwise: str) -> None:
+    """Say on stderr which device is meant, if none was chosen on the command line."""
+    if (line := first_line(replay, otherwise)) and not is_quiet():
+        print(line, file=sys.stderr)

@@ -2,26 +2,25 @@
 
 A kernel does at most as many operations a second as the memory's bytes a second times the kernel's
 operations a byte; where that is more than the cores can do, the kernel is bound by computing. Bytes
-are those that the coalescer moves: hits of caches are not subtracted.
+are those that memory moves, not what caches answer.
 
 Source: textbook chapter on CUDA memories (200 GB/s and one operation for each word of 4 bytes give
 50 GFLOPS).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...lazy_dataclass import dataclass
-from ...models.replay.device.device import Device
 from .arithmetic import COLUMNS
-
-MOVED = tuple(f"global_{access}_bytes_moved" for access in ("load", "store", "atomic", "reduction"))
+from .bounds import Bound
 
 
 @dataclass(frozen=True, slots=True)
 class Roof:
     """The roof over a kernel. GFLOPS are billions of operations a second.
 
-    `memory_gflops` is what the memory allows, `peak_gflops` what the cores can do (None: unknown).
+    `memory_gflops` is what the memory allows, `peak_gflops` what the cores that have a block can do
+    (None: unknown).
     """
 
     intensity: float
@@ -43,11 +42,11 @@ class Roof:
         return min(limit for limit in limits if limit is not None)
 
     def __str__(self) -> str:
-        moved = f"{_plain(self.intensity)} FLOP/byte x {self.gb_per_s:g} GB/s"
+        moved = f"{_plain(self.intensity)} FLOP/byte of DRAM x {self.gb_per_s:g} GB/s"
         most = f"roofline: {moved} = {_plain(self.memory_gflops)} GFLOPS at most"
         if self.peak_gflops is None:
             return most
-        return f"{most}, of {_plain(self.peak_gflops)} that the cores can do"
+        return f"{most}; its cores do {_plain(self.peak_gflops)} at most"
 
 
 def _plain(value: float) -> str:
@@ -65,19 +64,17 @@ def roofline(flops: int, bytes_moved: int, gb_per_s: float, peak_gflops: float |
     return Roof(intensity, gb_per_s, flops * gb_per_s / bytes_moved, peak_gflops)
 
 
-def find_roof(sums: Mapping[str, int], device: Device) -> Roof | None:
-    """The roof over the sums of a launch's raw counts; None where it computes or moves nothing.
+def find_roof(sums: Mapping[str, int], bounds: Sequence[Bound], gb_per_s: float) -> Roof | None:
+    """The roof over the sums of a launch's raw counts, with the bytes that DRAM moves.
 
-    What the cores can do is asked of kernels that compute in single precision only.
+    None where it computes or moves nothing, or nobody knows what caches leave to DRAM.
     """
-    flops, moved = (sum(sums.get(name, 0) for name in names) for names in (COLUMNS, MOVED))
-    if not flops or not moved:
-        return None
-    peak = single_gflops(device) if sums.get("flops_single") == flops else None
-    return roofline(flops, moved, device.chip.memory_gb_per_s, peak)
+    flops = sum(sums.get(name, 0) for name in COLUMNS)
+    moved = next((bound.amount for bound in bounds if bound.resource == "DRAM"), 0)
+    return roofline(flops, moved, gb_per_s, peak_gflops(bounds, flops)) if flops and moved else None
 
 
-def single_gflops(device: Device) -> float | None:
-    """Peak single-precision GFLOPS of a device, an fma a clock; None if unknown."""
-    peak = 2 * device.rates.single * device.chip.sms * device.chip.clock_mhz / 1000
-    return peak or None
+def peak_gflops(bounds: Sequence[Bound], flops: float) -> float | None:
+    """What the units that compute do of such operations, FLOP a nanosecond; None if unknown."""
+    units = [bound.ns for bound in bounds if bound.resource.endswith("-precision units")]
+    return flops / longest if (longest := max(units, default=0.0)) else None

@@ -11,6 +11,7 @@ from html import escape
 from math import ceil, floor, log10
 
 from ..counting.bounds import Bound, amount_text, time_text
+from ..counting.roofline import peak_gflops
 from ..launch_profile import LaunchProfile
 from .drawing import box, short, text
 
@@ -29,7 +30,7 @@ def draw_limits(launch: LaunchProfile) -> Iterator[str]:
     flops = launch.counters.get("flops")
     levels = [bound for bound in launch.bounds if bound.unit == "bytes" and bound.ns]
     if flops and levels:
-        yield _rooflines(float(flops), levels, _peak(launch, float(flops)))
+        yield _rooflines(float(flops), levels, peak_gflops(launch.bounds, float(flops)))
 
 
 def _bars(bounds: Sequence[Bound]) -> str:
@@ -43,12 +44,6 @@ def _bars(bounds: Sequence[Bound]) -> str:
         parts.append(box(NAME, y + 3, length, ROW - 9, "chart" if number else "limit", 2))
         parts.append(text(NAME + length + 6, y + 14, told, "soft"))
     return _svg(height, "least time of each resource", parts)
-
-
-def _peak(launch: LaunchProfile, flops: float) -> float | None:
-    """GFLOP/s of the units that compute, where that is known: FLOP a nanosecond."""
-    units = [bound.ns for bound in launch.bounds if bound.resource.endswith("-precision units")]
-    return flops / longest if (longest := max(units, default=0.0)) else None
 
 
 def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str:

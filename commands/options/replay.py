@@ -55,10 +55,11 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
     return replace(options, device=devices)
 
 
-def first_line(options: ReplayOptions) -> str:
+def first_line(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> str:
     """The first line of an answer: the device, if none was chosen on the command line."""
     if options.device:
         return ""
     if device := environ.get("CUTRACE_DEVICE"):
         return f"device: {device} ($CUTRACE_DEVICE; -d chooses others)"
-    return f"device: {DEFAULT_DEVICE} (the default; -d chooses others, `cutrace devices` lists)"
+    reason = "the default" if otherwise == DEFAULT_DEVICE else "as old as the format"
+    return f"device: {otherwise} ({reason}; -d chooses others, `cutrace devices` lists)"

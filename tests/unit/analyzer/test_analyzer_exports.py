@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from hand_trace import Access, instruction, launch, write_rows
+from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from warps import warp
 
 from cutrace.analyzer.counting.vocabulary import vocabularies
@@ -159,3 +159,33 @@ def test_the_verb_writes_each_format(trace: Path, tmp_path: Path, capsys: Captur
     assert head[11:] == ["global_load_transactions"]
     assert run(["export", str(trace), "--to", "ncu"]) == 2
     assert "cannot export to 'ncu'; nearest: ncu-raw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("to", "device", "reason"),
+    [
+        *((to, "h100", "the default") for to in ("ncu-raw", "ncu-details", "folded", "requests")),
+        ("nvprof-metrics", "k20", "as old as the format"),
+        ("cuda-profile", "8800gtx", "as old as the format"),
+    ],
+)
+def test_the_device_of_an_export_is_the_one_of_every_verb_and_is_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    to: str,
+    device: str,
+    reason: str,
+) -> None:
+    monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    trace = hand_trace(tmp_path / "a.cutrace", [Access(warp(stride=4))]).path.name
+    words = ["export", trace, "--to", to]
+    texts = []
+    for name in (None, device):
+        out = f"{name}.csv"
+        assert run([*words, "-o", out, *(("-d", name) if name else ())]) == 0
+        said = capsys.readouterr().err
+        assert said.startswith(f"device: {device} ({reason}; -d chooses") == (name is None)
+        texts.append((tmp_path / out).read_bytes())
+    assert texts[0] == texts[1]

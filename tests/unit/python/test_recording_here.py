@@ -169,7 +169,7 @@ def test_an_exception_ends_a_script_as_it_does_without_us(tmp_path: Path) -> Non
         '    raise ValueError("of the script")\n'
         "ValueError: of the script\n"
     ) in done.err.replace('"app.py"', f'"{tmp_path}/app.py"')
-    assert "cuOfTheFuture of CUDA 99.1 is asked for and not there: cutrace's driver" in done.err
+    assert "cuOfTheFuture" not in done.err  # it was asked for, not called
     assert "cuIpcGetMemHandle is not supported" in done.err
     (launch,) = done.trace.launches  # whole, with what was launched before
     assert launch.launch.block == (32, 1, 1)

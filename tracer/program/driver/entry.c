@@ -120,23 +120,11 @@ static void *find_entry(const char *name, int version)
     return found ? found->function : NULL;
 }
 
-/* What a program for a newer driver asks for; older ones try names, and do without. */
-static void tell_newer(const char *name, int version)
-{
-    if (version > CUDA_VERSION)
-        fprintf(stderr,
-                "cutrace: %s of CUDA %d.%d is asked for and not there: cutrace's driver is that of "
-                "CUDA %d.%d\n", name, version / 1000, version % 1000 / 10, CUDA_VERSION / 1000,
-                CUDA_VERSION % 1000 / 10);
-}
-
 API CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *outcome)
 {
     (void)flags; /* streams per thread or not: all streams are alike */
-    *function = find_entry(name, version);
-    if (!*function)
-        tell_newer(name, version);
+    *function = find_entry(name, version); /* programs probe for what newer drivers have */
     if (outcome)
         *outcome = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     return *function || outcome ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
