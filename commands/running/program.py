@@ -68,7 +68,8 @@ def choose_device(name: str | None) -> "Device":
 
         return Stopwatch(named)
 
-    return Device(model.name, _facts(model), fits, time)
+    of_chip = model.chip.sms_per_cluster, model.limits.shared_unit
+    return Device(model.name, _facts(model), fits, time, *of_chip)
 
 
 def _facts(model: "Model") -> dict[str, int]:

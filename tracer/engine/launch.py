@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...lazy_dataclass import dataclass
+from .chip import DEFAULT_CHIP, EPOCH, LAUNCH_NANOSECONDS, Chip
 from .run_options import DEFAULTS, RunOptions
 
 
@@ -19,7 +20,8 @@ class Launch:
     own size). `output` takes what `printf` writes. Messages call
     the kernel `name`, or as its PTX does. Only the blocks `chosen`, rising, are run, if any are
     chosen. `cluster` is how many blocks
-    form a cluster, along each axis; () where none were asked for: each block is one.
+    form a cluster, along each axis; () where none were asked for: each block is one. It is launch
+    `number` of its session, and an SM of the `chip` that it sees runs `resident` blocks at once.
     """
 
     grid: tuple[int, int, int]
@@ -31,6 +33,14 @@ class Launch:
     name: str = ""
     chosen: tuple[int, ...] = ()
     cluster: tuple[int, int, int] | tuple[()] = ()
+    number: int = 1
+    chip: Chip = DEFAULT_CHIP
+    resident: int = 1
+
+    @property
+    def begin(self) -> int:
+        """When it begins, in nanoseconds of `%globaltimer`."""
+        return EPOCH + self.number * LAUNCH_NANOSECONDS
 
     @property
     def executed(self) -> int:

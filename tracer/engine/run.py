@@ -9,6 +9,7 @@ from ..ptx.kernel import Kernel
 from .array.deadlock import Stillness
 from .array.decode import prepare
 from .array.program import Program, spoken_name
+from .array.special_register import PLACE_REGISTERS
 from .array.wave import ArrayWave
 from .engine_choice import Choice, MakeWave, choose_engine
 from .launch import Launch, Sink
@@ -127,4 +128,6 @@ def blocks_a_wave(program: Program) -> int:
         min(WAVE_LANES // columns, WAVE_MEMORY // max(held, 1)),
         program.launch.blocks_a_cluster,
     )
+    if program.specials.keys() & PLACE_REGISTERS:
+        blocks = min(blocks, program.launch.chip.sms * program.launch.resident)
     return max(1, blocks // together) * together

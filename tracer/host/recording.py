@@ -15,6 +15,7 @@ from ...owner import Owner
 from ...traces.kept import lines_of
 from ...traces.outside import outside_text
 from ...traces.schema import Array, Event, Launch, Resources
+from ..engine.chip import DEFAULT_CHIP, Chip
 from ..engine.memory.memory import GLOBAL_BASE, Memory
 from .recorder import Recorder
 from .selection.filter import Filter, check_filter
@@ -31,6 +32,8 @@ class Recording:
     of accesses outside of allocations of which it was said. `fault` is the message of the fault
     after which nothing is launched any more. Where it `forgives`, a launch that is refused is left
     out of the trace, and the session goes on.
+
+    `grids` have been launched so far on the `chip` that kernels see.
 
     `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
     assembler will have said by the end. `reached` are the arrays of each kernel's last launch,
@@ -53,6 +56,8 @@ class Recording:
     told: set[str] = field(default_factory=set)
     fault: str = ""
     forgives: bool = False
+    grids: int = 0
+    chip: Chip = DEFAULT_CHIP
     reached: dict[str, tuple[Array, ...]] = field(default_factory=dict)
     numbered: dict[str, int] = field(default_factory=dict)
     owner: Owner = field(default_factory=Owner)

@@ -126,7 +126,4 @@ class Code:
         return (self.device.fits(self._registers(function), shared, threads),)
 
     def _registers(self, function: int) -> int:
-        """Registers for the newest architecture that is not newer than the device; 32 if none."""
-        found = {int(r.arch[3:]): r.registers for r in self.functions[function].resources()}
-        fitting = [arch for arch in found if arch <= self.device.capability]
-        return found[max(fitting)] if fitting else 32
+        return self.functions[function].registers(self.device.capability)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ...lazy_dataclass import dataclass
+from ..engine.chip import Chip
 from ..host.recorder import Recorder
 
 
@@ -30,8 +31,23 @@ class Device:
     facts: Mapping[str, int]
     fits: Callable[[int, int, int], int]
     time: Callable[[], Stopwatch]
+    sms_per_cluster: int = 1
+    shared_unit: int = 128
 
     @property
     def capability(self) -> int:
         """90 for compute capability 9.0."""
         return 10 * self.facts["major"] + self.facts["minor"]
+
+    @property
+    def chip(self) -> Chip:
+        """What kernels see of it."""
+        return Chip(
+            self.capability,
+            self.facts["processors"],
+            self.sms_per_cluster,
+            self.facts["warps_per_sm"],
+            self.shared_unit,
+            self.facts["shared_reserved"],
+            self.fits,
+        )

@@ -102,6 +102,7 @@ class Launches:
         self._sites = Sites()
         self._recording.output = self._printed.append
         self._recording.forgives = True
+        self._recording.chip = code.device.chip
         self._stopwatch: Stopwatch | None = None
         self.refused = 0
 

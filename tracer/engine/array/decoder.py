@@ -120,8 +120,12 @@ class Decoder:
             case Special("%envreg1" | "%envreg2" as name) if self.loaded.workspace:
                 address = self.loaded.workspace.address
                 return constant(scalar(address >> 32 if name == "%envreg1" else address, dtype))
-            case Special("%total_smem_size" | "%aggr_smem_size"):
-                return constant(scalar(self.shared_bytes, dtype))
+            case Special("%total_smem_size"):
+                unit = self.launch.chip.shared_unit
+                return constant(scalar(-(-self.shared_bytes // unit) * unit, dtype))
+            case Special("%aggr_smem_size"):
+                reserved = self.launch.chip.shared_reserved
+                return constant(scalar(self.shared_bytes + reserved, dtype))
             case Special(name):
                 slot = self.slots.of_special(name)
                 if slot is None:

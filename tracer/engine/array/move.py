@@ -27,7 +27,8 @@ from .decoder import Decoder
 from .program import Group, Step
 from .slot import Fetch, Store
 
-_CLOCKS = frozenset({"%clock", "%clock64", "%globaltimer", "%globaltimer_lo"})
+_TIMERS = frozenset({"%globaltimer", "%globaltimer_lo"})
+_CLOCKS = frozenset({"%clock", "%clock64"}) | _TIMERS
 NO_EFFECT = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
     | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
@@ -62,7 +63,8 @@ def _move(decoder: Decoder, instruction: Instruction) -> Step:
     if isinstance(to, Vector):
         return _unpack(decoder, to, source, kind)
     if isinstance(source, Special) and source.name in _CLOCKS:
-        return _clock(decoder, to, kind)
+        begin = decoder.launch.begin if source.name in _TIMERS else 0
+        return _clock(decoder, to, kind, begin)
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
     if store is None:
         return lambda group: None
@@ -102,12 +104,13 @@ def _move_vector(decoder: Decoder, to: Vector, source: Vector, kind: str) -> Ste
     return move
 
 
-def _clock(decoder: Decoder, to: Operand, kind: str) -> Step:
-    store, position = decoder.store(to, kind), decoder.position
+def _clock(decoder: Decoder, to: Operand, kind: str, begin: int) -> Step:
     dtype = DTYPES[kind]
+    store = decoder.store(to, kind)
+    position = scalar(begin + decoder.position, dtype)[0, 0]
 
     def clock(group: Group) -> None:
-        steps = group.wave.step[group.place].astype(dtype) + dtype.type(position)
+        steps = group.wave.step[group.place].astype(dtype) + position
         lanes = np.repeat(steps, group.columns // group.warps_a_row)
         if store is not None:
             store(group.frame, lanes.reshape(group.rows, group.columns))

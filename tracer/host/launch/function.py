@@ -42,6 +42,12 @@ class Linked:
     source: str
     resources: "Future[tuple[schema.Resources, ...]]"
 
+    def registers(self, capability: int) -> int:
+        """Wait for the assembler, see `Function.registers`."""
+        found = {int(each.arch[3:]): each.registers for each in self.resources.result()}
+        fitting = [arch for arch in found if arch <= capability]
+        return found[max(fitting)] if fitting else 32
+
 
 class Function:
     """A kernel of a module; index it with a configuration to launch it."""
@@ -68,6 +74,11 @@ class Function:
     def resources(self) -> tuple[schema.Resources, ...]:
         """Wait for what the assembler makes of it."""
         return self._linked.resources.result()
+
+    def registers(self, capability: int) -> int:
+        """Wait for the registers that a thread has on the newest architecture up to this one, 32
+        if there is none."""
+        return self._linked.registers(capability)
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"
@@ -168,6 +179,7 @@ class ConfiguredFunction:
 
     def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> engine.Launch:
         """What the engine is asked to run: all blocks if none are chosen."""
+        self.recording.grids += 1
         return engine.Launch(
             self.grid,
             self.block,
@@ -178,7 +190,16 @@ class ConfiguredFunction:
             self.linked.signature.name,
             blocks,
             self.cluster,
+            self.recording.grids,
+            self.recording.chip,
+            self._resident() if self.linked.known.reads_place else 1,
         )
+
+    def _resident(self) -> int:
+        """How many blocks an SM runs at once."""
+        chip, shared = self.recording.chip, self.linked.known.shared.size + self.shared_dynamic
+        registers = self.linked.registers(chip.capability)
+        return max(1, chip.fits(registers, shared, prod(self.block)))
 
     @contextmanager
     def _ending_well(self) -> Iterator[None]:

@@ -5,12 +5,13 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 
 from ....lazy_dataclass import dataclass
+from ...engine.array.special_register import PLACE_REGISTERS
 from ...engine.kernel.parted_lanes import link_with_waiting
 from ...engine.kernel.recursion import local_bytes, recursive_functions
 from ...engine.kernel.same_kernel import alike, waits_of
 from ...engine.kernel.variable_layout import Layout, local_layout, shared_layout
 from ...isa.table import instruction_table
-from ...ptx.kernel import Kernel, Module
+from ...ptx.kernel import Kernel, Module, Special
 from ...ptx.parse import parse_module
 from ..symbol import plain_name
 from .block_independence import why_dependent
@@ -85,6 +86,12 @@ class Known:
             directives.get("reqnctapercluster", ()),
             directives.get("maxclusterrank", (0,))[0],
         )
+
+    @cached_property
+    def reads_place(self) -> bool:
+        """Whether it asks where on the chip it runs."""
+        operands = (o for i in self.kernel.instructions for o in i.operands)
+        return any(isinstance(o, Special) and o.name in PLACE_REGISTERS for o in operands)
 
     @property
     def min_blocks(self) -> int:

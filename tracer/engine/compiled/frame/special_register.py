@@ -40,6 +40,7 @@ def _kinds() -> dict[str, tuple[str, int]]:
     blocks = block_values(launch, np.zeros(1, dtype=np.int64))
     for name in _OF_WORKSPACE:
         del kinds[name]
+    del blocks["%warpid"]  # each warp of each block has its own: the array engine knows it
     return kinds | {name: (BLOCK, value.dtype.itemsize) for name, value in blocks.items()}
 
 
