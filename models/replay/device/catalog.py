@@ -11,6 +11,8 @@ from ....errors import CutraceError, nearest
 from ....extension import DEVICES, extension_names, load_extension
 
 FOLDER = Path(__file__).parents[2] / "devices"
+MAKER = re.compile(r"^(?:nvidia)?(?:geforce|tesla)?")
+"""How nvidia-smi begins a board's name, in plain spelling."""
 EVERY = "all"
 """The name of all devices that come with cutrace."""
 
@@ -39,21 +41,37 @@ def is_path(name: str) -> bool:
 def find_device(name: str) -> Path:
     """Return the file of a device; capitals, blanks and dashes in a name do not matter.
 
-    Raises `CutraceError` for a name that is neither known nor the path of a TOML.
+    Nor do the maker's words in front: a board may be called as nvidia-smi has it. Raises
+    `CutraceError` for a name that is neither known nor the path of a TOML.
     """
     if is_path(name):
         return Path(name)
     plain = _plain(name)
-    found = _stems().get(plain) or _spellings().get(plain)
+    board = MAKER.sub("", plain)
+    found = _stems().get(plain) or _spellings().get(plain) or _spellings().get(board)
     if found is None and (own := [n for n in extension_names(DEVICES) if _plain(n) == plain]):
         return Path(load_extension(DEVICES, own[0]))
     if found is None:
-        close = nearest(name.lower(), [*_names(), *extension_names(DEVICES)])
+        close = _relatives(name) or nearest(name.lower(), [*_names(), *extension_names(DEVICES)])
         raise CutraceError(
             f"no device {name!r}{close}; `cutrace devices` lists all, "
             "and the path of a TOML file names one of your own"
         )
     return FOLDER / f"{found}.toml"
+
+
+def _relatives(name: str) -> str:
+    """Return `; nearest: rtx4090` for another board of that number, `RTX 4090 Laptop`, or ""."""
+    words = re.split(r"[\s_-]+", name)
+    starts = (MAKER.sub("", _plain("".join(words[:many]))) for many in range(len(words), 0, -1))
+    known = [_spellings()[start] for start in starts if start in _spellings()][:1]
+    board = MAKER.sub("", _plain(name))
+    for spelling, stem in _spellings().items():
+        short, long = sorted((spelling, board), key=len)
+        is_number = re.search(r"[a-z]\d+$", short) and not long[len(short) :][:1].isdigit()
+        if not known and long.startswith(short) and is_number:
+            known.append(stem)
+    return f"; nearest: {', '.join(known)}" if known else ""
 
 
 def match_devices(name: str) -> Sequence[str] | None:

@@ -130,3 +130,49 @@ def test_settings_replace_values_of_the_file() -> None:
 def test_settings_that_do_not_exist(key: str, value: str, message: str) -> None:
     with pytest.raises(CutraceError, match=message):
         load_device("h100", {key: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("NVIDIA GeForce RTX 3060", "rtx3060"),
+        ("NVIDIA GeForce GTX 750 Ti", "gtx750ti"),
+        ("GeForce 8800 GTX", "8800gtx"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA Tesla T4", "t4"),
+        ("Tesla K20m", "k20"),
+        ("Tesla K40m", "k40"),
+        ("Tesla P100-PCIE-16GB", "p100"),
+        ("Tesla V100-PCIE-16GB", "v100"),
+        ("NVIDIA A10G", "a10g"),
+        ("NVIDIA A100-PCIE-40GB", "a100-40gb"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("NVIDIA B200", "b200"),
+    ],
+)
+def test_a_board_is_found_by_the_name_that_nvidia_smi_has(name: str, stem: str) -> None:
+    assert find_device(name).stem == stem
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("RTX 4090 Laptop GPU", "rtx4090"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "rtx4090"),
+        ("NVIDIA GeForce RTX 3060 Ti", "rtx3060"),
+        ("NVIDIA GeForce GTX 1660 SUPER", "gtx1660"),
+        ("NVIDIA H100 PCIe", "h100"),
+        ("NVIDIA A100 80GB PCIe", "a100"),
+        ("Tesla V100-SXM2-32GB", "v100"),
+        ("NVIDIA L40", "l40s"),
+        ("NVIDIA A10", "a10g"),
+    ],
+)
+def test_another_board_of_that_number_is_told_as_the_nearest(name: str, near: str) -> None:
+    with pytest.raises(CutraceError, match=f"^no device '{name}'; nearest: {near}; `cutrace"):
+        find_device(name)
