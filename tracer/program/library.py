@@ -34,7 +34,7 @@ LIBRARIES = Path(__file__).with_name("libraries")
 HEADERS = LIBRARIES / "include"
 """cublas_v2.h and the like, for programs that are compiled where NVIDIA's are not."""
 
-HEADERS_NOW = ("nvToolsExt",)
+HEADERS_NOW = ("nvToolsExt", "cutil", "cutil_x86_64", "cutil_i386")
 """Libraries that older programs are linked with, and that are headers alone today."""
 
 NVML = "libnvidia-ml.so.1"

@@ -15,6 +15,12 @@ _MACHINE_CODE = {
 _HEADERS_ALONE = {"curand_kernel": "nvidia-curand"}
 """Headers that need no library, by how their names begin, and the packages that bring them."""
 
+_OF_SAMPLES = ("helper_", "exception.h", "nvrtc_helper.h", "rendercheck_gl.h")
+"""Headers that CUDA's samples share, by how their names begin."""
+
+_OF_SDK = ("cutil_", "shrUtils", "shrQATest", "sdkHelper", "oclUtils", "cudpp")
+"""Headers of the SDK of CUDA 1 to 4 for which there is nothing here: `cutil.h` is there."""
+
 NOT_STARTED = 127
 """The exit status of a program that the system's loader could not start."""
 
@@ -28,6 +34,16 @@ def advise(said: str) -> str:
     for start, package in _HEADERS_ALONE.items():
         if name.startswith(start):
             return f"\n{name} comes with a package: python -m pip install {package}"
+    if name.startswith(_OF_SAMPLES):
+        return (
+            f"\n{name} comes with CUDA's samples: git clone "
+            "https://github.com/NVIDIA/cuda-samples, and -I cuda-samples/Common"
+        )
+    if name.startswith(_OF_SDK):
+        return (
+            f"\n{name} came with the SDK of CUDA 4 and older; of that cutrace has cutil.h and "
+            "cutil_inline.h: name the SDK's folder with -I, or write the program without it"
+        )
     for start, library in _MACHINE_CODE.items():
         if name.startswith(start):
             return (

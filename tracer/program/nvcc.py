@@ -16,9 +16,15 @@ _OF_OLDER_CUDA = re.compile(
     r"|\bto\W+cudaMemLocation|Instruction '(vote|shfl)' without '.sync'"
     r'|identifier "__shfl\w*" is undefined|cudaGraphEdgeData'
     r"|cudaGraphNodeParams\W*. is incompatible|cudaGraphNodeParams\W* to|cuCtxCreate_v4\b"
-    r'|namespace "std" has no member'
+    r'|namespace "std" has no member|identifier "cuda(ConfigureCall|SetupArgument|Launch)"'
+    r"|.cuda(ConfigureCall|SetupArgument|Launch)\W was not declared"
 )
 """What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""
+
+_OF_SURFACE_REFERENCES = re.compile(
+    r'surface is not a template|identifier "surface" is undefined|"surfaceReference" is undefined'
+)
+"""What it says of programs that `surface_reference.h` is for."""
 
 _OF_OLDER_LIBRARIES = re.compile(
     r'namespace "(thrust|cub)[\w:]*" has no member|not a member of \W(thrust|cub)\b'
@@ -64,6 +70,8 @@ def _for_older(command: Sequence[str], said: str) -> list[str] | None:
     wanted: list[str] = []
     if _OF_OLDER_CUDA.search(said):
         wanted += ["-include", str(RUNTIME / "older.h")]
+    if _OF_SURFACE_REFERENCES.search(said):
+        wanted += ["-include", str(RUNTIME / "surface_reference.h")]
     if _OF_OLDER_LIBRARIES.search(said):
         wanted += [f"-I{folder}" for folder in older_libraries()]
     return [*command, *wanted] if not set(wanted) <= set(command) else None

@@ -55,6 +55,16 @@ def test_nvcc_says_what_a_missing_header_belongs_to(tmp_path: Path) -> None:
     ("source", "flags", "message"),
     [
         (
+            "#include <helper_cuda.h>\nint main() {}\n",
+            "",
+            "helper_cuda.h comes with CUDA's samples: git clone https://github.com/NVIDIA/cuda-samples",
+        ),
+        (
+            "#include <cutil_math.h>\nint main() {}\n",
+            "",
+            "cutil_math.h came with the SDK of CUDA 4 and older; of that cutrace has cutil.h",
+        ),
+        (
             "#include <cusolverSp.h>\nint main() {}\n",
             "",
             "cuSOLVER is a library of machine code, which cutrace cannot record: build the program",

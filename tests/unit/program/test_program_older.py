@@ -1,4 +1,5 @@
-"""Programs for CUDA 11 and older: texture references, votes without a mask, old properties."""
+"""Programs for CUDA 11 and older: texture and surface references, votes without a mask, launches of
+three calls, old properties, the SDK's cutil."""
 
 from pathlib import Path
 
@@ -208,3 +209,165 @@ int main() {
 def test_programs_for_thrust_and_cub_of_cuda_12_are_built_with_these(tmp_path: Path) -> None:
     done = record(tmp_path, OF_12, options=["-std=c++14"])
     assert (done.status, done.out) == (0, "49"), done.err  # (5 + 2) ** 2
+
+
+SURFACES = """
+surface<void, 1> line;
+surface<void, cudaSurfaceType2D> picture;
+static surface<void, 3> block;
+surface<void, cudaSurfaceType2DLayered> layers;
+__global__ void add(int w)
+{
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x >= w) return;
+    float v;
+    surf2Dread(&v, picture, x * 4, y);
+    surf2Dwrite(v + surf1Dread<float>(line, x * 4, cudaBoundaryModeClamp), picture, x * 4, y, 4);
+    surf3Dwrite(v * 2, block, x * 4, y, 1);
+    surf2DLayeredwrite(surf3Dread<float>(block, x * 4, y, 1), layers, x * 4, y, 1);
+}
+static float sum(cudaArray *array, int depth)
+{
+    float h[2][4][8] = {}, all = 0;
+    cudaMemcpy3DParms p = {};
+    p.srcArray = array;
+    p.dstPtr = make_cudaPitchedPtr(h, 32, 8, 4);
+    p.extent = make_cudaExtent(8, 4, depth);
+    p.kind = cudaMemcpyDeviceToHost;
+    CHECK(cudaMemcpy3D(&p));
+    for (int z = 0; z < 2; z++)
+        for (int y = 0; y < 4; y++)
+            for (int x = 0; x < 8; x++) all += h[z][y][x];
+    return all;
+}
+int main()
+{
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>(), found;
+    cudaArray *one, *two, *three, *stack;
+    float h[32];
+    for (int i = 0; i < 32; i++) h[i] = i;
+    CHECK(cudaMallocArray(&one, &format, 8, 0, cudaArraySurfaceLoadStore));
+    CHECK(cudaMallocArray(&two, &format, 8, 4, cudaArraySurfaceLoadStore));
+    CHECK(cudaMalloc3DArray(&three, &format, make_cudaExtent(8, 4, 2), cudaArraySurfaceLoadStore));
+    CHECK(cudaMalloc3DArray(&stack, &format, make_cudaExtent(8, 4, 2),
+                            cudaArraySurfaceLoadStore | cudaArrayLayered));
+    CHECK(cudaMemcpy2DToArray(one, 0, 0, h, 32, 32, 1, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy2DToArray(two, 0, 0, h, 32, 32, 4, cudaMemcpyHostToDevice));
+    const surfaceReference *reference;
+    CHECK(cudaGetSurfaceReference(&reference, &line));
+    CHECK(cudaGetChannelDesc(&found, one));
+    CHECK(cudaBindSurfaceToArray(reference, one, &found));
+    CHECK(cudaBindSurfaceToArray(picture, two));
+    CHECK(cudaBindSurfaceToArray(block, three, format));
+    CHECK(cudaBindSurfaceToArray(layers, stack));
+    add<<<4, 32>>>(8);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy2DFromArray(h, 32, two, 0, 0, 32, 4, cudaMemcpyDeviceToHost));
+    printf("%g %g %g %g", h[8 * 3 + 5], h[0], sum(three, 2), sum(stack, 2));
+}
+"""
+
+
+def test_surface_references_are_read_and_written(tmp_path: Path) -> None:
+    done = record(tmp_path, SURFACES)
+    # 29 and the 5 of its column; 0; twice 0 + 1 + ... + 31, in the second slice and layer
+    assert (done.status, done.out) == (0, "34 0 992 992"), done.err
+
+
+THREE_CALLS = """
+__global__ void put(char a, double b, int *to, short c)
+{
+    extern __shared__ int shared[];
+    shared[threadIdx.x] = a + int(b) + c;
+    to[blockIdx.x * blockDim.x + threadIdx.x] = shared[threadIdx.x] + gridDim.x;
+}
+int main()
+{
+    int *to, h[8];
+    char a = 1;
+    double b = 20;
+    short c = 300;
+    CHECK(cudaMalloc(&to, sizeof h));
+    CHECK(cudaConfigureCall(dim3(2), dim3(4), 16, 0));
+    CHECK(cudaSetupArgument(&a, sizeof a, 0));
+    CHECK(cudaSetupArgument(b, 8));
+    CHECK(cudaSetupArgument(&to, sizeof to, 16));
+    CHECK(cudaSetupArgument(c, 24));
+    CHECK(cudaLaunch(put));
+    CHECK(cudaMemcpy(h, to, sizeof h, cudaMemcpyDeviceToHost));
+    printf("%d %d|", h[0], h[7]);
+    printf("%d %d ", cudaLaunch(put) == cudaErrorMissingConfiguration,
+           cudaSetupArgument(&a, 1, 0) == cudaErrorMissingConfiguration);
+    CHECK(cudaConfigureCall(dim3(1), dim3(2048)));
+    printf("%d ", cudaSetupArgument(&a, 1, -1) == cudaErrorInvalidValue);
+    printf("%d", cudaLaunch((const void *)put) == cudaErrorInvalidConfiguration);
+}
+"""
+
+
+def test_a_launch_may_be_three_calls(tmp_path: Path) -> None:
+    done = record(tmp_path, THREE_CALLS)
+    # 1 + 20 + 300 and the two blocks of the grid
+    assert (done.status, done.out) == (0, "323 323|1 1 1 1"), done.err
+    (launch,) = [each.launch for each in done.trace.launches]
+    assert [a.name for a in launch.arguments] == ["a", "b", "to", "c"]
+    assert launch.grid[0] == 2
+
+
+def test_of_a_program_with_surface_references_only_its_mistakes_are_told(tmp_path: Path) -> None:
+    done = record(tmp_path, "surface<void, 2> s;\nint main() { return nothing; }\n")
+    assert done.status != 0
+    assert "surface" not in done.err
+    assert 'identifier "nothing" is undefined' in done.err
+
+
+CUTIL = r"""
+#include <cutil_inline.h>
+__global__ void fill(int *p) { p[threadIdx.x] = threadIdx.x; }
+int main(int argc, char **argv)
+{
+    CUT_DEVICE_INIT(argc, argv);
+    const char **words = (const char **)argv;
+    int n = 0, numbers[2] = {3, 4}, *read = 0, *p;
+    float f = 0, x[2] = {1, 2}, y[2] = {1, 2.5f}, *reals = 0;
+    char *text = 0;
+    unsigned timer, count, width, height;
+    CUT_SAFE_CALL(cutCreateTimer(&timer));
+    CUT_SAFE_CALL(cutStartTimer(timer));
+    CUDA_SAFE_CALL(cudaMalloc((void **)&p, 128));
+    fill<<<1, 32>>>(p);
+    CUT_CHECK_ERROR("fill");
+    CUT_SAFE_CALL(cutStopTimer(timer));
+    printf("%d ", cutGetTimerValue(timer) > 0 && cutGetTimerValue(timer) < 60000);
+    CUT_SAFE_CALL(cutDeleteTimer(timer));
+    printf("%d|", cutStopTimer(timer));
+    cutGetCmdLineArgumenti(argc, words, "n", &n);
+    cutGetCmdLineArgumentf(argc, words, "f", &f);
+    cutGetCmdLineArgumentstr(argc, words, "name", &text);
+    printf("%d %g %s %d %d|", n, f, text, cutCheckCmdLineFlag(argc, words, "quiet"),
+           cutCheckCmdLineFlag(argc, words, "nam"));
+    printf("%d %d %d|", cutComparef(x, y, 2), cutComparefe(x, y, 2, .5f),
+           cutCompareL2fe(x, y, 2, .2f));
+    CUT_SAFE_CALL(cutWriteFilei("numbers", numbers, 2));
+    CUT_SAFE_CALL(cutReadFilei("numbers", &read, &count));
+    printf("%u %d ", count, read[1]);
+    CUT_SAFE_CALL(cutWriteFilef("reals", y, 2, 1e-3f));
+    CUT_SAFE_CALL(cutReadFilef("reals", &reals, &count));
+    printf("%u %g|", count, reals[1]);
+    unsigned char image[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, *with_fourth = 0;
+    CUT_SAFE_CALL(cutSavePPMub("image.ppm", image, 2, 2));
+    char *path = cutFindFilePath("image.ppm", argv[0]);
+    CUT_SAFE_CALL(cutLoadPPM4ub(path, &with_fourth, &width, &height));
+    printf("%u %u %d %d %d", width, height, with_fourth[4], with_fourth[3], with_fourth[14]);
+    CUT_SAFE_CALL(cutLoadPGMub("image.ppm", &with_fourth, &width, &height));
+}
+"""
+
+
+def test_what_cutil_had_is_there_and_its_checks_end_the_program(tmp_path: Path) -> None:
+    words = ("--n=5", "-f=2.5", "-name=it", "--quiet")
+    done = record(tmp_path, CUTIL, *words, options=("--nvcc-flags", "-lcutil"))
+    # the norm of the difference is 0.5 / sqrt(5) = 0.224; a pixel has a fourth byte of 0
+    wanted = "1 0|5 2.5 it 1 0|0 1 0|2 4 2 2.5|2 2 4 0 12"
+    assert (done.status, done.out) == (1, wanted), done.err
+    assert "Cut error in file" in done.err

@@ -1,4 +1,5 @@
-/* Launches: the compiler's code calls these for `kernel<<<grid, block, shared, stream>>>(...)`. */
+/* Launches: the compiler's code calls these for `kernel<<<grid, block, shared, stream>>>(...)`, and
+   programs up to CUDA 9 a function for the configuration, one for each argument, and one at last. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@
 #include "runtime.h"
 
 #define DEEPEST 16
+#define MOST_ARGUMENT_BYTES 4096
+#define MOST_ARGUMENTS 1024
 
 static __thread struct {
     dim3 grid, block;
@@ -161,4 +164,39 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void
     }
     return done(launch_kernel(host, config->gridDim, config->blockDim, arguments,
                             config->dynamicSmemBytes, config->stream, flags, cluster));
+}
+
+/* What is set up for the next cudaLaunch: bytes at the offsets at which the kernel has them. */
+static __thread char arguments_set_up[MOST_ARGUMENT_BYTES];
+
+API cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
+{
+    memset(arguments_set_up, 0, sizeof arguments_set_up);
+    int is_full = __cudaPushCallConfiguration(grid, block, shared, stream);
+    return done(is_full ? cudaErrorLaunchOutOfResources : begin());
+}
+
+API cudaError_t cudaSetupArgument(const void *argument, size_t bytes, size_t offset)
+{
+    if (!depth)
+        return done(cudaErrorMissingConfiguration);
+    if (offset > MOST_ARGUMENT_BYTES || bytes > MOST_ARGUMENT_BYTES - offset)
+        return done(cudaErrorInvalidValue);
+    memcpy(arguments_set_up + offset, argument, bytes);
+    return done(begin());
+}
+
+API cudaError_t cudaLaunch(const void *host)
+{
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+    cudaError_t status = __cudaPopCallConfiguration(&grid, &block, &shared, &stream);
+    struct function *function = status ? NULL : find_function(host, &status);
+    void *arguments[MOST_ARGUMENTS];
+    if (!function || function->count > MOST_ARGUMENTS)
+        return done(status ? status : cudaErrorInvalidValue);
+    for (uint32_t i = 0; i < function->count; i++)
+        arguments[i] = arguments_set_up + function->parameters[i].offset;
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, alone));
 }

@@ -1,9 +1,10 @@
 /* What programs for CUDA 12 and older take for granted and CUDA 13 does not have: texture
    references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers,
-   edges of graphs without data, headers of C++ that CUDA's own included. It is included when a
-   program does not compile without.
+   edges of graphs without data, launches of three calls, headers of C++ that CUDA's own included.
+   It is included when a program does not compile without.
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
-   "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors. */
+   "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors; CUDA
+   Runtime API 9.2, "Execution Control [DEPRECATED]". */
 
 #if defined(__cplusplus) && !defined(CUTRACE_OLDER)
 #define CUTRACE_OLDER
@@ -101,6 +102,26 @@ static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t gr
                                            cudaGraphNodeParams *what)
 {
     return cudaGraphAddNode(node, graph, before, NULL, count, what);
+}
+
+/* Up to CUDA 9 a launch was a call for its configuration, one for each argument, and one for it. */
+extern "C" cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared, cudaStream_t stream);
+extern "C" cudaError_t cudaSetupArgument(const void *argument, size_t bytes, size_t offset);
+extern "C" cudaError_t cudaLaunch(const void *function);
+
+static inline cudaError_t cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0)
+{
+    return cudaConfigureCall(grid, block, shared, 0);
+}
+
+template <class T> static inline cudaError_t cudaSetupArgument(T argument, size_t offset)
+{
+    return cudaSetupArgument(&argument, sizeof argument, offset);
+}
+
+template <class T> static inline cudaError_t cudaLaunch(T *function)
+{
+    return cudaLaunch(reinterpret_cast<const void *>(function));
 }
 
 static inline CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device)

@@ -1,0 +1,2 @@
+/* The newer name of cutil.h. */
+#include "cutil.h"
