@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...errors import CutraceError, KernelFault
 from ...traces.schema import Array, Event
 from ..engine.memory.device_launches import DeviceCopy, DeviceSet
-from ..engine.memory.memory import ALIGNMENT, Allocation
+from ..engine.memory.memory import Allocation
 from ..host.array import describe
 from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
 from .session import ProgramSession
@@ -18,8 +18,20 @@ _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Of cudaMemcpyKind; 0 stands for a set."""
 
 _DEVICE_TO_DEVICE = 3
+_BLOCK, _REGION = 2 << 20, 32 << 20
 _MALLOC_HEAP = 2
 """cudaLimitMallocHeapSize."""
+
+
+def _place_rule(size: int, align: int) -> tuple[int, int]:
+    """What an allocation's address is a multiple of, and the block whose ends it does not cross.
+
+    Measured on an H200 (driver 580): up to 1 MB allocations share blocks of 2 MB, at multiples of
+    512 bytes; larger ones lie at multiples of 2 MB in regions of 32, or from the start of one.
+    """
+    if align:
+        return align, 0
+    return (512, _BLOCK) if size <= _BLOCK // 2 else (_BLOCK, _REGION)
 
 
 class Storage:
@@ -63,13 +75,13 @@ class Storage:
     def allocate(
         self, size: int, align: int, name: bytes, stack: bytes, base: int, file: bytes
     ) -> Answer:
-        """Reserve memory."""
+        """Reserve memory: at multiples of `align`, or where the driver would put it if it is 0."""
         if self._used + size > self._most:
             return OUT_OF_MEMORY
         made_at = self._sites.name(stack, base, file)
         label = self._recording.new_name(name.decode() or made_at or None)
         try:
-            place = self._arena.allocate(size, label, max(align, ALIGNMENT))
+            place = self._arena.allocate(size, label, *_place_rule(size, align))
         except CutraceError:
             return OUT_OF_MEMORY
         self._made_at[place.address] = made_at

@@ -198,3 +198,144 @@ def test_advice_about_managed_memory_is_told_again(tmp_path: Path) -> None:
     done = record(tmp_path, source)
     # -1 is the host, -2 no device (cudaCpuDeviceId, cudaInvalidDeviceId)
     assert (done.status, done.out) == (0, "0 -2 1 0 -1 0 0,-2,-2 0\n"), done.err
+
+
+ALIGNED = """
+typedef unsigned long long Address;
+static Address bits(void *p) { return (Address)p & -(Address)p; }
+static void take(int how, size_t bytes, Address *least)
+{
+    void *small, *p = NULL;
+    size_t pitch;
+    cudaPitchedPtr box = {};
+    CHECK(cudaMalloc(&small, 8));
+    if (how == 0) CHECK(cudaMalloc(&p, bytes));
+    if (how == 1) CHECK(cudaMallocManaged(&p, bytes));
+    if (how == 2) CHECK((cudaError_t)cuMemAlloc((CUdeviceptr *)&p, bytes));
+    if (how == 3) CHECK(cudaMallocPitch(&p, &pitch, bytes / 64 + !(bytes / 64), 64));
+    if (how == 4) CHECK(cudaMalloc3D(&box, make_cudaExtent(bytes / 64 + !(bytes / 64), 8, 8)));
+    if (how == 4) p = box.ptr;
+    if (how == 5) CHECK(cudaMallocAsync(&p, bytes, 0));
+    if (how == 6) CHECK(cudaMallocHost(&p, bytes));
+    Address a = (Address)p, region = 32 << 20, page = 2 << 20;
+    if (bits(p) < *least) *least = bits(p);
+    Address unit = bytes <= page / 2 ? page : region;
+    if (how != 5 && bytes <= unit && a / unit != (a + bytes - 1) / unit) printf("crosses ");
+}
+int main()
+{
+    for (int how = 0; how < 7; how++) {
+        Address small = ~0ull, large = ~0ull, larger = ~0ull;
+        for (size_t bytes : {8, 512, 1000, 65536, 786432, 1048576}) take(how, bytes, &small);
+        for (size_t bytes : {1048640, 2097152, 3145728, 17 << 20}) take(how, bytes, &large);
+        for (size_t bytes : {33 << 20, 64 << 20, 174104576}) take(how, bytes, &larger);
+        printf("%d:%llu %llu %llu\\n", how, small, large >> 20, larger >> 20);
+    }
+}
+"""
+
+
+def test_allocations_are_aligned_as_on_a_chip(tmp_path: Path) -> None:
+    done = record(tmp_path, "#include <cuda.h>\n" + ALIGNED, options=("-d", "h200"))
+    # measured on an H200 (driver 580): multiples of 512 bytes up to 1 MB, of 2 MB from there to
+    # 32 MB, of 32 MB from there on; pools know no pages
+    lines = done.out.splitlines()
+    assert done.status == 0, done.err
+    for line in (each for each in lines if not each.startswith("5")):
+        numbers = [int(word) for word in line.partition(":")[2].split()]
+        assert numbers[0] >= 512, line
+        assert numbers[1] >= 2, line
+        assert numbers[2] >= 32, line
+    assert len(lines) == 7
+    assert lines[5] == "5:512 0 0"
+
+
+HOSTILE = """
+typedef size_t Z;
+static const Z sizes[] = {(Z)-1, (Z)-4, (Z)-4096, (Z)1 << 63, (Z)3 << 62, (Z)-1 / 3 * 2};
+static char *d, *h;
+static cudaArray_t array;
+static int is_wrong(const char *name, Z size, int status, int wanted)
+{
+    if (status != wanted && status != cudaErrorInvalidPitchValue)
+        printf("%s of %zx: %d\\n", name, size, status);
+    return cudaGetLastError(), 0;
+}
+#define TRY(wanted, call) is_wrong(#call, v, call, wanted);
+static cudaMemcpy3DParms box(Z width, Z rows, Z slices, Z pitch, Z height, Z x, Z y, Z z)
+{
+    cudaMemcpy3DParms p = {};
+    p.dstPtr = make_cudaPitchedPtr(d, pitch, 64, height);
+    p.srcPtr = make_cudaPitchedPtr(h, 64, 64, 4);
+    p.dstPos = make_cudaPos(x, y, z);
+    p.extent = make_cudaExtent(width, rows, slices);
+    p.kind = cudaMemcpyHostToDevice;
+    return p;
+}
+static int copy(cudaMemcpy3DParms p) { return cudaMemcpy3D(&p); }
+__device__ char symbol[64];
+int main()
+{
+    const cudaMemcpyKind up = cudaMemcpyHostToDevice, down = cudaMemcpyDeviceToHost;
+    cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    void *p;
+    Z pitch;
+    cudaPitchedPtr whole;
+    cudaArray_t made;
+    h = (char *)calloc(4096, 1);
+    CHECK(cudaMalloc(&d, 4096));
+    CHECK(cudaMallocArray(&array, &f, 16, 4));
+    CHECK(cudaGraphCreate(&graph, 0));
+    CUdeviceptr u = (CUdeviceptr)d;
+    for (Z v : sizes) {
+        TRY(1, cudaMemset(d, 0, v))
+        TRY(1, cudaMemset2D(d, v, 0, 16, 3)) TRY(1, cudaMemset2D(d, 64, 0, v, 3))
+        TRY(1, cudaMemset2D(d, 64, 0, 16, v)) TRY(1, cudaMemset2D(d, 0, 0, 16, v))
+        TRY(1, cudaMemset3D(make_cudaPitchedPtr(d, 64, 64, v), 0, make_cudaExtent(8, 2, 2)))
+        TRY(1, cudaMemset3D(make_cudaPitchedPtr(d, 64, 64, 4), 0, make_cudaExtent(8, 2, v)))
+        TRY(1, cudaMemcpy(d, h, v, up)) TRY(1, cudaMemcpy(h, d, v, down))
+        TRY(1, cudaMemcpy(d, d + 8, v, cudaMemcpyDeviceToDevice))
+        TRY(1, cudaMemcpy(h + 8, h, v, cudaMemcpyHostToHost))
+        TRY(1, cudaMemcpy2D(d, v, h, 64, 16, 3, up)) TRY(1, cudaMemcpy2D(d, 64, h, v, 16, 3, up))
+        TRY(1, cudaMemcpy2D(d, 64, h, 64, 16, v, up)) TRY(1, cudaMemcpy2D(d, v, h, v, v, v, up))
+        TRY(1, cudaMemcpy2DToArray(array, v, 0, h, 64, 16, 2, up))
+        TRY(1, cudaMemcpy2DToArray(array, 0, v, h, 64, 16, 2, up))
+        TRY(1, cudaMemcpy2DFromArray(h, 64, array, 0, 0, v, 2, down))
+        TRY(1, cudaMemcpy2DFromArray(h, 64, array, 8, 2, 16, v, down))
+        TRY(1, copy(box(v, 2, 2, 64, 4, 0, 0, 0))) TRY(1, copy(box(8, v, 2, 64, 4, 0, 0, 0)))
+        TRY(1, copy(box(8, 2, v, 64, 4, 0, 0, 0))) TRY(1, copy(box(8, 2, 2, v, 4, 0, 0, 0)))
+        TRY(1, copy(box(8, 2, 2, 64, v, 0, 0, 0))) TRY(1, copy(box(8, 2, 2, 64, 4, v, 0, 0)))
+        TRY(1, copy(box(8, 2, 2, 64, 4, 0, v, 0))) TRY(1, copy(box(8, 2, 2, 64, 4, 0, 0, v)))
+        TRY(1, cudaMemcpyToSymbol(symbol, h, v, 0)) TRY(1, cudaMemcpyToSymbol(symbol, h, 8, v))
+        TRY(1, cudaGraphAddMemcpyNode1D(&node, graph, NULL, 0, d, h, v, up))
+        TRY(2, cudaMalloc(&p, v)) TRY(2, cudaMallocAsync(&p, v, 0)) TRY(2, cudaMallocHost(&p, v))
+        TRY(2, cudaMallocManaged(&p, v)) TRY(1, cudaHostRegister(h, v, 0))
+        TRY(1, cudaMallocArray(&made, &f, v, 4)) TRY(1, cudaMallocArray(&made, &f, 4, v))
+        TRY(1, cudaMalloc3DArray(&made, &f, make_cudaExtent(4, 4, v)))
+        if (!cudaMallocPitch(&p, &pitch, v, 4) || !cudaMallocPitch(&p, &pitch, 64, v))
+            printf("cudaMallocPitch of %zx\\n", v);
+        if (!cudaMalloc3D(&whole, make_cudaExtent(64, v, 2))) printf("cudaMalloc3D of %zx\\n", v);
+        cudaGetLastError();
+        TRY(1, cuMemsetD32(u, 1, v)) TRY(1, cuMemsetD16(u, 1, v)) TRY(1, cuMemsetD8(u, 1, v))
+        TRY(1, cuMemsetD2D32(u, v, 1, 4, 3)) TRY(1, cuMemsetD2D32(u, 64, 1, v, 3))
+        TRY(1, cuMemcpyHtoD(u, h, v)) TRY(1, cuMemcpyDtoH(h, u, v)) TRY(1, cuMemcpy(u, u + 8, v))
+        CUDA_MEMCPY2D flat = {};
+        flat.srcMemoryType = CU_MEMORYTYPE_HOST, flat.srcHost = h, flat.srcPitch = 64;
+        flat.dstMemoryType = CU_MEMORYTYPE_DEVICE, flat.dstDevice = u, flat.dstPitch = 64;
+        flat.WidthInBytes = 16, flat.Height = 2, flat.dstY = v;
+        TRY(1, cuMemcpy2D(&flat))
+        flat.dstY = 0, flat.srcXInBytes = v;
+        TRY(1, cuMemcpy2D(&flat))
+        flat.srcXInBytes = 0, flat.dstPitch = v;
+        TRY(1, cuMemcpy2D(&flat))
+    }
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+
+
+def test_sizes_that_wrap_are_refused_by_every_copy_set_and_allocation(tmp_path: Path) -> None:
+    done = record(tmp_path, "#include <cuda.h>\n" + HOSTILE)
+    assert (done.status, done.out) == (0, "cudaSuccess"), done.err

@@ -110,12 +110,16 @@ class Arena:
         self._end = self._before = before
         self._grow(before)
 
-    def allocate(self, size: int, name: str, align: int, itemsize: int = 0,
+    def allocate(self, size: int, name: str, align: int, block: int = 0, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
-        """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them."""
-        start = self._take_hole(size + self._guard, align)
+        """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them.
+
+        They do not cross a multiple of `block`, or begin at one if they are more; what stays free
+        before them is a hole for smaller ones.
+        """
+        start = self._take_hole(size, align, block)
         if start is None:
-            start = self._take_end(size, name, align)
+            start = self._take_end(size, name, align, block)
         allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
         self._insert(allocation)
         return allocation
@@ -128,7 +132,7 @@ class Arena:
 
     def reserve(self, size: int, align: int) -> int:
         """Keep a range of addresses for `allocate_at`; CutraceError where there is no room."""
-        start = self._take_hole(size + self._guard, align)
+        start = self._take_hole(size, align)
         if start is None:
             start = self._take_end(size, "reserved addresses", align)
         self._reserved[start] = size
@@ -180,20 +184,21 @@ class Arena:
     def _write_zeros(self, start: int, end: int) -> None:
         self.bytes[start:end] = 0
 
-    def _take_hole(self, size: int, align: int) -> int | None:
+    def _take_hole(self, size: int, align: int, block: int = 0) -> int | None:
         """Return the first place among what was given back that has `size` bytes, if any."""
         for number, (start, end) in enumerate(self._holes):
-            begin = -(-start // align) * align
-            if begin + size <= end:
-                rest = ((start, begin), (begin + size, end))
+            begin = _fit(start, size, align, block)
+            behind = begin + size + self._guard
+            if behind <= end:
+                rest = ((start, begin), (behind, end))
                 self._holes[number : number + 1] = [each for each in rest if each[0] < each[1]]
-                self._clear(begin, begin + size)
+                self._clear(begin, behind)
                 return begin
         return None
 
-    def _take_end(self, size: int, name: str, align: int) -> int:
+    def _take_end(self, size: int, name: str, align: int, block: int = 0) -> int:
         """Return a place behind all others; CutraceError if there is no room."""
-        start = -(-self._end // align) * align
+        start = _fit(self._end, size, align, block)
         if start + size > self._limit:
             raise CutraceError(
                 f"`{name}` needs {size} bytes of {self.space.name.lower()} memory; "
@@ -207,6 +212,8 @@ class Arena:
                 f"`{name}` needs {size} bytes of {self.space.name.lower()} memory, and this "
                 "machine has not got them: give it fewer elements"
             ) from None
+        if block and start > self._end:
+            self._give(self._end, start)
         self._end = start + size + self._guard
         self._clear(start, min(start + size, self.mapped))
         self.mapped = max(self.mapped, mapped)
@@ -278,6 +285,14 @@ class Arena:
         """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
         start = allocation.address - self.base
         return None if self.written is None else self.written[start : start + allocation.size]
+
+
+def _fit(start: int, size: int, align: int, block: int) -> int:
+    """The first multiple of `align` from `start` on where bytes cross no multiple of `block`."""
+    begin = -(-start // align) * align
+    if block and begin % block + size > block:
+        begin = -(-begin // block) * block
+    return begin
 
 
 def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -354,7 +369,9 @@ class Memory:
     def allocate(self, size: int, name: str, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
         """Reserve zeroed global memory at a multiple of 256 bytes."""
-        return self.global_.allocate(size, name, ALIGNMENT, itemsize, shape, pitch)
+        return self.global_.allocate(
+            size, name, ALIGNMENT, itemsize=itemsize, shape=shape, pitch=pitch
+        )
 
     def view(self, allocation: Allocation) -> NDArray[np.uint8]:
         """Return an allocation's bytes to read and write; good until the next allocation."""
@@ -379,7 +396,7 @@ class Memory:
         """Reserve zeroed memory for a surface, and keep it: its address is set here."""
         bytes_, rows = surface.texel_bytes, (surface.slices, surface.rows, surface.extent[0])
         place = self.surface.allocate(
-            surface.nbytes, surface.name, ALIGNMENT, bytes_, rows, surface.pitch
+            surface.nbytes, surface.name, ALIGNMENT, 0, bytes_, rows, surface.pitch
         )
         self.surfaces.append(replace(surface, address=place.address))
         return place
@@ -431,7 +448,9 @@ class Memory:
         align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
         itemsize = TYPE_BYTES.get(variable.element, 0)
         try:
-            allocation = self.arena(space).allocate(variable.size, variable.name, align, itemsize)
+            allocation = self.arena(space).allocate(
+                variable.size, variable.name, align, itemsize=itemsize
+            )
         except CutraceError as error:
             raise NoRoomError(str(error), variable) from None
         data = np.frombuffer(variable.initializer, dtype=np.uint8)

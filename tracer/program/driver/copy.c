@@ -74,8 +74,7 @@ static struct side side_of(CUmemorytype type, const void *host, CUdeviceptr ther
     if (type == CU_MEMORYTYPE_ARRAY)
         return array_side((cudaArray_const_t)array, x, y, z);
     char *data = type == CU_MEMORYTYPE_HOST ? (char *)host : pointer(there);
-    struct side side = {data + (z * height + y) * pitch + x, pitch, pitch * height};
-    return side;
+    return (struct side){data, pitch, height, {x, y, z}, NULL};
 }
 
 /* A pitch of 0 means rows side by side. */
@@ -96,12 +95,7 @@ CUresult box_of(const CUDA_MEMCPY3D *given, struct copy *copy)
         .slices = p->Depth,
         .kind = cudaMemcpyDefault,
     };
-    if (p->Height > 1 && ((p->dstMemoryType != CU_MEMORYTYPE_ARRAY && p->dstPitch &&
-                           p->dstPitch < p->WidthInBytes) ||
-                          (p->srcMemoryType != CU_MEMORYTYPE_ARRAY && p->srcPitch &&
-                           p->srcPitch < p->WidthInBytes)))
-        return CUDA_ERROR_INVALID_VALUE;
-    return CUDA_SUCCESS;
+    return result(check_copy(copy));
 }
 
 API CUresult cuMemcpy3DAsync_v2(const CUDA_MEMCPY3D *p, CUstream stream)
@@ -147,8 +141,7 @@ static CUresult copy_row(struct side to, struct side from, size_t bytes, CUstrea
 
 static struct side flat(const void *data)
 {
-    struct side side = {(char *)data, 0, 0};
-    return side;
+    return (struct side){.data = (char *)data};
 }
 
 static struct side in_array(CUarray array, size_t x)
@@ -190,11 +183,9 @@ API CUresult cuMemcpyAtoD_v2(CUdeviceptr to, CUarray from, size_t x, size_t byte
 static CUresult set(CUdeviceptr place, size_t pitch, unsigned value, unsigned element, size_t width,
                     size_t height, CUstream stream)
 {
-    struct set set = {pointer(place), pitch, 0, width, height, 1, value, element};
-    cudaError_t status = begin();
-    if (!status)
-        status = submit(stream, cudaGraphNodeTypeMemset, run_set, &set, sizeof set);
-    return result(status);
+    struct side to = {.data = pointer(place), .pitch = pitch};
+    struct set set = {to, width, height, 1, value, element};
+    return result(submit_set(stream, set));
 }
 
 API CUresult cuMemsetD8Async(CUdeviceptr place, unsigned char value, size_t count, CUstream stream)

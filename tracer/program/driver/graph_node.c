@@ -103,8 +103,7 @@ static CUresult set_copy(CUgraphNode node, const CUDA_MEMCPY3D *params)
     CUresult status = node ? box_of(params, &copy) : CUDA_ERROR_INVALID_VALUE;
     if (status)
         return status;
-    set_work(node, run_copy, &copy, sizeof copy);
-    return keep(result(begin()), node, params, sizeof *params);
+    return keep(result(change_copy(node, &copy)), node, params, sizeof *params);
 }
 
 API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext context)
@@ -113,7 +112,7 @@ API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext 
     struct copy copy;
     CUresult status = box_of(params, &copy);
     if (!status)
-        status = result(add_work(WHERE, cudaGraphNodeTypeMemcpy, run_copy, &copy, sizeof copy));
+        status = result(add_copy(WHERE, &copy));
     return keep(status, *made, params, sizeof *params);
 }
 

@@ -57,7 +57,7 @@ API CUresult cuMemAddressReserve(CUdeviceptr *place, size_t bytes, size_t alignm
                                  CUdeviceptr wish, unsigned long long flags)
 {
     (void)wish;
-    if (!place || !bytes || bytes % GRANULARITY || flags)
+    if (!place || !bytes || bytes % GRANULARITY || flags || alignment & (alignment - 1))
         return CUDA_ERROR_INVALID_VALUE;
     struct message message = question(RESERVE);
     put64(&message, bytes);
@@ -167,7 +167,8 @@ static CUresult unmap(struct mapping *mapping)
 
 API CUresult cuMemUnmap(CUdeviceptr place, size_t bytes)
 {
-    CUresult status = mapping_at(place) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    CUresult status = mapping_at(place) && bytes <= PTRDIFF_MAX ? CUDA_SUCCESS
+                                                                : CUDA_ERROR_INVALID_VALUE;
     for (struct mapping **at = &mappings; *at && !status;) {
         struct mapping *each = *at;
         if (each->place < place || each->place + each->bytes > place + bytes) {

@@ -30,7 +30,8 @@ API CUresult cuMemAllocPitch_v2(CUdeviceptr *place, size_t *pitch, size_t width,
 API CUresult cuMemAllocManaged(CUdeviceptr *place, size_t bytes, unsigned flags)
 {
     void *data = NULL;
-    cudaError_t status = cudaMallocManaged(&data, bytes, flags);
+    cudaError_t status =
+        bytes ? cudaMallocManaged(&data, bytes, flags) : cudaErrorInvalidValue;
     return made(place, data, status);
 }
 

@@ -63,11 +63,24 @@ void forget_advice(const void *pointer, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* What is advised about is memory that is there. */
+static cudaError_t check_range(const void *pointer, size_t bytes)
+{
+    struct allocation own;
+    cudaError_t status = begin();
+    if (!status && (!bytes || bytes > PTRDIFF_MAX))
+        status = cudaErrorInvalidValue;
+    if (!status && place_of(pointer) != HOST &&
+        (!find_allocation(pointer, &own) || bytes > own.address + own.bytes - (uintptr_t)pointer))
+        status = cudaErrorInvalidValue;
+    return status;
+}
+
 API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise what,
                               struct cudaMemLocation where)
 {
     int number = what - cudaMemAdviseSetReadMostly;
-    cudaError_t status = begin();
+    cudaError_t status = check_range(pointer, bytes);
     if (!status)
         advise(pointer, bytes, READ_MOSTLY + number / 2, number % 2 == 0, where);
     return done(status);
@@ -78,7 +91,7 @@ API cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes,
                                      cudaStream_t stream)
 {
     (void)flags, (void)stream;
-    cudaError_t status = begin();
+    cudaError_t status = check_range(pointer, bytes);
     if (!status)
         advise(pointer, bytes, PREFETCH, 1, where);
     return done(status);
@@ -166,8 +179,8 @@ static int tell_advice(int *value, size_t room, enum cudaMemRangeAttribute which
 API cudaError_t cudaMemRangeGetAttribute(void *value, size_t size, enum cudaMemRangeAttribute which,
                                          const void *pointer, size_t bytes)
 {
-    cudaError_t status = begin();
-    if (!status && (!value || !size || size % sizeof(int) || !bytes))
+    cudaError_t status = check_range(pointer, bytes);
+    if (!status && (!value || !size || size % sizeof(int)))
         status = cudaErrorInvalidValue;
     if (status)
         return done(status);

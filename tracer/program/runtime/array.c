@@ -8,9 +8,20 @@
 
 struct side array_side(cudaArray_const_t array, size_t x, size_t y, size_t z)
 {
-    size_t slice = array->pitch * (array->extent.height ? array->extent.height : 1);
-    struct side side = {array->data + z * slice + y * array->pitch + x, array->pitch, slice};
-    return side;
+    size_t height = array->extent.height ? array->extent.height : 1;
+    return (struct side){array->data, array->pitch, height, {x, y, z}, array};
+}
+
+/* Whether a device has arrays of such a size: the attributes say how large they may be. */
+static int is_possible(struct cudaExtent extent, unsigned flags)
+{
+    size_t width = extent.width, height = extent.height, depth = extent.depth;
+    if (flags & (cudaArrayLayered | cudaArrayCubemap))
+        return width && width <= 32768 && height <= 32768 && depth && depth <= 2048;
+    if (depth)
+        return width && height && ((width <= 16384 && height <= 16384 && depth <= 16384) ||
+                                   (width <= 8192 && height <= 8192 && depth <= 32768));
+    return width && width <= 131072 && height <= 65536;
 }
 
 /* Layered arrays of one dimension have no height; `depth` counts slices or layers. */
@@ -18,8 +29,8 @@ static cudaError_t make(struct cudaArray **made, const struct cudaChannelFormatD
                         struct cudaExtent extent, unsigned flags)
 {
     cudaError_t status = begin();
-    if (status)
-        return status;
+    if (status || !is_possible(extent, flags))
+        return status ? status : cudaErrorInvalidValue;
     struct cudaArray *array = calloc(1, sizeof *array);
     struct message message = question(ARRAY);
     put32(&message, texel->x);

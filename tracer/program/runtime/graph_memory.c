@@ -7,7 +7,7 @@ static _Atomic uint64_t total;
 
 static cudaError_t allocate_for_graph(void **pointer, size_t bytes)
 {
-    cudaError_t status = allocate(pointer, bytes, DEVICE, "");
+    cudaError_t status = allocate_in_pool(pointer, bytes);
     if (status || !bytes)
         return status ? status : cudaErrorInvalidValue;
     give_to_graph(*pointer);

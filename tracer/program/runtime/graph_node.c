@@ -2,18 +2,26 @@
 
 #include "runtime.h"
 
+/* What is wrong with a copy is told when its node is made, not when the graph runs. */
+cudaError_t add_copy(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                     size_t count, const struct copy *copy)
+{
+    cudaError_t status = check_copy(copy);
+    return status ? status : add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy,
+                                      copy, sizeof *copy);
+}
+
 API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph,
                                        const cudaGraphNode_t *needs, size_t count,
                                        const struct cudaMemcpy3DParms *params)
 {
     struct copy copy = copy_of(params);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
-                         sizeof copy));
+    return done(add_copy(made, graph, needs, count, &copy));
 }
 
 static struct copy copy_of_bytes(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    return (struct copy){{to, 0, 0}, {(char *)from, 0, 0}, bytes, 1, 1, kind};
+    return (struct copy){{.data = to}, {.data = (char *)from}, bytes, 1, 1, kind};
 }
 
 API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t graph,
@@ -21,15 +29,15 @@ API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t grap
                                          const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     struct copy copy = copy_of_bytes(to, from, bytes, kind);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy, &copy,
-                         sizeof copy));
+    return done(add_copy(made, graph, needs, count, &copy));
 }
 
 static struct set set_of(const struct cudaMemsetParams *params)
 {
-    struct set set = {params->dst, params->pitch, 0, params->width, params->height, 1,
-                      params->value, params->elementSize};
-    return set;
+    return (struct set){
+        {.data = params->dst, .pitch = params->pitch}, params->width, params->height, 1,
+        params->value, params->elementSize,
+    };
 }
 
 API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *made, cudaGraph_t graph,
@@ -37,7 +45,8 @@ API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *made, cudaGraph_t graph,
                                        const struct cudaMemsetParams *params)
 {
     struct set set = set_of(params);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemset, run_set, &set,
+    cudaError_t status = check_set(&set);
+    return done(status ? status : add_work(made, graph, needs, count, cudaGraphNodeTypeMemset, run_set, &set,
                          sizeof set));
 }
 
@@ -65,11 +74,17 @@ static cudaError_t change(cudaGraphNode_t node, action run, const void *what, si
     return done(status);
 }
 
+cudaError_t change_copy(cudaGraphNode_t node, const struct copy *copy)
+{
+    cudaError_t status = check_copy(copy);
+    return status ? done(status) : change(node, run_copy, copy, sizeof *copy);
+}
+
 API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
                                              const struct cudaMemcpy3DParms *params)
 {
     struct copy copy = copy_of(params);
-    return change(node, run_copy, &copy, sizeof copy);
+    return change_copy(node, &copy);
 }
 
 API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
@@ -82,7 +97,7 @@ API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, c
                                                size_t bytes, enum cudaMemcpyKind kind)
 {
     struct copy copy = copy_of_bytes(to, from, bytes, kind);
-    return change(node, run_copy, &copy, sizeof copy);
+    return change_copy(node, &copy);
 }
 
 API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
@@ -96,7 +111,8 @@ API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
                                              const struct cudaMemsetParams *params)
 {
     struct set set = set_of(params);
-    return change(node, run_set, &set, sizeof set);
+    cudaError_t status = check_set(&set);
+    return status ? done(status) : change(node, run_set, &set, sizeof set);
 }
 
 API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,

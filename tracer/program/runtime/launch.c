@@ -60,7 +60,7 @@ static cudaError_t check(const struct function *function, dim3 grid, dim3 block,
 {
     const struct facts *facts = &device.facts;
     const struct cudaFuncAttributes *own = &function->attributes;
-    uint64_t threads = (uint64_t)block.x * block.y * block.z;
+    uint64_t threads = threads_of(block);
     if (!is_within(grid.x, facts->grid_x) || !is_within(grid.y, facts->grid_y) ||
         !is_within(grid.z, facts->grid_z) || !is_within(block.x, facts->block_x) ||
         !is_within(block.y, facts->block_y) || !is_within(block.z, facts->block_z) ||
@@ -114,7 +114,7 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     struct launch *launch = make_launch(host, grid, block, arguments, shared, &status);
     if (!launch)
         return status;
-    if ((uint64_t)cluster.x * cluster.y * cluster.z > PORTABLE_CLUSTER &&
+    if (threads_of(cluster) > PORTABLE_CLUSTER &&
         !launch->function->attributes.nonPortableClusterSizeAllowed) {
         free(launch);
         return cudaErrorInvalidClusterSize;

@@ -10,7 +10,8 @@
 
 #include "runtime.h"
 
-#define ALIGNMENT 256
+#define OF_DRIVER 0 /* the recorder places it as the driver would */
+#define ALIGNMENT 512
 #define PITCH 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -121,7 +122,8 @@ static cudaError_t reserve(struct allocation *allocation, size_t align, const ch
     return status;
 }
 
-cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name)
+static cudaError_t allocate_aligned(void **pointer, size_t bytes, size_t align, enum place place,
+                                    const char *name)
 {
     struct allocation allocation = {0, bytes, place, NULL, 0};
     cudaError_t status = begin();
@@ -131,12 +133,23 @@ cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char 
         *pointer = NULL;
     if (status || !bytes)
         return status;
-    status = reserve(&allocation, ALIGNMENT, name);
+    status = reserve(&allocation, align, name);
     if (!status) {
         *pointer = (void *)(uintptr_t)allocation.address;
         forget_advice(*pointer, bytes);
     }
     return status;
+}
+
+cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name)
+{
+    return allocate_aligned(pointer, bytes, OF_DRIVER, place, name);
+}
+
+/* Pools lay what they are asked for one behind the other, however large it is. */
+cudaError_t allocate_in_pool(void **pointer, size_t bytes)
+{
+    return allocate_aligned(pointer, bytes, ALIGNMENT, DEVICE, "");
 }
 
 cudaError_t release(void *pointer)
@@ -178,7 +191,7 @@ API cudaError_t cudaFree(void *pointer)
 API cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
-    return done(bytes ? allocate(pointer, bytes, MANAGED, "") : cudaErrorInvalidValue);
+    return done(allocate(pointer, bytes, MANAGED, ""));
 }
 
 API cudaError_t cudaMallocHost(void **pointer, size_t bytes)
@@ -197,25 +210,33 @@ API cudaError_t cudaFreeHost(void *pointer)
     return done(free_if_any(pointer));
 }
 
-static size_t pitched(size_t width)
+/* Rows that begin at multiples of PITCH; cudaErrorInvalidValue where no address can say how long. */
+static cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
+                                 size_t slices)
 {
-    return (width + PITCH - 1) / PITCH * PITCH;
+    size_t bytes, padded;
+    if (__builtin_add_overflow(width, PITCH - 1, &padded))
+        return cudaErrorInvalidValue;
+    padded = padded / PITCH * PITCH;
+    if (__builtin_mul_overflow(padded, rows, &bytes) ||
+        __builtin_mul_overflow(bytes, slices, &bytes))
+        return cudaErrorInvalidValue;
+    *pitch = padded;
+    return allocate(pointer, bytes, DEVICE, "");
 }
 
 API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
 {
-    *pitch = pitched(width);
-    return done(allocate(pointer, *pitch * height, DEVICE, ""));
+    return done(allocate_rows(pointer, pitch, width, height, 1));
 }
 
-API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched_pointer, struct cudaExtent extent)
+API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent)
 {
-    size_t pitch = pitched(extent.width);
-    pitched_pointer->pitch = pitch;
-    pitched_pointer->xsize = extent.width;
-    pitched_pointer->ysize = extent.height;
-    size_t bytes = pitch * extent.height * extent.depth;
-    return done(allocate(&pitched_pointer->ptr, bytes, DEVICE, ""));
+    cudaError_t status = allocate_rows(&pitched->ptr, &pitched->pitch, extent.width, extent.height,
+                                       extent.depth);
+    pitched->xsize = extent.width;
+    pitched->ysize = extent.height;
+    return done(status);
 }
 
 /* Memory of the program's own becomes the device's: its pages move into the arena and are mapped
@@ -247,6 +268,20 @@ static char *page_of(const void *pointer)
     return (char *)((uintptr_t)pointer & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1));
 }
 
+/* Whether there is memory at all of these bytes' pages, some at a time: the list of them has an end. */
+int is_mapped(const void *pointer, size_t bytes)
+{
+    static const size_t most = (size_t)1 << 30;
+    char *first = page_of(pointer);
+    size_t whole = (const char *)pointer + bytes - first, page = sysconf(_SC_PAGESIZE);
+    unsigned char *present = malloc((whole < most ? whole : most) / page + 1);
+    int status = 0;
+    for (size_t at = 0; !status && at < whole; at += most)
+        status = mincore(first + at, whole - at < most ? whole - at : most, present);
+    free(present);
+    return !status;
+}
+
 API cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
 {
     (void)flags;
@@ -255,8 +290,12 @@ API cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
         return done(status ? status : cudaErrorInvalidValue);
     if (place_of(pointer) != HOST || registered(pointer))
         return done(cudaErrorHostMemoryAlreadyRegistered);
-    char *first = page_of(pointer), *last = page_of((char *)pointer + bytes - 1);
-    return done(lend(first, last - first + sysconf(_SC_PAGESIZE)));
+    uintptr_t last;
+    if (__builtin_add_overflow((uintptr_t)pointer, bytes - 1, &last))
+        return done(cudaErrorInvalidValue);
+    char *first = page_of(pointer);
+    size_t whole = page_of((void *)last) - first + sysconf(_SC_PAGESIZE);
+    return done(is_mapped(first, whole) ? lend(first, whole) : cudaErrorInvalidValue);
 }
 
 API cudaError_t cudaHostUnregister(void *pointer)

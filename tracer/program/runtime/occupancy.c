@@ -16,7 +16,7 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *bloc
     struct message message = question(FITS);
     put32(&message, function->number);
     put32(&message, threads);
-    put32(&message, shared);
+    put32(&message, shared < UINT32_MAX ? shared : UINT32_MAX);
     status = ask(&message);
     if (!status)
         *blocks = take32(&message);
@@ -85,9 +85,12 @@ static const struct function *blocks_held(const void *host, const cudaLaunchConf
         *status = cudaDeviceGetAttribute(&can, cudaDevAttrClusterLaunch, 0);
     if (!*status && !can)
         *status = cudaErrorNotSupported;
+    uint64_t threads = threads_of(block);
+    if (!*status && threads > (uint64_t)device.facts.threads_per_block)
+        *status = cudaErrorInvalidConfiguration;
     if (!*status)
-        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            blocks, host, block.x * block.y * block.z, config->dynamicSmemBytes);
+        *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, host, threads,
+                                                                config->dynamicSmemBytes);
     return *status ? NULL : function;
 }
 
@@ -95,16 +98,18 @@ API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *host,
                                                const cudaLaunchConfig_t *config)
 {
     cudaError_t status;
-    int blocks = 0, size = 1;
+    int blocks = 0;
+    uint64_t size = 1;
     const struct function *function = blocks_held(host, config, &blocks, &status);
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute *each = config->attrs + i;
         if (each->id == cudaLaunchAttributeClusterDimension)
-            size = each->val.clusterDim.x * each->val.clusterDim.y * each->val.clusterDim.z;
+            size = threads_of(
+                (dim3){each->val.clusterDim.x, each->val.clusterDim.y, each->val.clusterDim.z});
     }
     if (!function)
         return done(status);
-    if (size < 1 || size > largest_cluster(function))
+    if (size < 1 || size > (uint64_t)largest_cluster(function))
         return done(cudaErrorInvalidClusterSize);
     *clusters = clusters_held(blocks, size);
     return done(cudaSuccess);

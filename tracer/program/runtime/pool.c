@@ -94,7 +94,7 @@ API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPoo
     (void)pool;
     if (capturing(stream))
         return done(capture_allocation(capturing(stream), pointer, bytes));
-    return done(allocate(pointer, bytes, DEVICE, ""));
+    return done(allocate_in_pool(pointer, bytes));
 }
 
 API cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)

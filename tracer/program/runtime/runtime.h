@@ -75,17 +75,22 @@ struct allocation {
     int is_of_graph;  /* it stays for as long as the program runs */
 };
 cudaError_t allocate(void **pointer, size_t bytes, enum place place, const char *name);
+cudaError_t allocate_in_pool(void **pointer, size_t bytes);
 cudaError_t release(void *pointer);
 void note_allocation(const void *pointer, size_t bytes, enum place place);
 int find_allocation(const void *pointer, struct allocation *found);
 enum place place_of(const void *pointer);
+int is_mapped(const void *pointer, size_t bytes); /* in the program, whoever put it there */
 int is_of_graph(const void *pointer);
 void give_to_graph(const void *pointer);
 
-/* copy.c: bytes from here to there, rows and slices `pitch` and `slice` bytes apart. */
+/* copy.c: bytes from here to there: rows `pitch` bytes apart, slices `height` rows apart. What is
+   copied begins at byte, row and slice `at` of `data`. Any of these numbers may be nonsense. */
 struct side {
     char *data;
-    size_t pitch, slice;
+    size_t pitch, height;
+    struct cudaPos at;
+    const struct cudaArray *array; /* NULL: memory that is no array */
 };
 struct copy {
     struct side to, from;
@@ -93,15 +98,21 @@ struct copy {
     enum cudaMemcpyKind kind;
 };
 cudaError_t submit_copy(cudaStream_t stream, struct copy copy);
+cudaError_t check_copy(const struct copy *copy);
 cudaError_t run_copy(const void *what);
 struct copy copy_of(const struct cudaMemcpy3DParms *parameters);
+cudaError_t add_copy(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                     size_t count, const struct copy *copy);
+cudaError_t change_copy(cudaGraphNode_t node, const struct copy *copy);
 
 /* Elements of one value; `width` counts them. */
 struct set {
-    char *data;
-    size_t pitch, slice, width, rows, slices;
+    struct side to;
+    size_t width, rows, slices;
     unsigned value, element;
 };
+cudaError_t check_set(const struct set *set);
+cudaError_t submit_set(cudaStream_t stream, struct set set);
 cudaError_t run_set(const void *what);
 
 /* advice.c: what was advised about memory that is now another's */
@@ -185,6 +196,13 @@ char *ranges_now(size_t *bytes);
 /* Blocks of a cluster that every device can launch, and that a program may ask for. */
 #define PORTABLE_CLUSTER 8
 #define LARGEST_CLUSTER 16
+
+/* Threads of a block, or blocks of a cluster, however many a program says. */
+static inline uint64_t threads_of(dim3 size)
+{
+    uint64_t all, rows = (uint64_t)size.x * size.y;
+    return __builtin_mul_overflow(rows, size.z, &all) ? UINT64_MAX : all;
+}
 
 /* run_launch.c */
 struct launch {

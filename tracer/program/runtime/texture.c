@@ -50,6 +50,17 @@ static size_t texel_bytes(struct cudaChannelFormatDesc texel)
     return (texel.x + texel.y + texel.z + texel.w) / 8;
 }
 
+#define MOST_LINEAR ((size_t)1 << 32) /* bytes: the largest power of two that an H200 took */
+
+/* Rows may be as many and as long as the attributes of linear 2D textures say. */
+static int has_rows(const struct cudaResourceDesc *resource)
+{
+    size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
+    size_t pitch = resource->res.pitch2D.pitchInBytes;
+    return width <= 131072 && height <= 65000 && pitch <= 2097120 &&
+           width * texel_bytes(resource->res.pitch2D.desc) <= pitch;
+}
+
 static unsigned first_level(const struct cudaMipmappedArray *mipmap,
                             const struct cudaResourceViewDesc *view)
 {
@@ -70,12 +81,14 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
     }
     case cudaResourceTypeLinear:
         texel = resource->res.linear.desc;
-        if (!texel_bytes(texel))
+        if (!texel_bytes(texel) || resource->res.linear.sizeInBytes > MOST_LINEAR)
             return cudaErrorInvalidValue;
         put_place(message, OVER_LINEAR, (uintptr_t)resource->res.linear.devPtr, texel,
                   resource->res.linear.sizeInBytes / texel_bytes(texel), 1, 0);
         return cudaSuccess;
     case cudaResourceTypePitch2D:
+        if (!has_rows(resource))
+            return cudaErrorInvalidValue;
         put_place(message, OVER_ROWS, (uintptr_t)resource->res.pitch2D.devPtr,
                   resource->res.pitch2D.desc, resource->res.pitch2D.width,
                   resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
