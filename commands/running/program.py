@@ -69,17 +69,12 @@ def choose_device(name: str | None) -> "Device":
         return Stopwatch(named)
 
     of_chip = model.chip.sms_per_cluster, model.limits.shared_unit
-    return Device(model.name, _facts(model), fits, time, *of_chip)
+    return Device(model.cuda_name or model.name, _facts(model), fits, time, *of_chip)
 
 
 def _facts(model: "Model") -> dict[str, int]:
-    """A device's numbers by the names that a program's library knows.
-
-    Clock and width of the memory are not known by themselves: what is told has its bandwidth.
-    """
-    limits, chip = model.limits, model.chip
-    bus = 4096
-    l2 = next((stage.keys.get("bytes", 0) for stage in model.stages if stage.name == "l2"), 0)
+    """A device's numbers by the names that a program's library knows."""
+    limits, chip, rates = model.limits, model.chip, model.rates
     return {
         "major": model.capability[0],
         "minor": model.capability[1],
@@ -96,10 +91,11 @@ def _facts(model: "Model") -> dict[str, int]:
         "shared_reserved": limits.shared_reserved,
         "constant_bytes": limits.constant_bytes,
         "memory_bytes": chip.memory_bytes,
-        "memory_kilohertz": int(chip.memory_gb_per_s * 1e6 * 8 / (2 * bus)),
-        "bus_bits": bus,
-        "l2_bytes": l2 if isinstance(l2, int) else 0,
+        "memory_kilohertz": 1000 * chip.memory_mhz,
+        "bus_bits": chip.memory_bits,
+        "l2_bytes": chip.l2_bytes,
         "kilohertz": 1000 * chip.clock_mhz,
+        "single_to_double": round(rates.single / rates.double) if rates.double else 0,
     }
 
 

@@ -1,8 +1,9 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
-A file has `name`, `capability`, `aliases`, perhaps `counters`, and the tables `[chip]`, `[limits]`,
-`[rates]` and `[stage.NAME]`; with `base`, the name of another device, it has the differing values
-only (`layers.py`). Every number in the files of `models/devices/` has a comment with its source.
+A file has `name`, `capability`, `aliases`, perhaps `cuda_name` and `counters`, and the tables
+`[chip]`, `[limits]`, `[rates]` and `[stage.NAME]`; with `base`, the name of another device, it has
+the differing values only (`layers.py`). Every number in the files of `models/devices/` has a
+comment with its source.
 """
 
 import re
@@ -111,7 +112,8 @@ class Rates:
 class Device:
     """A device: `key` is what a user types, `name` what the maker calls it.
 
-    `counters` is the path of a file with definitions of what its own models count, if it has any.
+    `cuda_name` is what CUDA calls it, where that is known. `counters` is the path of a file with
+    definitions of what its own models count, if it has any.
     """
 
     key: str
@@ -124,6 +126,7 @@ class Device:
     stages: tuple[Stage, ...]
     path: Path
     counters: str = ""
+    cuda_name: str = ""
 
     @property
     def file(self) -> str:
@@ -149,6 +152,7 @@ class _Head:
     aliases: tuple[str, ...] = ()
     base: str = ""
     counters: str = ""
+    cuda_name: str = ""
 
 
 def load_device(name: str, settings: Mapping[str, object] | None = None) -> Device:
@@ -200,7 +204,7 @@ def _read(tables: Tables, path: Path) -> Device:
     rates = make(Rates, tables.plain["rates"].values, tables.plain["rates"].where)
     stages = _stages(tables, limits, path.name)
     told = _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
-    return Device(*told, head.counters)
+    return Device(*told, head.counters, head.cuda_name)
 
 
 _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage": {}}

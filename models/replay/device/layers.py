@@ -2,8 +2,8 @@
 
 A file with a base has the differing values only. Keys of `[chip]`, `[limits]` and a stage take the
 place of the base's one by one; a stage that names its `model` takes the place of the base's stage
-as a whole. `capability` is inherited, `name` and `aliases` are not. What a user sets for one run
-is one more layer on top.
+as a whole. `capability` is inherited, `name`, `cuda_name` and `aliases` are not. What a user sets
+for one run is one more layer on top.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from .model_class import seen_from
 
 Values = dict[str, object]
 
-OWN = ("name", "aliases", "base")
+OWN = ("name", "cuda_name", "aliases", "base")
 """What a file does not take from its base."""
 TABLES = ("chip", "limits", "rates")
 STAGES = "stage"

@@ -26,7 +26,9 @@ GROUPS = 20
 class Chip:
     """How many SMs there are and how many share a cluster; how fast and large the memory is.
 
-    `clock_mhz` is the cores' clock at best. What is 0 is not known.
+    `clock_mhz` is the cores' clock at best. `memory_bits`, `memory_mhz` and `l2_bytes` are what
+    CUDA tells of the memory: the width of its bus, a clock at which it moves two bits a cycle
+    whatever its kind, and the size of level 2, not all of which holds lines. 0 is not known.
     """
 
     sms: int
@@ -34,6 +36,9 @@ class Chip:
     memory_gb_per_s: float
     memory_bytes: int = 0
     clock_mhz: int = 0
+    memory_bits: int = 0
+    memory_mhz: int = 0
+    l2_bytes: int = 0
 
     def __post_init__(self) -> None:
         """Refuse clusters that are not all alike, and numbers below zero."""
@@ -41,6 +46,11 @@ class Chip:
             raise CutraceError(
                 f"memory of {self.memory_bytes} bytes at {self.memory_gb_per_s} GB/s, "
                 f"{self.clock_mhz} MHz: expected numbers above zero"
+            )
+        if min(self.memory_bits, self.memory_mhz, self.l2_bytes) < 0:
+            raise CutraceError(
+                f"memory_bits = {self.memory_bits}, memory_mhz = {self.memory_mhz}, l2_bytes = "
+                f"{self.l2_bytes}: expected numbers above zero"
             )
         if self.sms < 1 or self.sms_per_cluster < 1 or self.sms % self.sms_per_cluster:
             raise CutraceError(

@@ -9,6 +9,7 @@ boards' specifications.
 
 import pytest
 
+from cutrace.commands.running.program import choose_device
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_device
 
@@ -193,6 +194,50 @@ def test_a_boards_limits_are_those_of_its_capability(row: list[str]) -> None:
 def test_clusters_have_as_many_sms_as_profilers_saw(capabilities: str, sms: int) -> None:
     for capability in capabilities.split():
         assert load_device(generic(capability)).chip.sms_per_cluster == sms
+
+
+TOLD = """
+file      bits  mhz   l2        ratio name
+a100      5120  1593  41943040  2     NVIDIA A100-SXM4-80GB
+a100-40gb 5120  1215  41943040  2     NVIDIA A100-PCIE-40GB
+b200      7680  3996  132644864 2     NVIDIA B200
+gh200     6144  2619  62914560  2     NVIDIA GH200 480GB
+gtx1080   256   5005  2097152   32    NVIDIA GeForce GTX 1080
+h100      5120  2619  52428800  2     NVIDIA H100 80GB HBM3
+h200      6016  3201  62914560  2     NVIDIA H200
+k40       384   3004  1572864   3     Tesla K40c
+l4        192   6251  50331648  64    NVIDIA L4
+l40s      384   9001  100663296 64    NVIDIA L40S
+p100      4096  715   4194304   2     Tesla P100-PCIE-16GB
+rtx3060   192   7501  2359296   64    NVIDIA GeForce RTX 3060
+rtx3080   320   9501  5242880   64    NVIDIA GeForce RTX 3080
+rtx4090   384   10501 75497472  64    NVIDIA GeForce RTX 4090
+rtx5090   512   14001 100663296 64    NVIDIA GeForce RTX 5090
+t4        256   5001  4194304   32    Tesla T4
+v100      4096  877   6291456   2     Tesla V100-PCIE-16GB
+"""
+"""What deviceQuery of CUDA's samples and cudaGetDeviceProperties printed on these boards, published
+by their users (the H200's: measured), and single over double precision of CUDA's guides."""
+
+
+@pytest.mark.parametrize("row", rows(TOLD), ids=lambda row: row[0])
+def test_a_program_is_told_of_a_board_what_cuda_tells(row: list[str]) -> None:
+    told = choose_device(row[0])
+    facts = told.facts
+    assert told.name == " ".join(row[5:])
+    assert facts["bus_bits"] == int(row[1])
+    assert facts["memory_kilohertz"] == 1000 * int(row[2])
+    assert facts["l2_bytes"] == int(row[3])
+    assert facts["single_to_double"] == int(row[4])
+
+
+@pytest.mark.parametrize("name", sorted(device_names()))
+def test_the_memory_that_a_program_is_told_of_has_the_bandwidth_of_the_board(name: str) -> None:
+    chip = load_device(name).chip
+    told = 2 * chip.memory_mhz * chip.memory_bits / 8 / 1000  # two bits a cycle and wire
+    if name == "sm_121":  # a GB10 tells the rate of bits for its clock
+        told /= 2
+    assert told == pytest.approx(chip.memory_gb_per_s, rel=0.05)
 
 
 def test_every_device_is_in_a_table_here() -> None:

@@ -67,7 +67,7 @@ def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(tmp_path: Path) -
     build_elsewhere(tmp_path)
     done = record_it(tmp_path)
     # 99 + 5; 100 threads add 1; two blocks of 1024 threads fill an SM's 64 warps
-    assert (done.status, done.out) == (0, "H100 SXM 104 100 2\n"), done.err
+    assert (done.status, done.out) == (0, "NVIDIA H100 80GB HBM3 104 100 2\n"), done.err
     (launch,) = done.trace.launches
     assert [each.value for each in launch.launch.arguments] == ["p1", "p2", 100]
 
@@ -130,7 +130,8 @@ def test_a_program_of_cuda_12_has_its_own_names(tmp_path: Path, kind: str) -> No
     done = record_it(tmp_path)
     assert (done.status, done.out) == (
         0,
-        "H100 SXM 9.0 132 SMs 7 77\n232448 32 1 1\n",  # 227 KB, 32 blocks: CUDA's guide for 9.0
+        # 227 KB, 32 blocks: CUDA's guide for 9.0
+        "NVIDIA H100 80GB HBM3 9.0 132 SMs 7 77\n232448 32 1 1\n",
     ), done.err
 
 

@@ -279,7 +279,9 @@ SCALE = """
 def test_the_bindings_of_the_runtime_call_the_one_that_is_recorded(tmp_path: Path) -> None:
     (tmp_path / "scale.ptx").write_text(SCALE)
     done = run(tmp_path, RUNTIME)
-    assert (done.status, done.out) == (0, "9900.0 H100 SXM 1\n"), done.err  # twice 0 + ... + 99
+    assert (done.status, done.out) == (0, "9900.0 NVIDIA H100 80GB HBM3 1\n"), (
+        done.err
+    )  # twice 0 + ... + 99
     assert len(done.trace.launches) == 1
     assert re.search(r"what is not supported was asked for by .*cuda.bindings \d+\.\d+", done.err)
 

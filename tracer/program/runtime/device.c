@@ -7,6 +7,7 @@
 #include "runtime.h"
 
 #define COUNT 1
+#define MOST_GRANULARITY 128 /* bytes that level 2 fetches at a time */
 #define OPEN_SHARED (48 * 1024) /* bytes a block may have without being asked for by an attribute */
 
 static unsigned device_flags;
@@ -87,6 +88,21 @@ API cudaError_t cudaRuntimeGetVersion(int *version)
     return done(cudaSuccess);
 }
 
+static int capability(void)
+{
+    return 10 * device.facts.major + device.facts.minor;
+}
+
+/* The chips of Jetson and DGX Spark, whose memory is the processor's. */
+static int is_integrated(void)
+{
+    static const int shared[] = {32, 53, 62, 72, 87, 110, 121};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (shared[i] == capability())
+            return 1;
+    return 0;
+}
+
 /* Attributes that the facts give, or that follow from there being one memory and one device. */
 static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
 {
@@ -139,30 +155,34 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrMaxTexture2DLayeredHeight: return 32768;
     case cudaDevAttrMaxTexture1DLayeredLayers:
     case cudaDevAttrMaxTexture2DLayeredLayers: return 2048;
-    case cudaDevAttrMaxSurface1DWidth:
-    case cudaDevAttrMaxSurface2DWidth: return 32768;
+    case cudaDevAttrMaxSurface1DWidth: return 32768;
+    case cudaDevAttrMaxSurface2DWidth: return 131072;
     case cudaDevAttrMaxSurface2DHeight: return 65536;
-    case cudaDevAttrGpuOverlap:
     case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrManagedMemory:
+    case cudaDevAttrUnifiedAddressing: return facts->major >= 2;
+    case cudaDevAttrManagedMemory: return facts->major >= 3;
+    case cudaDevAttrStreamPrioritiesSupported: return capability() >= 35;
     case cudaDevAttrConcurrentManagedAccess:
-    case cudaDevAttrStreamPrioritiesSupported:
+        return facts->major >= 6 && (!is_integrated() || capability() >= 110);
+    case cudaDevAttrComputePreemptionSupported: return facts->major >= 6;
+    case cudaDevAttrIntegrated: return is_integrated();
+    case cudaDevAttrGpuOverlap:
+    case cudaDevAttrCanMapHostMemory:
     case cudaDevAttrGlobalL1CacheSupported:
     case cudaDevAttrLocalL1CacheSupported:
-    case cudaDevAttrComputePreemptionSupported:
     case cudaDevAttrHostRegisterSupported:
-    case cudaDevAttrHostNativeAtomicSupported:
     case cudaDevAttrHostMemoryPoolsSupported:
     case cudaDevAttrHostNumaMemoryPoolsSupported:
     case cudaDevAttrMemoryPoolsSupported: return 1;
-    case cudaDevAttrMaxPersistingL2CacheSize: /* three quarters: CUDA C++ Programming Guide */
-        return facts->major >= 8 ? facts->l2_bytes / 4 * 3 : 0;
-    case cudaDevAttrMaxAccessPolicyWindowSize: return facts->major >= 8 ? 134213632 : 0;
+    case cudaDevAttrMaxPersistingL2CacheSize: /* of 9.0 measured; CUDA C++ Programming Guide */
+        return facts->major >= 9   ? facts->l2_bytes / 8 * 5
+               : facts->major == 8 ? facts->l2_bytes / 4 * 3
+                                   : 0;
+    case cudaDevAttrMaxAccessPolicyWindowSize:
+        return facts->major >= 9 ? 134217728 : facts->major == 8 ? 134213632 : 0;
     case cudaDevAttrCooperativeLaunch: return facts->major >= 6;
     case cudaDevAttrClusterLaunch: return facts->major >= 9;
-    case cudaDevAttrSingleToDoublePrecisionPerfRatio: return 2;
+    case cudaDevAttrSingleToDoublePrecisionPerfRatio: return facts->single_to_double;
     default: *is_known = 0; return 0;
     }
 }
@@ -230,10 +250,15 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->maxSurface2D[0] = known(cudaDevAttrMaxSurface2DWidth);
     p->maxSurface2D[1] = known(cudaDevAttrMaxSurface2DHeight);
     p->asyncEngineCount = known(cudaDevAttrAsyncEngineCount);
-    p->concurrentKernels = p->canMapHostMemory = p->unifiedAddressing = p->managedMemory = 1;
-    p->concurrentManagedAccess = p->streamPrioritiesSupported = p->computePreemptionSupported = 1;
-    p->globalL1CacheSupported = p->localL1CacheSupported = p->hostRegisterSupported = 1;
-    p->hostNativeAtomicSupported = p->memoryPoolsSupported = 1;
+    p->canMapHostMemory = p->globalL1CacheSupported = p->localL1CacheSupported = 1;
+    p->hostRegisterSupported = p->memoryPoolsSupported = 1;
+    p->integrated = known(cudaDevAttrIntegrated);
+    p->concurrentKernels = known(cudaDevAttrConcurrentKernels);
+    p->unifiedAddressing = known(cudaDevAttrUnifiedAddressing);
+    p->managedMemory = known(cudaDevAttrManagedMemory);
+    p->concurrentManagedAccess = known(cudaDevAttrConcurrentManagedAccess);
+    p->streamPrioritiesSupported = known(cudaDevAttrStreamPrioritiesSupported);
+    p->computePreemptionSupported = known(cudaDevAttrComputePreemptionSupported);
     p->persistingL2CacheMaxSize = known(cudaDevAttrMaxPersistingL2CacheSize);
     p->accessPolicyMaxWindowSize = known(cudaDevAttrMaxAccessPolicyWindowSize);
     p->cooperativeLaunch = known(cudaDevAttrCooperativeLaunch);
@@ -246,6 +271,8 @@ static size_t limits[16] = {
     [cudaLimitStackSize] = 1024,
     [cudaLimitPrintfFifoSize] = 1 << 20,
     [cudaLimitMallocHeapSize] = 8 << 20,
+    [cudaLimitDevRuntimePendingLaunchCount] = 2048,
+    [cudaLimitMaxL2FetchGranularity] = 64,
     [cudaLimitPersistingL2CacheSize] = 0,
 };
 
@@ -254,6 +281,9 @@ API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
     if ((unsigned)limit >= sizeof limits / sizeof *limits)
         return done(cudaErrorInvalidValue);
     cudaError_t status = begin();
+    if (!status && value > (limit == cudaLimitMaxL2FetchGranularity
+                                ? MOST_GRANULARITY : (size_t)device.facts.memory_bytes))
+        status = cudaErrorInvalidValue;
     if (status)
         return done(status);
     limits[limit] = value;

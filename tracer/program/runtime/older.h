@@ -39,8 +39,8 @@ static inline cudaError_t cudaGetDeviceProperties(cutrace_device_properties *p, 
     p->deviceOverlap = p->asyncEngineCount > 0;
     p->computeMode = cudaComputeModeDefault;
     p->kernelExecTimeoutEnabled = p->cooperativeMultiDeviceLaunch = 0;
-    p->singleToDoublePrecisionPerfRatio = 2;
-    return cudaSuccess;
+    return cudaDeviceGetAttribute(&p->singleToDoublePrecisionPerfRatio,
+                                  cudaDevAttrSingleToDoublePrecisionPerfRatio, device);
 }
 #define cudaDeviceProp cutrace_device_properties
 

@@ -59,7 +59,8 @@ API cudaError_t twelve_cudaGetDeviceProperties_v2(struct properties *p, int numb
     p->memoryClockRate = device.facts.memory_kilohertz;
     p->maxTexture1DLinear = 1 << 28;
     p->deviceOverlap = 1;
-    p->singleToDoublePrecisionPerfRatio = 2;
+    cudaDeviceGetAttribute(&p->singleToDoublePrecisionPerfRatio,
+                           cudaDevAttrSingleToDoublePrecisionPerfRatio, number);
     return cudaSuccess;
 }
 TWELVE(cudaGetDeviceProperties_v2)

@@ -93,7 +93,8 @@
     FACT(memory_kilohertz) \
     FACT(bus_bits) \
     FACT(l2_bytes) \
-    FACT(kilohertz)
+    FACT(kilohertz) \
+    FACT(single_to_double)
 
 enum kind {
 #define MESSAGE(name, number, question, answer) name = number,
