@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CutraceError
+from ..errors import CutraceError, KernelFault
 from ..models.replay.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import replays
 from .running.asked import behind, trace_asked
-from .running.budget import REPORTS, check_budget, update
+from .running.budget import REPORTS, check_budget, show_failed, update
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.progress import progress
-from .running.trace_check import RACE_PASSES, check_memory, check_races
+from .running.trace_check import RACE_PASSES, check_memory, check_races, faulted, tried
 
 if TYPE_CHECKING:
     from .running.project import ProjectCheck
@@ -139,28 +139,34 @@ def command(
         )
     if update_ and budget is None:
         raise CutraceError("--update: say which, --budget FILE")
-    if format in REPORTS and (races or memory or update_ or budget is None):
-        raise CutraceError(f"--format {format}: a report of a budget, --budget FILE alone")
+    if format in REPORTS and update_:
+        raise CutraceError(f"--format {format}: a report of checks; --update writes a budget")
     from ..traces.reader import read_trace
 
     format = shown
-    reports = []
-    with trace_asked(source, program, recording, replay) as path:
-        if races:
-            with progress("looking for races") as share:
-                trace = share.listen(read_trace(path))
-                share.expect(trace, RACE_PASSES)
-                reports.append(check_races(trace))
-        if memory:
-            reports.append(check_memory(read_trace(path)))
-        if budget is not None:
+    trials, reports = [], []
+    name = str(source or " ".join(program or ()))
+    try:
+        with trace_asked(source, program, recording, replay) as path:
+            if races:
+                with progress("looking for races") as share:
+                    trace = share.listen(read_trace(path))
+                    share.expect(trace, RACE_PASSES)
+                    trials.append(tried("races", check_races, trace, name))
+            if memory:
+                trials.append(tried("memory", check_memory, read_trace(path), name))
             with progress("counting") as share:
                 asked = replace(replay, tell=share.tell)
-                reports.append(
-                    update(path, budget, asked)
-                    if update_
-                    else check_budget(path, budget, asked, allow_missing, format)
-                )
+                held = None if update_ else budget
+                if held or trials:
+                    reports.append(check_budget(path, held, asked, allow_missing, format, trials))
+                if budget is not None and update_:
+                    reports.append(update(path, budget, asked))
+    except KernelFault as fault:
+        if format == "text" or update_ or source is None:
+            raise
+        show_failed(faulted(fault, source), format)
+        raise
     if format in REPORTS:
         return reports[0]
     named = f" {quote(source)}" if source else ""

@@ -51,13 +51,35 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A check of a trace that has no limits, `races` or `memory`, and what it found.
+
+    `report` is all of it in words, `place` the first line that it blames.
+    """
+
+    kind: str
+    source: str
+    report: str
+    holds: bool
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
-    """A trace held to a budget; `missing` are kernels that the trace has not."""
+    """A trace held to a budget; `missing` are kernels that the trace has not, `trials` the checks
+    without limits.
+    """
 
     budget: Budget
     compiler: str
     verdicts: tuple[Verdict, ...]
     missing: tuple[str, ...]
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Trial, ...]:
+        """The checks without limits that do not hold."""
+        return tuple(trial for trial in self.trials if not trial.holds)
 
     @property
     def broken(self) -> tuple[Verdict, ...]:

@@ -12,7 +12,8 @@ from hashlib import blake2b
 from typing import Any
 from xml.etree import ElementTree
 
-from .budget_check import Checked, Verdict
+from ..why.place import Place
+from .budget_check import Checked, Trial, Verdict
 from .budget_text import claim, limit_words, number_text, other_compiler
 
 BROKEN = "**broken**"
@@ -25,10 +26,9 @@ def render_github(checked: Checked) -> str:
     lines = []
     if checked.other_compiler and checked.broken:
         lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
-    for verdict in checked.broken:
-        place = verdict.place
-        at = f"file={_escape(place.file, True)},line={place.line}," if place else ""
-        lines.append(f"::error {at}title=cutrace budget::{_escape(_told(verdict))}")
+    found = [("budget", verdict.place, _told(verdict)) for verdict in checked.broken]
+    found += [(trial.kind, trial.place, trial.report) for trial in checked.failed]
+    lines += [f"::error {_at(at)}title=cutrace {kind}::{_escape(said)}" for kind, at, said in found]
     return "\n".join(lines)
 
 
@@ -54,13 +54,22 @@ def render_json(checked: Checked) -> str:
         "budget": str(checked.budget.path),
         "compiler": checked.compiler,
     }
-    return json.dumps({**told, "missing": checked.missing, "limits": limits}, indent=1)
+    checks = [
+        {
+            **{"check": trial.kind, "source": trial.source, "holds": trial.holds},
+            **{"place": str(trial.place or ""), "report": trial.report},
+        }
+        for trial in checked.trials
+    ]
+    lists = {"missing": checked.missing, "limits": limits, "checks": checks}
+    return json.dumps({**told, **lists}, indent=1)
 
 
 def render_junit(checked: Checked) -> str:
     """A test case a limit and launch, as CI servers list them."""
-    words = {"name": f"cutrace {checked.budget.path}", "tests": str(len(checked.verdicts))}
-    suite = ElementTree.Element("testsuite", words | {"failures": str(len(checked.broken))})
+    tests, failures = _counted(checked)
+    words = {"name": _xml(f"cutrace {checked.budget.path}"), "tests": str(tests)}
+    suite = ElementTree.Element("testsuite", words | {"failures": str(failures)})
     for verdict in checked.verdicts:
         launch = verdict.launch
         name = f"{verdict.limit.expression} on {launch.device}, launch {launch.number}"
@@ -69,21 +78,38 @@ def render_junit(checked: Checked) -> str:
         if not verdict.holds:
             failure = ElementTree.SubElement(case, "failure", {"message": _xml(claim(verdict))})
             failure.text = _xml("\n".join((str(verdict.place or ""), _told(verdict))).strip())
+    for trial in checked.trials:
+        names = {"classname": _xml(trial.source), "name": trial.kind}
+        case = ElementTree.SubElement(suite, "testcase", names)
+        if not trial.holds:
+            message = {"message": _xml(_first_line(trial))}
+            ElementTree.SubElement(case, "failure", message).text = _xml(trial.report)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, "unicode", xml_declaration=True)
 
 
 def render_sarif(checked: Checked) -> str:
     """Results as GitHub's code scanning and editors take them."""
-    rules = [{"id": name} for name in dict.fromkeys(v.limit.expression for v in checked.broken)]
+    broken = (verdict.limit.expression for verdict in checked.broken)
+    failed = (trial.kind for trial in checked.failed)
+    rules = [{"id": name} for name in dict.fromkeys((*broken, *failed))]
     results = [
         {
             "ruleId": verdict.limit.expression,
             "level": "error",
             "message": {"text": _told(verdict)},
-            "locations": [*_sarif_place(verdict)],
+            "locations": [*_sarif_place(verdict.place)],
         }
         for verdict in checked.broken
+    ]
+    results += [
+        {
+            "ruleId": trial.kind,
+            "level": "error",
+            "message": {"text": trial.report},
+            "locations": [*_sarif_place(trial.place)],
+        }
+        for trial in checked.failed
     ]
     run = {"tool": {"driver": {"name": "cutrace", "rules": rules}}, "results": results}
     return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
@@ -107,12 +133,28 @@ def render_gitlab(checked: Checked) -> str:
             },
         }
         found.setdefault(fingerprint, finding)
+    for trial in checked.failed:
+        mark = "\0".join((trial.kind, trial.source, str(trial.place or "")))
+        fingerprint = blake2b(mark.encode(), digest_size=16).hexdigest()
+        found[fingerprint] = {
+            "description": _first_line(trial),
+            "check_name": trial.kind,
+            "fingerprint": fingerprint,
+            "severity": "critical",
+            "location": {
+                "path": trial.place.file if trial.place else trial.source,
+                "lines": {"begin": trial.place.line if trial.place else 1},
+            },
+        }
     return json.dumps([*found.values()], indent=1)
 
 
 def render_markdown(checked: Checked) -> str:
     """A table for a comment or a job's summary, broken limits first."""
     lines = [f"**{len(checked.broken)} of {len(checked.verdicts)} limits broken**", ""]
+    if checked.trials:
+        tried = f"{len(checked.failed)} of {len(checked.trials)} other checks failed"
+        lines[0] = f"{lines[0][:-2]}, {tried}**"
     lines += ["| | kernel | counter | device | launch | value | may be | line |", "|" + "---|" * 8]
     for verdict in sorted(checked.verdicts, key=lambda each: each.holds):
         launch = verdict.launch
@@ -122,6 +164,12 @@ def render_markdown(checked: Checked) -> str:
             *(number_text(verdict.value), limit_words(verdict.limit), str(verdict.place or "")),
         )
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    if checked.trials:
+        lines += ["", "| | check | source | found | line |", "|" + "---|" * 5]
+    for trial in sorted(checked.trials, key=lambda each: each.holds):
+        state = "ok" if trial.holds else BROKEN
+        row = (state, trial.kind, trial.source, _first_line(trial), str(trial.place or ""))
+        lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines)
 
 
@@ -140,8 +188,23 @@ def _told(verdict: Verdict) -> str:
     return "\n".join(part for part in (claim(verdict), verdict.why) if part)
 
 
-def _sarif_place(verdict: Verdict) -> Iterator[dict[str, Any]]:
-    if place := verdict.place:
+def _counted(checked: Checked) -> tuple[int, int]:
+    """How many limits and checks there are, and how many do not hold."""
+    tests = len(checked.verdicts) + len(checked.trials)
+    return tests, len(checked.broken) + len(checked.failed)
+
+
+def _first_line(trial: Trial) -> str:
+    return trial.report.strip().partition("\n")[0]
+
+
+def _at(place: Place | None) -> str:
+    """Where a workflow command has its annotation."""
+    return f"file={_escape(place.file, True)},line={place.line}," if place else ""
+
+
+def _sarif_place(place: Place | None) -> Iterator[dict[str, Any]]:
+    if place:
         where = {"artifactLocation": {"uri": place.file}, "region": {"startLine": place.line}}
         yield {"physicalLocation": where}
 

@@ -10,8 +10,10 @@ from ..options.quote import quote
 from ..options.replay import with_devices
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...analyzer.budget.budget import Budget
-    from ...analyzer.budget.budget_check import Checker
+    from ...analyzer.budget.budget_check import Checker, Trial
 
 
 REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
@@ -19,22 +21,51 @@ REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
 
 
 def check_budget(
-    path: Path, budget: Path, replay: ReplayOptions, allow_missing: bool, format: str
+    path: Path,
+    budget: Path | None,
+    replay: ReplayOptions,
+    allow_missing: bool,
+    format: str,
+    trials: "Sequence[Trial]",
 ) -> str:
-    """A row a limit, or a report for programs; `CheckFailed` with reasons if any is broken."""
-    from ...analyzer.budget.budget import name_compiler, read_budget
+    """A row a limit, or a report for programs; `CheckFailed` with reasons if any is broken.
+
+    `trials` are checks without limits that the report holds, too.
+    """
+    from ...analyzer.budget.budget import Budget, name_compiler, read_budget
+    from ...analyzer.budget.budget_check import Checked
     from ...analyzer.budget.budget_report import FORMATS
     from ...analyzer.budget.budget_text import render_broken, render_held
+    from ...traces.reader import read_trace
 
-    asked = read_budget(budget)
-    checker = _checker(path, asked, replay)
-    compiler = name_compiler(checker.trace.manifest)
-    checked = checker.judge(asked, compiler, allow_missing)
-    if not checked.broken:
-        return FORMATS[format](checked) if format in REPORTS else render_held(checked)
-    if format in FORMATS:
-        print(FORMATS[format](checked))
-    raise CheckFailed(render_broken(checked))
+    if budget is None:
+        compiler = name_compiler(read_trace(path).manifest)
+        checked = Checked(Budget(Path(trials[0].source), ()), compiler, (), (), tuple(trials))
+    else:
+        asked = read_budget(budget)
+        checker = _checker(path, asked, replay)
+        compiler = name_compiler(checker.trace.manifest)
+        judged = checker.judge(asked, compiler, allow_missing)
+        checked = replace(judged, trials=tuple(trials))
+    failures = [trial.report for trial in checked.failed]
+    failures += [render_broken(checked)] if checked.broken else []
+    if failures:
+        if format in FORMATS:
+            print(FORMATS[format](checked))
+        raise CheckFailed("\n\n".join(failures))
+    if format in REPORTS:
+        return FORMATS[format](checked)
+    held = [render_held(checked)] if budget else []
+    return "\n\n".join((*(trial.report for trial in trials), *held))
+
+
+def show_failed(trial: "Trial", format: str) -> None:
+    """Print the report of a check that ended before anything was counted."""
+    from ...analyzer.budget.budget import Budget
+    from ...analyzer.budget.budget_check import Checked
+    from ...analyzer.budget.budget_report import FORMATS
+
+    print(FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,))))
 
 
 def update(path: Path, budget: Path, replay: ReplayOptions) -> str:

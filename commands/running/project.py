@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...claim import scratch_folder
-from ...errors import CheckFailed, CutraceError
+from ...errors import CheckFailed, CutraceError, KernelFault
 from ...lazy_dataclass import dataclass
 from ...models.replay.options import ReplayOptions
 from ..options.quote import quote
@@ -19,11 +19,11 @@ from ..options.replay import with_devices
 from .asked import trace_asked
 from .budget import REPORTS
 from .progress import progress
-from .trace_check import check_memory, check_races
+from .trace_check import check_memory, check_races, faulted, tried
 
 if TYPE_CHECKING:
     from ...analyzer.budget.baseline import Costs
-    from ...analyzer.budget.budget_check import Checked
+    from ...analyzer.budget.budget_check import Checked, Trial
     from ...analyzer.budget.project import Check, Project
     from ...analyzer.profile import Profile
 
@@ -44,15 +44,21 @@ class ProjectCheck:
 
         before = self._before()
         judged: list[Checked] = []
+        trials: list[Trial] = []
         parts: list[str] = []
         failures: list[str] = []
         for number, check in enumerate(self.project.checks):
             with progress(f"checking {check.source}"):
-                found, said, failed = self._check(number, before.get(check.name))
+                try:
+                    found, tried_here = self._check(number, before.get(check.name))
+                except KernelFault as fault:
+                    found, tried_here = [], [faulted(fault, Path(check.source))]
             judged += found
-            failures += failed
+            trials += tried_here
+            failures += [f"{check.source}: {t.report}" for t in tried_here if not t.holds]
+            said = (trial.report for trial in tried_here if trial.holds)
             parts.append("\n".join((f"{check.name}:", *map(render_held, found), *said)))
-        whole = merged(self.project.path, judged)
+        whole = replace(merged(self.project.path, judged), trials=tuple(trials))
         failures += [render_broken(checked) for checked in judged if checked.broken]
         if format in FORMATS and (format in REPORTS or failures):
             print(FORMATS[format](whole))
@@ -72,10 +78,8 @@ class ProjectCheck:
         write_baseline(path, found)
         return f"{quote(path)}: what {len(found)} checks cost now"
 
-    def _check(
-        self, number: int, before: "Costs | None"
-    ) -> "tuple[list[Checked], list[str], list[str]]":
-        """One check: its limits judged, its text, and its failures other than limits."""
+    def _check(self, number: int, before: "Costs | None") -> "tuple[list[Checked], list[Trial]]":
+        """One check: its limits judged, and what it looks for besides."""
         from ...analyzer.budget.baseline import budget_of
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
         from ...analyzer.budget.budget_check import Checker
@@ -85,16 +89,13 @@ class ProjectCheck:
         folder = self.project.path.parent
         budgets = [read_budget(folder / check.budget)] if check.budget else []
         budgets += [Budget(self.project.path, limits)] if limits else []
-        said: list[str] = []
-        failed: list[str] = []
+        trials: list[Trial] = []
         with self._trace(folder, check) as path:
             trace = read_trace(path)
-            for wanted, judge in ((check.races, check_races), (check.memory, check_memory)):
+            asked = (check.races, "races", check_races), (check.memory, "memory", check_memory)
+            for wanted, kind, judge in asked:
                 if wanted:
-                    try:
-                        said.append(judge(trace))
-                    except CheckFailed as problem:
-                        failed.append(f"{check.source}: {problem}")
+                    trials.append(tried(kind, judge, trace, check.name))
             options = self._options(check)
             profile = _count(path, options)
             checker = Checker(trace, profile, options)
@@ -104,7 +105,7 @@ class ProjectCheck:
                 named = Path(f"{check.name}, as of {self.project.baseline}")
                 then = budget_of(before, profile, self.project.tolerance, named)
                 judged.append(checker.judge(then, compiler))
-        return judged, said, failed
+        return judged, trials
 
     def _before(self) -> "Mapping[str, Costs]":
         """The counters of the baseline, a file or a git ref; empty without one."""

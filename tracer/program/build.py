@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ...cache import folder_of, kept_folder, key_of
@@ -160,7 +161,7 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
             paths = _read_dependencies(rule, builder.toolkit.root)
             key = _key_with_texts(asked, paths)
             if key == before or not _changed_since(begin, paths):
-                place = kept_folder("programs", key, lambda into, made=made: _copy(made, into))
+                place = kept_folder("programs", key, partial(_copy, made))
                 index.parent.mkdir(parents=True, exist_ok=True)
                 index.write_text("\n".join(paths))
                 return place / name

@@ -71,7 +71,7 @@ def test_what_one_check_breaks_is_told_with_all_others(capsys: Captured) -> None
     assert "far.toml: 1 of 1 limits broken" in said
     assert run(["check", "--format", "junit"]) == 1
     suite = ElementTree.fromstring(capsys.readouterr().out)
-    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("2", "2")
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("4", "2")  # races, memory
 
 
 def test_a_baseline_is_what_it_cost_and_five_per_cent(capsys: Captured) -> None:

@@ -1,5 +1,6 @@
 """Sources that are saved while nvcc compiles them."""
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +76,6 @@ def test_nothing_is_kept_of_a_source_of_pycuda_whose_header_changes_meanwhile(
             header.write_text(saves.pop())
         return SimpleNamespace(returncode=0, stdout="", stderr="")
 
-    monkeypatch.setattr(nvcc_host.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert nvcc_host.make_ptx("k", []).ptx == b"first"
     assert nvcc_host.make_ptx("k", []).ptx == b"second"
