@@ -238,12 +238,8 @@ def plant(world: World, dice: random.Random) -> None:
     long, short = f"{dice.getrandbits(128):032x}", f"{dice.getrandbits(40):08x}"[:8]
     name = dice.choice(
         [
-            *(
-                f"cutrace-{long}",
-                f".cutrace-{long}.partial",
-                f"cutrace-{short}",
-                "cutrace-programs",
-            ),
+            *[f"cutrace-{long}", f".cutrace-{long}.partial"] * 4,
+            *(f"cutrace-{short}", "cutrace-programs"),
             *(f"cutrace-{long}.claim", f".cutrace-{long}.partial.claim", f"tmp{short}"),
             *(f".{t}.{short}.partial" for t in TARGETS),
             *(f".{t}.partial" for t in TARGETS),
@@ -263,14 +259,14 @@ def plant(world: World, dice: random.Random) -> None:
         if kind == 2:
             (path / ".lock").touch()
         if kind == 3:
-            (path / MARK).write_text(dice.choice(["", "mine", _copied_mark(world)]))
+            (path / MARK).write_text(dice.choice(["", "mine", *[_copied_mark(world)] * 4]))
         if kind == 4:
             (path / "manifest.json").write_text('{"format_version": 2}')
         if kind == 5:
             os.mkfifo(path / dice.choice([MARK, "manifest.json", ".lock"]))
             path.chmod(0o500)
     elif kind == 6:
-        path.write_text(dice.choice(["", "mine", _copied_mark(world)]))
+        path.write_text(dice.choice(["", "mine", *[_copied_mark(world)] * 4]))
     elif kind == 7:
         path.symlink_to(dice.choice(["nowhere", str(world.here / "a.cutrace"), "/"]))
     elif kind == 8:
