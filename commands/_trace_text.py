@@ -57,7 +57,7 @@ def session_rows(trace: "Trace") -> Pairs:
 
 def kernel_rows(trace: "Trace") -> Pairs:
     """Many launches by kernel, that with most threads in all first: how many, which, and shapes."""
-    from ..analyzer.text.launch_text import launch_text, ranges_text
+    from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
 
     groups: dict[str, list[LaunchTrace]] = {}
     for one in trace.launches:
@@ -79,7 +79,7 @@ def kernel_rows(trace: "Trace") -> Pairs:
         ranges = dict.fromkeys(ranges_text(one.launch) for one in launches if one.launch.ranges)
         if ranges:
             yield "in range", ", ".join([*ranges][:MANY])
-        yield f"launch {most.number}", launch_text(most.launch)
+        yield f"launch {most.number}", launch_text(most.launch, ROOM)
 
 
 def _threads(launches: "Sequence[LaunchTrace]") -> int:
@@ -95,12 +95,12 @@ def _spans(launches: "Sequence[LaunchTrace]") -> str:
 def launch_rows(trace: "LaunchTrace") -> Pairs:
     """One launch: the kernel, the arrays in reach, the assembler's facts, the tables' rows."""
     from ..analyzer.text.kept_text import kept_text
-    from ..analyzer.text.launch_text import launch_text, ranges_text
+    from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
     from ..traces.outside import outside_text
     from ..traces.schema import TABLES
 
     launch = trace.launch
-    yield f"launch {trace.number}", launch_text(launch)
+    yield f"launch {trace.number}", launch_text(launch, ROOM)
     yield "kernel", launch.signature or launch.kernel
     if launch.called_at:
         yield "called at", launch.called_at

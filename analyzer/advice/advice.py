@@ -28,7 +28,7 @@ from ..counting.bounds import time_text
 from ..counting.idle import NOT_KEPT, NOTHING, did_nothing, kept_nothing
 from ..launch_profile import LaunchProfile
 from ..profile import Profile, count_supposed
-from ..text.launch_text import launch_text
+from ..text.launch_text import ROOM, launch_text
 from ..text.sentence import wrapped
 from ..why.picture import draw_groups
 from ..why.search import Access, Searcher
@@ -312,7 +312,7 @@ def render_advice(
     lines = [first, ""] if first else []
     for launch, findings, times in _count_repeats(found):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
-        lines += wrapped(f"{launch.device}  {launch_text(launch.launch)}{again}", width)
+        lines += wrapped(f"{launch.device}  {launch_text(launch.launch, ROOM)}{again}", width)
         if not findings:
             lines += wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
         for alike in _gather(findings):

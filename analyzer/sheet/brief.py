@@ -9,7 +9,7 @@ from ...inert import one_line
 from ..counting.hottest_line import costliest_lines
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from ..text.launch_text import launch_text, ranges_text
+from ..text.launch_text import ROOM, launch_text, ranges_text
 from .view import View
 from .wording import estimate_sentences, limit_sentences
 
@@ -27,7 +27,7 @@ def is_brief(view: View) -> bool:
 
 def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
     """The lines about one launch on all devices, each with its style."""
-    yield launch_text(on[0].launch), "bold"
+    yield launch_text(on[0].launch, ROOM), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
     yield from ((text, "") for text in (*limit_sentences(on), *estimate_sentences(on)))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ...models.analyses.race import Party, Race, RaceCheck
-from .launch_text import launch_text
+from .launch_text import ROOM, launch_text
 
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates atomically"}
 
@@ -15,7 +15,7 @@ def render_races(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> str
 
 
 def _launch(check: RaceCheck, sources: Mapping[str, str]) -> Iterator[str]:
-    title = f"launch {check.number}  {launch_text(check.launch)}"
+    title = f"launch {check.number}  {launch_text(check.launch, ROOM)}"
     if check.refusal:
         yield f"{title}\n  races not checked: {check.refusal}"
     elif not check.races:
