@@ -1,4 +1,4 @@
-"""A run of NVIDIA's compiler: once, or again for a program that only older CUDA takes."""
+"""A run of NVIDIA's compiler: once, or again for programs and headers of another CUDA."""
 
 import re
 import subprocess
@@ -32,6 +32,10 @@ _OF_OLDER_LIBRARIES = re.compile(
 )
 """What they say of programs for the Thrust and CUB of CUDA 12."""
 
+_OF_OTHER_HEADERS = re.compile(r"CUDA compiler and CUDA toolkit headers are incompatible")
+"""What libcu++ says where another package wants the runtime's headers older than nvcc, as torch
+does. Within a major version they fit."""
+
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
@@ -41,7 +45,7 @@ def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         answer = subprocess.run(
             command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
         )
-        again = _for_older(command, answer.stderr + answer.stdout) if answer.returncode else None
+        again = _for_other(command, answer.stderr + answer.stdout) if answer.returncode else None
         if again is None:
             return answer
         command = again
@@ -54,7 +58,7 @@ def show_nvcc(command: Sequence[str]) -> int:
     """
     while True:
         status, said, complained = _show(command)
-        again = _for_older(command, complained + said) if status else None
+        again = _for_other(command, complained + said) if status else None
         if again is None:
             break
         command = again
@@ -65,8 +69,8 @@ def show_nvcc(command: Sequence[str]) -> int:
     return status
 
 
-def _for_older(command: Sequence[str], said: str) -> list[str] | None:
-    """The command with what an older program misses by what was said; None if that is all."""
+def _for_other(command: Sequence[str], said: str) -> list[str] | None:
+    """The command with what another CUDA needs by what was said; None if that is all."""
     wanted: list[str] = []
     if _OF_OLDER_CUDA.search(said):
         wanted += ["-include", str(RUNTIME / "older.h")]
@@ -74,6 +78,8 @@ def _for_older(command: Sequence[str], said: str) -> list[str] | None:
         wanted += ["-include", str(RUNTIME / "surface_reference.h")]
     if _OF_OLDER_LIBRARIES.search(said):
         wanted += [f"-I{folder}" for folder in older_libraries()]
+    if _OF_OTHER_HEADERS.search(said):
+        wanted.append("-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK")
     return [*command, *wanted] if not set(wanted) <= set(command) else None
 
 

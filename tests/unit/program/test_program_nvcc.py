@@ -134,3 +134,15 @@ def test_a_host_compiler_links_what_was_linked_for_the_device(tmp_path: Path) ->
     done = cutrace(tmp_path, "record", "--", "./app")
     assert done.status == 0, done.err
     assert len(done.trace.launches) == 1
+
+
+def test_headers_of_another_minor_version_are_taken_as_they_are(tmp_path: Path) -> None:
+    """What libcu++ says where the runtime's headers are 13.0 beside nvcc 13.5: a run follows."""
+    said = (
+        "CUDA compiler and CUDA toolkit headers are incompatible, please check your include paths"
+    )
+    off = "-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK"
+    code = f"import sys; sys.exit(0 if {off!r} in sys.argv else {said!r})"
+    (tmp_path / "nvcc.py").write_text(code)
+    answer = run_nvcc([sys.executable, str(tmp_path / "nvcc.py")])
+    assert (answer.returncode, answer.args[-1]) == (0, off)
