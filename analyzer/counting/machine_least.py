@@ -113,9 +113,9 @@ class LeastCode:
                 beside[key][owners.most_common(1)[0][0]] += 1
         self._block_of = block_of
         self._copies = defaultdict[int, list[Copies]](list)
-        for (block, loop), by_pc in found.items():
+        for (owner, loop), by_pc in found.items():
             many = median_high([min(each.values()) for each in by_pc.values()])
-            self._copies[block].append(Copies(loop, by_pc, many, beside[block, loop]))
+            self._copies[owner].append(Copies(loop, by_pc, many, beside[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
         """The fewest instructions of all warps, each pc of the PTX having been issued so often."""

@@ -1,6 +1,7 @@
 """Bounds are at or below what an H200 took and issued: kernels that ptxas makes shorter."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,14 @@ def measured() -> dict[str, dict[str, int]]:
 
 
 @pytest.fixture(scope="module")
-def profiles(tmp_path_factory: pytest.TempPathFactory) -> list[LaunchProfile]:
+def profiles(tmp_path_factory: pytest.TempPathFactory) -> Sequence[LaunchProfile]:
     path = tmp_path_factory.mktemp("bounds") / "bounds.cutrace"
     record(FOLDER / "bounds.cu", out=path)
     return analyze(path, device="h200").launches
 
 
 def test_no_bound_is_above_the_chips_time_or_the_estimate(
-    profiles: list[LaunchProfile], measured: dict[str, dict[str, int]]
+    profiles: Sequence[LaunchProfile], measured: dict[str, dict[str, int]]
 ) -> None:
     assert len(profiles) == len(measured) == 9
     for profile in profiles:
@@ -38,7 +39,7 @@ def test_no_bound_is_above_the_chips_time_or_the_estimate(
 
 
 def test_issue_slots_are_few_less_than_the_chip_issued(
-    profiles: list[LaunchProfile], measured: dict[str, dict[str, int]]
+    profiles: Sequence[LaunchProfile], measured: dict[str, dict[str, int]]
 ) -> None:
     shares = []
     for profile in profiles:
@@ -50,7 +51,7 @@ def test_issue_slots_are_few_less_than_the_chip_issued(
 
 
 def test_double_precision_is_what_the_chip_did(
-    profiles: list[LaunchProfile], measured: dict[str, dict[str, int]]
+    profiles: Sequence[LaunchProfile], measured: dict[str, dict[str, int]]
 ) -> None:
     for profile in profiles:
         chip = measured[profile.launch.signature.partition("(")[0]]["pipe_fp64"]

@@ -1,8 +1,8 @@
 """NVIDIA's libraries: what they export is ours, or refused by its name, in their versions."""
 
 import re
-import site
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -178,11 +178,7 @@ def test_programs_call_cublas_as_it_was(tmp_path: Path) -> None:
     assert (done.status, done.out) == (0, "20 20 7 0"), done.err
 
 
-REAL = tuple(
-    path
-    for folder in map(Path, site.getsitepackages())
-    for path in sorted(folder.glob("nvidia/**/lib/lib*.so.*"))
-)
+REAL = sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/**/lib/lib*.so.*"))
 """NVIDIA's libraries that are installed."""
 
 
