@@ -47,6 +47,17 @@ __device__ __forceinline__ void peer_arrive(u64_t *gate, unsigned rank)
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
                  :: "r"(peer_address(gate, rank)) : "memory");
 }
+__device__ __forceinline__ void peer_send_add(unsigned *p, u64_t *gate, unsigned rank, unsigned x)
+{
+    asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], %1, [%2];"
+                 :: "r"(peer_address(p, rank)), "r"(x), "r"(peer_address(gate, rank)) : "memory");
+}
+__device__ __forceinline__ void peer_copy(void *to, const void *from, u64_t *gate, unsigned rank)
+{
+    asm volatile("fence.proxy.async;\n"
+                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], 16, [%2];"
+                 :: "r"(peer_address(to, rank)), "r"(SHARED(from)), "r"(peer_address(gate, rank)) : "memory");
+}
 
 // ---- groups of warps ----------------------------------------------------------------------------
 
@@ -73,6 +84,13 @@ __device__ __forceinline__ void gate_end(u64_t *gate)
 __device__ __forceinline__ void gate_arrive(u64_t *gate)
 {
     asm volatile("{ .reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%0]; }" :: "r"(SHARED(gate)) : "memory");
+}
+__device__ __forceinline__ void gate_arrive_and_wait(u64_t *gate)
+{
+    u64_t state;
+    asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(SHARED(gate)) : "memory");
+    asm volatile("{ .reg .pred p;\nagain: mbarrier.test_wait.shared::cta.b64 p, [%0], %1;\n@!p bra again; }"
+                 :: "r"(SHARED(gate)), "l"(state) : "memory");
 }
 __device__ __forceinline__ void gate_expect(u64_t *gate, unsigned bytes)
 {
@@ -162,6 +180,14 @@ __device__ __forceinline__ void add_16(unsigned short *p, unsigned short x)
         before = cas_16(p, assumed, assumed + x);
     } while (before != assumed);
 }
+__device__ __forceinline__ unsigned cas_128(unsigned *p, unsigned old, unsigned x, unsigned y)
+{
+    u64_t a = (u64_t)p[1] << 32 | old, b = (u64_t)p[3] << 32 | p[2], c = (u64_t)y << 32 | x, d;
+    asm volatile("{ .reg .b128 a, b;\nmov.b128 a, {%1, %2};\nmov.b128 b, {%3, %3};\n"
+                 "atom.cas.b128 a, [%4], a, b;\nmov.b128 {%0, _}, a; }"
+                 : "=l"(d) : "l"(a), "l"(b), "l"(c), "l"(p) : "memory");
+    return (unsigned)(d ^ d >> 32);
+}
 #define ADD_2(name) \
     __device__ __forceinline__ unsigned add_##name(unsigned *p, unsigned x) \
     { \
@@ -207,6 +233,19 @@ __device__ __forceinline__ void mma_f64(double *d, double a, double b)
 {
     asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
                  : "+d"(d[0]), "+d"(d[1]) : "d"(a), "d"(b));
+}
+__device__ __forceinline__ unsigned load_one(const void *row)
+{
+    unsigned x;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(SHARED(row)) : "memory");
+    return x;
+}
+__device__ __forceinline__ unsigned load_two(const void *row)
+{
+    unsigned x, y;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(x), "=r"(y) : "r"(SHARED(row)) : "memory");
+    return x + 3 * y;
 }
 #define LDMATRIX(name, trans) \
     __device__ __forceinline__ void name(unsigned *r, const void *row) \

@@ -61,11 +61,27 @@ static void gate_wait(u64_t *gate, unsigned parity)
     fibers[current].state = AT_GATE, fibers[current].mask = parity, fibers[current].gate = (char *)gate;
     give_up_turn();
 }
+static void gate_arrive_and_wait(u64_t *gate)
+{
+    unsigned parity = gate_of(gate)->phase & 1;
+    gate_arrive(gate);
+    gate_wait(gate, parity);
+}
 static void gate_poll(u64_t *gate, unsigned parity) { gate_wait(gate, parity); }
 static void peer_send(unsigned *p, u64_t *gate, unsigned rank, unsigned x)
 {
     *peer(p, rank) = x;
     gate_complete(peer(gate, rank), 4);
+}
+static void peer_send_add(unsigned *p, u64_t *gate, unsigned rank, unsigned x)
+{
+    *peer(p, rank) += x;
+    gate_complete(peer(gate, rank), 4);
+}
+static void peer_copy(void *to, const void *from, u64_t *gate, unsigned rank)
+{
+    memcpy(peer((char *)to, rank), from, 16);
+    gate_complete(peer(gate, rank), 16);
 }
 static void peer_arrive(u64_t *gate, unsigned rank) { gate_arrive(peer(gate, rank)); }
 
@@ -124,6 +140,13 @@ static void bulk_add(unsigned *to, const unsigned *from, unsigned bytes)
 static unsigned short cas_16(unsigned short *p, unsigned short old, unsigned short x) { return atomicCAS(p, old, x); }
 static unsigned char cas_8(unsigned char *p, unsigned char old, unsigned char x) { return atomicCAS(p, old, x); }
 static void add_16(unsigned short *p, unsigned short x) { *p += x; }
+static unsigned cas_128(unsigned *p, unsigned old, unsigned x, unsigned y)
+{
+    unsigned before = p[0] ^ p[1];
+    if (p[0] == old)
+        p[0] = p[2] = x, p[1] = p[3] = y;
+    return before;
+}
 static float value_f16(unsigned x) { return (float)unpacked<_Float16>(x & 0xFFFF); }
 static float value_bf16(unsigned x) { return unpacked<float>((u64_t)(x & 0xFFFF) << 16); }
 static unsigned bits_f16(float x) { return (unsigned)packed((_Float16)x); }
@@ -238,6 +261,18 @@ static void load_rows(unsigned *r, const void *row) { move_matrix(r, row, false,
 static void load_columns(unsigned *r, const void *row) { move_matrix(r, row, true, false); }
 static void store_rows(unsigned *r, void *row) { move_matrix(r, row, false, true); }
 static void store_columns(unsigned *r, void *row) { move_matrix(r, row, true, true); }
+static unsigned load_one(const void *row)
+{
+    unsigned r[4];
+    load_rows(r, row);
+    return r[0];
+}
+static unsigned load_two(const void *row)
+{
+    unsigned r[4];
+    load_columns(r, row);
+    return r[0] + 3 * r[1];
+}
 static unsigned transpose(unsigned x)
 {
     Lanes<unsigned> all = all_lanes(x);

@@ -31,9 +31,10 @@ define internal i32 @pack(ptr %p) alwaysinline {
 }
 """
 
+# Of the scratch each part has 32 words, the last one, %olds, 64: atomics leave 128 bits a lane.
 _BLOCK = """define i64 @{name}(ptr %m) {{
 entry:
-  %scratch = alloca [160 x i64], align 64
+  %scratch = alloca [192 x i64], align 64
   %values = getelementptr i64, ptr %scratch, i64 32
   %values0 = getelementptr i64, ptr %scratch, i64 64
   %values1 = getelementptr i64, ptr %scratch, i64 96
