@@ -9,6 +9,7 @@ from fuzz.cuda.tree import Block, Stmt
 
 _ARRIVALS = (
     "gate_arrive(&{gate});",
+    "gate_arrive_and_wait(&{gate});",
     "copy_4(&{data}[t], &in_u[{0} & 1023], 4); copy_arrive(&{gate});",
     "copy_4(&{data}[t], &in_u[{0} & 1023], {1} & 4); copy_arrive(&{gate});",
     "gate_expect(&{gate}, 16);\n"

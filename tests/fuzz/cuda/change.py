@@ -173,6 +173,8 @@ def atomic(scope: Scope) -> Stmt | None:
             how = scope.dice.pick(
                 (f"atomicAdd({at}, {{0}})", f"atomicExch({at}, {{0}})", f"atomicInc({at}, {{0}})",
                  f"atomicDec({at}, {{0}})", f"atomicCAS({at}, {{0}}, 7u)",
+                 "cas_128(&own[gid * 4], own[gid * 4], {0}, {1})",
+                 "cas_128(&own[gid * 4], 77u, {0}, {1})",
                  f"atomicMax({at}, {{0}})", f"atomicXor({at}, {{0}})")
             )  # fmt: skip
             return Stmt(f"{target.form} = {how};", (scope.expr("u32", 1), index))

@@ -95,8 +95,9 @@ def rows(scope: Scope) -> Stmt | None:
         f"{name}[t / 32][{k}] = {{0}} * (unsigned){k} + (unsigned)lane;\n__syncwarp(0xffffffffu);\n"
     )
     if scope.dice.chance(50):
+        one = scope.dice.pick(("load_one", "load_two"))
         act = (
-            f"unsigned {r}[4];\nload_{how}({r}, {row});\n"
+            f"{target.form} ^= {one}({row});\nunsigned {r}[4];\nload_{how}({r}, {row});\n"
             f"{target.form} ^= {r}[0] + 3 * {r}[1] + 5 * {r}[2] + 7 * {r}[3];"
         )
     else:

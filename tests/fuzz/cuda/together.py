@@ -255,7 +255,7 @@ def _warps(scope: Scope) -> Stmt | None:
     if kind == 0:
         return Stmt(f"if ({taken}) {{\n    <0>\n}}", (), (together(inside, 3),))
     if kind == 1:
-        blocks = together(inside, 3), together(inside, 3)
+        blocks = together(inside.inside(), 3), together(inside.inside(), 3)
         return Stmt(f"if ({taken}) {{\n    <0>\n}} else {{\n    <1>\n}}", (), blocks)
     if scope.cost > 4:
         return None
@@ -307,24 +307,28 @@ def _peers(scope: Scope) -> Stmt | None:
 
 def _sent(scope: Scope) -> Stmt | None:
     """Words that threads send to another block of the cluster, which waits for all of them."""
-    target, name = place(scope, WORDS), scope.shared("u32", "[512]", 2048)
+    target, name = place(scope, WORDS), scope.shared("u32", "[2400]", 9600, 16)
     gate = scope.shared("u64", "", 8)
     if not target or not name or not gate or not scope.clusters:
         return None
     rank = f"((cluster_rank() + {scope.dice.below(8)}) % {scope.clusters}u)"
-    k = scope.fresh("k")
-    send, count, expect = scope.dice.pick(
-        ((f"peer_send(&{name}[t], &{gate}, {rank}, {{0}});", "1", "4 * threads"),
-         (f"peer_store(&{name}[t], {rank}, {{0}}); peer_arrive(&{gate}, {rank});", "threads", ""))
+    at = f"&{gate}, {rank}"
+    source, k = f"(&{name}[1200 + t * 4])", scope.fresh("k")
+    send, size = scope.dice.pick(
+        ((f"peer_send(&{name}[t], {at}, {{0}});", 4),
+         (f"peer_send_add(&{name}[t], {at}, {{0}});", 4),
+         (f"{source}[1] = {{0}};\npeer_copy(&{name}[t * 4], {source}, {at});", 16),
+         (f"peer_store(&{name}[t], {rank}, {{0}});\npeer_arrive({at});", 0))
     )  # fmt: skip
-    begin = f"if (t == 0) gate_expect(&{gate}, {expect});\n    " if expect else ""
+    begin = f"if (t == 0) gate_expect(&{gate}, {size} * threads);\n    " if size else ""
     form = (
-        f"if (t == 0) gate_init(&{gate}, {count});\ncluster_sync();\n"
+        f"for (int {k} = t; {k} < 2400; {k} += threads) {name}[{k}] = {k};\n"
+        f"if (t == 0) gate_init(&{gate}, {'1' if size else 'threads'});\ncluster_sync();\n"
         f"for (int {k} = 0; {k} < {scope.dice.between(1, 2)}; {k}++) {{\n    {begin}"
         f"if ({{1}}) {{\n        <0>\n        {send}\n    }} else {{\n        {send}\n"
         f"        <1>\n    }}\n    gate_wait(&{gate}, {k} & 1);\n"
-        f"    {target.form} ^= {name}[{{2}} % threads];\n    cluster_sync();\n}}\n"
-        f"if (t == 0) gate_end(&{gate});"
+        f"    {target.form} ^= {name}[{{2}} % ({max(size, 4) // 4} * threads)];\n"
+        f"    cluster_sync();\n}}\nif (t == 0) gate_end(&{gate});"
     )
     alone = scope.inside(reach="lane", loops=0, gives="")
     parts = (scope.expr("u32", 1), condition(scope), scope.expr("u32", 1))
