@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..lanes import Array
+from .srgb import LINEAR
 
 Step: TypeAlias = tuple[int, ...]
 """Where a tap lies from the lower corner: 0 or 1 in x, y, z."""
@@ -58,16 +59,44 @@ def _halves(weight: Array, fraction: Array | None) -> tuple[Array, ...]:
     return weight - far, far
 
 
-def blend(taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool) -> NDArray[np.float64]:
+def blend(
+    taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
     """Return the filtered texels (n, channels); a tap is its weights (n,) and texels (n, channels).
 
-    `normalized` integers become numbers from -1 or 0 to 1.
+    `normalized` integers become numbers from -1 or 0 to 1. The first `colors` are sRGB.
     """
     dtype = taps[0][1].dtype
     if normalized and dtype.kind in "iu":
-        return _INTEGER[dtype.str[1:]](_total(taps, np.dtype(np.int64)))
+        found = _INTEGER[dtype.str[1:]](_total(taps, np.dtype(np.int64)))
+        if colors:
+            found[:, :colors] = _as_half(_linear_total(taps, colors) / ONE)
+        return found
     mean: NDArray[np.float64] = _total(taps, np.dtype(np.float64)) / ONE
     return _as_half(mean) if dtype.itemsize == 2 else mean
+
+
+def _linear_total(taps: Sequence[tuple[Array, NDArray[Any]]], colors: int) -> NDArray[np.float64]:
+    """Return the sum of sRGB texels as linear numbers.
+
+    Of each slice in z they are cut off 8 bits below the largest that has a weight; from 0.945 of a
+    power of two on that is taken for the next one. On an NVIDIA H200 so are all samples of one
+    dimension, of two 1 in 150 differs, of three 1 in 25, by a 400th at most.
+    """
+    total = np.zeros((len(taps[0][0]), colors))
+    for start in range(0, len(taps), 4):
+        part = [
+            (weight[:, None], LINEAR[texels[:, :colors]]) for weight, texels in taps[start:][:4]
+        ]
+        largest = np.max([np.where(weight > 0, value, 0) for weight, value in part], axis=0)
+        fraction, exponent = np.frexp(largest)
+        unit = np.ldexp(1.0, exponent + (fraction >= _NEXT) - 8)
+        for weight, value in part:
+            total += weight * np.floor(value / unit) * unit
+    return total
+
+
+_NEXT = 0.945
 
 
 def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> Array:

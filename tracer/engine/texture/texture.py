@@ -24,6 +24,7 @@ from ....traces.schema import Texture as Description
 from ..lanes import Array
 from .filter import ONE, Step, blend, split_weight
 from .level import Mipmap
+from .srgb import LINEAR
 
 CUT = float(1 << 21)
 """Normalised coordinates are multiples of one part in this many."""
@@ -37,13 +38,17 @@ class Texture:
     """A texture and its texels: `texels()` gives (layers, depth, height, width, channels).
 
     For linear memory the function reads the memory as it is now. Of a mipmapped texture it gives
-    level 0.
+    level 0. `border` (channels,) is the texel of what lies outside, none: zeros. The
+    first `colors` channels are sRGB.
     """
 
     description: Description
     texels: Callable[[], NDArray[Any]]
     is_cubemap: bool = False
     mipmap: Mipmap | None = None
+    border: NDArray[Any] | None = None
+    colors: int = 0
+    is_seamless: bool = False
 
     @property
     def shape(self) -> tuple[int, bool]:
@@ -132,7 +137,8 @@ def sample(texture: Texture, at: Places) -> Sample:
     ]
     lower = [each // ONE for each in fixed]
     alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
-    return Sample(blend(taps, texture.is_normalized_read), _corners(lower, layer | alone))
+    mean = blend(taps, texture.is_normalized_read, texture.colors)
+    return Sample(mean, _corners(lower, layer | alone))
 
 
 COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
@@ -154,7 +160,8 @@ def gather(texture: Texture, at: Places, channel: int) -> Sample:
     values: Array = np.stack([tap[:, channel] for tap in taps], axis=1)
     if texture.is_normalized_read:
         whole = np.full(len(layer), ONE)
-        return Sample(blend([(whole, values)], True), _corners(lower, layer))
+        colors = 4 if channel < texture.colors else 0
+        return Sample(blend([(whole, values)], True, colors), _corners(lower, layer))
     return Sample(values, _corners(lower, layer))
 
 
@@ -237,10 +244,10 @@ def _taps(
             i = np.where(i < size, i, 2 * size - 1 - i)
         places.append(np.clip(i, 0, size - 1))
     found = _at(texels, layer, places[::-1])
-    if inside is None:
-        return found
-    chosen: Array = np.where(inside[:, None], found, texels.dtype.type(0))
-    return chosen
+    if inside is not None:
+        border = texels.dtype.type(0) if fetch or texture.border is None else texture.border
+        found = np.where(inside[:, None], found, border)
+    return found
 
 
 def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
@@ -258,4 +265,6 @@ def _as_read(texture: Texture, values: Array) -> Array:
     if not texture.is_normalized_read or values.dtype.kind == "f":
         return values if values.dtype.kind in "iu" else values.astype(np.float64)
     largest = np.iinfo(values.dtype).max
-    return np.maximum(values.astype(np.float64) / largest, -1.0)
+    read: Array = np.maximum(values.astype(np.float64) / largest, -1.0)
+    read[:, : texture.colors] = LINEAR[values[:, : texture.colors]]
+    return read

@@ -11,7 +11,9 @@ from ....errors import CutraceError, nearest
 from ....lazy_dataclass import dataclass
 from ....traces import schema
 from ...engine.texture import texture as engine
+from ...engine.texture.border import border_texel
 from ...engine.texture.level import Mipmap
+from ...engine.texture.srgb import colors_of
 from ..array import DeviceArray
 from ..recording import Recording
 from .surface import Surface
@@ -23,12 +25,19 @@ PITCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """How a texture is sampled; `address_mode` is for all dimensions or for each, x first."""
+    """How a texture is sampled; `address_mode` is for all dimensions or for each, x first.
+
+    `border` is the color of what lies outside, a number a channel. `srgb` texels are linearized,
+    and a `seamless` cubemap is filtered across the edges of its faces.
+    """
 
     address_mode: str | Sequence[str]
     filter_mode: str
     normalized_coords: bool
     read_mode: str
+    border: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
+    srgb: bool = False
+    seamless: bool = False
 
 
 class Texture:
@@ -99,8 +108,19 @@ def make_texture(
         over,
         texels.layers,
     )
+    is_normalized = modes.read_mode == "normalized_float"
+    is_byte = is_normalized and texels.element.str[1:] == "u1"
+    colors = colors_of(texels.channels) if modes.srgb and is_byte else 0
+    border = border_texel(modes.border, texels.element, is_normalized, colors)
     handle = recording.memory.add_texture(
-        engine.Texture(description, read, is_cubemap=texels.is_cubemap)
+        engine.Texture(
+            description,
+            read,
+            is_cubemap=texels.is_cubemap,
+            border=border[: texels.channels],
+            colors=colors,
+            is_seamless=modes.seamless and texels.is_cubemap,
+        )
     )
     return Texture(recording, handle, description)
 

@@ -164,10 +164,7 @@ API CUresult cuTexObjectCreate(CUtexObject *made, const CUDA_RESOURCE_DESC *give
                                const CUDA_TEXTURE_DESC *modes, const CUDA_RESOURCE_VIEW_DESC *view)
 {
     struct cudaResourceDesc resource = {0};
-    struct cudaResourceViewDesc levels = {
-        .firstMipmapLevel = view ? view->firstMipmapLevel : 0,
-        .lastMipmapLevel = view ? view->lastMipmapLevel : 0,
-    };
+    struct cudaResourceViewDesc own_view = {0};
     struct cudaTextureDesc texture = {0};
     struct cudaChannelFormatDesc texel;
     CUresult status = read_resource(given, &resource, &texel);
@@ -178,13 +175,29 @@ API CUresult cuTexObjectCreate(CUtexObject *made, const CUDA_RESOURCE_DESC *give
     texture.filterMode = (enum cudaTextureFilterMode)modes->filterMode;
     texture.readMode = read_mode(texel, modes->flags);
     texture.normalizedCoords = !!(modes->flags & CU_TRSF_NORMALIZED_COORDINATES);
+    texture.sRGB = !!(modes->flags & CU_TRSF_SRGB);
+    texture.disableTrilinearOptimization = !!(modes->flags &
+                                              CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION);
+    texture.seamlessCubemap = !!(modes->flags & CU_TRSF_SEAMLESS_CUBEMAP);
+    memcpy(texture.borderColor, modes->borderColor, sizeof texture.borderColor);
+    texture.maxAnisotropy = modes->maxAnisotropy;
     texture.mipmapFilterMode = (enum cudaTextureFilterMode)modes->mipmapFilterMode;
     texture.mipmapLevelBias = modes->mipmapLevelBias;
     texture.minMipmapLevelClamp = modes->minMipmapLevelClamp;
     texture.maxMipmapLevelClamp = modes->maxMipmapLevelClamp;
+    if (view) { /* formats have the runtime's numbers, too */
+        own_view.format = (enum cudaResourceViewFormat)view->format;
+        own_view.width = view->width;
+        own_view.height = view->height;
+        own_view.depth = view->depth;
+        own_view.firstMipmapLevel = view->firstMipmapLevel;
+        own_view.lastMipmapLevel = view->lastMipmapLevel;
+        own_view.firstLayer = view->firstLayer;
+        own_view.lastLayer = view->lastLayer;
+    }
     cudaTextureObject_t handle;
     status = result(cudaCreateTextureObject(&handle, &resource, &texture,
-                                            view ? &levels : NULL));
+                                            view ? &own_view : NULL));
     if (!status)
         *made = handle;
     return status;

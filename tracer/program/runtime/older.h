@@ -162,6 +162,11 @@ struct textureReference {
     cudaTextureFilterMode filterMode;
     cudaTextureAddressMode addressMode[3];
     cudaChannelFormatDesc channelDesc;
+    int sRGB;
+    unsigned maxAnisotropy;
+    cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization;
 };
 
 /* A texel of T: the bits of one of its numbers, how many these are, and of which kind. */
@@ -196,7 +201,8 @@ struct cutrace_texture : textureReference {
         : textureReference{
               0, normalized, filter, {address, address, address},
               {texel::bits, texel::count > 1 ? texel::bits : 0, texel::count > 2 ? texel::bits : 0,
-               texel::count > 2 ? texel::bits : 0, cudaChannelFormatKind(texel::kind)}}
+               texel::count > 2 ? texel::bits : 0, cudaChannelFormatKind(texel::kind)},
+              0, 0, cudaFilterModePoint, 0, 0, 0, 0}
     {
     }
 };
@@ -210,6 +216,13 @@ cudaError_t cutrace_bind(cutrace_texture<T, type, mode> &reference, const cudaRe
     how.filterMode = reference.filterMode;
     how.readMode = mode;
     how.normalizedCoords = reference.normalized;
+    how.sRGB = reference.sRGB;
+    how.maxAnisotropy = reference.maxAnisotropy;
+    how.mipmapFilterMode = reference.mipmapFilterMode;
+    how.mipmapLevelBias = reference.mipmapLevelBias;
+    how.minMipmapLevelClamp = reference.minMipmapLevelClamp;
+    how.maxMipmapLevelClamp = reference.maxMipmapLevelClamp;
+    how.disableTrilinearOptimization = reference.disableTrilinearOptimization;
     cudaTextureObject_t object;
     cudaError_t status = cudaCreateTextureObject(&object, &from, &how, 0);
     return status ? status : cudaMemcpyToSymbol(reference, &object, sizeof object);
@@ -277,6 +290,24 @@ cudaError_t cudaBindTextureToArray(cutrace_texture<T, type, mode> &reference,
                                    cudaArray_const_t array, const cudaChannelFormatDesc &)
 {
     return cudaBindTextureToArray(reference, array);
+}
+
+template <class T, int type, cudaTextureReadMode mode>
+cudaError_t cudaBindTextureToMipmappedArray(cutrace_texture<T, type, mode> &reference,
+                                            cudaMipmappedArray_const_t array)
+{
+    cudaResourceDesc from = {};
+    from.resType = cudaResourceTypeMipmappedArray;
+    from.res.mipmap.mipmap = const_cast<cudaMipmappedArray_t>(array);
+    return cutrace_bind(reference, from);
+}
+
+template <class T, int type, cudaTextureReadMode mode>
+cudaError_t cudaBindTextureToMipmappedArray(cutrace_texture<T, type, mode> &reference,
+                                            cudaMipmappedArray_const_t array,
+                                            const cudaChannelFormatDesc &)
+{
+    return cudaBindTextureToMipmappedArray(reference, array);
 }
 
 /* As C has them, by pointers. */

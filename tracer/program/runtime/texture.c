@@ -14,6 +14,8 @@ struct object {
     unsigned long long handle;
     struct cudaResourceDesc resource;
     struct cudaTextureDesc texture;
+    struct cudaResourceViewDesc view;
+    int has_view;
 };
 static struct object *objects;
 
@@ -75,7 +77,7 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
     case cudaResourceTypeArray: {
         struct cudaArray *array = resource->res.array.array;
         if (!array)
-            return cudaErrorInvalidValue;
+            return cudaErrorInvalidResourceHandle;
         put_place(message, OVER_ARRAY, array->number, array->texel, 0, 0, 0);
         return cudaSuccess;
     }
@@ -93,45 +95,47 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
                   resource->res.pitch2D.desc, resource->res.pitch2D.width,
                   resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
         return cudaSuccess;
-    default: {
+    case cudaResourceTypeMipmappedArray: {
         struct cudaMipmappedArray *mipmap = resource->res.mipmap.mipmap;
         if (!mipmap)
-            return cudaErrorInvalidValue;
+            return cudaErrorInvalidResourceHandle;
         put_place(message, OVER_LEVELS, mipmap->level[first_level(mipmap, view)]->number,
                   mipmap->level[0]->texel, 0, 0, 0);
         return cudaSuccess;
     }
+    default:
+        return cudaErrorInvalidValue;
     }
 }
 
-/* How a mipmapped texture's levels are chosen, and which it has: none of other textures. */
+/* The levels that a mipmapped texture has: none of other textures. */
 static void put_levels(struct message *message, const struct cudaResourceDesc *resource,
-                       const struct cudaTextureDesc *texture,
                        const struct cudaResourceViewDesc *view)
 {
-    float held[] = {texture->mipmapLevelBias, texture->minMipmapLevelClamp,
-                    texture->maxMipmapLevelClamp};
     uint32_t numbers[16], count = 0;
     if (resource->resType == cudaResourceTypeMipmappedArray) {
         struct cudaMipmappedArray *mipmap = resource->res.mipmap.mipmap;
         unsigned last = view && view->lastMipmapLevel < mipmap->levels ? view->lastMipmapLevel
                                                                        : mipmap->levels - 1;
-        for (unsigned i = first_level(mipmap, view); i <= last; i++)
+        unsigned first = first_level(mipmap, view);
+        for (unsigned i = first; i == first || i <= last; i++)
             numbers[count++] = mipmap->level[i]->number;
     }
-    put32(message, texture->mipmapFilterMode);
-    put_bytes(message, held, sizeof held);
     put_bytes(message, numbers, count * sizeof *numbers);
 }
 
 static cudaError_t remember(unsigned long long handle, const struct cudaResourceDesc *resource,
-                            const struct cudaTextureDesc *texture)
+                            const struct cudaTextureDesc *texture,
+                            const struct cudaResourceViewDesc *view)
 {
     struct object *object = calloc(1, sizeof *object);
     object->handle = handle;
     object->resource = *resource;
     if (texture)
         object->texture = *texture;
+    if (view)
+        object->view = *view;
+    object->has_view = !!view;
     object->next = objects;
     objects = object;
     return cudaSuccess;
@@ -160,16 +164,13 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made,
     if (!status)
         status = put_resource(&message, resource, view);
     if (!status) {
-        for (int i = 0; i < 3; i++)
-            put32(&message, texture->addressMode[i]);
-        put32(&message, texture->filterMode);
-        put32(&message, texture->readMode);
-        put32(&message, texture->normalizedCoords);
-        put_levels(&message, resource, texture, view);
+        put_bytes(&message, texture, sizeof *texture);
+        put_bytes(&message, view, view ? sizeof *view : 0);
+        put_levels(&message, resource, view);
         status = ask(&message);
     }
     if (!status)
-        status = remember(*made = take64(&message), resource, texture);
+        status = remember(*made = take64(&message), resource, texture, view);
     close_message(&message);
     return done(status);
 }
@@ -204,6 +205,16 @@ API cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *texture,
     return done(object ? begin() : cudaErrorInvalidValue);
 }
 
+API cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *view,
+                                                     cudaTextureObject_t handle)
+{
+    struct object *object = find(handle);
+    if (!object || !object->has_view)
+        return done(cudaErrorInvalidValue);
+    *view = object->view;
+    return done(begin());
+}
+
 API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *made,
                                         const struct cudaResourceDesc *resource)
 {
@@ -214,7 +225,7 @@ API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *made,
     put32(&message, resource->res.array.array->number);
     status = ask(&message);
     if (!status)
-        status = remember(*made = take64(&message), resource, NULL);
+        status = remember(*made = take64(&message), resource, NULL, NULL);
     close_message(&message);
     return done(status);
 }

@@ -36,9 +36,8 @@
              -> number of the array, its offset in the file, bytes from row to row, of a texel
    DROP      number of an array
    TEXTURE   1: array, 2: linear, 3: pitched, 4: levels; array (the first level's) or address;
-             channel bits and kind; width, height, bytes from row to row; address modes, filter
-             mode, read mode, normalized; of levels the filter mode, the bias and the clamps
-             (3 floats), the arrays (32 bits each) -> handle
+             channel bits and kind; width, height, bytes from row to row; the cudaTextureDesc; the
+             cudaResourceViewDesc if there is one; of levels the arrays (32 bits each) -> handle
    SURFACE   number of an array -> handle
    RELEASE   handle of a texture
    FITS      function, threads a block, dynamic shared bytes -> blocks on an SM
@@ -61,7 +60,7 @@
     MESSAGE(LAUNCH, 8, "IIIIIIIIIIIIssQss", "s") \
     MESSAGE(ARRAY, 9, "IIIIIQQQI", "IQQI") \
     MESSAGE(DROP, 10, "I", "") \
-    MESSAGE(TEXTURE, 11, "IQIIIIIQQQIIIIIIIss", "Q") \
+    MESSAGE(TEXTURE, 11, "IQIIIIIQQQsss", "Q") \
     MESSAGE(SURFACE, 12, "I", "Q") \
     MESSAGE(RELEASE, 13, "Q", "") \
     MESSAGE(FITS, 14, "III", "I") \
