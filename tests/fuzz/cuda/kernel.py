@@ -72,7 +72,7 @@ def make_launch(dice: Dice) -> Launch:
     x, y, z = (-(-g // c) * c for g, c in zip(grid, cluster, strict=True))
     launch = Launch((x, y, z), block, cluster)
     if prod(cluster) > 1 and launch.blocks * launch.threads >= ELEMENTS:
-        return Launch(cluster, (1024 // prod(cluster) - 1, 1, 1), cluster)
+        return Launch(cluster, (min(300, ELEMENTS // prod(cluster) - 1), 1, 1), cluster)
     return launch if launch.blocks * launch.threads < ELEMENTS else Launch((2, 1, 1), block)
 
 
