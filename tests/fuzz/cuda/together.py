@@ -250,7 +250,7 @@ def _warps(scope: Scope) -> Stmt | None:
     if scope.depth >= 2:
         return None
     inside = scope.inside(loops=0, gives="", reach="warp")
-    taken = scope.dice.pick(WARPS)
+    taken = scope.dice.pick([each for each in WARPS if "threads" not in each])  # may cut a warp
     kind = scope.dice.below(3)
     if kind == 0:
         return Stmt(f"if ({taken}) {{\n    <0>\n}}", (), (together(inside, 3),))
