@@ -95,14 +95,17 @@ class Code:
         self._owners.append(owner)
         known = function.known
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
-        most = known.limits.max_block or known.limits.required_block
-        threads = min(prod(most), MOST_THREADS) if most else MOST_THREADS
+        limits = known.limits
+        # .reqntid leaves this at what the device takes, as an H200's driver says
+        threads = min(prod(limits.max_block), MOST_THREADS) if limits.max_block else MOST_THREADS
+        sizes = [_three(each) for each in (limits.cluster, limits.required_block)]
         target = _CAPABILITY.search(owner.ptx)
         version = int(target[1]) if target else 0
         offsets = parameter_offsets(known.kernel)
         places = [n for p in known.kernel.parameters for n in (offsets[p.name], p.size)]
         own = (known.shared.size, constant, known.local.size, threads, version)
-        return (len(self.functions) - 1, *own, struct.pack(f"<{len(places)}I", *places))
+        demands = (int(limits.must_set_cluster), *sizes[0], *sizes[1])
+        return (len(self.functions) - 1, *own, *demands, struct.pack(f"<{len(places)}I", *places))
 
     def beside(self, function: int, name: str) -> Function:
         """Another kernel of the module that a kernel is of, by its PTX name."""
@@ -127,3 +130,8 @@ class Code:
 
     def _registers(self, function: int) -> int:
         return self.functions[function].registers(self.device.capability)
+
+
+def _three(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return all three sizes of a directive of PTX; zeros where it is not there."""
+    return (*sizes, 1, 1)[:3] if prod(sizes) and sizes else (0, 0, 0)

@@ -41,7 +41,7 @@ _FAULTS = {
     "waiting": LAUNCH_TIMEOUT,
     "assertion": ASSERT,
 }
-NO_CLUSTER = (1, 1, 1)
+NO_CLUSTER = (0, 0, 0)
 """What the runtime says where the program asks for no clusters."""
 _MUST_END = 2
 """Of the flags of a launch: the program waits for it."""

@@ -32,7 +32,8 @@ A single device's own, narrower limits are the replay's business: one recording 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What the kernel itself allows: `.maxntid`, `.reqntid`, `.reqnctapercluster` (() where absent)
-    and `.maxclusterrank` (0); what it needs.
+    and `.maxclusterrank` (0); whether it is launched in clusters only (`.explicitcluster`); what it
+    needs.
 
     That is static shared memory, bytes a block, and local memory, bytes a thread; the largest
     variable of each in words.
@@ -46,6 +47,7 @@ class Limits:
     largest_local: str = ""
     cluster: tuple[int, ...] = ()
     most_of_cluster: int = 0
+    must_set_cluster: bool = False
 
 
 def read_dimensions(value: Dimensions, what: str) -> Dim3:
@@ -132,8 +134,10 @@ def choose_cluster(
 ) -> Dim3 | tuple[()]:
     """Return the blocks of a cluster along each axis: what is asked for, or what the kernel
     demands; () if neither. Refuse what no device can launch."""
-    demanded = read_dimensions(own.cluster, ".reqnctapercluster") if own.cluster else ()
+    demanded = read_dimensions(own.cluster, ".reqnctapercluster") if any(own.cluster) else ()
     cluster = asked or demanded
+    if not cluster and own.must_set_cluster:
+        raise ClusterError(f"{kernel}<<<{_show(grid)}>>>: the kernel is launched in clusters only")
     if not cluster:
         return ()
     blocks = prod(cluster)

@@ -85,6 +85,7 @@ class Known:
             _largest(self.local),
             directives.get("reqnctapercluster", ()),
             directives.get("maxclusterrank", (0,))[0],
+            "explicitcluster" in directives,
         )
 
     @cached_property

@@ -56,10 +56,10 @@ API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfuncti
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         *value = own.nonPortableClusterSizeAllowed;
         break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = own.clusterDimMustBeSet; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = own.requiredClusterWidth; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = own.requiredClusterHeight; break;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = own.requiredClusterDepth; break;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: *value = 0; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
@@ -257,14 +257,14 @@ static CUresult launch(CUfunction function, dim3 grid, dim3 block, unsigned shar
     return result(launch_kernel(own, grid, block, arguments, shared, stream, flags, cluster));
 }
 
-static const dim3 alone = {1, 1, 1};
+static const dim3 none = {0, 0, 0};
 
 API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                             CUstream stream, void **arguments, void **extra)
 {
     dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-    return launch(function, grid, block, shared, stream, arguments, extra, 0, alone);
+    return launch(function, grid, block, shared, stream, arguments, extra, 0, none);
 }
 
 API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -273,13 +273,13 @@ API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
                                        void **arguments)
 {
     dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-    return launch(function, grid, block, shared, stream, arguments, NULL, COOPERATIVE, alone);
+    return launch(function, grid, block, shared, stream, arguments, NULL, COOPERATIVE, none);
 }
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                               void **extra)
 {
-    dim3 grid = {config->gridDimX, config->gridDimY, config->gridDimZ}, cluster = alone;
+    dim3 grid = {config->gridDimX, config->gridDimY, config->gridDimZ}, cluster = none;
     dim3 block = {config->blockDimX, config->blockDimY, config->blockDimZ};
     unsigned flags = 0;
     for (unsigned i = 0; i < config->numAttrs; i++) {

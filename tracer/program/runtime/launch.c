@@ -55,6 +55,13 @@ static int is_within(unsigned value, int64_t most)
     return value >= 1 && value <= most;
 }
 
+static const dim3 single = {1, 1, 1}, none = {0, 0, 0};
+
+static int is_same(dim3 one, dim3 other)
+{
+    return one.x == other.x && one.y == other.y && one.z == other.z;
+}
+
 /* What CUDA itself refuses before anything runs. */
 static cudaError_t check(const struct function *function, dim3 grid, dim3 block, size_t shared)
 {
@@ -68,7 +75,23 @@ static cudaError_t check(const struct function *function, dim3 grid, dim3 block,
         return cudaErrorInvalidConfiguration;
     if (threads > (uint64_t)own->maxThreadsPerBlock) /* of its launch bounds */
         return cudaErrorInvalidValue;
+    if (function->block.x && !is_same(block, function->block))
+        return cudaErrorInvalidValue;
     return shared <= (size_t)own->maxDynamicSharedSizeBytes ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/* The clusters that are asked for, {0, 0, 0} if none are, beside those that the kernel demands. */
+static cudaError_t check_cluster(const struct cudaFuncAttributes *own, dim3 cluster)
+{
+    dim3 demanded = {own->requiredClusterWidth, own->requiredClusterHeight, own->requiredClusterDepth};
+    if (is_same(cluster, none)) {
+        if (own->clusterDimMustBeSet && !demanded.x)
+            return cudaErrorInvalidClusterSize;
+        cluster = demanded;
+    } else if (demanded.x && !is_same(cluster, demanded))
+        return cudaErrorInvalidClusterSize;
+    int is_large = threads_of(cluster) > PORTABLE_CLUSTER;
+    return is_large && !own->nonPortableClusterSizeAllowed ? cudaErrorInvalidClusterSize : cudaSuccess;
 }
 
 struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **arguments, size_t shared,
@@ -77,6 +100,8 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
     struct function *function = find_function(host, status);
     if (!function)
         return NULL;
+    if (is_same(block, single) && function->block.x)
+        block = function->block; /* a kernel that demands a size takes one thread as that size */
     *status = check(function, grid, block, shared);
     if (function->count && !arguments)
         *status = cudaErrorInvalidValue;
@@ -96,7 +121,6 @@ struct launch *make_launch(const void *host, dim3 grid, dim3 block, void **argum
     launch->block = block;
     launch->shared = shared;
     launch->bytes = bytes;
-    launch->cluster.x = launch->cluster.y = launch->cluster.z = 1;
     char *end = launch->arguments;
     for (uint32_t i = 0; i < function->count; i++) {
         memcpy(end, arguments[i], function->parameters[i].bytes);
@@ -114,10 +138,10 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     struct launch *launch = make_launch(host, grid, block, arguments, shared, &status);
     if (!launch)
         return status;
-    if (threads_of(cluster) > PORTABLE_CLUSTER &&
-        !launch->function->attributes.nonPortableClusterSizeAllowed) {
+    status = check_cluster(&launch->function->attributes, cluster);
+    if (status) {
         free(launch);
-        return cudaErrorInvalidClusterSize;
+        return status;
     }
     launch->flags = flags;
     launch->stream = stream;
@@ -127,31 +151,29 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     return status;
 }
 
-static const dim3 alone = {1, 1, 1};
-
 API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
                                  size_t shared, cudaStream_t stream)
 {
-    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, alone));
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, none));
 }
 
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                    size_t shared, cudaStream_t stream)
 {
-    return done(launch_kernel(kernel, grid, block, arguments, shared, stream, 0, alone));
+    return done(launch_kernel(kernel, grid, block, arguments, shared, stream, 0, none));
 }
 
 API cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
                                             void **arguments, size_t shared, cudaStream_t stream)
 {
-    return done(launch_kernel(host, grid, block, arguments, shared, stream, COOPERATIVE, alone));
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, COOPERATIVE, none));
 }
 
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *host,
                                     void **arguments)
 {
     unsigned flags = 0;
-    dim3 cluster = alone;
+    dim3 cluster = none;
     for (unsigned i = 0; i < config->numAttrs; i++) {
         const cudaLaunchAttribute *attribute = config->attrs + i;
         if (attribute->id == cudaLaunchAttributeCooperative && attribute->val.cooperative)
@@ -162,8 +184,10 @@ API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void
             cluster.z = attribute->val.clusterDim.z;
         }
     }
-    return done(launch_kernel(host, config->gridDim, config->blockDim, arguments,
-                            config->dynamicSmemBytes, config->stream, flags, cluster));
+    cudaError_t status = launch_kernel(host, config->gridDim, config->blockDim, arguments,
+                                       config->dynamicSmemBytes, config->stream, flags, cluster);
+    /* what <<<>>> calls an invalid configuration is an invalid value here */
+    return done(status == cudaErrorInvalidConfiguration ? cudaErrorInvalidValue : status);
 }
 
 /* What is set up for the next cudaLaunch: bytes at the offsets at which the kernel has them. */
@@ -198,5 +222,5 @@ API cudaError_t cudaLaunch(const void *host)
         return done(status ? status : cudaErrorInvalidValue);
     for (uint32_t i = 0; i < function->count; i++)
         arguments[i] = arguments_set_up + function->parameters[i].offset;
-    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, alone));
+    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, none));
 }

@@ -184,6 +184,13 @@ static cudaError_t learn(struct function *function)
         own->localSizeBytes = take32(&message);
         own->maxThreadsPerBlock = take32(&message);
         own->ptxVersion = own->binaryVersion = take32(&message);
+        own->clusterDimMustBeSet = take32(&message);
+        own->requiredClusterWidth = take32(&message);
+        own->requiredClusterHeight = take32(&message);
+        own->requiredClusterDepth = take32(&message);
+        function->block.x = take32(&message);
+        function->block.y = take32(&message);
+        function->block.z = take32(&message);
         own->maxDynamicSharedSizeBytes = 48 * 1024 - (int)own->sharedSizeBytes;
         own->preferredShmemCarveout = -1;
         const void *sizes = take_bytes(&message, &bytes);

@@ -54,6 +54,7 @@ struct function {
     int is_known;
     uint32_t number;
     struct cudaFuncAttributes attributes;
+    dim3 block; /* the only one that it takes; zeros if it takes others */
     enum cudaFuncCache cache;
     uint32_t count;
     struct parameter *parameters;

@@ -17,8 +17,9 @@
              texels begin; the facts of the device, 64 bits each; its name
    MODULE    what the compiler embedded -> number of the module
    FUNCTION  module, name -> number of the function; bytes of shared, constant and local memory,
-             most threads a block, capability its PTX is for; offset and bytes of each parameter,
-             32 bits each
+             most threads a block, capability its PTX is for, whether it is launched in clusters
+             only, the cluster and the block that it demands, along each axis, or zeros; offset and
+             bytes of each parameter, 32 bits each
    REGISTERS function -> registers a thread
    SYMBOL    module, name -> address, bytes
    ALLOCATE  bytes, alignment, name (or none); the program's calls that led to it: addresses, 64
@@ -48,7 +49,7 @@
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "I", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
-    MESSAGE(FUNCTION, 3, "Is", "IIIIIIs") \
+    MESSAGE(FUNCTION, 3, "Is", "IIIIIIIIIIIIIs") \
     MESSAGE(REGISTERS, 15, "I", "I") \
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
     MESSAGE(ALLOCATE, 5, "QQssQs", "Q") \
