@@ -98,7 +98,9 @@ def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> split_code_options(["-O3", "-gencode", "arch=compute_80,code=sm_86", "-arch=sm_90a"])
     (['80', '90a'], ['-O3'])
     """
-    kept_words, archs, codes = [], [], []
+    kept_words: list[str] = []
+    archs: list[str] = []
+    codes: list[str] = []
     rest = iter(words)
     for word in rest:
         name, _, value = word.partition("=")

@@ -62,9 +62,14 @@ class TextureDescriptor(NamedTuple):
     exact_levels: int
     seamless: int
 
+    @property
+    def address_modes(self) -> tuple[int, int, int]:
+        """Those of x, y and z."""
+        return self.mode_x, self.mode_y, self.mode_z
+
     def error(self, dimensions: int, dtype: np.dtype[Any], is_cubemap: bool) -> int:
         """What CUDA answers to fields that do not go together, 0 if they do; of an H200."""
-        modes = self[:dimensions]
+        modes = self.address_modes[:dimensions]
         if not all(0 <= mode < len(ADDRESS_MODES) for mode in modes):
             return INVALID_VALUE
         if not {self.filter_mode, self.level_filter} <= {0, 1}:
@@ -80,7 +85,7 @@ class TextureDescriptor(NamedTuple):
     def modes(self, dimensions: int, is_linear: bool) -> Modes:
         """How it is sampled; linear memory knows no filter and no normalized coordinates."""
         return Modes(
-            [ADDRESS_MODES[mode] for mode in self[:dimensions]],
+            [ADDRESS_MODES[mode] for mode in self.address_modes[:dimensions]],
             FILTER_MODES[0 if is_linear else self.filter_mode],
             bool(self.normalized) and not is_linear,
             READ_MODES[self.read_mode],

@@ -46,8 +46,10 @@ def elements(words: NDArray[np.uint32], kind: str) -> NDArray[np.int64]:
     bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(np.int64)
     if kind == "b1":
         return bits
-    fours = (bits.reshape(8, -1, 4) << np.arange(4)).sum(2)
-    return fours - 16 * (fours > 7) if kind == "s4" else fours
+    fours: NDArray[np.int64] = (bits.reshape(8, -1, 4) << np.arange(4)).sum(2)
+    if kind == "s4":
+        fours -= 16 * (fours > 7)
+    return fours
 
 
 @pytest.mark.parametrize("order", ["row", "col"])
