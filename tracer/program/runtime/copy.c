@@ -81,8 +81,8 @@ static char *row_of(const struct side *side, size_t y, size_t z)
 /* Rows must not overlap; an array's are as long as they are. */
 static int has_short_rows(const struct side *side, const struct copy *copy)
 {
-    int is_one_row = copy->rows == 1 && copy->slices == 1;
-    return !side->array && !is_one_row &&
+    int has_one_row = copy->rows == 1 && copy->slices == 1;
+    return !side->array && !has_one_row &&
            (side->pitch < copy->width || (copy->slices > 1 && side->height < copy->rows));
 }
 
@@ -363,7 +363,7 @@ cudaError_t check_set(const struct set *set)
     size_t row = times(set->width, set->element);
     if (!row || !set->rows || !set->slices)
         return cudaSuccess;
-    if (set->rows > 1 && set->to.pitch < row)
+    if ((set->rows > 1 && set->to.pitch < row) || (set->slices > 1 && set->to.height < set->rows))
         return cudaErrorInvalidValue;
     return place_of(set->to.data) != HOST && has_box(&set->to, row, set->rows, set->slices)
                ? cudaSuccess

@@ -59,7 +59,7 @@ static int has_rows(const struct cudaResourceDesc *resource)
 {
     size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
     size_t pitch = resource->res.pitch2D.pitchInBytes;
-    return width <= 131072 && height <= 65000 && pitch <= 2097120 &&
+    return width && height && width <= 131072 && height <= 65000 && pitch <= 2097120 &&
            width * texel_bytes(resource->res.pitch2D.desc) <= pitch;
 }
 
