@@ -47,9 +47,14 @@ _SNPRINTF = _find_snprintf()
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One conversion of a format: its own text, and the NumPy and C types of what it takes."""
+    """One conversion of a format: its own text, and the NumPy and C types of what it takes.
+
+    `left` is the text where a width of `*` is negative, thus `-`: that turns `0` off, but not for
+    floats of older C libraries (glibc 2.36).
+    """
 
     text: bytes
+    left: bytes
     takes: tuple[tuple[str, CType], ...]
 
 
@@ -123,7 +128,9 @@ def _read_conversion(match: re.Match[bytes]) -> bytes | Conversion:
     is_long = size in _LONG and kind in b"diouxX"
     size = b"ll" if is_long else size if kind in b"diouxX" else b""
     taken = _TAKEN.get(kind) or _INTEGERS[is_long, kind in b"di"]
-    return Conversion(b"%" + flags + width + precision + size + kind, (*stars, taken))
+    rest = width + precision + size + kind
+    left = flags.replace(b"0", b"") if width == b"*" else flags
+    return Conversion(b"%" + flags + rest, b"%" + left + rest, (*stars, taken))
 
 
 _INTEGERS: Mapping[tuple[bool, bool], tuple[str, CType]] = {
@@ -148,7 +155,7 @@ def _format(group: Group, lane: int, form: bytes, values: int) -> tuple[bytes, i
         if isinstance(part, bytes):
             text += part
             continue
-        arguments = []
+        arguments: list[Any] = []
         for dtype, ctype in part.takes:
             size = np.dtype(dtype).itemsize
             offset = -(-offset // size) * size
@@ -159,7 +166,8 @@ def _format(group: Group, lane: int, form: bytes, values: int) -> tuple[bytes, i
             arguments.append(ctype(value))
             offset += size
             count += 1
-        text += convert(part.text, *arguments)
+        is_left = part.left != part.text and arguments[0].value < 0
+        text += convert(part.left if is_left else part.text, *arguments)
     return bytes(text), count
 
 
