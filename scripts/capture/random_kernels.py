@@ -3,33 +3,33 @@
 `pack DIR [--count N] [--seed S]` writes DIR/list.txt (each kernel with its launch and arguments),
 DIR/pool.bin (their values) and the kernels as cubins; random_kernels.cu beside this file launches
 one of them by its name and prints a digest of each array. `compare DIR RESULTS` runs the same
-kernels in both engines and tells which digests differ.
+kernels in both engines and tells which digests differ; `keep DIR RESULTS` writes kernels and
+digests to tests/validate/random_kernels, and `compare` alone runs all that are kept there.
 """
 
 import argparse
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fuzz.cuda.batch import OUTPUTS, first_arrays, scalars  # noqa: E402
+from fuzz.cuda.captured import Captured, captured, digests, keep  # noqa: E402
 from fuzz.cuda.check import How, check_kernels  # noqa: E402
 from fuzz.cuda.compiler import to_ptx  # noqa: E402
-from fuzz.cuda.engine import code_that_is_not_kept, run  # noqa: E402
 from fuzz.cuda.kernel import make_kernel  # noqa: E402
 from fuzz.cuda.texture import images  # noqa: E402
 from fuzz.cuda.tree import Kernel, Launch  # noqa: E402
 
+KEPT = ROOT / "tests" / "validate" / "random_kernels"
 BATCH = 25
 MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 """cudaTextureAddressMode."""
@@ -38,17 +38,23 @@ MODES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 def main() -> None:
     """Pack or compare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("act", choices=("pack", "compare"))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("act", choices=("pack", "compare", "keep"))
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("results", type=Path, nargs="?")
     parser.add_argument("--count", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     seeds = range(asked.seed, asked.seed + asked.count)
-    if asked.act == "pack":
+    if asked.act == "compare" and asked.folder is None:
+        compare(captured(KEPT))
+    elif asked.folder is None or (asked.act != "pack" and asked.results is None):
+        parser.error("name the folder of the kernels, and the file of what they left")
+    elif asked.act == "pack":
         pack(asked.folder, seeds)
+    elif asked.act == "compare":
+        compare(ran(asked.folder, asked.results))
     else:
-        compare(asked.folder, asked.results)
+        keep(ran(asked.folder, asked.results), KEPT)
 
 
 def pack(folder: Path, seeds: range) -> None:
@@ -115,51 +121,7 @@ def describe(kernel: Kernel, cubin: str, pool: Pool) -> list[str]:
     return lines
 
 
-def digest(values: NDArray[Any]) -> str:
-    """As random_kernels.cu makes it: FNV-1a by elements, every NaN alike."""
-    if values.dtype.kind == "f":
-        values = np.where(np.isnan(values), np.array(np.nan, values.dtype), values)
-    total = 14695981039346656037
-    for word in values.view(f"u{values.itemsize}").tolist():
-        total = (total ^ word) * 1099511628211 % (1 << 64)
-        total ^= total >> 29
-    return f"{total:016x}"
-
-
-def compare(folder: Path, results: Path) -> None:
-    """Print which kernels leave something else in an engine than they left on the GPU."""
-    said = dict(line.split(" ", 1) for line in results.read_text("utf-8").splitlines())
-    counts = Counter[str]()
-    for kernel in listed(folder):
-        theirs = said.get(kernel.name, "error: not there")
-        if theirs.startswith("error"):
-            counts["not run"] += 1
-            print(f"{kernel.name}: {theirs}")
-            continue
-        for engine in ("array", "auto"):
-            ours = digests(kernel, engine)
-            counts["same" if ours == theirs else "different"] += 1
-            if ours != theirs:
-                print(f"{kernel.name}, {engine}: {ours}, the GPU has {theirs}", flush=True)
-    print(dict(counts))
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A kernel of list.txt."""
-
-    name: str
-    launch: Launch
-    seed: int
-    parameters: tuple[str, ...]
-    ptx: Path
-
-    def text(self) -> str:
-        """Its PTX, with that of others."""
-        return self.ptx.read_text(encoding="utf-8")
-
-
-def listed(folder: Path) -> Iterator[Listed]:
+def listed(folder: Path) -> Iterator[Captured]:
     """The kernels of list.txt."""
     lines = iter((folder / "list.txt").read_text(encoding="utf-8").splitlines())
     for line in lines:
@@ -167,16 +129,32 @@ def listed(folder: Path) -> Iterator[Listed]:
         gx, gy, gz, bx, by, bz, many = map(int, numbers)
         parameters = tuple(next(lines).split()[1] for _ in range(many))
         launch = Launch((gx, gy, gz), (bx, by, bz))
-        ptx = (folder / cubin).with_suffix(".ptx")
-        yield Listed(name, launch, int(name[1:]), parameters, ptx)
+        yield Captured(name, launch, parameters, (folder / cubin).with_suffix(".ptx"))
 
 
-def digests(kernel: Listed, engine: str) -> str:
-    """What random_kernels.cu prints, as an engine has it."""
-    with TemporaryDirectory() as folder, code_that_is_not_kept(quick=True):
-        arrays = run(kernel, kernel.text(), Path(folder) / "a.cutrace", engine)
-    written = (name for name in kernel.parameters if name in arrays)
-    return " ".join(f"{name}={digest(arrays[name])}" for name in written)
+def ran(folder: Path, results: Path) -> list[Captured]:
+    """The kernels of list.txt with what they left; those that did not run are named."""
+    said = dict(line.split(" ", 1) for line in results.read_text("utf-8").splitlines())
+    found: list[Captured] = []
+    for kernel in listed(folder):
+        wanted = said.get(kernel.name, "error: not there")
+        if wanted.startswith("error"):
+            print(f"{kernel.name} did not run: {wanted}")
+        else:
+            found.append(replace(kernel, wanted=wanted))
+    return found
+
+
+def compare(kernels: Iterable[Captured]) -> None:
+    """Print which kernels leave something else in an engine than they left on the GPU."""
+    counts = Counter[str]()
+    for kernel in kernels:
+        for engine in ("array", "auto"):
+            ours = digests(kernel, engine)
+            counts["same" if ours == kernel.wanted else "different"] += 1
+            if ours != kernel.wanted:
+                print(f"{kernel.name}, {engine}: {ours}, the GPU has {kernel.wanted}", flush=True)
+    print(dict(counts))
 
 
 if __name__ == "__main__":

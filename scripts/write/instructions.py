@@ -72,6 +72,10 @@ SEQUENCES = """
 there by 4,096 threads each; every register comes out the same in the end, but for those on which
 the driver's assembler, with and without optimization, disagrees with itself (which payload a NaN
 of f64 gets). 57 kernels show what lanes get from others that are off, gone, or not in their mask.
+
+200 random kernels of CUDA C, with functions, loops, atomics, textures, matrices, mbarriers and
+clusters, left arrays there whose digests `tests/validate/random_kernels` keeps; both engines leave
+the same.
 """
 
 IMAGES = """
@@ -91,6 +95,8 @@ What the ISA leaves open is as the H200 has it:
   of up to 32 bits, and the lowest signed pattern as one of 64 bits or from f64.
 - A shuffle gives 0 from a lane that does not execute it: off, exited, or at another place.
 - `cvt` from f32 to f16 takes subnormal numbers as they are, with `.ftz` too.
+- `neg.s16` of -32768 is -32768. What ptxas optimizes may differ: it takes a `cvt.s32.s16` of that
+  result together with the negation, in 32 bits, and gets 32768; with `-O0` it does not.
 - `atom.add.f32` flushes subnormal numbers in global memory, not in shared memory.
 - `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
   after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
