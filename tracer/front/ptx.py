@@ -43,7 +43,7 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
 def with_plain_paths(ptx: str) -> str:
     r"""Return PTX whose `.file` lines name paths as they are: compilers escape bytes beyond ASCII.
 
-    >>> with_plain_paths('.file 1 "gr\303\266\303\237e.cu"')
+    >>> with_plain_paths('.file 1 "gr\\303\\266\\303\\237e.cu"')
     '.file 1 "größe.cu"'
     """
     return _FILE_LINE.sub(lambda line: _ESCAPED.sub(_unescape, line[0]), ptx)

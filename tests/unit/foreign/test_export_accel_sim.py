@@ -25,6 +25,8 @@ NOT_CARRIED = re.compile(
     r"ptx_instructions|thread_instructions|estimated_time|gpu__time_duration.*|.*__\w*throughput.*"
     # static and dynamic shared memory are one number
     r"|launch__shared_mem_per_block_(static|dynamic)"
+    # the format has no machine code, so that the bound counts PTX again
+    r"|bound_time"
 )
 CONSTANTS = re.compile(r"constant_|memory_requests|l2_|dram_|bound_time|lts__")
 """Constants have no addresses there: what they cost is missing, down to DRAM."""
