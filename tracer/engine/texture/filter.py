@@ -66,13 +66,31 @@ def blend(
 
     `normalized` integers become numbers from -1 or 0 to 1. The first `colors` are sRGB.
     """
-    dtype = taps[0][1].dtype
+    return settle(weigh(taps, normalized, colors), taps[0][1].dtype, normalized, colors)
+
+
+def weigh(
+    taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
+    """Return the sum of what `blend` takes, 256 times too large: more sums may be added to it."""
+    if not (normalized and taps[0][1].dtype.kind in "iu"):
+        return _total(taps, np.dtype(np.float64))
+    total: NDArray[np.float64] = _total(taps, np.dtype(np.int64)).astype(np.float64)
+    if colors:
+        total[:, :colors] = _linear_total(taps, colors)
+    return total
+
+
+def settle(
+    total: NDArray[np.float64], dtype: np.dtype[Any], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
+    """Round a sum of texels of a type, once for all that were added."""
     if normalized and dtype.kind in "iu":
-        found = _INTEGER[dtype.str[1:]](_total(taps, np.dtype(np.int64)))
+        found = _INTEGER[dtype.str[1:]](total.astype(np.int64))
         if colors:
-            found[:, :colors] = _as_half(_linear_total(taps, colors) / ONE)
+            found[:, :colors] = _as_half(total[:, :colors] / ONE)
         return found
-    mean: NDArray[np.float64] = _total(taps, np.dtype(np.float64)) / ONE
+    mean: NDArray[np.float64] = total / ONE
     return _as_half(mean) if dtype.itemsize == 2 else mean
 
 

@@ -2,11 +2,12 @@
 
 A level of detail is the binary logarithm of how many texels of level 0 a sample stands for: what
 the kernel says, or that of its two gradients (OpenGL 4.6, 8.14). The texture's bias is added, and
-the sum is held between the texture's clamps and its levels, all in 1/256, cut off. A point filter
-takes the nearest level, of two equally near the finer one; a linear one the two around. A sample
-that names no level has level of detail 0, without the bias (PTX ISA, tex.base).
+the sum is held between the texture's clamps and its levels, all in 1/256, cut off towards 0. Of
+clamps that cross the lower one counts; a bias or a clamp that is no number is as large as can be. A
+point filter takes the nearest level, of two equally near the coarser one; a linear one the two
+around. A sample that names no level has level of detail 0, without the bias (PTX ISA, tex.base).
 
-Measured on an NVIDIA H100, 256 samples of each kind: the levels and their weights bit for bit, the
+Measured on an NVIDIA H200, 256 samples of each kind: the levels and their weights bit for bit, the
 level of detail of gradients to 1/256. The length of a gradient there is its larger component and
 11/32 of the smaller one; a sample stands for the longest of the two gradients, and of 11/16 of
 their sum and difference.
@@ -40,13 +41,13 @@ def split_levels(
     mipmap: Mipmap, detail: Array, adds_bias: bool = True
 ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
     """Yield each level that is read, the samples (m,) of `detail` (n,) that do, and its weights."""
-    asked = _parts(detail) + (_parts(mipmap.bias) if adds_bias else 0)
-    held = np.clip(asked, _parts(mipmap.least), _parts(mipmap.most))
+    asked = _parts(np.nan_to_num(detail)) + (_parts(mipmap.bias) if adds_bias else 0)
+    held = np.maximum(np.minimum(asked, _parts(mipmap.most)), _parts(mipmap.least))
     held = np.clip(held, 0, ONE * (mipmap.count - 1))
     if mipmap.filter_mode == "linear":
         lower, far = np.divmod(held, ONE)
     else:
-        lower = (held + ONE // 2 - 1) // ONE
+        lower = (held + ONE // 2) // ONE
         far = np.zeros_like(lower)
     for level in range(mipmap.count):
         weights = np.where(lower == level, ONE - far, np.where(lower + 1 == level, far, 0))
@@ -56,9 +57,9 @@ def split_levels(
 
 
 def _parts(detail: Array | float) -> Array:
-    """A level of detail in 1/256, cut off; no number is 0."""
-    plain = np.nan_to_num(np.asarray(detail, np.float64), posinf=FAR, neginf=-FAR)
-    cut: Array = np.floor(ONE * np.clip(plain, -FAR, FAR)).astype(np.int64)
+    """A level of detail in 1/256, cut off towards 0; no number is as far as can be."""
+    plain = np.nan_to_num(np.asarray(detail, np.float64), nan=FAR, posinf=FAR, neginf=-FAR)
+    cut: Array = np.trunc(ONE * np.clip(plain, -FAR, FAR)).astype(np.int64)
     return cut
 
 

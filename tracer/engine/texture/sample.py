@@ -18,10 +18,9 @@ from ..array.slot import Fetch
 from ..kernel.source_line import source_line
 from ..lanes import DTYPES, LANES, Array, Mask, pack, scalar
 from .cubemap import FACES, project
-from .filter import ONE
 from .handle import decode_handle, find_texture
 from .level import detail_of, split_levels
-from .texture import Places, Sample, Texture, gather, sample, shape_words
+from .texture import Places, Sample, Texture, gather, sample, settled, shape_words
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}
 _OF_LEVELS = {"level": 1, "grad": 2}
@@ -226,14 +225,15 @@ def _take(group: Group, index: int, at: Places, detail: Array | None, channel: i
     count = len(at.layer)
     asked = np.zeros(count) if detail is None else detail
     values, parts = np.zeros((count, 0)), []
+    is_mixed = mipmap.filter_mode == "linear" and channel < 0
     for level, lanes, weights in split_levels(mipmap, asked, detail is not None):
-        share = weights if (weights < ONE).any() else None
+        share = weights if is_mixed else None
         found = _look(textures[index + level], at.some(lanes, share), channel)
         if not values.shape[1]:
             values = np.zeros((count, found.values.shape[1]), found.values.dtype)
         values[lanes] += found.values
         parts.append(_Part(index + level, lanes, found.corner))
-    return _Found(values, parts)
+    return _Found(settled(textures[index], values) if is_mixed else values, parts)
 
 
 def _look(texture: Texture, at: Places, channel: int) -> Sample:

@@ -22,7 +22,7 @@ from ....lazy_dataclass import dataclass
 from ....traces.schema import ALONE
 from ....traces.schema import Texture as Description
 from ..lanes import Array
-from .filter import ONE, Step, blend, split_weight
+from .filter import ONE, Step, blend, settle, split_weight, weigh
 from .level import Mipmap
 from .srgb import LINEAR
 
@@ -115,7 +115,7 @@ class Places:
 
 
 def sample(texture: Texture, at: Places) -> Sample:
-    """Sample a texture at places."""
+    """Sample a texture at places; those with a share give sums that `settled` rounds."""
     texels = texture.texels()
     extent = texels.shape[3:0:-1]
     places = _all_in_texels(texture, at, extent)
@@ -125,10 +125,10 @@ def sample(texture: Texture, at: Places) -> Sample:
         values = _taps(texture, texels, lower, layer, at.fetch)
         if at.fetch:
             values[at.layer != layer] = 0
-        read = _as_read(texture, values)
-        return Sample(
-            read if at.share is None else read * at.share[:, None] / ONE, _corners(lower, layer)
-        )
+        if at.share is None:
+            return Sample(_as_read(texture, values), _corners(lower, layer))
+        whole = weigh([(at.share, values)], texture.is_normalized_read, texture.colors)
+        return Sample(whole, _corners(lower, layer))
     fixed = _fixed(places)
     held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed)]
     taps = [
@@ -137,8 +137,15 @@ def sample(texture: Texture, at: Places) -> Sample:
     ]
     lower = [each // ONE for each in fixed]
     alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
-    mean = blend(taps, texture.is_normalized_read, texture.colors)
-    return Sample(mean, _corners(lower, layer | alone))
+    total = weigh(taps, texture.is_normalized_read, texture.colors)
+    values = total if at.share is not None else settled(texture, total)
+    return Sample(values, _corners(lower, layer | alone))
+
+
+def settled(texture: Texture, total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round what was summed of samples with shares, of all levels."""
+    dtype = texture.texels().dtype
+    return settle(total, dtype, texture.is_normalized_read, texture.colors)
 
 
 COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
