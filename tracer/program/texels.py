@@ -15,6 +15,7 @@ from ..host.texture.surface import Surface, reserve_surface
 from ..host.texture.texel import TexelForm
 from ..host.texture.texture import Modes, make_mipmap, make_texture
 from .answers import (
+    INVALID_CHANNEL_DESCRIPTOR,
     INVALID_FILTER_SETTING,
     INVALID_NORM_SETTING,
     INVALID_VALUE,
@@ -132,6 +133,8 @@ class Texels:
     ) -> Answer:  # fmt: skip
         """Reserve texels."""
         shape = tuple(size for size in (depth, height, width) if size)
+        if not _is_texel((x, y, z, w), kind):
+            return INVALID_CHANNEL_DESCRIPTOR
         try:
             dtype, channels = _texel((x, y, z, w), kind)
             form = TexelForm(channels, layered=bool(flags & (LAYERED | CUBEMAP)))
@@ -165,13 +168,21 @@ class Texels:
     ) -> Answer:  # fmt: skip
         """Make a texture over an array, the levels of a mipmapped one, or linear memory."""
         asked = TextureDescriptor(*_DESCRIPTOR.unpack(descriptor))
+        if not _is_texel((x, y, z, w), kind):
+            return INVALID_CHANNEL_DESCRIPTOR
+        if kind in _FRACTIONS and not asked.read_mode:
+            return INVALID_NORM_SETTING
         try:
             values, form = self._values(over, where, (x, y, z, w), kind, width, height, pitch)
             dimensions = _dimensions(values, form)
             if error := asked.error(dimensions, values.dtype, form.cubemap):
                 return error
+            if isinstance(values, Surface) and view:
+                seen = _View(*_VIEW.unpack_from(view))
+                if seen.is_invalid(values, form, over == OVER_LEVELS):
+                    return INVALID_VALUE
+                seen.check(values, form)
             _check_fields(asked, over, dimensions)
-            _check_view(view, values, form)
             modes = asked.modes(dimensions, over == OVER_LINEAR)
             if over == OVER_LEVELS:
                 arrays = [self._surface(number) for (number,) in struct.iter_unpack("<I", levels)]
@@ -211,6 +222,10 @@ class Texels:
         there = (place.address + place.size - where) // texel.itemsize
         rows = (min(width, there),) if over == OVER_LINEAR else (height, width)
         pitch = pitch or width * texel.itemsize
+        if over == OVER_ROWS and (height - 1) * pitch + width * texel.itemsize > (
+            place.address + place.size - where
+        ):
+            raise CutraceError("cutrace leaves out textures of more rows than their memory has")
         part = Allocation(place.name, where, place.address + place.size - where)
         return DeviceArray(self._recording, part, rows, texel, pitch), TexelForm()
 
@@ -233,49 +248,103 @@ def _check_fields(asked: TextureDescriptor, over: int, dimensions: int) -> None:
 _VIEW = struct.Struct("<i4x3Q4I")
 _VIEW_FORMATS = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
 """In the order of cudaResourceViewFormat, each of 1, 2 and 4 channels."""
+_BLOCKS = (8, 16, 16, 8, 8, 16, 16, 16, 16, 16)
+"""Bytes of a block of 4 x 4 texels of the compressed formats, which follow."""
 
 
-def _check_view(view: bytes, values: Surface | DeviceArray, form: TexelForm) -> None:
-    """Refuse a cudaResourceViewDesc that reads an array as another than it is, by the field."""
-    if not view:
-        return
-    format_, width, height, depth, _, _, first_layer, last_layer = _VIEW.unpack_from(view)
-    if not isinstance(values, Surface):
-        raise CutraceError("a cudaResourceViewDesc over linear memory: expected none")
-    channels = form.channels or 1
-    own = 1 + 3 * _VIEW_FORMATS.index(values.dtype.str[1:]) + (channels > 1) + (channels > 2)
-    shape = values.shape[: len(values.shape) - (channels > 1)]
-    is_layered = form.layered or form.cubemap
-    sizes = (*(shape[:0:-1] if is_layered else shape[::-1]), 0, 0)[:3]
-    layers = shape[0] if is_layered else 0
-    fields = {
-        "format": (format_, (0, own)),
-        "width": (width, (0, sizes[0])),
-        "height": (height, (0, sizes[1])),
-        "depth": (depth, (0, layers or sizes[2])),
-        "firstLayer": (first_layer, (0,)),
-        "lastLayer": (last_layer, (0, max(layers - 1, 0))),
-    }
-    for name, (value, known) in fields.items():
-        if value not in known:
-            expected = " or ".join(map(str, sorted(set(known))))
-            raise CutraceError(
-                f"cudaResourceViewDesc.{name} is {value}: cutrace reads an array as it is; "
-                f"expected {expected}"
-            )
+class _View(NamedTuple):
+    """A cudaResourceViewDesc."""
+
+    format: int
+    width: int
+    height: int
+    depth: int
+    first_level: int
+    last_level: int
+    first_layer: int
+    last_layer: int
+
+    @property
+    def _plain_formats(self) -> int:
+        return 3 * len(_VIEW_FORMATS)
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self.format > self._plain_formats
+
+    @property
+    def _texel_bytes(self) -> int:
+        """Of the array's texels; 0 if the format is none."""
+        if not 0 < self.format <= self._plain_formats + len(_BLOCKS):
+            return 0
+        if self._is_compressed:
+            return _BLOCKS[self.format - self._plain_formats - 1]
+        element, channels = divmod(self.format - 1, 3)
+        return int(_VIEW_FORMATS[element][1]) << channels
+
+    def is_invalid(self, values: Surface, form: TexelForm, has_levels: bool) -> bool:
+        """Whether CUDA does not take it for an array; of an H200."""
+        shape = _shape(values, form)
+        is_layered = form.layered or form.cubemap
+        sizes = (*(shape[:0:-1] if is_layered else shape[::-1]), 0, 0)[:3]
+        wide = 4 if self._is_compressed else 1
+        known = (sizes[0] * wide, sizes[1] * wide, shape[0] if is_layered else sizes[2])
+        return (
+            self._texel_bytes != values.dtype.itemsize * (form.channels or 1)
+            or (self.width, self.height, self.depth) != known
+            or self.first_level > self.last_level
+            or self.first_layer > self.last_layer
+            or bool(self.last_level and not has_levels)
+            or bool(self.last_layer and not is_layered)
+        )
+
+    def check(self, values: Surface, form: TexelForm) -> None:
+        """Refuse what would read an array as another than it is, by the field."""
+        channels = form.channels or 1
+        own = 1 + 3 * _VIEW_FORMATS.index(values.dtype.str[1:]) + (channels > 1) + (channels > 2)
+        layers = _shape(values, form)[0] if form.layered or form.cubemap else 1
+        problem = ""
+        if self.format != own:
+            problem = f"format is {self.format}: expected {own}, the array's own"
+        elif self.first_layer:
+            problem = f"firstLayer is {self.first_layer}: expected 0"
+        elif self.last_layer != layers - 1:
+            problem = f"lastLayer is {self.last_layer}: expected {layers - 1}, all layers"
+        if problem:
+            raise CutraceError(f"cutrace leaves out cudaResourceViewDesc.{problem}")
+
+
+def _shape(values: Surface | DeviceArray, form: TexelForm) -> tuple[int, ...]:
+    """Without the axis of channels."""
+    return values.shape[: len(values.shape) - (form.channels not in (None, 1))]
 
 
 def _dimensions(values: Surface | DeviceArray, form: TexelForm) -> int:
-    channels = 1 if form.channels in (None, 1) else 2
-    return len(values.shape) - (channels - 1) - int(form.layered or form.cubemap)
+    return len(_shape(values, form)) - int(form.layered or form.cubemap)
+
+
+_FRACTIONS = {5 + i: ("u1", "u2", "i1", "i2")[i // 3] for i in range(12)}
+"""Integers that are read as fractions only, by cudaChannelFormatKind: of 1, 2 and 4 channels."""
+_LAST_KIND = 31
+
+
+def _is_texel(bits: tuple[int, ...], kind: int) -> bool:
+    """Whether CUDA knows a channel description; of an H200, kinds of many planes and blocks too."""
+    channels = sum(size > 0 for size in bits)
+    if kind in _FRACTIONS:
+        return channels == 1 << (kind - 5) % 3 and bits[0] == 8 * int(_FRACTIONS[kind][1])
+    if kind > 2:
+        return 17 <= kind < _LAST_KIND or (kind == _LAST_KIND and bits == (10, 10, 10, 2))
+    known = (16, 32) if kind == 2 else (8, 16, 32)
+    return channels in (1, 2, 4) and set(bits[:channels]) <= {bits[0]} and bits[0] in known
 
 
 def _texel(bits: tuple[int, ...], kind: int) -> tuple[np.dtype[Any], int]:
     """The type of a channel, and how many there are; CutraceError for what NumPy has not."""
-    channels = sum(size > 0 for size in bits)
-    if kind > 2 or len(set(bits[:channels])) != 1 or bits[0] not in (8, 16, 32):
+    if kind not in (0, 1, 2, *_FRACTIONS):
         raise CutraceError(f"texels of {bits} bits, of kind {kind}, are not supported")
-    return np.dtype(f"<{'iuf'[kind]}{bits[0] // 8}"), channels
+    letter = "iuf"[kind] if kind < 3 else _FRACTIONS[kind][0]
+    return np.dtype(f"<{letter}{bits[0] // 8}"), sum(size > 0 for size in bits)
 
 
 def _refuse(problem: CutraceError) -> int:

@@ -228,18 +228,31 @@ cudaError_t cutrace_bind(cutrace_texture<T, type, mode> &reference, const cudaRe
     return status ? status : cudaMemcpyToSymbol(reference, &object, sizeof object);
 }
 
+/* Textures begin at multiples of 512 bytes: kernels add the offset to their coordinates. */
+static inline cudaError_t cutrace_align(const void **memory, size_t *offset)
+{
+    size_t over = (size_t)*memory % 512;
+    if (over && !offset)
+        return cudaErrorInvalidValue;
+    if (offset)
+        *offset = over;
+    *memory = (const char *)*memory - over;
+    return cudaSuccess;
+}
+
 template <class T, int type, cudaTextureReadMode mode>
 cudaError_t cudaBindTexture(size_t *offset, cutrace_texture<T, type, mode> &reference,
                             const void *memory, const cudaChannelFormatDesc &texel,
                             size_t bytes = 0xffffffff)
 {
     cudaResourceDesc from = {};
+    cudaError_t status = cutrace_align(&memory, offset);
+    if (status)
+        return status;
     from.resType = cudaResourceTypeLinear;
     from.res.linear.devPtr = const_cast<void *>(memory);
     from.res.linear.desc = texel;
     from.res.linear.sizeInBytes = bytes;
-    if (offset)
-        *offset = 0;
     return cutrace_bind(reference, from);
 }
 
@@ -256,14 +269,15 @@ cudaError_t cudaBindTexture2D(size_t *offset, cutrace_texture<T, type, mode> &re
                               size_t height, size_t pitch)
 {
     cudaResourceDesc from = {};
+    cudaError_t status = cutrace_align(&memory, offset);
+    if (status)
+        return status;
     from.resType = cudaResourceTypePitch2D;
     from.res.pitch2D.devPtr = const_cast<void *>(memory);
     from.res.pitch2D.desc = texel;
     from.res.pitch2D.width = width;
     from.res.pitch2D.height = height;
     from.res.pitch2D.pitchInBytes = pitch;
-    if (offset)
-        *offset = 0;
     return cutrace_bind(reference, from);
 }
 

@@ -52,15 +52,30 @@ static size_t texel_bytes(struct cudaChannelFormatDesc texel)
     return (texel.x + texel.y + texel.z + texel.w) / 8;
 }
 
+#define ALIGNMENT 512 /* of linear memory: cudaDeviceProp.textureAlignment */
+#define PITCH_ALIGNMENT 32
 #define MOST_LINEAR ((size_t)1 << 32) /* bytes: the largest power of two that an H200 took */
 
+static int is_aligned(const void *memory)
+{
+    return memory && (uintptr_t)memory % ALIGNMENT == 0;
+}
+
 /* Rows may be as many and as long as the attributes of linear 2D textures say. */
-static int has_rows(const struct cudaResourceDesc *resource)
+static int are_rows(const struct cudaResourceDesc *resource)
 {
     size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height;
     size_t pitch = resource->res.pitch2D.pitchInBytes;
-    return width && height && width <= 131072 && height <= 65000 && pitch <= 2097120 &&
-           width * texel_bytes(resource->res.pitch2D.desc) <= pitch;
+    return width <= 131072 && height <= 65000 && pitch <= 2097120 && pitch % PITCH_ALIGNMENT == 0 &&
+           is_aligned(resource->res.pitch2D.devPtr);
+}
+
+/* A chip takes rows that have no texels, and rows that lie on each other. */
+static int are_apart(const struct cudaResourceDesc *resource)
+{
+    size_t width = resource->res.pitch2D.width;
+    return width && resource->res.pitch2D.height &&
+           width * texel_bytes(resource->res.pitch2D.desc) <= resource->res.pitch2D.pitchInBytes;
 }
 
 static unsigned first_level(const struct cudaMipmappedArray *mipmap,
@@ -69,8 +84,7 @@ static unsigned first_level(const struct cudaMipmappedArray *mipmap,
     return view && view->firstMipmapLevel < mipmap->levels ? view->firstMipmapLevel : 0;
 }
 
-static cudaError_t put_resource(struct message *message, const struct cudaResourceDesc *resource,
-                                const struct cudaResourceViewDesc *view)
+static cudaError_t put_resource(struct message *message, const struct cudaResourceDesc *resource)
 {
     struct cudaChannelFormatDesc texel;
     switch (resource->resType) {
@@ -83,14 +97,19 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
     }
     case cudaResourceTypeLinear:
         texel = resource->res.linear.desc;
-        if (!texel_bytes(texel) || resource->res.linear.sizeInBytes > MOST_LINEAR)
+        if (!texel_bytes(texel))
+            return cudaErrorInvalidChannelDescriptor;
+        if (resource->res.linear.sizeInBytes > MOST_LINEAR ||
+            !is_aligned(resource->res.linear.devPtr))
             return cudaErrorInvalidValue;
         put_place(message, OVER_LINEAR, (uintptr_t)resource->res.linear.devPtr, texel,
                   resource->res.linear.sizeInBytes / texel_bytes(texel), 1, 0);
         return cudaSuccess;
     case cudaResourceTypePitch2D:
-        if (!has_rows(resource))
+        if (!are_rows(resource))
             return cudaErrorInvalidValue;
+        if (!are_apart(resource))
+            return refuse("a texture of rows without texels, or longer than pitchInBytes,");
         put_place(message, OVER_ROWS, (uintptr_t)resource->res.pitch2D.devPtr,
                   resource->res.pitch2D.desc, resource->res.pitch2D.width,
                   resource->res.pitch2D.height, resource->res.pitch2D.pitchInBytes);
@@ -99,7 +118,7 @@ static cudaError_t put_resource(struct message *message, const struct cudaResour
         struct cudaMipmappedArray *mipmap = resource->res.mipmap.mipmap;
         if (!mipmap)
             return cudaErrorInvalidResourceHandle;
-        put_place(message, OVER_LEVELS, mipmap->level[first_level(mipmap, view)]->number,
+        put_place(message, OVER_LEVELS, mipmap->level[0]->number,
                   mipmap->level[0]->texel, 0, 0, 0);
         return cudaSuccess;
     }
@@ -162,7 +181,7 @@ API cudaError_t cudaCreateTextureObject(cudaTextureObject_t *made,
     cudaError_t status = begin();
     struct message message = question(TEXTURE);
     if (!status)
-        status = put_resource(&message, resource, view);
+        status = put_resource(&message, resource);
     if (!status) {
         put_bytes(&message, texture, sizeof *texture);
         put_bytes(&message, view, view ? sizeof *view : 0);
