@@ -81,7 +81,7 @@ class TextureDescriptor(NamedTuple):
         is_narrow = element.kind != "f" and element.itemsize < 4
         if self.filter_mode and element.kind != "f" and not (is_narrow and self.read_mode):
             return INVALID_FILTER_SETTING
-        return INVALID_NORM_SETTING if self.read_mode and not is_narrow else 0
+        return INVALID_NORM_SETTING if self.read_mode == 1 and not is_narrow else 0
 
     def modes(self, dimensions: int, is_linear: bool) -> Modes:
         """How it is sampled; linear memory knows no filter and no normalized coordinates."""

@@ -124,7 +124,7 @@ int main()
 # bias of 0.5 stops at the clamp of 1. From level 1 on there are three levels, of which the first
 # has 4 x 4 texels: gradients of 1, 1.5 and 0.25 texels are levels of detail 0, 0.585, less than 0.
 LEVELS = """ 0 5 12.5 30 0 10 15.8203 0
-0 10 10 30 0 10 20 0
+ 0 10 10 30 0 10 20 0
  5 10 10 10 0 10 10 0
  10 10 20 30 10 10 20 10
 1 x 2 x 4, cudaErrorInvalidValue
