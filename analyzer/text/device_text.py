@@ -103,7 +103,8 @@ def _size(value: int) -> str:
     ('64 KB', '1.25 MB', '500 bytes')
     """
     power = min(len(UNITS) - 1, max(0, (value.bit_length() - 1) // 10))
-    return f"{value / 1024**power:.4g} {UNITS[power]}"
+    number = value / 1024**power
+    return f"{number:.0f} {UNITS[power]}" if number >= 100 else f"{number:.4g} {UNITS[power]}"
 
 
 def _table(name: str, values: Any, columns: int) -> Iterator[str]:

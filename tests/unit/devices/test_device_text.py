@@ -44,8 +44,8 @@ def test_a_graph_without_nodes_is_no_line() -> None:
 def test_the_wiring_of_an_h200_is_drawn_with_the_sizes_of_its_file() -> None:
     drawn = "\n".join(describe_device(load_device("h200"), ["h200.toml"], 60))
     assert "global ─┬─ coalescer─┬─ l1 ───" in drawn
-    # 253952, 48758784 and 141 << 30 bytes
-    assert "248 KB          │  46.5 MB    141 GB" in drawn
+    # 253952, 48758784 and 150109880320 bytes
+    assert "248 KB          │  46.5 MB    140 GB" in drawn
     assert "shared ─── banks" in drawn
     for key in ("wavers", "on_the_way", "carveout_roomy", "lrc", "idc", "l15", "pair_merge"):
         assert f"\n{key}: " in drawn

@@ -102,7 +102,7 @@ def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
     done = cutrace(tmp_path, "record", "-d", "h200", "--", "./app")
     # errors: 1 uninitialized, 7 insufficient size, 2 invalid argument, 3 not supported
     # no room for 1 process: 7; with room it is this one, none draws, its mode is the default, 0
-    shown = "1 x NVIDIA H200, 1980 MHz, 151397597184; power 3; 1 7 1 1 1 0 1 0"
+    shown = "1 x NVIDIA H200, 1980 MHz, 150109880320; power 3; 1 7 1 1 1 0 1 0"
     assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err
 
 

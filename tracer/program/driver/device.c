@@ -20,13 +20,6 @@ API CUresult cuDeviceGet(CUdevice *number, int ordinal)
 
 API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice number)
 {
-    if (which == CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED)
-        return *value = 1, result(begin());
-    if (which == CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED)
-        return *value = device.facts.major >= 8, result(begin());
-    if (which == CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS ||
-        which == CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR)
-        return *value = 1, result(begin());
     return result(cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)which, number));
 }
 

@@ -20,7 +20,6 @@ static void report(unsigned direction, size_t bytes, const void *pointer)
     tell(&message);
 }
 
-#define MOST_ADDRESS ((uintptr_t)1 << 47) /* that a program can have on x86-64 and Arm */
 #define PLAUSIBLE ((size_t)1 << 30)
 
 /* Whether the program may touch these bytes of `data`: device memory has ends. What lies far into
@@ -154,9 +153,17 @@ static cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cuda
     return done(submit_copy(stream, copy));
 }
 
+/* A pitch that is given is as long as the row, even if there is one row alone. */
+static int has_short_pitch(const struct side *side, size_t width)
+{
+    return !side->array && side->pitch && side->pitch < width;
+}
+
 static cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t height,
                              enum cudaMemcpyKind kind, cudaStream_t stream)
 {
+    if (height == 1 && (has_short_pitch(&to, width) || has_short_pitch(&from, width)))
+        return done(cudaErrorInvalidValue);
     struct copy copy = {to, from, width, height, 1, kind};
     return done(submit_copy(stream, copy));
 }

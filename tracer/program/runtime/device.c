@@ -13,6 +13,17 @@
 static unsigned device_flags;
 int is_runtime_used;
 
+/* Attributes that only the driver names (CUdevice_attribute); the runtime answers them, too. */
+enum {
+    CAN_GATHER_TEXELS = 44,
+    CAN_MAP_VIRTUAL_MEMORY = 102,
+    CAN_COMPRESS = 107,
+    HAS_64_BIT_STREAM_OPERATIONS = 122,
+    HAS_STREAM_WAIT_NOR = 123,
+    HAS_TENSOR_MAPS = 127,
+    HAS_UNIFIED_FUNCTION_POINTERS = 129,
+};
+
 static cudaError_t begin_on(int number)
 {
     cudaError_t status = begin();
@@ -104,10 +115,9 @@ static int is_integrated(void)
 }
 
 /* Attributes that the facts give, or that follow from there being one memory and one device. */
-static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
+static int64_t attribute(int which)
 {
     const struct facts *facts = &device.facts;
-    *is_known = 1;
     switch (which) {
     case cudaDevAttrMaxThreadsPerBlock: return facts->threads_per_block;
     case cudaDevAttrMaxBlockDimX: return facts->block_x;
@@ -139,25 +149,48 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrTexturePitchAlignment: return 32;
     case cudaDevAttrSurfaceAlignment: return 512;
     case cudaDevAttrAsyncEngineCount: return 3;
-    case cudaDevAttrMaxTexture1DWidth: return 131072;
+    /* Texels: as an H200 has them; which devices have fewer is in the CUDA C++ Programming Guide. */
     case cudaDevAttrMaxTexture1DLinearWidth: return 1 << 28;
-    case cudaDevAttrMaxTexture2DWidth: return 131072;
-    case cudaDevAttrMaxTexture2DHeight: return 65536;
+    case cudaDevAttrMaxTexture1DWidth:
+    case cudaDevAttrMaxTexture2DWidth:
+    case cudaDevAttrMaxSurface2DWidth:
     case cudaDevAttrMaxTexture2DLinearWidth: return 131072;
+    case cudaDevAttrMaxTexture2DHeight:
+    case cudaDevAttrMaxSurface2DHeight: return 65536;
     case cudaDevAttrMaxTexture2DLinearHeight: return 65000;
     case cudaDevAttrMaxTexture2DLinearPitch: return 2097120;
     case cudaDevAttrMaxTexture3DWidth:
     case cudaDevAttrMaxTexture3DHeight:
-    case cudaDevAttrMaxTexture3DDepth: return 16384;
-    case cudaDevAttrMaxTextureCubemapWidth: return 32768;
+    case cudaDevAttrMaxTexture3DDepth:
+    case cudaDevAttrMaxSurface3DWidth:
+    case cudaDevAttrMaxSurface3DHeight:
+    case cudaDevAttrMaxSurface3DDepth: return 16384;
+    case cudaDevAttrMaxTexture3DWidthAlt:
+    case cudaDevAttrMaxTexture3DHeightAlt: return 8192;
+    case cudaDevAttrMaxTexture3DDepthAlt:
+    case cudaDevAttrMaxTexture1DMipmappedWidth:
+    case cudaDevAttrMaxTexture2DMipmappedWidth:
+    case cudaDevAttrMaxTexture2DMipmappedHeight:
+    case cudaDevAttrMaxTexture2DGatherWidth:
+    case cudaDevAttrMaxTexture2DGatherHeight:
+    case cudaDevAttrMaxTextureCubemapWidth:
+    case cudaDevAttrMaxTextureCubemapLayeredWidth:
     case cudaDevAttrMaxTexture1DLayeredWidth:
     case cudaDevAttrMaxTexture2DLayeredWidth:
-    case cudaDevAttrMaxTexture2DLayeredHeight: return 32768;
+    case cudaDevAttrMaxTexture2DLayeredHeight:
+    case cudaDevAttrMaxSurface1DWidth:
+    case cudaDevAttrMaxSurface1DLayeredWidth:
+    case cudaDevAttrMaxSurface2DLayeredWidth:
+    case cudaDevAttrMaxSurface2DLayeredHeight:
+    case cudaDevAttrMaxSurfaceCubemapWidth:
+    case cudaDevAttrMaxSurfaceCubemapLayeredWidth: return 32768;
     case cudaDevAttrMaxTexture1DLayeredLayers:
-    case cudaDevAttrMaxTexture2DLayeredLayers: return 2048;
-    case cudaDevAttrMaxSurface1DWidth: return 32768;
-    case cudaDevAttrMaxSurface2DWidth: return 131072;
-    case cudaDevAttrMaxSurface2DHeight: return 65536;
+    case cudaDevAttrMaxTexture2DLayeredLayers:
+    case cudaDevAttrMaxSurface1DLayeredLayers:
+    case cudaDevAttrMaxSurface2DLayeredLayers: return 2048;
+    case cudaDevAttrMaxTextureCubemapLayeredLayers:
+    case cudaDevAttrMaxSurfaceCubemapLayeredLayers: return 2046; /* six faces each */
+    case CAN_GATHER_TEXELS: return facts->major >= 2;
     case cudaDevAttrConcurrentKernels:
     case cudaDevAttrUnifiedAddressing: return facts->major >= 2;
     case cudaDevAttrManagedMemory: return facts->major >= 3;
@@ -171,6 +204,11 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrGlobalL1CacheSupported:
     case cudaDevAttrLocalL1CacheSupported:
     case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrHostRegisterReadOnlySupported:
+    case CAN_MAP_VIRTUAL_MEMORY:
+    case HAS_64_BIT_STREAM_OPERATIONS:
+    case HAS_STREAM_WAIT_NOR:
+    case HAS_UNIFIED_FUNCTION_POINTERS:
     case cudaDevAttrHostMemoryPoolsSupported:
     case cudaDevAttrHostNumaMemoryPoolsSupported:
     case cudaDevAttrMemoryPoolsSupported: return 1;
@@ -181,25 +219,25 @@ static int64_t attribute(enum cudaDeviceAttr which, int *is_known)
     case cudaDevAttrMaxAccessPolicyWindowSize:
         return facts->major >= 9 ? 134217728 : facts->major == 8 ? 134213632 : 0;
     case cudaDevAttrCooperativeLaunch: return facts->major >= 6;
-    case cudaDevAttrClusterLaunch: return facts->major >= 9;
+    case CAN_COMPRESS: return facts->major >= 8;
+    case cudaDevAttrClusterLaunch:
+    case HAS_TENSOR_MAPS: return facts->major >= 9;
+    case cudaDevAttrMemSyncDomainCount: return facts->major >= 9 ? 4 : 1;
+    case cudaDevAttrNumaId: return -1;
     case cudaDevAttrSingleToDoublePrecisionPerfRatio: return facts->single_to_double;
-    default: *is_known = 0; return 0;
+    default: return 0;
     }
-}
-
-static int64_t known(enum cudaDeviceAttr which)
-{
-    int is_known;
-    return attribute(which, &is_known);
 }
 
 /* What is not known of the device is 0, as CUDA has it where a device lacks something. */
 API cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int number)
 {
     cudaError_t status = begin_on(number);
+    if (!status && (which < 1 || which >= cudaDevAttrMax))
+        status = cudaErrorInvalidValue;
     if (status)
         return done(status);
-    *value = known(which);
+    *value = attribute(which);
     return done(cudaSuccess);
 }
 
@@ -216,7 +254,7 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->totalGlobalMem = facts->memory_bytes;
     p->totalConstMem = facts->constant_bytes;
     p->warpSize = 32;
-    p->memPitch = known(cudaDevAttrMaxPitch);
+    p->memPitch = attribute(cudaDevAttrMaxPitch);
     p->maxThreadsPerBlock = facts->threads_per_block;
     p->maxThreadsDim[0] = facts->block_x;
     p->maxThreadsDim[1] = facts->block_y;
@@ -225,49 +263,83 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->maxGridSize[1] = facts->grid_y;
     p->maxGridSize[2] = facts->grid_z;
     p->multiProcessorCount = facts->processors;
-    p->maxThreadsPerMultiProcessor = known(cudaDevAttrMaxThreadsPerMultiProcessor);
+    p->maxThreadsPerMultiProcessor = attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
     p->maxBlocksPerMultiProcessor = facts->blocks_per_sm;
     p->regsPerBlock = facts->registers_per_block;
     p->regsPerMultiprocessor = facts->registers_per_sm;
-    p->sharedMemPerBlock = known(cudaDevAttrMaxSharedMemoryPerBlock);
+    p->sharedMemPerBlock = attribute(cudaDevAttrMaxSharedMemoryPerBlock);
     p->sharedMemPerBlockOptin = facts->shared_per_block;
     p->sharedMemPerMultiprocessor = facts->shared_per_sm;
     p->reservedSharedMemPerBlock = facts->shared_reserved;
     p->l2CacheSize = facts->l2_bytes;
     p->memoryBusWidth = facts->bus_bits;
-    p->textureAlignment = known(cudaDevAttrTextureAlignment);
-    p->texturePitchAlignment = known(cudaDevAttrTexturePitchAlignment);
-    p->surfaceAlignment = known(cudaDevAttrSurfaceAlignment);
-    p->maxTexture1D = known(cudaDevAttrMaxTexture1DWidth);
-    p->maxTexture2D[0] = known(cudaDevAttrMaxTexture2DWidth);
-    p->maxTexture2D[1] = known(cudaDevAttrMaxTexture2DHeight);
-    p->maxTexture3D[0] = p->maxTexture3D[1] = p->maxTexture3D[2] = known(cudaDevAttrMaxTexture3DWidth);
-    p->maxTexture1DLayered[0] = known(cudaDevAttrMaxTexture1DLayeredWidth);
-    p->maxTexture1DLayered[1] = known(cudaDevAttrMaxTexture1DLayeredLayers);
-    p->maxTexture2DLayered[0] = p->maxTexture2DLayered[1] = known(cudaDevAttrMaxTexture2DLayeredWidth);
-    p->maxTexture2DLayered[2] = known(cudaDevAttrMaxTexture2DLayeredLayers);
-    p->maxTextureCubemap = known(cudaDevAttrMaxTextureCubemapWidth);
-    p->maxSurface2D[0] = known(cudaDevAttrMaxSurface2DWidth);
-    p->maxSurface2D[1] = known(cudaDevAttrMaxSurface2DHeight);
-    p->asyncEngineCount = known(cudaDevAttrAsyncEngineCount);
+    p->textureAlignment = attribute(cudaDevAttrTextureAlignment);
+    p->texturePitchAlignment = attribute(cudaDevAttrTexturePitchAlignment);
+    p->surfaceAlignment = attribute(cudaDevAttrSurfaceAlignment);
+    p->maxTexture1D = attribute(cudaDevAttrMaxTexture1DWidth);
+    p->maxTexture1DMipmap = attribute(cudaDevAttrMaxTexture1DMipmappedWidth);
+    p->maxTexture2D[0] = attribute(cudaDevAttrMaxTexture2DWidth);
+    p->maxTexture2D[1] = attribute(cudaDevAttrMaxTexture2DHeight);
+    p->maxTexture2DMipmap[0] = attribute(cudaDevAttrMaxTexture2DMipmappedWidth);
+    p->maxTexture2DMipmap[1] = attribute(cudaDevAttrMaxTexture2DMipmappedHeight);
+    p->maxTexture2DLinear[0] = attribute(cudaDevAttrMaxTexture2DLinearWidth);
+    p->maxTexture2DLinear[1] = attribute(cudaDevAttrMaxTexture2DLinearHeight);
+    p->maxTexture2DLinear[2] = attribute(cudaDevAttrMaxTexture2DLinearPitch);
+    p->maxTexture2DGather[0] = attribute(cudaDevAttrMaxTexture2DGatherWidth);
+    p->maxTexture2DGather[1] = attribute(cudaDevAttrMaxTexture2DGatherHeight);
+    p->maxTexture3D[0] = attribute(cudaDevAttrMaxTexture3DWidth);
+    p->maxTexture3D[1] = attribute(cudaDevAttrMaxTexture3DHeight);
+    p->maxTexture3D[2] = attribute(cudaDevAttrMaxTexture3DDepth);
+    p->maxTexture3DAlt[0] = attribute(cudaDevAttrMaxTexture3DWidthAlt);
+    p->maxTexture3DAlt[1] = attribute(cudaDevAttrMaxTexture3DHeightAlt);
+    p->maxTexture3DAlt[2] = attribute(cudaDevAttrMaxTexture3DDepthAlt);
+    p->maxTextureCubemap = attribute(cudaDevAttrMaxTextureCubemapWidth);
+    p->maxTexture1DLayered[0] = attribute(cudaDevAttrMaxTexture1DLayeredWidth);
+    p->maxTexture1DLayered[1] = attribute(cudaDevAttrMaxTexture1DLayeredLayers);
+    p->maxTexture2DLayered[0] = attribute(cudaDevAttrMaxTexture2DLayeredWidth);
+    p->maxTexture2DLayered[1] = attribute(cudaDevAttrMaxTexture2DLayeredHeight);
+    p->maxTexture2DLayered[2] = attribute(cudaDevAttrMaxTexture2DLayeredLayers);
+    p->maxTextureCubemapLayered[0] = attribute(cudaDevAttrMaxTextureCubemapLayeredWidth);
+    p->maxTextureCubemapLayered[1] = attribute(cudaDevAttrMaxTextureCubemapLayeredLayers);
+    p->maxSurface1D = attribute(cudaDevAttrMaxSurface1DWidth);
+    p->maxSurface2D[0] = attribute(cudaDevAttrMaxSurface2DWidth);
+    p->maxSurface2D[1] = attribute(cudaDevAttrMaxSurface2DHeight);
+    p->maxSurface3D[0] = attribute(cudaDevAttrMaxSurface3DWidth);
+    p->maxSurface3D[1] = attribute(cudaDevAttrMaxSurface3DHeight);
+    p->maxSurface3D[2] = attribute(cudaDevAttrMaxSurface3DDepth);
+    p->maxSurface1DLayered[0] = attribute(cudaDevAttrMaxSurface1DLayeredWidth);
+    p->maxSurface1DLayered[1] = attribute(cudaDevAttrMaxSurface1DLayeredLayers);
+    p->maxSurface2DLayered[0] = attribute(cudaDevAttrMaxSurface2DLayeredWidth);
+    p->maxSurface2DLayered[1] = attribute(cudaDevAttrMaxSurface2DLayeredHeight);
+    p->maxSurface2DLayered[2] = attribute(cudaDevAttrMaxSurface2DLayeredLayers);
+    p->maxSurfaceCubemap = attribute(cudaDevAttrMaxSurfaceCubemapWidth);
+    p->maxSurfaceCubemapLayered[0] = attribute(cudaDevAttrMaxSurfaceCubemapLayeredWidth);
+    p->maxSurfaceCubemapLayered[1] = attribute(cudaDevAttrMaxSurfaceCubemapLayeredLayers);
+    p->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
     p->canMapHostMemory = p->globalL1CacheSupported = p->localL1CacheSupported = 1;
     p->hostRegisterSupported = p->memoryPoolsSupported = 1;
-    p->integrated = known(cudaDevAttrIntegrated);
-    p->concurrentKernels = known(cudaDevAttrConcurrentKernels);
-    p->unifiedAddressing = known(cudaDevAttrUnifiedAddressing);
-    p->managedMemory = known(cudaDevAttrManagedMemory);
-    p->concurrentManagedAccess = known(cudaDevAttrConcurrentManagedAccess);
-    p->streamPrioritiesSupported = known(cudaDevAttrStreamPrioritiesSupported);
-    p->computePreemptionSupported = known(cudaDevAttrComputePreemptionSupported);
-    p->persistingL2CacheMaxSize = known(cudaDevAttrMaxPersistingL2CacheSize);
-    p->accessPolicyMaxWindowSize = known(cudaDevAttrMaxAccessPolicyWindowSize);
-    p->cooperativeLaunch = known(cudaDevAttrCooperativeLaunch);
-    p->clusterLaunch = known(cudaDevAttrClusterLaunch);
+    p->integrated = attribute(cudaDevAttrIntegrated);
+    p->concurrentKernels = attribute(cudaDevAttrConcurrentKernels);
+    p->unifiedAddressing = attribute(cudaDevAttrUnifiedAddressing);
+    p->managedMemory = attribute(cudaDevAttrManagedMemory);
+    p->concurrentManagedAccess = attribute(cudaDevAttrConcurrentManagedAccess);
+    p->streamPrioritiesSupported = attribute(cudaDevAttrStreamPrioritiesSupported);
+    p->computePreemptionSupported = attribute(cudaDevAttrComputePreemptionSupported);
+    p->persistingL2CacheMaxSize = attribute(cudaDevAttrMaxPersistingL2CacheSize);
+    p->accessPolicyMaxWindowSize = attribute(cudaDevAttrMaxAccessPolicyWindowSize);
+    p->cooperativeLaunch = attribute(cudaDevAttrCooperativeLaunch);
+    p->clusterLaunch = attribute(cudaDevAttrClusterLaunch);
+    p->hostRegisterReadOnlySupported = p->unifiedFunctionPointers = 1;
+    p->deviceNumaId = attribute(cudaDevAttrNumaId);
     p->pciBusID = 1;
     return done(cudaSuccess);
 }
 
-static size_t limits[16] = {
+/* CUlimit's CU_LIMIT_SHMEM_SIZE and CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED. */
+#define SHARED_LIMIT 7
+#define CIG_FALLBACK_LIMIT 9
+#define LIMITS 10
+static size_t limits[LIMITS] = {
     [cudaLimitStackSize] = 1024,
     [cudaLimitPrintfFifoSize] = 1 << 20,
     [cudaLimitMallocHeapSize] = 8 << 20,
@@ -276,11 +348,19 @@ static size_t limits[16] = {
     [cudaLimitPersistingL2CacheSize] = 0,
 };
 
+/* As an H200 with CUDA 13 answers. */
+static cudaError_t check_limit(enum cudaLimit limit)
+{
+    if ((unsigned)limit >= LIMITS)
+        return cudaErrorInvalidValue;
+    if (limit == cudaLimitDevRuntimeSyncDepth || limit == CIG_FALLBACK_LIMIT)
+        return cudaErrorUnsupportedLimit;
+    return begin();
+}
+
 API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
-    if ((unsigned)limit >= sizeof limits / sizeof *limits)
-        return done(cudaErrorInvalidValue);
-    cudaError_t status = begin();
+    cudaError_t status = check_limit(limit);
     if (!status && value > (limit == cudaLimitMaxL2FetchGranularity
                                 ? MOST_GRANULARITY : (size_t)device.facts.memory_bytes))
         status = cudaErrorInvalidValue;
@@ -297,10 +377,10 @@ API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 
 API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {
-    if ((unsigned)limit >= sizeof limits / sizeof *limits)
-        return done(cudaErrorInvalidValue);
-    *value = limits[limit];
-    return done(begin());
+    cudaError_t status = check_limit(limit);
+    if (!status)
+        *value = limit == SHARED_LIMIT ? (size_t)device.facts.shared_per_block : limits[limit];
+    return done(status);
 }
 
 static enum cudaFuncCache cache = cudaFuncCachePreferNone;

@@ -13,6 +13,7 @@
 #define OF_DRIVER 0 /* the recorder places it as the driver would */
 #define ALIGNMENT 512
 #define PITCH 512
+#define WIDEST_ADDRESS 57 /* bits, of x86-64 with five levels of pages */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *table; /* by rising address */
@@ -210,17 +211,20 @@ API cudaError_t cudaFreeHost(void *pointer)
     return done(free_if_any(pointer));
 }
 
-/* Rows that begin at multiples of PITCH; cudaErrorInvalidValue where no address can say how long. */
+/* Rows that begin at multiples of PITCH. No memory has more bytes than 64 bits can say; a chip lets
+   the product wrap, and calls it an invalid value if nothing is left of it. */
 static cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
                                  size_t slices)
 {
     size_t bytes, padded;
-    if (__builtin_add_overflow(width, PITCH - 1, &padded))
+    int is_empty = !width || !rows || !slices;
+    if (__builtin_add_overflow(width, PITCH - 1, &padded) && !is_empty)
         return cudaErrorInvalidValue;
     padded = padded / PITCH * PITCH;
-    if (__builtin_mul_overflow(padded, rows, &bytes) ||
-        __builtin_mul_overflow(bytes, slices, &bytes))
-        return cudaErrorInvalidValue;
+    int is_endless = __builtin_mul_overflow(padded, rows, &bytes);
+    is_endless |= __builtin_mul_overflow(bytes, slices, &bytes);
+    if (is_endless && !is_empty)
+        return padded * rows * slices ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
     *pitch = padded;
     return allocate(pointer, bytes, DEVICE, "");
 }
@@ -272,6 +276,8 @@ static char *page_of(const void *pointer)
 int is_mapped(const void *pointer, size_t bytes)
 {
     static const size_t most = (size_t)1 << 30;
+    if (bytes > MOST_ADDRESS) /* an H200 answers so of 2^48 bytes, and of 2^62 and more */
+        return done(bytes >> WIDEST_ADDRESS ? cudaErrorNotSupported : cudaErrorMemoryAllocation);
     char *first = page_of(pointer);
     size_t whole = (const char *)pointer + bytes - first, page = sysconf(_SC_PAGESIZE);
     unsigned char *present = malloc((whole < most ? whole : most) / page + 1);
@@ -293,6 +299,8 @@ API cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     uintptr_t last;
     if (__builtin_add_overflow((uintptr_t)pointer, bytes - 1, &last))
         return done(cudaErrorInvalidValue);
+    if (bytes > MOST_ADDRESS) /* an H200 answers so of 2^48 bytes, and of 2^62 and more */
+        return done(bytes >> WIDEST_ADDRESS ? cudaErrorNotSupported : cudaErrorMemoryAllocation);
     char *first = page_of(pointer);
     size_t whole = page_of((void *)last) - first + sysconf(_SC_PAGESIZE);
     return done(is_mapped(first, whole) ? lend(first, whole) : cudaErrorInvalidValue);

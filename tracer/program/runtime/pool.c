@@ -5,12 +5,15 @@
 
 #include "runtime.h"
 
-#define ATTRIBUTES 16
+#define ATTRIBUTES (cudaMemPoolAttrUsedMemHigh + 1)
 
 struct CUmemPoolHandle_st {
     uint64_t attributes[ATTRIBUTES];
 };
-static struct CUmemPoolHandle_st own;
+#define USUAL {[cudaMemPoolReuseFollowEventDependencies] = 1, [cudaMemPoolReuseAllowOpportunistic] = 1, \
+               [cudaMemPoolReuseAllowInternalDependencies] = 1}
+static const struct CUmemPoolHandle_st usual = {USUAL};
+static struct CUmemPoolHandle_st own = {USUAL};
 
 API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int number)
 {
@@ -33,7 +36,10 @@ API cudaError_t cudaDeviceSetMemPool(int number, cudaMemPool_t pool)
 API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
     (void)properties;
-    *pool = calloc(1, sizeof **pool);
+    *pool = malloc(sizeof **pool);
+    if (!*pool)
+        return done(cudaErrorMemoryAllocation);
+    **pool = usual;
     return done(begin());
 }
 

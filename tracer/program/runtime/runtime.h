@@ -10,6 +10,8 @@
 
 #define API __attribute__((visibility("default")))
 
+#define MOST_ADDRESS ((uintptr_t)1 << 47) /* that a program can have on x86-64 and Arm */
+
 /* The recorder's memory file is mapped at `base`, where kernels see it. */
 struct device {
     uint64_t base, bytes, constants, texels;
