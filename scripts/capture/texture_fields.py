@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ KEPT = Path(__file__).parents[2] / "tests" / "validate" / "texture_fields.npz"
 def main() -> None:
     """Of each part the lines of its cases, and the words of all samples."""
     folder = Path(sys.argv[1])
-    kept = {}
+    kept: dict[str, Any] = {}
     for part in PARTS:
         written = folder / f"textures.{part}.bin"
         kept[part] = np.fromfile(written, np.uint32).reshape(-1, 4)
