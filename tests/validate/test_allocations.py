@@ -1,0 +1,54 @@
+"""Where allocations lie, against an H200 (CUDA 13), by scripts/capture/allocations.cu.
+
+Addresses differ; both keep the powers of two that divide all addresses of a range of sizes.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+from program_run import cutrace
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[1] / "scripts" / "capture" / "allocations.cu"
+MB = 1 << 20
+ENDS = (3 * MB // 2, 32 * MB, 1 << 62)
+"""Of the ranges: a chip has sizes of up to 1 MB and a half in pages that they share."""
+
+
+def _smallest(alignments: dict[int, int]) -> list[int]:
+    starts = (0, *ENDS)
+    return [
+        min(alignment for size, alignment in alignments.items() if start < size <= end)
+        for start, end in zip(starts, ENDS, strict=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("malloc", [512, 2 * MB, 32 * MB]),
+        ("managed", [512, 2 * MB, 32 * MB]),
+        ("async", [512, 512, 512]),
+        ("pool", [512, 512, 512]),
+        ("driver", [512, 2 * MB, 32 * MB]),
+        ("host", [512, 2 * MB, 32 * MB]),
+        ("hostalloc", [512, 2 * MB, 32 * MB]),
+    ],
+)
+def test_allocations_are_aligned_as_on_a_chip(
+    tmp_path: Path, how: str, expected: list[int]
+) -> None:
+    with (HERE / "allocations.csv").open() as file:
+        chip = {int(row["bytes"]): int(row[how]) for row in csv.DictReader(file) if row[how]}
+    (tmp_path / "app.cu").write_text(SOURCE.read_text())
+    options = ("-d", "h200", "--nvcc-flags=-lcuda", "--only-launches", "0")
+    done = cutrace(tmp_path, "record", "app.cu", *options, "--", how)
+    ours: dict[int, int] = {}
+    for line in done.out.splitlines():
+        words = line.split()
+        if len(words) >= 5 and words[-3].isdigit():
+            size, alignment = int(words[-3]), int(words[-1])
+            ours[size] = min(alignment, ours.get(size, alignment))
+    assert ours.keys() == chip.keys(), done.err
+    assert _smallest(chip) == _smallest(ours) == expected
