@@ -142,7 +142,8 @@ def test_a_reader_that_goes_away_is_status_141(trace: Path, words: list[str]) ->
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_said_with_the_name_of_the_file(trace: Path, capsys: Captured) -> None:
-    told = refused(capsys, "export", trace.name, "--to", "cuda-profile", "-o", "/dev/full")
+    words = ["export", trace.name, "--to", "cuda-profile", "-d", "8800gtx"]
+    told = refused(capsys, *words, "-o", "/dev/full")
     assert told == "cutrace: /dev/full: cannot write it: No space left on device\n"
 
 
@@ -158,7 +159,7 @@ def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
         [*command, "--launch", "spin<<<1, 32>>>(out:i32[32])"], stderr=subprocess.PIPE
     )
     before = set(folder.iterdir())
-    while not list(folder.glob(".long.cutrace*/**/*.arrow")):  # until the kernel runs
+    while not list(folder.glob(".cutrace-*.partial/**/*.arrow")):  # until the kernel runs
         assert recording.poll() is None
         time.sleep(0.05)
     recording.send_signal(signal.SIGINT)

@@ -13,7 +13,7 @@ from cutrace.cli import run
 from cutrace.errors import CutraceError
 from cutrace.models.replay import jobs
 from cutrace.processes import Process
-from cutrace.traces.reader import Trace
+from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 
 DEVICES = ("8800gtx", "h200", "k20")
@@ -87,7 +87,7 @@ def test_launches_are_spread_where_that_is_asked_for_or_saves_time(
 def test_what_a_process_raises_is_raised_here(trace: Trace) -> None:
     (trace.path / "0" / "accesses.arrow").write_bytes(b"ARROW1" + bytes(64) + b"ARROW1")
     with pytest.raises(CutraceError, match="damaged or not from a trace"):
-        analyze(trace, device=DEVICES, jobs=3)
+        analyze(read_trace(trace.path), device=DEVICES, jobs=3)
 
 
 def test_no_process_at_all_is_refused(trace: Trace, capsys: pytest.CaptureFixture[str]) -> None:
