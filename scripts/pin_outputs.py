@@ -266,7 +266,7 @@ def random_programs(first: int) -> list[Any]:
     def draw(program: Any) -> None:
         drawn.append(program)
 
-    with patch.object(providers, "_get_local_constants", providers.Constants):
+    with patch.object(providers, "_get_local_constants", providers.Constants):  # type: ignore[attr-defined]
         draw()
     return drawn
 
