@@ -24,8 +24,6 @@ PRINTED = (
     *("74fe53cf007491fe", "a16f9b80d909009c", "2fb032d90f414d17", "6778c9edbe22b190"),
     *("0fe4e08d7482474f", "cab7fb16795dfa4f"),
 )
-OTHERWISE = 15
-"""A row with a border, filtered beyond its ends: in one dimension the chip does otherwise."""
 
 
 @pytest.mark.slow
@@ -37,8 +35,7 @@ def test_textures_of_a_program_are_sampled_and_counted_as_on_the_chip(tmp_path: 
     )
     words = [line.split()[-1] for line in done.stdout.splitlines()]
     hashes = [word for word in words if len(word) == 16 and set(word) <= set("0123456789abcdef")]
-    unequal = [n for n, (a, b) in enumerate(zip(hashes, PRINTED, strict=True)) if a != b]
-    assert unequal == [OTHERWISE]
+    assert hashes == [*PRINTED]
     profile = cutrace.analyze(cutrace.read_trace(path), "h200", caches=False)
     found = [[int(ours.counters[m] or 0) for m in METRICS] for ours in profile.launches]
     assert found == [counts for _, *counts in COUNTED]

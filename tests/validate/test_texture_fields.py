@@ -25,7 +25,6 @@ REFUSED = {
     "normalised coordinates": r"mipnotnormalized-.*",
     "normalized_coords": r"cube-norm0|bad-cube-unnormalized",
     "readMode": r"bad-read(float)?_.*",
-    "addressMode": r"border1d-.*-filter1",
     "cudaResourceViewDesc.format": r"view-.*",
     "cudaResourceViewDesc.firstLayer": r"viewlayers[1-9]_.*",
     "cudaResourceViewDesc.lastLayer": r"viewlayers0_[06]-.*",
@@ -51,7 +50,7 @@ def check_samples(name: str, ours: NDArray[np.uint32], theirs: NDArray[np.uint32
     """As many as may differ, by as much as may be.
 
     Gradients choose a level to a 256th, of texels from -2 to 2; sRGB texels are mixed in an order
-    of the chip's own, as other floats are.
+    of the chip's own, as other floats are; of rows blended with their border 1 in 12 differs.
     """
     one, other = ours.view(np.float32), theirs.view(np.float32)
     same = (ours == theirs) | (one == other) | (np.isnan(one) & np.isnan(other))
@@ -61,6 +60,8 @@ def check_samples(name: str, ours: NDArray[np.uint32], theirs: NDArray[np.uint32
         share, most, beyond = 0.35, 4 / 256 + 1e-4, 4
     elif "srgb" in name:
         share, most = 0.04, 0.0032
+    elif name.startswith("border1d"):
+        share = 0.1
     assert gap.size <= share * same.size, name
     assert (gap > most).sum() <= beyond, (name, gap.max())
 

@@ -30,6 +30,7 @@ LAYERED, CUBEMAP = 1, 4
 """Flags of cudaMalloc3DArray."""
 
 ADDRESS_MODES = ("wrap", "clamp", "mirror", "border")
+BORDER = ADDRESS_MODES.index("border")
 FILTER_MODES = ("point", "linear")
 READ_MODES = ("element", "normalized_float")
 """In the order of CUDA's enumerations."""
@@ -93,6 +94,7 @@ class TextureDescriptor(NamedTuple):
             self[6:10],
             bool(self.srgb),
             bool(self.seamless),
+            self.mode_y == BORDER,
         )
 
     def mipmap(self, levels: int) -> Mipmap:
@@ -182,7 +184,7 @@ class Texels:
                 if seen.is_invalid(values, form, over == OVER_LEVELS):
                     return INVALID_VALUE
                 seen.check(values, form)
-            _check_fields(asked, over, dimensions)
+            _check_fields(asked, dimensions == 1 and form.layered)
             modes = asked.modes(dimensions, over == OVER_LINEAR)
             if over == OVER_LEVELS:
                 arrays = [self._surface(number) for (number,) in struct.iter_unpack("<I", levels)]
@@ -230,7 +232,7 @@ class Texels:
         return DeviceArray(self._recording, part, rows, texel, pitch), TexelForm()
 
 
-def _check_fields(asked: TextureDescriptor, over: int, dimensions: int) -> None:
+def _check_fields(asked: TextureDescriptor, is_layered_row: bool) -> None:
     """Refuse fields of a cudaTextureDesc that would change samples in a way that is not known."""
     problem = ""
     if asked.anisotropy > 1:
@@ -239,8 +241,8 @@ def _check_fields(asked: TextureDescriptor, over: int, dimensions: int) -> None:
         problem = "seamlessCubemap: expected 0, or a point filter: no filter across a cube's edges"
     elif asked.read_mode not in (0, 1):
         problem = f"readMode is {asked.read_mode}: expected 0 or 1"
-    elif dimensions == 1 and over != OVER_LINEAR and asked.filter_mode and asked.mode_y == 3:
-        problem = "addressMode[1] is border: a filter of one dimension would mix it in on a chip"
+    elif is_layered_row and asked.filter_mode and asked.mode_y == BORDER:
+        problem = "addressMode[1] is border: a filter of one dimension and layers may mix it in"
     if problem:
         raise CutraceError(f"cutrace leaves out cudaTextureDesc.{problem}")
 

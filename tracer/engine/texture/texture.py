@@ -39,7 +39,8 @@ class Texture:
 
     For linear memory the function reads the memory as it is now. Of a mipmapped texture it gives
     level 0. `border` (channels,) is the texel of what lies outside, none: zeros. The
-    first `colors` channels are sRGB.
+    first `colors` channels are sRGB. A filter of `bordered_rows` reads one dimension as the lower
+    edge of two, beyond which the border lies: half of each sample is border.
     """
 
     description: Description
@@ -49,6 +50,7 @@ class Texture:
     border: NDArray[Any] | None = None
     colors: int = 0
     is_seamless: bool = False
+    bordered_rows: bool = False
 
     @property
     def shape(self) -> tuple[int, bool]:
@@ -130,7 +132,8 @@ def sample(texture: Texture, at: Places) -> Sample:
         whole = weigh([(at.share, values)], texture.is_normalized_read, texture.colors)
         return Sample(whole, _corners(lower, layer))
     fixed = _fixed(places)
-    held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed)]
+    edge = [np.full_like(fixed[0], -ONE // 2)] if texture.bordered_rows else []  # y is 0
+    held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed + edge)]
     taps = [
         (weight, _taps(texture, texels, _moved(held, step), layer, False))
         for step, weight in split_weight([each & (ONE - 1) for each in held], at.share)
@@ -223,7 +226,7 @@ def _in_texels(texture: Texture, coordinate: Array, size: int, axis: int) -> NDA
 
 def _mode(texture: Texture, axis: int, fetch: bool) -> str:
     """Return the address mode: wrap and mirror exist for normalised coordinates only."""
-    if fetch:
+    if fetch or axis >= texture.shape[0]:
         return "border"
     modes = texture.description.address_mode
     mode = modes[min(axis, len(modes) - 1)]

@@ -28,7 +28,8 @@ class Modes:
     """How a texture is sampled; `address_mode` is for all dimensions or for each, x first.
 
     `border` is the color of what lies outside, a number a channel. `srgb` texels are linearized,
-    and a `seamless` cubemap is filtered across the edges of its faces.
+    and a `seamless` cubemap is filtered across the edges of its faces. A filter of one dimension
+    blends `bordered_rows` with the border.
     """
 
     address_mode: str | Sequence[str]
@@ -38,6 +39,7 @@ class Modes:
     border: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
     srgb: bool = False
     seamless: bool = False
+    bordered_rows: bool = False
 
 
 class Texture:
@@ -120,6 +122,7 @@ def make_texture(
             border=border[: texels.channels],
             colors=colors,
             is_seamless=modes.seamless and texels.is_cubemap,
+            bordered_rows=modes.bordered_rows and len(texels.extent) == 1,
         )
     )
     return Texture(recording, handle, description)
