@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .version import __version__ as __version__
+from .base.version import __version__ as __version__
 
 __all__ = [
     "CutraceError",
@@ -28,44 +28,44 @@ __all__ = [
 if TYPE_CHECKING:
     from .analyzer.comparison.compare import compare as compare
     from .analyzer.profile import analyze as analyze
-    from .commands.answers.advice import advise as advise
-    from .commands.answers.check import check as check
-    from .commands.answers.lists import counters as counters
-    from .commands.answers.lists import devices as devices
-    from .commands.answers.miss_ratios import miss_ratios as miss_ratios
-    from .commands.answers.occupancy import occupancy as occupancy
-    from .commands.answers.report import report as report
-    from .commands.answers.why import why as why
+    from .base.errors import CutraceError as CutraceError
+    from .commands.api.advice import advise as advise
+    from .commands.api.check import check as check
+    from .commands.api.lists import counters as counters
+    from .commands.api.lists import devices as devices
+    from .commands.api.miss_ratios import miss_ratios as miss_ratios
+    from .commands.api.occupancy import occupancy as occupancy
+    from .commands.api.report import report as report
+    from .commands.api.why import why as why
     from .commands.running.recording_here import recording as recording
     from .commands.running.sweep import sweep as sweep
-    from .errors import CutraceError as CutraceError
-    from .tracer.host.session import Session as Session
-    from .tracer.host.source.record import record as record
-    from .traces.foreign.importing import import_trace as import_trace
+    from .tracer.session.session import Session as Session
+    from .tracer.session.source.record import record as record
+    from .traces.imports.import_trace import import_trace as import_trace
     from .traces.reader import read_trace as read_trace
     from .traces.scan import scan_traces as scan_traces
     from .traces.writer import TraceWriter as TraceWriter
 
 _HOME = {
-    "CutraceError": ".errors",
-    "Session": ".tracer.host.session",
+    "CutraceError": ".base.errors",
+    "Session": ".tracer.session.session",
     "TraceWriter": ".traces.writer",
-    "advise": ".commands.answers.advice",
+    "advise": ".commands.api.advice",
     "analyze": ".analyzer.profile",
-    "check": ".commands.answers.check",
+    "check": ".commands.api.check",
     "compare": ".analyzer.comparison.compare",
-    "counters": ".commands.answers.lists",
-    "devices": ".commands.answers.lists",
-    "import_trace": ".traces.foreign.importing",
-    "miss_ratios": ".commands.answers.miss_ratios",
-    "occupancy": ".commands.answers.occupancy",
+    "counters": ".commands.api.lists",
+    "devices": ".commands.api.lists",
+    "import_trace": ".traces.imports.import_trace",
+    "miss_ratios": ".commands.api.miss_ratios",
+    "occupancy": ".commands.api.occupancy",
     "read_trace": ".traces.reader",
-    "record": ".tracer.host.source.record",
+    "record": ".tracer.session.source.record",
     "recording": ".commands.running.recording_here",
-    "report": ".commands.answers.report",
+    "report": ".commands.api.report",
     "scan_traces": ".traces.scan",
     "sweep": ".commands.running.sweep",
-    "why": ".commands.answers.why",
+    "why": ".commands.api.why",
 }
 
 

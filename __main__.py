@@ -1,6 +1,6 @@
 """`python -m cutrace` is the command `cutrace`."""
 
-from .cli import main
+from .commands._main import main
 
 if __name__ == "__main__":
     main()

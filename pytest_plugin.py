@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .commands.running.checked_program import CheckedProgram
-    from .commands.running.checked_session import CheckedSession
+    from .commands.running.pytest_fixtures import CheckedProgram, CheckedSession
     from .commands.running.recording_here import recording
 
 
 @pytest.fixture
 def cutrace_session(tmp_path: Path) -> "Iterator[CheckedSession]":
     """Record kernels in `tmp_path`; then ask: `profile()`, `assert_budget()`."""
-    from .commands.running.checked_session import CheckedSession
+    from .commands.running.pytest_fixtures import CheckedSession
 
     with CheckedSession(tmp_path / "session.cutrace") as gpu:
         yield gpu
@@ -39,7 +38,7 @@ def cutrace_recording(tmp_path: Path) -> "Iterator[recording]":
 @pytest.fixture
 def cutrace_program(tmp_path: Path) -> "Callable[..., CheckedProgram]":
     """Record whole programs: `cutrace_program("./app", "1024").assert_budget(...)`."""
-    from .commands.running.checked_program import CheckedProgram
+    from .commands.running.pytest_fixtures import CheckedProgram
 
     count = iter(range(1 << 30))
 

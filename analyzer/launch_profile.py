@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from ..errors import nearest
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from ..base.errors import nearest
+from ..base.sanitize import render_table
 from ..models.analyses.occupancy import Occupancy
 from ..traces.schema import Launch
-from ..traces.table.table_html import render_table
 from .counting.bounds import Bound, verdict
 from .counting.evaluate import Definitions, Raw, Value, by, totals, totals_of_each
 from .counting.footprint import with_touched
@@ -20,9 +20,9 @@ from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.packed import Packing
 from .counting.vocabulary import Capability, headings, today
 from .text.launch_text import launch_text
-from .text.number import number
+from .text.layout import number
 from .time.estimate import Estimate
-from .time.waiting_lines import WaitingLine, waiting_lines
+from .time.estimate_text import WaitingLine, waiting_lines
 
 KEYS = {
     "line": ("file", "line", "text"),

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import polars as pl
 
-from ..lazy_dataclass import dataclass
-from ..models.replay.options import ReplayOptions
+from ..base.dataclass import dataclass
+from ..base.options import taking
+from ..base.sanitize import more, render_table
+from ..models.replay.interface.options import ReplayOptions
 from ..models.replay.whatif.suppose import suppose
-from ..option import taking
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .counted import Question, read_question
+from .build_profile import Question, profile_launches, read_question
 from .launch_profile import LaunchProfile
-from .profile_launches import profile_launches
-from .sheet.view import View
+from .sheet import sheets
+from .text.layout import number
+from .view import View
+from .wording import is_folded
 
 FRAME = {
     "launch": pl.Int64,
@@ -78,7 +81,6 @@ class Profile:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .sheet.notebook import show_launches
 
         return show_launches(self.launches, self.view)
 
@@ -122,9 +124,9 @@ def _each_launch(question: Question, trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     first = first_alike(trace.launches)
     profiles = profile_launches(question, trace, list(dict.fromkeys(first)))
-    for number, launch in enumerate(trace.launches):
-        for profile in profiles[first[number]]:
-            repeats = first[number] != number
+    for index, launch in enumerate(trace.launches):
+        for profile in profiles[first[index]]:
+            repeats = first[index] != index
             yield profile.repeated(launch.number, launch.launch) if repeats else profile
 
 
@@ -132,12 +134,12 @@ def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
     """For each launch the place in the list of the first that did the same: often its own."""
     alike: dict[Path, list[int]] = {}
     firsts = []
-    for number, launch in enumerate(launches):
+    for index, launch in enumerate(launches):
         before = alike.setdefault(launch.place, [])
         known = (n for n in before if _repeats(launch, launches[n].launch))
-        firsts.append(next(known, number))
-        if firsts[-1] == number:
-            before.append(number)
+        firsts.append(next(known, index))
+        if firsts[-1] == index:
+            before.append(index)
     return firsts
 
 
@@ -150,3 +152,26 @@ def _repeats(launch: LaunchTrace, first: Launch) -> bool:
         ranges=first.ranges,
     )
     return alike == first
+
+
+MOST = 8
+"""Launches that are shown; how many more there are is said."""
+
+
+def show_launches(launches: Sequence[LaunchProfile], view: View) -> str:
+    """A table a launch: counters in rows, devices in columns, zeros left out."""
+    numbers = [*dict.fromkeys(launch.number for launch in launches)]
+    first = {*numbers[:MOST]}
+    parts = []
+    for sheet in sheets((launch for launch in launches if launch.number in first), view):
+        rows = [
+            (row.counter.name, *(number(value, row.counter) for value in row.values))
+            for block in sheet.blocks
+            for section in block.sections
+            for row in section.rows
+            if not is_folded(row, section, view) and any(row.values)
+        ]
+        if any(sheet.refusals):
+            rows.insert(0, ("launch", *(refusal or "runs" for refusal in sheet.refusals)))
+        parts.append(render_table(sheet.heading, ("counter", *sheet.devices), rows, len(rows)))
+    return "".join((*parts, more(len(numbers) - len(first), "launches")))

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import typer
 
-from ..models.replay.options import ReplayOptions
+from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
-from .options.tabular import ReportFormat
-from .options.view import view_here
+from .options.tabular import ReportFormat, view_here
 from .running.advice import advise_here
-from .running.asked import behind, launches_asked, trace_asked
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
+from .running.resolve_trace import behind, launches_asked, trace_asked
+from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 PANEL = "Ask"
 EXAMPLES = (

@@ -1,25 +1,28 @@
 """`cutrace analyze`: replay a trace on devices and show the counters."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CutraceError
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError
+from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.complete import counters, starting
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
-from .options.tabular import Counters, ReportFormat
-from .options.view import view_here
+from .options.tabular import FORMATS, Counters, ReportFormat, render_frame, view_here
 from .running.advice import advise_here, best_advice
-from .running.asked import behind, launches_asked, trace_asked
-from .running.caches import caches_here
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
+from .running.resolve_trace import behind, launches_asked, trace_asked
+from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
+
+if TYPE_CHECKING:
+    from ..analyzer.view import View
+    from ..traces.reader import Trace
+
 
 PANEL = "Ask"
 CLASS = TakesProgram
@@ -74,7 +77,7 @@ def command(
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
-    from ..analyzer.sheet.view import GROUPINGS, OF_CACHES, check_grouping
+    from ..analyzer.view import GROUPINGS, OF_CACHES, check_grouping
 
     check_format(format)
     check_grouping(by, (*GROUPINGS, *OF_CACHES))
@@ -97,10 +100,10 @@ def command(
         replayed_on(on, replay) as replay,
         progress("replaying", sizes=sizes) as share,
     ):
+        from ..analyzer.brief import is_brief
+        from ..analyzer.overview import is_long
         from ..analyzer.profile import count
         from ..analyzer.report import render
-        from ..analyzer.sheet.brief import is_brief
-        from ..analyzer.sheet.overview import is_long
         from ..traces.reader import read_trace
 
         trace = share.listen(read_trace(path))
@@ -117,3 +120,20 @@ def command(
             told = best_advice(trace, profile, replay)
             profile = replace(profile, view=replace(view, advice=told))
         return render(profile, format)
+
+
+def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, view: "View") -> str:
+    """Measure each launch of a trace, and print it as asked."""
+    from ..analyzer.reuse.reuse_text import render
+    from ..models.replay.whatif.suppose import suppose
+    from .api.miss_ratios import measure_each
+
+    if format not in FORMATS:
+        raise CutraceError(f"--by {by} is printed as {', '.join(FORMATS)}, not as {format}")
+    supposed = suppose(trace, options.pad, options.align)
+    found = measure_each(supposed, options, sets=by == "set")
+    if format != "table":
+        return render_frame(by, found.sets() if by == "set" else found.frame(), format)
+    then = {"reuse": "set", "set": "line"}[by]
+    last = "" if view.quiet else f"{view.typed} --by {then}{view.behind}"
+    return render(found, by, view.width, view.first, last)

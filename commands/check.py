@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CutraceError, KernelFault
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError, KernelFault
+from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import replays
-from .running.asked import behind, trace_asked
-from .running.budget import REPORTS, check_budget, show_failed, update
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.progress import progress
-from .running.trace_check import RACE_PASSES, check_memory, check_races, faulted, tried
+from .running.resolve_trace import behind, trace_asked
+from .running.trace_check import (
+    RACE_PASSES,
+    REPORTS,
+    check_budget,
+    check_memory,
+    check_races,
+    faulted,
+    show_failed,
+    tried,
+    update,
+)
+from .terminal.progress import progress
 
 if TYPE_CHECKING:
     from .running.project import ProjectCheck

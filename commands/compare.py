@@ -7,18 +7,17 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError
+from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording
 from .options.replay import On, first_line, replays, with_devices
-from .options.tabular import Counters, ReportFormat
-from .options.view import view_here
-from .running.asked import behind, launches_asked, trace_asked
+from .options.tabular import Counters, ReportFormat, view_here
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.progress import progress
+from .running.resolve_trace import behind, launches_asked, trace_asked
+from .terminal.progress import progress
 
 PANEL = "Compare"
 CLASS = TakesProgram
@@ -57,9 +56,8 @@ def command(
     on: On = None,
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
-    from ..analyzer.comparison.comparison import compare_profiles
+    from ..analyzer.comparison.comparison import compare_profiles, split_kernels
     from ..analyzer.comparison.comparison_report import check_format, render
-    from ..analyzer.comparison.kernels import split_kernels
     from ..analyzer.comparison.measured_variant import compare_measured
     from ..analyzer.profilers.measured import is_measured, read_measured
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options.complete import counters, starting
-from .options.screen import fitted, width
 from .options.tabular import Format, check_format, render_frame
+from .terminal.screen import fitted, width
 
 if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter
@@ -35,7 +35,7 @@ def command(
 
     check_format(format)
     if format != "table":
-        from .answers.lists import counters as frame
+        from .api.lists import counters as frame
 
         known = frame()
         if name is not None:
@@ -57,7 +57,7 @@ def command(
 
 def _list(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """The rows; without units, and without devices, where they have no room."""
-    from ..analyzer.text.align import align
+    from ..analyzer.text.layout import align
 
     whole, *narrower = (align([row[:columns] for row in rows]) for columns in (3, 2, 1))
     room = width() or len(max(whole, key=len))
@@ -76,7 +76,7 @@ def _definition(counter: "Counter") -> str:
         ("differs", counter.differs),
         ("source", counter.source),
     ]
-    from ..analyzer.text.align import align
+    from ..analyzer.text.layout import align
 
     head = f"{counter.name} ({counter.vocabulary})\n{counter.doc}"
     return "\n".join((head, *(f"  {line}" for line in align([r for r in rows if r[1]]))))

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError
+from ..base.errors import CutraceError
 from .options.complete import devices, starting
 from .options.quote import quote
-from .options.screen import width
 from .options.tabular import Format, check_format, render_frame
+from .terminal.screen import width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -34,13 +34,12 @@ def command(
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
     from ..analyzer.text.device_text import describe_device, list_devices
-    from ..models.replay.device.catalog import EVERY, find_device, match_devices
+    from ..models.replay.device.catalog import EVERY, find_device, match_devices, read_layers
     from ..models.replay.device.device import load_device, load_devices
-    from ..models.replay.device.layers import read_layers
 
     check_format(format)
     if format != "table":
-        from .answers.lists import devices as frame
+        from .api.lists import devices as frame
 
         if toml:
             raise CutraceError("--toml prints files; leave --format away")

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from ..analyzer.exports.registry import Exporter, exporter, names
-from ..errors import CutraceError, nearest
-from ..models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ..base.errors import CutraceError, nearest
+from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
 from .options.replay import first_line, replays, with_devices
-from .options.screen import is_quiet
-from .running.progress import progress
+from .terminal.progress import progress
+from .terminal.screen import is_quiet
 
 PANEL = "Ask"
 EXAMPLES = (

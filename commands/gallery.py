@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError, nearest
-from .options.complete import gallery, starting
-from .options.gallery import folders, headline
+from ..base.errors import CutraceError, nearest
+from .options.complete import folders, gallery, headline, starting
 from .options.quote import quote
-from .options.screen import fitted, width
+from .terminal.screen import fitted, width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -30,7 +29,7 @@ def command(
     ] = None,
 ) -> str:
     """List the kernels that come with cutrace, explain a family, or copy it."""
-    from ..analyzer.text.align import align
+    from ..analyzer.text.layout import align
 
     if name is None:
         if copy is not None:

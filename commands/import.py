@@ -7,7 +7,7 @@ import typer
 
 from ..traces.address import as_given
 from .options.quote import quote
-from .running.progress import progress
+from .terminal.progress import progress
 
 PANEL = "Record"
 EXAMPLES = (
@@ -43,8 +43,8 @@ def command(
     ] = "",
 ) -> str:
     """Read traces that other tools took on a GPU: machine instructions, as they are."""
-    from ..size import bytes_of
-    from ..traces.foreign.importing import import_trace
+    from ..base.config import bytes_of
+    from ..traces.imports.import_trace import import_trace
 
     trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")
     limit = bytes_of(max_trace_size, "max_trace_size") if max_trace_size else 0

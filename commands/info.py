@@ -5,16 +5,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CheckFailed
-from ._trace_text import MANY, kernel_rows, launch_rows, session_rows
+from ..base.errors import CheckFailed
 from .options.quote import quote
-from .options.screen import fitted
 from .options.tabular import Format, check_format, render_frame
-from .running.asked import launches_asked
-from .running.progress import progress
+from .running.resolve_trace import launches_asked
+from .terminal.progress import progress
+from .terminal.screen import fitted
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace
+
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from ..traces.reader import LaunchTrace, Trace
+
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -35,14 +43,14 @@ def command(
     format: Format = "table",
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is sound."""
-    from ..analyzer.text.align import align
+    from ..analyzer.text.layout import align
     from ..traces.reader import read_trace
 
     check_format(format)
     opened = read_trace(trace)
     shown = launches_asked(opened, launches or ()).launches
     if format != "table":
-        from .answers.lists import launches as frame
+        from .api.lists import launches as frame
 
         if verify:
             _verdict(opened)
@@ -68,3 +76,124 @@ def _verdict(trace: "Trace") -> str:
     if broken:
         raise CheckFailed(f"{trace.label} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
     return "every promise of the format holds"
+
+
+Pairs = Iterator[tuple[str, ...]]
+Item = TypeVar("Item")
+
+MOST = 100
+"""Things of one kind that are listed."""
+
+MANY = 12
+"""Launches of which each is shown by itself at most."""
+
+
+def _some(items: Sequence[Item]) -> Sequence[Item]:
+    return items[:MOST]
+
+
+def _more(what: str, items: Sized) -> Pairs:
+    """Say how many there are besides those that are listed, if there are any."""
+    if len(items) > MOST:
+        yield "...", f"and {len(items) - MOST} more {what}"
+
+
+def session_rows(trace: "Trace") -> Pairs:
+    """The trace as a whole: its size, who compiled it, its sources, the copies."""
+    manifest = trace.manifest
+    files = [path.stat() for path in trace.path.rglob("*") if path.is_file()]
+    size = sum({found.st_ino: found.st_size for found in files}.values())  # what is linked, once
+    yield "trace", f"{trace.label}, format {manifest.format_version}, {size} bytes"
+    for compiler in _some(manifest.compilers):
+        words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
+        yield "compiler", " ".join(word for word in words if word)
+    yield from _more("compilers", manifest.compilers)
+    for name, text in islice(manifest.sources.items(), MOST):
+        yield "source", f"{name}, {len(text.splitlines())} lines"
+    yield from _more("sources", manifest.sources)
+    if manifest.fault:
+        yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
+    if manifest.left_out:
+        yield "left out", manifest.left_out
+    moves = [event for event in manifest.events if event.kind in ("copy", "set")]
+    for event in _some(moves):
+        yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
+    yield from _more("copies and sets", moves)
+    calls = Counter(event.name for event in manifest.events if event.kind == "library")
+    for name, count in _some([*calls.items()]):
+        yield "library", f"{name}, {count} times: computed on the host, its kernels are not counted"
+    yield from _more("calls of libraries", [*calls])
+
+
+def kernel_rows(trace: "Trace") -> Pairs:
+    """Many launches by kernel, that with most threads in all first: how many, which, and shapes."""
+    from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
+
+    groups: dict[str, list[LaunchTrace]] = {}
+    for one in trace.launches:
+        groups.setdefault(one.launch.signature or one.launch.kernel, []).append(one)
+    yield (
+        "launches",
+        f"{len(trace.launches)} of {len(groups)} kernels; --launch N shows one in full",
+    )
+    for name, launches in sorted(groups.items(), key=lambda group: -_threads(group[1])):
+        most = max(launches, key=lambda one: (_threads([one]), -one.number))
+        different = len({one.place for one in launches})
+        yield ("",)
+        yield "kernel", name
+        yield "launches", f"{len(launches)}, {different} of them different, {_spans(launches)}"
+        yield "threads", f"{_threads(launches)} in all"
+        places = dict.fromkeys(one.launch.called_at for one in launches if one.launch.called_at)
+        if places:
+            yield "called at", ", ".join([*places][:MANY])
+        ranges = dict.fromkeys(ranges_text(one.launch) for one in launches if one.launch.ranges)
+        if ranges:
+            yield "in range", ", ".join([*ranges][:MANY])
+        yield f"launch {most.number}", launch_text(most.launch, ROOM)
+
+
+def _threads(launches: "Sequence[LaunchTrace]") -> int:
+    return sum(one.launch.blocks * one.launch.threads for one in launches)
+
+
+def _spans(launches: "Sequence[LaunchTrace]") -> str:
+    """Their numbers: the first and the last."""
+    first, last = launches[0].number, launches[-1].number
+    return f"number {first}" if first == last else f"the first is number {first}, the last {last}"
+
+
+def launch_rows(trace: "LaunchTrace") -> Pairs:
+    """One launch: the kernel, the arrays in reach, the assembler's facts, the tables' rows."""
+    from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
+    from ..analyzer.text.partial_text import kept_text
+    from ..traces.out_of_bounds import outside_text
+    from ..traces.schema import TABLES
+
+    launch = trace.launch
+    yield f"launch {trace.number}", launch_text(launch, ROOM)
+    yield "kernel", launch.signature or launch.kernel
+    if launch.called_at:
+        yield "called at", launch.called_at
+    if launch.ranges:
+        yield "in range", ranges_text(launch)
+    for array in _some(launch.arrays):
+        space = array.space.name.lower()
+        made = f", allocated at {array.made_at}" if array.made_at else ""
+        yield (
+            "array",
+            f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}{made}",
+        )
+    yield from _more("arrays", launch.arrays)
+    for found in launch.resources:
+        spilled = found.spill_stores + found.spill_loads
+        yield (
+            found.arch,
+            f"{found.registers} registers, {found.shared_bytes} bytes of shared memory,"
+            f" {found.local_bytes} local, {found.constant_bytes} constant, {spilled} spilled",
+        )
+    yield from (("kept", sentence) for sentence in kept_text(launch))
+    if launch.outside:
+        told = list(outside_text(launch, trace.instructions()))
+        yield from (("outside", sentence) for _, sentence in _some(told))
+        yield from _more("lines", told)
+    yield "rows", ", ".join(f"{trace.count(name)} {name}" for name in TABLES)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError, nearest
+from ..base.errors import CutraceError, nearest
 from .options.quote import quote
 
 PANEL = "Look up"
@@ -22,7 +22,7 @@ def command(
     folder: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
 ) -> str:
     """Write a model of your own, its device, counters and tests, to begin with."""
-    from ..models.replay.device.model_class import model_names
+    from ..models.replay.device.wiring import model_names
 
     kinds = [each.name for each in TEMPLATES.iterdir()]
     if kind not in kinds:

@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from ._help import Verb
+from .options.help import Verb
 
 PANEL = "Record"
 EXAMPLES = (
@@ -28,8 +28,7 @@ CLASS = TakesAll
 
 def command(ctx: typer.Context) -> int:
     """Compile a program, as nvcc does, so that it can be recorded: make NVCC="cutrace nvcc"."""
-    from ..tracer.program.build import make_builder
-    from ..tracer.program.nvcc import show_nvcc
+    from ..tracer.program.build import make_builder, show_nvcc
     from .running.program import choose_device
 
     words = make_builder().command(ctx.meta[_KEY], choose_device(None).capability)

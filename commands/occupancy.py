@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import CutraceError
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError
+from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.command_line import typed
 from .options.quote import quote
 from .options.replay import first_line, replays, with_devices
-from .options.screen import width
 from .options.tabular import Format, check_format, render_frame
+from .terminal.screen import width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -49,10 +49,10 @@ def command(
     """Show every limit on resident blocks, from a trace or from numbers alone."""
     from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
     from ..analyzer.occupancy.occupancy_text import render
+    from ..base.config import bytes_of
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
     from ..models.replay.whatif.suppose import suppose
-    from ..size import bytes_of
     from ..traces.reader import read_trace
 
     check_format(format)
@@ -74,7 +74,7 @@ def command(
         need = Need(threads, options.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1)
         found = [from_numbers(device, need, options, total, blocks) for device in devices]
     if format != "table":
-        from .answers.occupancy import Occupancies
+        from .api.occupancy import Occupancies
 
         return render_frame("occupancy", Occupancies(tuple(found), options).frame(), format)
     wanted = len(found) == 1 if curves is None else curves

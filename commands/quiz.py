@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import CutraceError, nearest
-from .options.complete import gallery, starting
-from .options.gallery import folders
+from ..base.errors import CutraceError, nearest
+from .options.complete import folders, gallery, starting
 
 if TYPE_CHECKING:
-    from .running.questions import Question
+    pass
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from ..base.config import read_toml
+from ..base.dataclass import dataclass
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -36,7 +43,6 @@ def command(
     ] = False,
 ) -> str:
     """Ask what a kernel of the gallery costs, and show the arithmetic behind the answer."""
-    from .running.questions import choose, questions
 
     found = {folder.name: folder for folder in folders()}
     if family not in found:
@@ -74,3 +80,83 @@ def _ask(asked: "list[Question]") -> Iterator[bool]:
 def _told(question: "Question") -> str:
     """The answer, with its arithmetic."""
     return f"{question.answer}, since {question.why}"
+
+
+_TABLE = re.compile(r"^\[\[expected\]\]", re.M)
+_COUNTER = re.compile(r'^(?P<name>[\w."]+) *= *(?P<value>\[.*?\]|-?\d+) *# *(?P<why>.*)$', re.M)
+_LAUNCH = re.compile(r"^// cutrace: *(?P<first>.*(?:\n// {2,}.*)*)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How much a counter is for a launch of a source on a device; `why` is the arithmetic."""
+
+    source: Path
+    launch: int
+    text: str
+    device: str
+    options: str
+    counter: str
+    answer: int
+    why: str
+
+    @property
+    def words(self) -> str:
+        """The question."""
+        options = f" with {self.options}" if self.options else ""
+        return f"{self.source.name}, launch {self.launch} on {self.device}{options}: {self.text}"
+
+
+def questions(folder: Path) -> Iterator[Question]:
+    """All questions of a family that have an answer with arithmetic."""
+    path = folder / "expected.toml"
+    text = path.read_text(encoding="utf-8")
+    tables = read_toml(text, str(path)).get("expected", [])
+    starts = [found.start() for found in _TABLE.finditer(text)]
+    parts = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    for table, part in zip(tables, parts, strict=True):
+        source = folder / str(table["source"])
+        if source.suffix == ".cu":
+            yield from _of(source, table, part)
+
+
+def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]:
+    launches = launch_lines(source.read_text(encoding="utf-8"))
+    options = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in table.get("options", {}).items())
+    for found in _COUNTER.finditer(text):
+        name = found["name"].strip('"')
+        value = table.get("counters", {}).get(name)
+        every = value if isinstance(value, list) else [value] * len(launches)
+        for number, (answer, launch) in enumerate(zip(every, launches, strict=False)):
+            if isinstance(answer, int) and not isinstance(answer, bool):
+                for device in table["devices"]:
+                    yield Question(
+                        *(source, number, launch, device, options, name, answer),
+                        _arithmetic(found["why"], number, len(every)),
+                    )
+
+
+def _arithmetic(text: str, number: int, launches: int) -> str:
+    """The arithmetic of one launch: of a list with a part for each, its part.
+
+    >>> _arithmetic("[256 * 4, 40 * 9]", 1, 2), _arithmetic("2 half-warps * [1, 16]", 0, 2)
+    ('40 * 9', '2 half-warps * 1')
+    """
+
+    def pick(found: re.Match[str]) -> str:
+        parts = found[1].split(", ")
+        return parts[number] if len(parts) == launches else found[0]
+
+    return re.sub(r"\[([^][]*)\]", pick, text)
+
+
+def launch_lines(source: str) -> list[str]:
+    """The launches of a source's comments, without the arrays' values."""
+    lines = (re.sub(r"\n// +", " ", found["first"]) for found in _LAUNCH.finditer(source))
+    return [line.partition(">>>(")[0] + ">>>" for line in lines if ">>>(" in line]
+
+
+def choose(every: Sequence[Question], number: int, seed: int) -> list[Question]:
+    """So many questions in the order of the family; with each seed others."""
+    chosen = Random(seed).sample(range(len(every)), min(number, len(every)))
+    return [every[index] for index in sorted(chosen)]

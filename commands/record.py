@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import CutraceError, KernelFault
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError, KernelFault
+from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
-from ._script import script_command
 from .options.complete import devices
 from .options.quote import quote
 from .options.recording import Recording, record_source, records
 from .running.program import TakesProgram, build, choose_device, program_of, record_command
+from .running.resolve_trace import script_command
 
 PANEL = "Record"
 CLASS = TakesProgram

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ..models.replay.options import ReplayOptions
+from ..models.replay.interface.options import ReplayOptions
 from .compare import variants_of
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
-from .running.asked import behind, launches_asked, trace_asked
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.progress import (
+from .running.resolve_trace import behind, launches_asked, trace_asked
+from .terminal.progress import (
     ADVICE,
     ADVICE_PASSES,
     PAGE,
@@ -53,7 +53,7 @@ def command(
     on: On = None,
 ) -> str:
     """Write one HTML file: what costs, where, why, on which devices; it needs no network."""
-    from ..analyzer.html.output import check_output, write_page
+    from ..analyzer.html.page import check_output, write_page
 
     check_output(out)
     counting = with_devices(replay)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError
+from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.recording import SOURCES, Recording, records
 from .options.replay import replays, with_devices
@@ -40,8 +40,7 @@ def command(
     open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show the report in a browser and renew it whenever the source is saved, until Ctrl-C."""
-    from .serving.live import Live
-    from .serving.server import Server
+    from .serving.live import Live, Server
 
     if source.suffix not in SOURCES and not source.is_dir():
         raise CutraceError(f"{as_given(source)}: expected a .cu, .ptx or .py file, or a trace")

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError, nearest
-from ..models.replay.options import ReplayOptions
-from .options.complete import starting
-from .options.gallery import suites
+from ..base.errors import CutraceError, nearest
+from ..models.replay.interface.options import ReplayOptions
+from .options.complete import starting, suites
 from .options.quote import quote
 from .options.replay import On, replays, with_devices
-from .options.screen import has_colour, width
 from .options.tabular import ReportFormat
+from .terminal.screen import has_colour, width
 
 PANEL = "Compare"
 EXAMPLES = (
@@ -54,11 +53,11 @@ def command(
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
     from ..analyzer.comparison.comparison_report import check_format, render
-    from ..analyzer.counting.devices_counters import with_counters_of
-    from ..analyzer.sheet.view import View
+    from ..analyzer.counting.vocabulary import with_counters_of
     from ..analyzer.sweep.destination import find_destination
     from ..analyzer.sweep.suite import list_jobs, read_suite
     from ..analyzer.sweep.sweep_table import summarize
+    from ..analyzer.view import View
     from .running.executor import named_executor
     from .running.sweep import run_suite
 

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ..errors import CutraceError
-from ..models.replay.options import ReplayOptions
+from ..base.errors import CutraceError
+from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
 from .options.recording import Recording, records, trace_of
 from .options.replay import first_line, replays, with_devices
-from .options.screen import width
 from .options.tabular import Format, check_format, render_frame
-from .running.progress import progress
+from .terminal.progress import progress
+from .terminal.screen import width
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -67,12 +67,12 @@ def command(
         share.expect(trace, len(asked.devices))
         found = explain(trace, line, asked, access)
     if figure is not None:
-        from ..analyzer.text.figure import write_figure
+        from ..analyzer.text.output import write_figure
         from ..analyzer.why.svg import render
 
         write_figure(figure, render(found))
     if format != "table":
-        from .answers.why import Why
+        from .api.why import Why
 
         return render_frame("why", Why(found).frame(), format)
     first = first_line(replay)

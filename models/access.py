@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from .replay.interface.model import Batch, Step
 from .replay.rows.lanes import count_true, distinct_bytes, ordered_lanes
-from .replay.seam import Batch, Step
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError, nearest
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError, nearest
+from .replay.interface.model import Batch, Bools, Ints, Kind, Step
 from .replay.rows.lanes import NONE, check_lanes, sort_distinct, sum_parts
-from .replay.seam import Batch, Bools, Ints, Kind, Step
 
 WORD = 4
 RULES = ("broadcast", "multicast")

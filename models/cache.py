@@ -42,16 +42,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError, nearest
-from ..lazy_dataclass import dataclass
-from ..native.loop import compile_module
-from ..native.value import Fixed
-from .replay.compiled import aligned, as_array, as_list, compile_if_worth, extend, rows_asked
-from .replay.ordered import cache_lines as plain
-from .replay.ordered import replacement, row_lines
-from .replay.ordered.slices import cut_at_lines, slices_of
-from .replay.seam import ACCESSES, Batch, Ints, Kind, Step, one_lane
-from .replay.tally.pool import Pool, Repeated, strides
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError, nearest
+from ..jit.loop import compile_module
+from ..jit.value import Fixed
+from .replay.histogram.histogram import Pool, Repeated, strides
+from .replay.histogram.stages import cut_at_lines, slices_of
+from .replay.interface.hot_loop import (
+    aligned,
+    as_array,
+    as_list,
+    compile_if_worth,
+    extend,
+    rows_asked,
+)
+from .replay.interface.model import ACCESSES, Batch, Ints, Kind, Step, one_lane
+from .replay.stateful import cache_sim as plain
+from .replay.stateful import cache_sim as replacement
+from .replay.stateful import row_lines
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]

@@ -44,10 +44,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError, nearest
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError, nearest
+from .replay.interface.model import Batch, Ints, Kind, Step, join_batches, one_lane
 from .replay.rows.lanes import NONE, check_lanes, count_true, mark_new, sum_parts
-from .replay.rows.numbering import number_rows
+from .replay.rows.sites import number_rows
 from .replay.rows.transactions import (
     LINE,
     RULES,
@@ -61,7 +62,6 @@ from .replay.rows.transactions import (
     count_units,
     largest_size,
 )
-from .replay.seam import Batch, Ints, Kind, Step, join_batches, one_lane
 
 _PAIRS = 1 << 10
 """More than any size: to put two in one number."""

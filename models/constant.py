@@ -19,9 +19,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from .replay.interface.model import Batch, Ints, Step, one_lane
 from .replay.rows.lanes import NONE, check_lanes, sort_distinct
-from .replay.seam import Batch, Ints, Step, one_lane
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError
-from ..lazy_dataclass import dataclass
-from .replay.compiled import as_array, as_list, compile_if_worth, extend
-from .replay.ordered import lrc_window as recent
-from .replay.seam import Batch, Step, one_lane
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError
+from .replay.interface.hot_loop import as_array, as_list, compile_if_worth, extend
+from .replay.interface.model import Batch, Step, one_lane
+from .replay.stateful import lrc_window as recent
 
 SECTOR = 32
 

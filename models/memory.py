@@ -15,8 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..lazy_dataclass import dataclass
-from .replay.seam import Batch, Kind, Step
+from ..base.dataclass import dataclass
+from .replay.interface.model import Batch, Kind, Step
 
 READS = frozenset({"load", "atomic", "reduction"})
 WRITES = frozenset({"store", "atomic", "reduction"})

@@ -22,11 +22,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError
-from ..lazy_dataclass import dataclass
-from .replay.compiled import as_array, compile_if_worth, extend
-from .replay.ordered import stream_buffers as plain
-from .replay.seam import Batch, Ints, Step, one_lane
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError
+from .replay.interface.hot_loop import as_array, compile_if_worth, extend
+from .replay.interface.model import Batch, Ints, Step, one_lane
+from .replay.stateful import stream_buffers as plain
 
 
 @dataclass

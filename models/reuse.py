@@ -26,12 +26,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError
-from ..lazy_dataclass import dataclass
-from .replay.compiled import compile_if_worth, extend
-from .replay.ordered import stack_distances as plain
-from .replay.ordered.slices import cut_at_lines
-from .replay.seam import Batch, Ints, Kind, Step
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError
+from .replay.histogram.stages import cut_at_lines
+from .replay.interface.hot_loop import compile_if_worth, extend
+from .replay.interface.model import Batch, Ints, Kind, Step
+from .replay.stateful import stack_distances as plain
 
 SLICE = 1 << 18
 """Requests that are measured at a time."""

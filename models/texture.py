@@ -30,10 +30,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import CutraceError
-from ..lazy_dataclass import dataclass
-from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new, sum_parts
-from .replay.seam import (
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError
+from .replay.interface.model import (
     ROW_SHIFT,
     SLICE_SHIFT,
     Batch,
@@ -45,6 +44,7 @@ from .replay.seam import (
     join_batches,
     one_lane,
 )
+from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new, sum_parts
 
 SECTOR = 32
 FILTER_BYTES = 16

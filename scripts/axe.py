@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from cutrace.commands.options.recording import Recording
 from cutrace.commands.serving.live import Live
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 
 ROOT = Path(__file__).parents[1]
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]

@@ -37,7 +37,7 @@ from silicon.programs_page import keep_pairs  # noqa: E402
 from silicon.unseen import DRAWS, Draw, Ended, Matched, compare_matched, matches  # noqa: E402
 
 import cutrace  # noqa: E402
-from cutrace.errors import CutraceError  # noqa: E402
+from cutrace.base.errors import CutraceError  # noqa: E402
 
 NOTHING = "it called nothing of CUDA"
 WHY = {"it was ended after": "it was cut off by time", NOTHING: NOTHING}

@@ -394,7 +394,7 @@ def patch_engine(engine: str) -> Any:
 
 def verb_outputs(here: Path, name: str, *words: str, keep: tuple[str, ...] = ()) -> Outputs:
     """What a command line prints, its exit status, and the files named in `keep`."""
-    from cutrace.cli import run
+    from cutrace.commands._main import run
 
     for old in keep:
         shutil.rmtree(here / old, ignore_errors=True)

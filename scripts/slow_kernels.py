@@ -28,11 +28,11 @@ from try_inputs import write_inputs
 from try_programs import Places, call_of, file_name, folder_of
 
 import cutrace
-from cutrace.errors import CutraceError
-from cutrace.tracer.engine import engine_choice
-from cutrace.tracer.engine import run as engine
-from cutrace.tracer.engine.array.decode import prepare
-from cutrace.tracer.host.launch import function
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session import function
+from cutrace.tracer.simt import run as engine
+from cutrace.tracer.simt import tiering as engine_choice
+from cutrace.tracer.simt.interp.decode import prepare
 from cutrace.traces.reader import LaunchTrace, read_trace
 
 GOAL = 20e6
@@ -76,7 +76,7 @@ def warm_up() -> None:
 
 def time_launches(words: list[str], path: str) -> None:
     """Record as `cutrace record` does, and write the seconds of each launch, and its engine."""
-    from cutrace.cli import run as command
+    from cutrace.commands._main import run as command
 
     warm_up()
     times: list[tuple[float, bool]] = []

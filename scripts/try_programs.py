@@ -25,7 +25,7 @@ from pathlib import Path
 from try_collections import Program, find_programs
 from try_inputs import write_inputs
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.program.toolkit import find_toolkit
 from cutrace.traces.reader import read_trace
 

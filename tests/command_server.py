@@ -21,9 +21,9 @@ from importlib import import_module
 from pathlib import Path
 
 NEEDED = (
-    *("cutrace.commands.record", "cutrace.commands.running.program", "cutrace.cli"),
-    *("cutrace.tracer.program.run", "cutrace.tracer.program.code", "cutrace.tracer.engine.run"),
-    *("cutrace.tracer.host.launch.function", "cutrace.native.machine_code", "llvmlite.binding"),
+    *("cutrace.commands.record", "cutrace.commands.running.program", "cutrace.commands._main"),
+    *("cutrace.tracer.program.run", "cutrace.tracer.program.code", "cutrace.tracer.simt.run"),
+    *("cutrace.tracer.session.function", "cutrace.jit.machine_code", "llvmlite.binding"),
     *("cutrace.analyzer.profile", "cutrace.analyzer.report.table", "polars", "pyarrow.ipc"),
 )
 LONGEST = 1 << 20

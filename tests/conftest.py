@@ -77,5 +77,5 @@ def one_architecture(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     few = partial(measure, archs=("sm_90",))
-    with patch("cutrace.tracer.host.launch.resources.measure", few):
+    with patch("cutrace.tracer.session.resources.measure", few):
         yield

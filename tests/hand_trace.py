@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 from warps import Warp
 
-from cutrace.tracer.isa.facts import facts_of
+from cutrace.tracer.isa.table import facts_of
 from cutrace.tracer.ptx.kernel import Guard, Instruction, Register
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import INSTRUCTIONS, Array, Launch, Space

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cutrace.models.replay.seam import Batch, Step
+from cutrace.models.replay.interface.model import Batch, Step
 
 
 @dataclass

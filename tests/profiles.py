@@ -5,7 +5,7 @@ import polars as pl
 from cutrace.analyzer.counting.evaluate import Raw
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import Profile
-from cutrace.analyzer.sheet.view import View
+from cutrace.analyzer.view import View
 from cutrace.models.analyses.occupancy import Need, Occupancy
 from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
 

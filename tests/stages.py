@@ -7,9 +7,9 @@ from warps import Warp
 
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.wiring import wire
+from cutrace.models.replay.histogram.stages import Stages
+from cutrace.models.replay.interface.model import Batch, Kind
 from cutrace.models.replay.rows.lanes import unpack_masks
-from cutrace.models.replay.seam import Batch, Kind
-from cutrace.models.replay.stages import Stages
 
 
 def batch_of(*warps: Warp, kind: Kind) -> Batch:

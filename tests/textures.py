@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cutrace.tracer.engine.texture.texture import Places, Sample, Texture, sample
+from cutrace.tracer.simt.memory.texture import Places, Sample, Texture, sample
 from cutrace.traces.schema import Texture as Description
 
 FORMATS = {"f4": "f32", "f2": "f16", "u1": "u8", "i1": "i8", "u2": "u16", "i2": "i16", "i4": "i32"}

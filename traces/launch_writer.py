@@ -5,8 +5,10 @@ copy; lists, other integer dtypes (checked for range) and single values that hol
 taken too. The caller may reuse its arrays as soon as a method returns, unless it gave them away.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Self
 from weakref import finalize
@@ -15,14 +17,75 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import CutraceError, nearest
-from .folder.size_limit import SizeLimit
-from .outside import OutsideTotals
+from ..base.errors import CutraceError, nearest
+from .column import rows_of, to_batch, to_list_batch
+from .out_of_bounds import OutsideTotals
 from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
-from .shelf import Shelf
-from .table.background_writer import BackgroundWriter
-from .table.column import rows_of, to_batch, to_list_batch
-from .table.table_file import TableFile, pieces, table_bytes
+from .table_file import BackgroundWriter, TableFile, pieces, table_bytes
+from .trace_folder import SizeLimit, reason
+
+
+class Shelf:
+    """The launches of the trace in `folder`, `label` in messages, by what their tables hold."""
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self._folder = folder
+        self._label = label
+        self._files: dict[bytes, int] = {}
+        self._launches: dict[bytes, int] = {}
+
+    def put(self, number: int, files: Mapping[str, TableFile]) -> None:
+        """Write what the tables of a launch hold and nobody has, and link the rest."""
+        marks = {name: _mark(name, file) for name, file in files.items()}
+        whole = b"".join(mark or b"" for mark in marks.values())
+        alike = self._launches.get(whole) if None not in marks.values() else None
+        if alike is not None and _could(os.symlink, str(alike), self._folder / str(number)):
+            return
+        self._make_folder(number)
+        for name, file in files.items():
+            self._put_file(number, name, file, marks[name])
+        if None not in marks.values():
+            self._launches.setdefault(whole, number)
+
+    def _put_file(self, number: int, name: str, file: TableFile, mark: bytes | None) -> None:
+        if mark is None:
+            file.close()
+            return
+        there = self._files.setdefault(mark, number)
+        places = (os.path.join(self._folder, str(n), f"{name}.arrow") for n in (there, number))
+        if there != number and not _could(os.link, *places):
+            self._files[mark] = number  # it has as many names as the file system gives one
+            there = number
+        if there == number:
+            file.close()
+
+    def _make_folder(self, number: int) -> None:
+        try:
+            (self._folder / str(number)).mkdir(exist_ok=True)
+        except OSError as error:
+            raise CutraceError(
+                f"{self._label}/{number}: cannot write it: {reason(error)}"
+            ) from error
+
+
+def _mark(name: str, file: TableFile) -> bytes | None:
+    """The hash of a table's rows; None if it is on disk, in part, already.
+
+    Processors have instructions for SHA-256: it takes half as long as BLAKE2.
+    """
+    held = file.held_bytes()
+    if held is None:
+        return None
+    return name.encode() + sha256(held).digest()
+
+
+def _could(link: Callable[..., None], *places: str | Path) -> bool:
+    try:
+        link(*places)
+    except (OSError, NotImplementedError):
+        return False
+    return True
+
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
 """What compresses a table, if not LZ4. Of masks that repeat one another with the bits turned round,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
 
 NO_SCOREBOARD = 7
 _FIELDS = {"operation": 9, "stall": 4, "sets": 3, "reads": 3, "waits": 6, "guarded": 1}

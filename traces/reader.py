@@ -14,20 +14,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..errors import CutraceError, nearest
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError, nearest
 from .address import url_of
+from .archive import PackedPath, is_archive
 from .check_launch import first_finding
-from .folder.archive import PackedPath, is_archive
-from .folder.folder import MANIFEST, reason
-from .folder.manifest import Unread
-from .folder.stamp import Stamp, check_same, stamp_of
+from .manifest import Unread
+from .pattern_store import Dictionary, Patterns, StoredPatterns
 from .remote import fetch, origin
 from .schema import LANES, TABLES, Launch, Manifest
-from .table.dictionary import Dictionary
-from .table.pattern_store import Patterns, StoredPatterns
-from .table.structure import check_instructions, check_paths
-from .table.table_reader import Check, TableReader, check_whole, read_once
+from .stamp import Stamp, check_same, stamp_of
+from .table_reader import (
+    Check,
+    TableReader,
+    check_instructions,
+    check_paths,
+    check_whole,
+    read_once,
+)
+from .trace_folder import MANIFEST, reason
 
 MANIFEST_BYTES = 1 << 28
 """A manifest larger than this is refused."""
@@ -179,7 +184,7 @@ class LaunchTrace:
         ]
         rows += [(name, "table", f"{self.count(name)} rows") for name in TABLES]
         caption = f"launch {self.number}: {_describe(self.launch)}"
-        from .table.table_html import render_table
+        from ..base.sanitize import render_table
 
         return render_table(caption, ("name", "what", "size"), rows, len(rows))
 
@@ -257,7 +262,7 @@ class Trace:
             for one in self.launches
         )
         head = ("launch", "kernel", "memory accesses of warps")
-        from .table.table_html import render_table
+        from ..base.sanitize import render_table
 
         return render_table(self.path.name, head, rows, len(self.launches))
 

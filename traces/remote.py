@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ..claim import Claim, claim_scratch
-from ..errors import CutraceError
-from ..size import bytes_of
-from .folder.archive import is_archive
-from .folder.folder import MANIFEST, is_manifest
+from ..base.claim import Claim, claim_scratch
+from ..base.config import bytes_of
+from ..base.errors import CutraceError
+from .archive import is_archive
 from .schema import TABLES
+from .trace_folder import MANIFEST, is_manifest
 
 LIMIT = "CUTRACE_MAX_FETCH"
 """The environment variable that says how large a trace elsewhere may be, as in `10G`."""

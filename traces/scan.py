@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ..errors import CutraceError, nearest
+from ..base.errors import CutraceError, nearest
 from .reader import LaunchTrace, read_trace
 from .schema import TABLES
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from ..lazy_dataclass import dataclass
+from ..base.dataclass import dataclass
 
 FORMAT_VERSION = 1
 LANES = 32
@@ -94,11 +94,11 @@ ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy")
 (`cp.async`) reads one space and writes another."""
 
 COLLISIONS = ("serial", "elected", "counted", "compared", "spun", "swapped", "turn")
-"""What becomes of an atomic whose lanes share an address (tracer/isa/collision.py): one after
+"""What becomes of an atomic whose lanes share an address (tracer/isa/table.py): one after
 another, one lane for all, counted in one go, or compared and swapped. Two are loops of the
-assembler (models/replay/unrolled.py): `spun`, in shared memory, where one lane of each bank is done
-in a turn, and `swapped`, where one lane of each word is; `turn` is a turn of the first as machine
-code has it."""
+assembler (models/replay/atomic_loops.py): `spun`, in shared memory, where one lane of each bank
+is done in a turn, and `swapped`, where one lane of each word is; `turn` is a turn of the first as
+machine code has it."""
 
 LANES_ON = pa.schema(
     [

@@ -2,35 +2,327 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ..errors import CutraceError
-from .checks import check_access as access
-from .checks import check_code as code
-from .checks import check_control as control
-from .checks import check_kept as kept
-from .checks import check_order as order
-from .checks.check_manifest import check_events, check_folders, check_warps
-from .checks.recorded import Finding, Recorded
+import numpy as np
+import numpy.typing as npt
+
+from ..base.errors import CutraceError
+from . import check_control as control
+from .check_launch import FAR
 from .reader import LaunchTrace, Trace
+from .recorded_tables import Finding, Flags, Ints, Recorded, column, lanes_of, report
+from .row_filter import in_ranges, keeps_blocks, keeps_pcs
+from .schema import (
+    ACCESS_KINDS,
+    BARRIERS,
+    CLASSES,
+    COLLISIONS,
+    TABLES,
+    Event,
+    Launch,
+    Manifest,
+    Space,
+)
+from .trace_folder import MANIFEST
+from .unique import sorted_unique
+
+_PART, _STEP = 23, 31
+"""Where part and step begin in a key of 32 bits step, 8 bits part and 23 bits pc."""
+
+
+def check_access_order(recorded: Recorded) -> Iterator[Finding]:
+    """Steps of a warp never fall; the parts of a step are 0, 1, 2 ... of one instruction."""
+    last = _Last()
+    for first, rows in recorded.accesses():
+        key, before, order = last.follow(rows, rows["part"])
+        opens = (before >> _STEP != key >> _STEP) & (key >> _PART & 0xFF == 0)
+        wrong = ~opens & (key - before != 1 << _PART)
+        yield from _report_falling(key, before, order, first)
+        text = "its part or pc does not follow from the warp's row before"
+        yield from report(_in_file(wrong, order), text, first)
+
+
+def check_texel_order(recorded: Recorded) -> Iterator[Finding]:
+    """Steps of a warp never fall; a step's rows, one a texture, are of one instruction."""
+    last = _Last()
+    for first, rows in recorded.texels():
+        key, before, order = last.follow(rows, np.zeros_like(rows["step"]))
+        wrong = (before >> _STEP == key >> _STEP) & (before != key)
+        yield from _report_falling(key, before, order, first)
+        text = "its step is that of the warp's row before, but its pc is not"
+        yield from report(_in_file(wrong, order), text, first)
+
+
+def _report_falling(key: Ints, before: Ints, order: Ints, first: int) -> Iterator[Finding]:
+    falls = before >> _STEP > key >> _STEP
+    text = "its step is before that of the warp's row before"
+    yield from report(_in_file(falls, order), text, first)
+
+
+def _in_file(flags: Flags, order: Ints) -> Flags:
+    """Return flags of rows sorted by `order` in the order of the file."""
+    return flags[np.argsort(order)]
+
+
+class _Last:
+    """The key of the last row of each warp so far, -1 for a warp without one."""
+
+    def __init__(self) -> None:
+        self._warps = np.full(1, -1)
+        self._keys = np.full(1, -1)
+
+    def follow(self, rows: dict[str, Any], part: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return each row's key, its warp's key before, and the order that sorts rows by warp."""
+        order = np.argsort(rows["id"], kind="stable")
+        warp = rows["id"][order]
+        key = (rows["step"] << _STEP | part << _PART | rows["pc"] & (1 << _PART) - 1)[order]
+        opens = np.diff(warp, prepend=-1) != 0
+        before = np.where(opens, self._of(warp), np.roll(key, 1))
+        self._update(warp, key)
+        return key, before, order
+
+    def _of(self, warps: Ints) -> Ints:
+        place = np.searchsorted(self._warps, warps, "right") - 1
+        return np.where(self._warps[place] == warps, self._keys[place], -1)
+
+    def _update(self, warps: Ints, keys: Ints) -> None:
+        """Take rows of warps, of which the last of each counts."""
+        newest_first = np.concatenate([self._warps, warps])[::-1]
+        self._warps, index = np.unique(newest_first, return_index=True)
+        self._keys = np.concatenate([self._keys, keys])[::-1][index]
+
+
+def check_kept_rows(recorded: Recorded) -> Iterator[Finding]:
+    """Rows of accesses are of what was kept."""
+    kept = recorded.launch.kept
+    pcs = keeps_pcs(kept, recorded.instructions)
+    for first, rows in recorded.accesses():
+        bad = ~pcs[rows["pc"]]
+        if kept.spaces:
+            bad |= ~np.isin(rows["space"], [int(space) for space in kept.spaces])
+        yield from _report(recorded, bad, rows["block"], rows["warp"], first)
+
+
+def check_kept_texels(recorded: Recorded) -> Iterator[Finding]:
+    """Rows of texels are of what was kept."""
+    pcs = keeps_pcs(recorded.launch.kept, recorded.instructions)
+    for first, rows in recorded.texels():
+        yield from _report(recorded, ~pcs[rows["pc"]], rows["block"], rows["warp"], first)
+
+
+def check_kept_control(recorded: Recorded) -> Iterator[Finding]:
+    """Rows of control are of what was kept."""
+    control = recorded.control
+    bad = np.full(len(control["block"]), not recorded.launch.kept.control)
+    yield from _report(recorded, bad, control["block"], control["warp"], 0)
+
+
+def _report(
+    recorded: Recorded, bad: np.ndarray, block: Ints, warp: Ints, first: int
+) -> Iterator[Finding]:
+    kept = recorded.launch.kept
+    bad = bad | ~keeps_blocks(kept, block) | ~in_ranges(warp, kept.warps) | (not kept.rows)
+    yield from report(bad, "the manifest says that it was left out", first)
+
+
+_ALLOWED = {
+    "space": frozenset({"", "const", "global", "local", "param", "shared", "tex"}),
+    "class": frozenset(CLASSES),
+    "access": frozenset({"", *ACCESS_KINDS}),
+    "collision": frozenset({"", *COLLISIONS}),
+}
+"""Columns whose values are of a closed list."""
+
+
+def check_instructions(recorded: Recorded) -> Iterator[Finding]:
+    """Spaces and classes are known; a thread count needs a barrier, a line number a file."""
+    for row in recorded.instructions.to_pylist():
+        pc, name = row["pc"], row["mnemonic"]
+        for key, values in _ALLOWED.items():
+            if row[key] not in values:
+                yield Finding(f"`{name}` in a {key} `{row[key]}`", pc)
+        if bool(row["access"]) != bool(row["reads"] | row["writes"]):
+            yield Finding(f"`{name}` accesses memory without a state space, or the reverse", pc)
+        if row["barrier"] is None and row["barrier_threads"] is not None:
+            yield Finding(f"`{name}` counts threads of no barrier", pc)
+        if row["barrier"] is not None and not -1 <= row["barrier"] < BARRIERS:
+            yield Finding(f"`{name}` waits at barrier {row['barrier']} of {BARRIERS}", pc)
+        if row["line"] and not row["file"]:
+            yield Finding(f"`{name}` has line {row['line']} of no file", pc)
+        if name.partition(".")[0] != row["opcode"]:
+            yield Finding(f"`{name}` with opcode `{row['opcode']}`", pc)
+
+
+def check_lanes_on(recorded: Recorded) -> Iterator[Finding]:
+    """Lanes on are of predicated instructions that neither access memory nor branch, once each."""
+    predicated = recorded.of_instructions("predicate") != ""
+    opcode = recorded.of_instructions("opcode")
+    counted = predicated & (recorded.of_instructions("bytes") == 0) & (opcode != "bra")
+    keys = [np.empty(0, np.int64)]
+    for batch in recorded.trace.lanes_on_batches():
+        pc = column(batch, "pc")
+        yield from report(~counted[pc], "its instruction is not predicated, or has rows of its own")
+        keys.append(column(batch, "block") * len(counted) + pc)
+    sums = np.concatenate(keys)
+    if len(sorted_unique(sums)) != len(sums):
+        yield Finding("a block has two sums for one pc")
+
+
+_CHUNK = 1 << 16
+
+
+def check_patterns(recorded: Recorded) -> Iterator[Finding]:
+    """A pattern has an active lane; the lowest one's offset, and inactive lanes' offsets, are 0."""
+    active, offsets = recorded.patterns
+    for start in range(0, len(active), _CHUNK):
+        mask, off = active[start : start + _CHUNK], offsets[start : start + _CHUNK]
+        on = lanes_of(mask)
+        lowest = off[np.arange(len(off)), on.argmax(axis=1)]
+        moved = np.count_nonzero(off * ~on, axis=1)
+        yield from report(mask == 0, "no lane is active", start)
+        yield from report(moved > 0, "an inactive lane has an offset", start)
+        yield from report(lowest != 0, "the base is not the lowest active lane's", start)
+
+
+def check_spaces(recorded: Recorded) -> Iterator[Finding]:
+    """Spaces are of the enumeration, and those that the instruction may reach."""
+    allowed = recorded.of_instructions("reads") | recorded.of_instructions("writes")
+    for first, rows in recorded.accesses():
+        known = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
+        yield from report(~known, "an unknown space", first)
+        named = allowed[rows["pc"]] >> np.where(known, rows["space"], 0) & 1
+        yield from report(
+            known & (named == 0), "not in a space that its instruction reaches", first
+        )
+
+
+def check_widths(recorded: Recorded) -> Iterator[Finding]:
+    """Only instructions that move bytes access memory."""
+    width = recorded.of_instructions("bytes")
+    for first, rows in recorded.accesses():
+        yield from report(width[rows["pc"]] == 0, "its instruction moves no bytes", first)
+
+
+def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
+    """Only lanes that the block's threads fill access memory."""
+    active = recorded.patterns[0].astype(np.int64)
+    for first, rows in recorded.accesses():
+        beyond = active[rows["pattern"]] & ~recorded.lanes(rows["warp"])
+        yield from report(beyond != 0, "lanes that the warp does not have", first)
+
+
+def check_addresses(recorded: Recorded) -> Iterator[Finding]:
+    """Every active lane's bytes lie in one array, or in the block's or thread's memory; those of
+    instructions of which the manifest says that they do not, where memory is mapped."""
+    width = _least_bytes(recorded)
+    strays = recorded.outside_lanes > 0
+    for first, rows in recorded.accesses():
+        for space in Space:
+            windows = recorded.windows(space)
+            chosen = np.flatnonzero(rows["space"] == space)
+            if windows is None or not len(chosen):
+                continue
+            picked = {name: rows[name][chosen] for name in ("base", "pattern")}
+            bad = np.zeros(len(rows["space"]), bool)
+            bad[chosen] = _outside(recorded, picked, width[rows["pc"][chosen]], windows)
+            if space == Space.GLOBAL and strays.any():
+                bad &= ~(strays[rows["pc"]] & _is_mapped(recorded, rows, width))
+            yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
+
+
+def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:
+    """No more lanes are outside of every array than the manifest says, by instruction."""
+    told = recorded.outside_lanes
+    width, windows = _least_bytes(recorded), recorded.windows(Space.GLOBAL)
+    assert windows is not None
+    counted = np.zeros_like(told)
+    for _, rows in recorded.accesses():
+        chosen = np.flatnonzero((rows["space"] == Space.GLOBAL) & (told[rows["pc"]] > 0))
+        pc, pattern = rows["pc"][chosen], rows["pattern"][chosen]
+        inside = _lanes_inside(recorded, rows["base"][chosen], pattern, width[pc], windows)
+        outside = lanes_of(recorded.patterns[0][pattern]) & ~inside
+        np.add.at(counted, pc, outside.sum(axis=1))
+    for pc in np.flatnonzero(counted > told).tolist():
+        yield Finding(
+            f"pc {pc}: {counted[pc]} lanes are outside of every array, but the manifest says "
+            f"{told[pc]}"
+        )
+
+
+def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
+    return ~_outside(recorded, rows, width[rows["pc"]], recorded.mapped)
+
+
+def _least_bytes(recorded: Recorded) -> Ints:
+    """Return the bytes that each instruction is sure to move: of a formatted store one."""
+    formatted = recorded.of_instructions("operation") == "formatted"
+    return np.where(formatted, 1, recorded.of_instructions("bytes"))
+
+
+def _outside(
+    recorded: Recorded, rows: dict[str, Any], width: Ints, windows: tuple[Ints, Ints]
+) -> Flags:
+    """Return whether any lane of a row is outside: whole rows first, lanes only where needed."""
+    low, high = recorded.extents
+    active = recorded.patterns[0]
+    base = np.minimum(rows["base"], np.uint64(FAR)).astype(np.int64)
+    pattern = rows["pattern"]
+    bad = ~_inside(base + low[pattern], base + high[pattern] + width, windows)
+    doubtful = np.flatnonzero(bad)
+    for some in np.split(doubtful, range(_CHUNK, len(doubtful), _CHUNK)):
+        inside = _lanes_inside(recorded, base[some], pattern[some], width[some], windows)
+        bad[some] = ~(inside | ~lanes_of(active[pattern[some]])).all(axis=1)
+    return bad
+
+
+def _lanes_inside(
+    recorded: Recorded, base: Ints, pattern: Ints, width: Ints, windows: tuple[Ints, Ints]
+) -> Flags:
+    """Return (n, 32): whether the bytes of each lane, active or not, lie in one window."""
+    low = np.minimum(base, np.uint64(FAR)).astype(np.int64) if base.dtype.kind == "u" else base
+    begin = low[:, None] + recorded.patterns[1][pattern]
+    return _inside(begin, begin + width[:, None], windows)
+
+
+def _inside(begin: npt.NDArray[Any], end: npt.NDArray[Any], windows: tuple[Ints, Ints]) -> Flags:
+    starts, ends = windows
+    if not len(starts):
+        return np.zeros(begin.shape, bool)
+    place = np.searchsorted(starts, begin, "right") - 1
+    return (place >= 0) & (end <= ends[np.maximum(place, 0)])
+
+
+def check_texels(recorded: Recorded) -> Iterator[Finding]:
+    """Samples have an active lane, of those that the warp has; inactive lanes have corner 0."""
+    for first, rows in recorded.texels():
+        active = rows["active"]
+        off = ~np.repeat(lanes_of(active), 4, axis=1)
+        yield from report(active == 0, "no lane is active", first)
+        beyond = active & ~recorded.lanes(rows["warp"])
+        yield from report(beyond != 0, "lanes that the warp does not have", first)
+        yield from report(
+            (rows["corner"] * off).any(axis=1), "an inactive lane has a corner", first
+        )
+
 
 Check: TypeAlias = Callable[[Recorded], Iterator[Finding]]
 
 STAGES: tuple[Mapping[str, Sequence[Check]], ...] = (
-    {"instructions": [code.check_instructions]},
-    {"patterns": [access.check_patterns], "paths": [control.check_path_entries]},
+    {"instructions": [check_instructions]},
+    {"patterns": [check_patterns], "paths": [control.check_path_entries]},
     {
-        "lanes_on": [code.check_lanes_on],
+        "lanes_on": [check_lanes_on],
         "control": [
             *(control.check_control_lanes, control.check_control_steps),
-            *(control.check_all_warps_ran, kept.check_kept_control),
+            *(control.check_all_warps_ran, check_kept_control),
         ],
         "accesses": [
-            *(access.check_spaces, access.check_widths, kept.check_kept_rows),
-            *(access.check_access_lanes, order.check_access_order),
-            *(access.check_addresses, access.check_outside_rows),
+            *(check_spaces, check_widths, check_kept_rows),
+            *(check_access_lanes, check_access_order),
+            *(check_addresses, check_outside_rows),
         ],
-        "texels": [access.check_texels, kept.check_kept_texels, order.check_texel_order],
+        "texels": [check_texels, check_kept_texels, check_texel_order],
     },
     {"accesses": [control.check_accesses_ran], "texels": [control.check_texels_ran]},
 )
@@ -89,3 +381,49 @@ def _sentence(finding: Finding) -> str:
     place = f"row {finding.row}: " if finding.row >= 0 else ""
     more = f" (and {finding.rows - 1} more rows)" if finding.rows > 1 else ""
     return f"{place}{finding.text}{more}"
+
+
+_DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",), "library": ("",)}
+WARPS = 1 << 32
+"""Row checks number a launch's warps with 32 bits; no launch that was executed has more."""
+
+
+def check_events(manifest: Manifest) -> Iterator[str]:
+    """Launch numbers appear once each, in order; kinds, directions and sizes are known."""
+    numbers = [event.launch for event in manifest.events if event.kind == "launch"]
+    if numbers != list(range(len(manifest.launches))):
+        some = f"{numbers[:20]}{' and more' * (len(numbers) > 20)}"
+        yield f"events launch {some}, but there are {len(manifest.launches)} launches"
+    for index, event in enumerate(manifest.events):
+        yield from (f"event {index}: {finding}" for finding in _check_event(event))
+
+
+def _check_event(event: Event) -> Iterator[str]:
+    if event.kind not in _DIRECTIONS:
+        yield f"kind `{event.kind}`, expected {', '.join(_DIRECTIONS)}"
+    elif event.direction not in _DIRECTIONS[event.kind]:
+        yield f"direction `{event.direction}` of a {event.kind}"
+    if event.bytes < 0:
+        yield f"{event.bytes} bytes"
+    if event.kind != "launch" and event.launch != -1:
+        yield f"a {event.kind} with launch {event.launch}"
+    if bool(event.name) != (event.kind == "library"):
+        yield f"a {event.kind} with the name `{event.name}`"
+
+
+def check_folders(trace: Trace) -> Iterator[str]:
+    """The folder holds the manifest, one folder a launch with its tables, and nothing else."""
+    expected = {MANIFEST, *(str(launch.number) for launch in trace.launches)}
+    for path in sorted(trace.path.iterdir()):
+        if path.name not in expected:
+            yield f"{path.name} is no part of the trace"
+    tables = {f"{name}.arrow" for name in TABLES}
+    for launch in trace.launches:
+        strange = sorted({path.name for path in launch.folder.iterdir()} - tables)
+        yield from (f"{launch.number}/{name} is no part of the trace" for name in strange)
+
+
+def check_warps(launch: Launch) -> Iterator[str]:
+    """Its rows can be checked."""
+    if launch.blocks * launch.warps >= WARPS:
+        yield f"{launch.blocks} blocks of {launch.warps} warps: too many to check their rows"

@@ -6,18 +6,17 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from ..claim import claim_scratch
-from ..errors import CutraceError
+from ..base.claim import claim_scratch
+from ..base.errors import CutraceError
 from .address import url_of
-from .folder.folder import MANIFEST, Workshop, reason, remove_folder, write_file
-from .folder.manifest import encode, to_json
-from .folder.manifest_builder import ManifestBuilder
-from .folder.size_limit import SizeLimit
 from .launch_writer import LaunchWriter as LaunchWriter
+from .launch_writer import Shelf
+from .manifest import encode, to_json
+from .manifest_builder import ManifestBuilder
 from .remote import place_in, send
 from .schema import Launch, Outside
-from .shelf import Shelf
-from .table.background_writer import BackgroundWriter
+from .table_file import BackgroundWriter
+from .trace_folder import MANIFEST, SizeLimit, Workshop, reason, remove_folder, write_file
 
 
 class TraceWriter(ManifestBuilder):

@@ -22,10 +22,9 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PolarsError
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
-from ...size import read_size
-from ...strict_toml import check_keys, read_toml
+from ...base.config import check_keys, read_size, read_toml
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 from ...traces.schema import Manifest
 from ..counting.vocabulary import heading, in_todays_names, vocabularies
 

@@ -24,9 +24,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ...strict_toml import Where, check_keys, make, read_toml
+from ...base.config import Where, check_keys, make, read_toml
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ..counting.vocabulary import find_counters, today
 from .budget import Entry, read_entries
 

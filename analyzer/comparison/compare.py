@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
 from ...traces.reader import Trace
 from ..profile import Profile, analyze
-from .kernels import split_kernels
+from .comparison import split_kernels
 
 SCHEMA = {
     "variant": pl.String,

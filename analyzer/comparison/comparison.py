@@ -9,22 +9,91 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from html import escape
+from itertools import zip_longest
 
 import polars as pl
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
-from ...traces.table.table_html import more, render_table
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
+from ...base.sanitize import more, render_table
+from ...traces.schema import Launch
+from ..counting.bounds import Bound, time_text
 from ..counting.evaluate import Raw, Value
 from ..counting.left_out import LeftOut
 from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from ..text.kept_text import kept_text
 from ..text.launch_text import launch_text
-from ..text.number import number
-from .comparability import tell_differences
-from .faster import Faster, find_faster
+from ..text.layout import number
+from ..text.partial_text import kept_text
+
+"""Variants that stand side by side."""
+
+
+def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
+    """A profile for each kernel by its name; of one kernel alone, for each launch by its number.
+
+    `name` is the trace's, for the `CutraceError` where there is one launch, or too many variants.
+    """
+    found: dict[str, list[LaunchProfile]] = {}
+    is_one = len({p.launch.name for p in profile.launches}) == 1
+    for p in profile.launches:
+        found.setdefault(f"launch {p.number}" if is_one else p.launch.name, []).append(p)
+    if len(found) < 2:
+        raise CutraceError(
+            f"nothing to compare with: {name} has one launch; give two traces or more"
+        )
+    if len(found) > MOST:
+        what = "launches" if is_one else "kernels"
+        raise CutraceError(
+            f"{name} has {len(found)} {what}, too many side by side: choose launches by their"
+            f" numbers, {MOST} at most, say --launch 0,1"
+        )
+    return {kernel: replace(profile, launches=tuple(mine)) for kernel, mine in found.items()}
+
+
+EQUAL_BOUNDS = 0.01
+"""The part of the baseline's time within which two variants are told to be alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """The variant with the shortest bound, by its place, its bound and the baseline's."""
+
+    variant: int
+    bound: Bound
+    baseline: Bound
+
+    def tell(self, names: Sequence[str], baseline: str) -> str:
+        """The sentence, for variants of these names.
+
+        >>> slow, fast = Bound("banks", 900.0, 9, "wavefronts"), Bound("L2", 300.0, 9, "bytes")
+        >>> Faster(1, fast, slow).tell(["a", "b"], "a")
+        'b needs at least 300 ns instead of 900 ns for a, 3 times as fast: limited by L2, not banks'
+        """
+        times = time_text(self.bound.ns), time_text(self.baseline.ns)
+        ratio = self.baseline.ns / self.bound.ns
+        one, other = self.bound.resource, self.baseline.resource
+        limits = f"limited by {one}" + (f", not {other}" if one != other else " as before")
+        return (
+            f"{names[self.variant]} needs at least {times[0]} instead of {times[1]} for {baseline},"
+            f" {ratio:.3g} times as fast: {limits}"
+        )
+
+
+def find_faster(bounds: Sequence[Sequence[Bound]], base: int) -> Faster | None:
+    """The variant that is faster than the baseline by its bound; None if none is, or nobody knows.
+
+    `bounds` are each variant's, the longest first.
+    """
+    if not all(bounds) or not bounds:
+        return None
+    longest = [each[0] for each in bounds]
+    best = min(range(len(longest)), key=lambda index: longest[index].ns)
+    if longest[best].ns >= (1 - EQUAL_BOUNDS) * longest[base].ns:
+        return None
+    return Faster(best, longest[best], longest[base])
+
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
@@ -373,3 +442,56 @@ def _most_alike(text: str, base: Sequence[str], low: int, high: int) -> int | No
     alike = {n: SequenceMatcher(None, base[n], text, autojunk=False).ratio() for n in near}
     best = max(alike, key=lambda n: alike[n], default=None)
     return best if best is not None and alike[best] >= ALIKE else None
+
+
+def tell_differences(profiles: Mapping[str, Profile], base: int) -> Iterator[str]:
+    """Yield what speaks against comparing variants with the baseline, once for each pair."""
+    names = list(profiles)
+    launched = [[p.of(n)[0].launch for n in p.numbers] for p in profiles.values()]
+    for name, launches in zip(names, launched, strict=True):
+        if name != names[base]:
+            yield from _tell_pair((names[base], name), (launched[base], launches))
+
+
+def _tell_pair(
+    names: tuple[str, str], launched: tuple[list[Launch], list[Launch]]
+) -> Iterator[str]:
+    """Yield the first doubt of each kind about two variants."""
+    pairs = list(zip_longest(*launched))
+    for index, pair in enumerate(pairs):
+        if all(pair) and not _is_same_work(*pair):
+            told = " and ".join(
+                f"{name} launches {launch.signature or launch.kernel}"
+                for name, launch in zip(names, pair, strict=True)
+            )
+            yield f"launch {index}: different kernels, {told}: do they do the same work?"
+            return
+    for index, pair in enumerate(pairs):
+        if all(pair) and (other := _other_numbers(*pair)):
+            told = ", ".join(f"{name}={a} and {b}" for name, a, b in other)
+            yield f"launch {index}: {names[0]} and {names[1]} have other numbers, {told}"
+            return
+
+
+def _is_same_work(one: Launch, other: Launch) -> bool:
+    return _name(one) == _name(other) or _types(one) == _types(other)
+
+
+def _name(launch: Launch) -> str:
+    """The kernel's name without template arguments."""
+    return launch.name.partition("<")[0]
+
+
+def _types(launch: Launch) -> Sequence[str]:
+    """The types of the arguments, sorted."""
+    return sorted(argument.type for argument in launch.arguments)
+
+
+def _other_numbers(one: Launch, other: Launch) -> list[tuple[str, int, int]]:
+    """Integers that both take by one name, and that differ."""
+    known = {a.name: a.value for a in one.arguments if isinstance(a.value, int)}
+    return [
+        (a.name, known[a.name], a.value)
+        for a in other.arguments
+        if isinstance(a.value, int) and known.get(a.name, a.value) != a.value
+    ]

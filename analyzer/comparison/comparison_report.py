@@ -3,14 +3,11 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ...errors import CutraceError, nearest
-from ...inert import one_line
+from ...base.errors import CutraceError, nearest
+from ...base.sanitize import one_line
 from ..counting.evaluate import Value
-from ..sheet.view import View
-from ..text.align import GAP, align, widths
-from ..text.cells import csv_text, markdown_row
-from ..text.number import number
-from ..text.sentence import wrapped
+from ..text.layout import GAP, align, csv_text, markdown_row, number, widths, wrapped
+from ..view import View
 from .comparison import Cell, Comparison, Row, Table, ratio_text
 
 FORMAT = "cutrace-comparison-1"

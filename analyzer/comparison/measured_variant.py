@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from ..profilers.exported_names import demangled
-from ..profilers.measured import Measured, MeasuredLaunch
+from ..profilers.measured import Measured, MeasuredLaunch, demangled
 from ..text.launch_text import launch_text
 from .comparison import Comparison, Table, compare_rows
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from .derived_columns import WHOSE
 from .left_out import LeftOut
 from .packed import Packing
 from .vocabulary import SCOPES, Counter
-from .with_columns import WHOSE
 
 KEYS = ("pc", "array", "scope")
 INSIDE = {"sm": ("sm",), "cluster": ("sm", "cluster"), "all": ("sm", "cluster", "rest")}

@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ...lazy_dataclass import dataclass
-from ...models.replay.kept import kept_frame
+from ...base.dataclass import dataclass
+from ...models.replay.interface.model import Bools, Ints
+from ...models.replay.replay_cache import kept_frame
 from ...models.replay.rows.lanes import unpack_masks
 from ...models.replay.rows.repeats import COLUMNS, RecentRows
 from ...models.replay.rows.sites import Sites, read_sites
-from ...models.replay.seam import Bools, Ints
+from ...traces.column import integers
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
-from ...traces.table.column import integers
-from ...traces.table.unique import sorted_unique
+from ...traces.unique import sorted_unique
 
 COLUMN = "touched_bytes"
 SPACES = (Space.GLOBAL, Space.CONST)

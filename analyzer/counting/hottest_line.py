@@ -8,7 +8,7 @@ from functools import reduce
 
 import polars as pl
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 
 MOVED = tuple(
     f"{access}_bytes_transferred"

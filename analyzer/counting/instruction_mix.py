@@ -8,14 +8,15 @@ are counted by their accesses.
 Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import polars as pl
 import pyarrow as pa
 
-from ...models.replay.seam import ACCESSES
-from ...traces.table.remembered import remembered
-from .with_columns import Added, widen
+from ...models.replay.interface.model import ACCESSES
+from ...traces.identity_cache import remembered
+from .derived_columns import WHOSE, Added, widen
 
 WIDTHS = (1, 2, 4, 8, 16)
 KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
@@ -116,3 +117,83 @@ def _kinds(instructions: pa.Table) -> pl.DataFrame:
         bytes=pl.col("bytes").cast(pl.Int64),
         compares=operation == "cas",
     )
+
+
+FLOP_COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
+FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in FLOP_COLUMNS)
+
+
+@remembered
+def flops_of(instructions: pa.Table) -> pl.DataFrame:
+    """The instructions that compute: `pc`, `predicated`, and FLOP_COLUMNS for one lane."""
+    table = pl.DataFrame(instructions.select(["pc", "predicate", "class", "flops"]))
+    each = [
+        pl.when(pl.col("class") == name.removeprefix("flops_"))
+        .then("flops")
+        .otherwise(0)
+        .cast(pl.Int64)
+        .alias(name)
+        for name in FLOP_COLUMNS
+    ]
+    predicated = (pl.col("predicate") != "").alias("predicated")
+    return table.filter(pl.col("flops") > 0).select("pc", predicated, *each)
+
+
+def with_lanes(
+    counts: pl.DataFrame, lanes_on: pl.DataFrame, instructions: pa.Table
+) -> pl.DataFrame:
+    """The counts of launches with `lanes` beside them: those that ran an instruction.
+
+    They are the models' `thread_instructions`, or for predicated instructions (other than those of
+    memory and branches, which have 0) the lanes whose predicate was on: `lanes_on`. Both frames
+    tell the launches apart by WHOSE.
+    """
+    predicated = _predicated(instructions).lazy()
+    lanes = lanes_on.lazy().join(predicated, on="pc").select(WHOSE, "pc", "scope", "lanes")
+    joined = (
+        counts.lazy()
+        .select(WHOSE, "pc", "array", "scope", "thread_instructions")
+        .join(predicated, on="pc", how="left", maintain_order="left")
+        .join(lanes, on=[WHOSE, "pc", "scope"], how="left", maintain_order="left")
+    )
+    on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
+    own = pl.when(pl.col("array") == "").then(on).otherwise(0)
+    return counts.hstack(joined.select(lanes=own).collect())
+
+
+@remembered
+def _predicated(instructions: pa.Table) -> pl.DataFrame:
+    """The `pc` of each instruction with a predicate, `predicated`."""
+    table = pl.DataFrame(instructions.select(["pc", "predicate"]))
+    return table.filter(pl.col("predicate") != "").select("pc", predicated=pl.lit(True))
+
+
+def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
+    """The counts of a launch with FLOP_COLUMNS beside them: operations of a lane, times `lanes`."""
+    return widen(counts, flops_of(instructions), FLOPS)
+
+
+NOTHING = (
+    "no thread loaded or stored anything; if the kernel checks its bounds, none passed: give other"
+    " numbers, or another shape"
+)
+NOT_KEPT = "no thread stored anything to global memory"
+KEEPING = ("global_store", "global_atomic", "global_reduction", "surface_store")
+"""Accesses by which a launch leaves anything behind."""
+READING = ("const_",)
+"""What a bounds check itself may read."""
+
+
+def did_nothing(sums: Mapping[str, int]) -> bool:
+    """Whether no thread of a launch with these sums accessed memory, constants aside."""
+    return not any(not name.startswith(READING) for name in _used(sums))
+
+
+def kept_nothing(sums: Mapping[str, int]) -> bool:
+    """Whether no thread changed memory that outlives the launch."""
+    return not any(name.startswith(KEEPING) for name in _used(sums))
+
+
+def _used(sums: Mapping[str, int]) -> list[str]:
+    """The raw counters of requests that are not zero."""
+    return [name for name, many in sums.items() if many and name.endswith("_requests")]

@@ -18,6 +18,8 @@ end of the grid represents the blocks that it was drawn from.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from math import atan, cos, pi, sin, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,6 @@ from ...models.analyses.control import LAUNCHED
 from ...models.replay.schedule.place import divide_sample
 from ...traces.schema import Launch
 from .evaluate import Definitions, Raw, Value, by, columns, expression, totals
-from .student_t import quantile
 
 TAIL = 10.0
 """Times the distance to the farthest group: for tails as heavy as that of exponent 1.1."""
@@ -175,3 +176,29 @@ def _cell(value: float, whole: bool) -> float | int | None:
     if not np.isfinite(value):
         return None
     return int(value) if whole else value
+
+
+@cache
+def quantile(freedom: int, level: float = 0.95) -> float:
+    """Return t such that a value lies between -t and t with probability `level`.
+
+    >>> [round(quantile(freedom), 3) for freedom in (1, 2, 3, 10, 19, 100)]
+    [12.706, 4.303, 3.182, 2.228, 2.093, 1.984]
+    """
+    low, high = 0.0, 1e4
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """Return the probability of lying between -t and t."""
+    angle = atan(t / sqrt(freedom))
+    odd = freedom % 2
+    term = cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for power in range(2 + odd, freedom - 1, 2):
+        term *= (power - 1) / power * cos(angle) ** 2
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total

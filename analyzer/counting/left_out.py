@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.analyses.control import COUNTERS, LAUNCHED
 from ...models.replay.rows.sites import SPACES, read_sites
-from ...traces.kept import keeps_pcs
+from ...traces.row_filter import keeps_pcs
 from ...traces.schema import Kept, Launch, Space
-from .arithmetic import COLUMNS as FLOPS
 from .instruction_mix import COLUMNS as MIX
+from .instruction_mix import FLOP_COLUMNS as FLOPS
 
 ATOMICS = frozenset({"atomic", "reduction"})
 COMPUTED = frozenset({*FLOPS, *(name for name in MIX if name.startswith("lanes_")), "lanes_on"})

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
-from ...models.replay.seam import ACCESSES
+from ...models.replay.interface.model import ACCESSES
 
 TITLES = {
     "global": "Global",

@@ -10,7 +10,7 @@ file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.cou
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from functools import cache, reduce
 from importlib.resources import files
@@ -18,10 +18,10 @@ from os import environ, pathsep
 from pathlib import Path
 from types import MappingProxyType
 
-from ...errors import CutraceError, nearest
-from ...extension import COUNTERS, extension_names, load_extension
-from ...lazy_dataclass import dataclass
-from ...strict_toml import check_keys, read_toml
+from ...base.config import check_keys, read_toml
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
+from ...base.plugins import COUNTERS, extension_names, load_extension
 
 Capability = tuple[int, int]
 """Compute capability, `(major, minor)`."""
@@ -340,3 +340,15 @@ def _check_keys(
     if missing := sorted(required - table.keys()):
         raise CutraceError(f"{place}: no {', '.join(missing)}")
     check_keys(table, required | optional, place)
+
+
+def with_counters_of(devices: Iterable[str]) -> AbstractContextManager[None]:
+    """Know the counters that devices' files bring for a while."""
+    from ...models.replay.device.catalog import is_path
+    from ...models.replay.device.device import load_device
+
+    own = [load_device(name) for name in devices if is_path(name)]
+    if not (files := [device.counters for device in own if device.counters]):
+        return nullcontext()
+
+    return with_counters(files)

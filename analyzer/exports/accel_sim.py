@@ -8,7 +8,7 @@ address 0 for no access: it misses a lane that is alone in the first sector of a
 What the format has no room for: constants' and texels' addresses; the shared side of an
 asynchronous copy; source files; lanes off under a predicate, but in all warps of a block; names.
 
-Source: as traces/foreign/read_accel_sim.py, which reads them.
+Source: as traces/imports/read_accel_sim.py, which reads them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,15 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
-from ...models.replay.seam import Ints
-from ...traces.kept import keeps_blocks
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...models.replay.interface.model import Ints
+from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
-from ...traces.schema import LANES, Launch, Manifest, Space
+from ...traces.row_filter import keeps_blocks
+from ...traces.schema import LANES, STRONG_LOADS, Launch, Manifest, Space
 from ..counting.paths import Paths, Steps, read_columns, read_paths
-from ..time.operands import read_operands
-from .machine_names import machine_name
+from ..time.chain import read_operands
 
 DEVICE = ""
 SHARED_WINDOW, LOCAL_WINDOW = 0x7FFD00000000, 0x7FFE00000000
@@ -330,3 +329,87 @@ def _compressed(lanes: list[int], offsets: list[int]) -> tuple[str, str]:
     if len(lanes) > 1 and side_by_side and len({*steps}) == 1:
         return "1", f" {steps[0]}"
     return "2", "".join(f" {step}" for step in steps)
+
+
+_OPERATIONS = {
+    ("single", "add"): "FADD",
+    ("single", "mul"): "FMUL",
+    ("single", "fma"): "FFMA",
+    ("single", "special"): "MUFU.RCP",
+    ("double", "add"): "DADD",
+    ("double", "mul"): "DMUL",
+    ("double", "fma"): "DFMA",
+    ("double", "special"): "MUFU.RCP64H",
+    ("half", "add"): "HADD2",
+    ("half", "mul"): "HMUL2",
+    ("half", "fma"): "HFMA2",
+    ("half", "special"): "MUFU.EX2.F16",
+}
+_CLASSES = {
+    "single": "FSETP",
+    "double": "DSETP",
+    "half": "HSETP2",
+    "integer": "IADD3",
+    "conversion": "F2F",
+    "exchange": "SHFL.IDX",
+    "other": "MOV",
+    "memory": "CCTL",
+}
+_OPCODES = {
+    **dict.fromkeys(("ret", "exit"), "EXIT"),
+    **{"bra": "BRA", "brx": "BRX", "call": "CALL.REL", "trap": "BPT.TRAP"},
+    **{
+        "membar": "MEMBAR.SC.GPU",
+        "fence": "MEMBAR.SC.GPU",
+        "vote": "VOTE.ANY",
+        "match": "MATCH.ANY",
+    },
+    **{"redux": "REDUX", "mma": "HMMA.16816.F32", "tex": "TEX", "tld4": "TLD4", "suld": "SULD"},
+    **{"sust": "SUST", "sured": "SURED", "prefetch": "CCTL.PF2", "prefetchu": "CCTL.PF1"},
+}
+_SPACES = {
+    Space.GLOBAL: {"load": "LDG.E", "store": "STG.E", "atomic": "ATOMG.E", "reduction": "RED.E"},
+    Space.SHARED: {"load": "LDS", "store": "STS", "atomic": "ATOMS", "reduction": "ATOMS"},
+    Space.LOCAL: {"load": "LDL", "store": "STL"},
+    Space.CONST: {"load": "LDC"},
+}
+_GENERIC = {"load": "LD.E", "store": "ST.E", "atomic": "ATOM.E", "reduction": "ATOM.E"}
+_WIDTHS = {1: ".U8", 2: ".U16", 4: "", 8: ".64", 16: ".128", 32: ".256"}
+_CACHES = {"nc": ".CONSTANT", "cs": ".EF", "lu": ".LU", "cg": ".CG", "cv": ".CV", "wt": ".WT"}
+_SCOPES = {"cta": ".CTA", "cluster": ".CLUSTER", "gpu": ".GPU", "sys": ".SYS", "": ".SYS"}
+
+
+def machine_name(row: Mapping[str, object]) -> str:
+    """Return the mnemonic of a row of INSTRUCTIONS; a machine's own stays as it is."""
+    opcode = str(row["opcode"])
+    if opcode.isupper():
+        return str(row["mnemonic"])
+    if row["access"] and opcode not in ("tex", "tld4", "suld", "sust", "sured"):
+        return _access_name(row, opcode)
+    if row["barrier"] is not None:
+        return "BAR.ARV" if row["operation"] == "arrive" else "BAR.SYNC.DEFER_BLOCKING"
+    kind, operation = str(row["class"]), str(row["operation"])
+    known = _OPCODES.get(opcode) or _OPERATIONS.get((kind, operation))
+    return known or _CLASSES.get(kind, "NOP")
+
+
+def _access_name(row: Mapping[str, object], opcode: str) -> str:
+    if opcode in ("ldmatrix", "stmatrix"):
+        count = next((f".{n}" for n in "421" if f".x{n}" in str(row["mnemonic"])), "")
+        return f"{'LDSM' if opcode == 'ldmatrix' else 'STSM'}.16.M88{count}"
+    access, width = str(row["access"]), _WIDTHS.get(int(str(row["bytes"])), "")
+    if access == "copy":
+        return f"LDGSTS.E.BYPASS{width}"
+    reach = int(str(row["reads"])) | int(str(row["writes"]))
+    own = [space for space in _SPACES if reach == 1 << space]
+    name = (_SPACES[own[0]] if own else _GENERIC).get(access, "NOP")
+    if access in ("atomic", "reduction"):
+        how = ".POPC.INC" if row["collision"] == "counted" else f".{str(row['operation']).upper()}"
+        return f"{name}{how}{width}{_strength(row) if own != [Space.SHARED] else ''}"
+    return f"{name}{width}{_CACHES.get(str(row['cache']), '')}{_strength(row)}"
+
+
+def _strength(row: Mapping[str, object]) -> str:
+    if row["order"] in STRONG_LOADS or row["order"] in ("acq_rel", "release", "sc"):
+        return f".STRONG{_SCOPES[str(row['scope'])]}"
+    return ""

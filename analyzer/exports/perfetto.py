@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
-from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ...models.replay.interface.model import Ints
+from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ...models.replay.replay import fit_launch
 from ...models.replay.schedule.place import place
 from ...models.replay.schedule.schedule import schedule
-from ...models.replay.seam import Ints
 from ...traces.reader import LaunchTrace, Trace
-from ...traces.table.unique import sorted_unique
+from ...traces.unique import sorted_unique
 from ..counting.paths import read_columns, read_paths
 from ..text.launch_text import launch_text
 from ..text.output import write_report

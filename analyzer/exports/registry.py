@@ -14,10 +14,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ...extension import EXPORTERS, extension_names, load_extension
+from ...base.plugins import EXPORTERS, extension_names, load_extension
 
 if TYPE_CHECKING:
-    from ...models.replay.options import ReplayOptions
+    from ...models.replay.interface.options import ReplayOptions
     from ...traces.reader import Trace
 
 PARTS = ("registry", "machine_names")

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ...claim import whole_file
-from ...errors import CutraceError
+from ...base.claim import whole_file
+from ...base.errors import CutraceError
 from ...models.replay.device.device import load_devices
-from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
-from ...models.replay.ordered.request_stream import Requests, read_requests
-from ...models.replay.seam import Ints
-from ...traces.folder.folder import reason
+from ...models.replay.interface.model import Ints
+from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
+from ...models.replay.request_stream import Requests, read_requests
 from ...traces.reader import Trace
+from ...traces.trace_folder import reason
 
 DEVICE = DEFAULT_DEVICE
 SCHEMA = pa.schema(

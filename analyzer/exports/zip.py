@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from ...claim import whole_file
-from ...errors import CutraceError
-from ...models.replay.options import ReplayOptions
-from ...traces.folder.archive import SUFFIX, is_archive, pack
-from ...traces.folder.folder import check_target, reason
+from ...base.claim import whole_file
+from ...base.errors import CutraceError
+from ...models.replay.interface.options import ReplayOptions
+from ...traces.archive import SUFFIX, is_archive, pack
 from ...traces.reader import Trace
+from ...traces.trace_folder import check_target, reason
 
 DEVICE = ""
 

@@ -5,9 +5,9 @@ from html import escape
 
 from ...traces.reader import LaunchTrace
 from ...traces.schema import LANES
-from ..counting.splits import find_splits
+from ..counting.paths import find_splits
 from ..launch_profile import LaunchProfile
-from .drawing import box, text
+from ..text.svg import box, text
 
 MOST, SPLITS = 4, 3
 """Branches that are drawn, those that diverge most often, and splits of each."""

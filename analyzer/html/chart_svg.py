@@ -7,7 +7,7 @@ from math import log10
 from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..launch_profile import LaunchProfile
-from .drawing import box, count_bytes, short, text
+from ..text.svg import box, count_bytes, short, text
 
 FEWEST = 3
 """Devices from which on there is something to see."""

@@ -5,7 +5,7 @@ from html import escape
 
 from ..occupancy.occupancy import Curve
 from ..occupancy.occupancy_text import WORDS
-from .drawing import short, text
+from ..text.svg import short, text
 
 WIDE, HIGH = 380, 190
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 14, 44

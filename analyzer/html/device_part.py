@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device, load_device
-from ...models.replay.options import ReplayOptions
+from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
-from ..advice.advice import Finding
 from ..counting.memory_flow import trace_flow
+from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..occupancy.occupancy import draw_curves, from_launch
 from ..occupancy.occupancy_text import share

@@ -13,9 +13,9 @@ from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vocabularies
 from ..launch_profile import LaunchProfile
-from ..text.number import bracket, number
+from ..text.layout import bracket, number
+from ..text.svg import count_bytes
 from ..time.estimate_text import ERROR
-from .drawing import count_bytes
 from .value import Cell, Comparison, Row, Table, Tile
 
 GLANCE = (

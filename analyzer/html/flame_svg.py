@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from html import escape
 
-from ...inert import inert
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.sanitize import inert
 from ..counting.vocabulary import find_counters
 from ..launch_profile import LaunchProfile
 from ..profilers.stacks import Place, read_stacks
-from .drawing import short, text
+from ..text.svg import short, text
 
 COUNTERS = (
     ("global_bytes_transferred", "bytes moved"),

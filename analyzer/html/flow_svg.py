@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from html import escape
 
 from ..counting.memory_flow import NEEDED, Box, Flow, Link
-from .drawing import box, count_bytes, short, text
+from ..text.svg import box, count_bytes, short, text
 
 WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104
 """Of a box: its width, a line's height, its title's; between boxes: up and down, and across."""

@@ -3,20 +3,152 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
+import polars as pl
+
+from ...base.dataclass import dataclass
+from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ...traces.reader import Trace
-from ..advice.advice import Finding, advise
-from ..comparison.comparison import compare_profiles
+from ..advice.advise import advise
+from ..comparison.comparison import align_lines, compare_profiles
+from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text, ranges_text
 from .chart_svg import draw_charts
-from .choose import Choice, choose, choose_devices, count_excess
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
-from .side_by_side import MOST, draw_twins
-from .value import Bounds, Cell, Comparison, LaunchPart, Listed, Report, SideBySide, Variant
+from .source import MEASURES, measure
+from .value import (
+    Bounds,
+    Cell,
+    Comparison,
+    LaunchPart,
+    Listed,
+    Report,
+    SideBySide,
+    TwinLine,
+    TwinRow,
+    Variant,
+)
+
+EXCESS = (
+    *((f"global_{act}_transactions", f"global_{act}_ideal_transactions") for act in
+      ("load", "store", "atomic", "reduction")),
+    ("const_load_passes", "const_load_ideal_passes"),
+)  # fmt: skip
+"""Raw counters, and those of them that the same accesses need at least."""
+CONFLICTS = tuple(f"shared_{act}_conflicts" for act in ("load", "store", "atomic", "reduction"))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The launches shown in full; `speaks` maps every launch to the one that is shown for it.
+
+    `family` holds how many launches of its kernel and shape there are, for the worst of them;
+    `first` is the worst of the family that costs most, None where nothing was launched.
+    """
+
+    first: int | None
+    shown: tuple[int, ...]
+    speaks: Mapping[int, int]
+    family: Mapping[int, int]
+
+
+def choose_devices(profile: Profile, room: int) -> tuple[str, ...]:
+    """The devices that are shown in full: all if they have room, else one of each generation.
+
+    Of a generation it is the newest board, and an architecture (sm_NN) where there is none; the
+    default device stands first, then the newest of all.
+    """
+    capabilities = {p.device: p.capability for p in profile.launches}
+    if len(capabilities) <= room:
+        return tuple(capabilities)
+    ordered = sorted(capabilities, key=lambda name: (name[:3] != "sm_", capabilities[name]))
+    newest = {capabilities[name][0]: name for name in ordered}
+    if DEFAULT_DEVICE in capabilities:
+        newest[capabilities[DEFAULT_DEVICE][0]] = DEFAULT_DEVICE
+    ordered = [newest[generation] for generation in sorted(newest, reverse=True)]
+    ordered.sort(key=lambda name: name != DEFAULT_DEVICE)
+    return tuple(ordered[:room])
+
+
+def choose(profile: Profile, room: int) -> Choice:
+    """Choose at most `room` launches: the worst of each family, then the worst of the others."""
+    families: dict[tuple[object, ...], list[int]] = {}
+    cost = _costs(profile)
+    for number in profile.numbers:
+        launch = profile.of(number)[0].launch
+        key = (launch.kernel, launch.grid, launch.block, launch.shared_dynamic)
+        families.setdefault(key, []).append(number)
+    by_cost = [sorted(each, key=lambda n: (*map(_minus, cost[n]), n)) for each in families.values()]
+    by_cost.sort(key=lambda each: -sum(cost[number][1] for number in each))
+    kept = by_cost[:room]
+    worst = [each[0] for each in kept]
+    others = [number for each in kept for number in _with_other_scalars(profile, each)]
+    others.sort(key=lambda number: (*map(_minus, cost[number]), number))
+    shown = sorted((*worst, *others[: room - len(worst)]))
+    speaks = {
+        number: number if number in shown else _spokesman(profile, number, each, shown)
+        for each in kept
+        for number in each
+    }
+    return Choice(
+        next(iter(worst), None), tuple(shown), speaks, {each[0]: len(each) for each in kept}
+    )
+
+
+def count_excess(launch: LaunchProfile) -> int:
+    """Transactions and passes that another order of the lanes' addresses would save."""
+    counts = launch.raw.counts
+    names = {name for pair in EXCESS for name in pair} | {*CONFLICTS}
+    known = [name for name in counts.columns if name in names]
+    if not known or not counts.height:
+        return 0
+    sums = counts.select(pl.col(known).sum()).row(0, named=True)
+    beyond = sum((sums.get(had) or 0) - (sums.get(least) or 0) for had, least in EXCESS)
+    return beyond + sum(sums.get(name) or 0 for name in CONFLICTS)
+
+
+def _costs(profile: Profile) -> Mapping[int, tuple[int, int]]:
+    """Every launch's cost; of launches that did the same it is worked out once."""
+    known: dict[int, tuple[int, int]] = {}
+    for number in profile.numbers:
+        on = profile.of(number)
+        same = on[0].origin.number
+        known[number] = known[same] if same in known else _cost(on)
+    return known
+
+
+def _cost(on: Sequence[LaunchProfile]) -> tuple[int, int]:
+    """A launch's excess and bytes on the device that suffers most."""
+    running = [(count_excess(p), moved_bytes(p)) for p in on if not p.refusal]
+    return max(running, default=(0, 0))
+
+
+def _minus(value: int) -> int:
+    return -value
+
+
+def _scalars(profile: Profile, number: int) -> tuple[object, ...]:
+    """The arguments that are no arrays."""
+    arguments = profile.of(number)[0].launch.arguments
+    return tuple((a.name, a.value) for a in arguments if a.name != a.value)
+
+
+def _with_other_scalars(profile: Profile, family: Sequence[int]) -> list[int]:
+    """The worst launch for each set of scalar arguments, without that of the family's worst."""
+    first: dict[tuple[object, ...], int] = {}
+    for number in family:
+        first.setdefault(_scalars(profile, number), number)
+    return [number for number in first.values() if number != family[0]]
+
+
+def _spokesman(profile: Profile, number: int, family: Sequence[int], shown: Sequence[int]) -> int:
+    """The launch shown with the same scalars, else the family's worst."""
+    mine = _scalars(profile, number)
+    alike = (n for n in family if n in shown and _scalars(profile, n) == mine)
+    return next(alike, family[0])
+
 
 NAMED = 3
 """Kernels in the title."""
@@ -190,3 +322,75 @@ def _launch(
         charts=tuple(draw_charts(everywhere)),
         charted=len(everywhere),
     )
+
+
+MOST = 600
+"""Rows of a page; what is far from any difference goes first."""
+AROUND = 3
+"""Lines that are shown beside one that differs or costs, if not all have room."""
+Place = tuple[str, int]
+
+
+def draw_twins(
+    names: tuple[str, str], profiles: tuple[Profile, Profile], device: str
+) -> SideBySide | None:
+    """The page of two variants on a device; None where no source is known, or nothing counts."""
+    costs = [_line_costs(profile, device) for profile in profiles]
+    key = next((k for k in MEASURES if any(each.get(k) for each in costs)), "")
+    rows = align_lines(profiles, 0) if key else []
+    if not rows:
+        return None
+    most = max((count for each in costs for count in each.get(key, {}).values()), default=0) or 1
+    left, right = (
+        _Side(_texts(profile), cost.get(key, {}), most)
+        for profile, cost in zip(profiles, costs, strict=True)
+    )
+    twins = [TwinRow(left.line(one), right.line(other)) for one, other in rows]
+    return SideBySide(device, names, MEASURES[key][0], tuple(_shown(twins)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A variant's lines and what they cost; `most` is the most that any line of both costs."""
+
+    texts: Mapping[Place, str]
+    costs: Mapping[Place, int]
+    most: int
+
+    def line(self, place: Place | None) -> TwinLine:
+        """The line at a place, or an empty one."""
+        if place is None:
+            return TwinLine(None, "", 0, 0.0)
+        cost = self.costs.get(place, 0)
+        return TwinLine(place[1], self.texts.get(place, ""), cost, cost / self.most)
+
+
+def _shown(rows: Sequence[TwinRow]) -> Sequence[TwinRow]:
+    """All rows if they have room, else those near one that differs or costs."""
+    if len(rows) <= MOST:
+        return rows
+    told = [n for n, row in enumerate(rows) if row.differs or row.left.cost or row.right.cost]
+    near = {n for place in told for n in range(place - AROUND, place + AROUND + 1)}
+    return [row for n, row in enumerate(rows) if n in near][:MOST]
+
+
+def _line_costs(profile: Profile, device: str) -> dict[str, dict[Place, int]]:
+    """The cost of each line by each measure, over all launches on the device."""
+    found: dict[str, dict[Place, int]] = {key: {} for key in MEASURES}
+    for launch in profile.launches:
+        if launch.device != device or launch.refusal:
+            continue
+        for row in launch.lines.iter_rows(named=True):
+            for key in MEASURES:
+                if count := int(measure(row, key)):
+                    place = str(row["file"]), int(row["line"])
+                    found[key][place] = found[key].get(place, 0) + count
+    return {key: lines for key, lines in found.items() if lines}
+
+
+def _texts(profile: Profile) -> dict[Place, str]:
+    return {
+        (file, number): line
+        for file, text in profile.manifest.sources.items()
+        for number, line in enumerate(text.splitlines(), start=1)
+    }

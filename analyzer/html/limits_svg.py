@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-from ..counting.bounds import Bound, amount_text, time_text
-from ..counting.roofline import peak_gflops
+from ..counting.bounds import Bound, amount_text, peak_gflops, time_text
 from ..launch_profile import LaunchProfile
-from .drawing import box, short, text
+from ..text.svg import box, short, text
 
 WIDTH, NAME, LABEL, ROW, TOP = 640, 168, 250, 24, 30
 MOST = 8

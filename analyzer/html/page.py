@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined, Template
 from jinja2.loaders import FunctionLoader
 from markupsafe import Markup
 
-from ...errors import CutraceError
-from ...inert import inert
-from ...models.replay.options import ReplayOptions
-from .drawing import count_bytes
+from ...base.claim import whole_file
+from ...base.errors import CutraceError
+from ...base.sanitize import inert
+from ...models.replay.interface.options import ReplayOptions
+from ..text.svg import count_bytes
 from .gather import Gatherer, Subject
 from .value import Bounds, Report, Served
 
@@ -132,3 +134,34 @@ def percent(part: float) -> str:
     ('89 %', '0.12 %', '100 %')
     """
     return f"{100 * part:.0f} %" if part >= 0.1 or not part else f"{100 * part:.2g} %"
+
+
+HEAD = 1000
+"""Characters in which a page says what it is."""
+
+
+def check_output(path: Path) -> None:
+    """Raise `CutraceError` if nothing can or should be written there."""
+    if path.is_dir():
+        raise CutraceError(f"{path}: a folder; name a file, say {path / 'report.html'}")
+    if not path.parent.is_dir():
+        raise CutraceError(f"{path}: cannot write it: there is no folder {path.parent}")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise CutraceError(f"{path}: exists and is no file; name another with -o")
+    with path.open(encoding="utf-8", errors="replace") as file:
+        if f'content="{MARK.rpartition("-")[0]}' not in file.read(HEAD):
+            raise CutraceError(
+                f"{path}: exists and is no report of cutrace; remove it, or name another with -o"
+            )
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write the page whole or not at all."""
+    try:
+        with whole_file(path) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
+            check_output(path)  # it may be another than was looked at before
+    except OSError as error:
+        raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error

@@ -6,7 +6,7 @@ from math import log2
 
 from ..reuse.reuse import CacheReuse, Point
 from ..reuse.reuse_text import percent
-from .drawing import count_bytes, short, text
+from ..text.svg import count_bytes, short, text
 
 WIDE, HIGH = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
+from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.sanitize import inert
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import heading, known_counter
 from ..launch_profile import LaunchProfile
-from ..sheet.view import COUNTERS
-from ..text.number import number
-from .highlight import marked_lines
+from ..text.layout import number
+from ..view import COUNTERS
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
@@ -234,3 +235,41 @@ def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Found, float
         for row in ordered[: most if key == keys[0] else SECOND]:
             if part := measure(row, key) / totals[key]:
                 yield row, part, MEASURES[key][0]
+
+
+MARKED = (("Comment", "c"), ("Keyword", "k"), ("String", "s"), ("Number", "n"))
+"""Kinds of words, in the order in which they are looked for, and their classes on the page."""
+MOST = 2_000_000
+"""Characters of a file beyond which nothing is marked."""
+
+
+@lru_cache(maxsize=64)
+def marked_lines(name: str, text: str) -> tuple[Markup, ...]:
+    """The lines of a file, marked; none where its language is not known."""
+    lexer = _lexer(name)
+    if lexer is None or len(text) > MOST:
+        return ()
+    lines: list[list[Markup]] = [[]]
+    for kind, words in lexer.get_tokens(inert(text).replace("\x0c", " ")):
+        style = next((style for part, style in MARKED if part in tuple(kind)), "")
+        first, *others = words.split("\n")
+        lines[-1].append(_span(first, style))
+        lines += [[_span(words, style)] for words in others]
+    return tuple(Markup("").join(line) for line in lines)
+
+
+def _span(words: str, style: str) -> Markup:
+    if not style or not words.strip():
+        return escape(words)
+    return Markup('<b class="{}">{}</b>').format(style, words)
+
+
+def _lexer(name: str) -> Any:
+    """The lexer for a file name; None for an unknown language."""
+    from pygments.lexers import CudaLexer, PythonLexer
+
+    if name.endswith(".py"):
+        return PythonLexer(stripnl=False, ensurenl=False)
+    if name.endswith((".cu", ".cuh", ".h", ".hpp", ".cpp", ".inl")):
+        return CudaLexer(stripnl=False, ensurenl=False)
+    return None

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ..counting.evaluate import Value
 
 DRAWN = 6

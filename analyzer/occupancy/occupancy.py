@@ -13,11 +13,11 @@ therefore a size only if an SM holds more warps with it: the chapter's if none h
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ...models.analyses.occupancy import Need, Occupancy, occupancy, refuse_launch
 from ...models.replay.device.device import Device, Limits
-from ...models.replay.options import ReplayOptions
+from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.replay import fit_launch
 from ...traces.reader import LaunchTrace
 from ...traces.schema import LANES

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ...models.analyses.occupancy import Occupancy
-from ..text.align import align
-from ..text.sentence import wrapped
+from ..text.layout import align, wrapped
 from .occupancy import Advice, Curve, Resident
 
 BAR, ROOMY = 20, 80

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ..counting.vocabulary import vocabularies
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...traces.schema import Launch
+from ..counting.vocabulary import OURS, Capability, Counter, find_counters, vocabularies
 from .ncu_print import printed_rows
 
 SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -253,3 +254,24 @@ def _plain(digits: str) -> str:
         decimal = marks[0] if marks else ""
     kept = "".join(c for c in digits if c not in ".," or c == decimal)
     return kept.replace(",", ".")
+
+
+ENGINE_STREAM = "7"
+"""What profilers call the default stream."""
+
+
+def demangled(launch: Launch) -> str:
+    """`reverse(int*, const int*)`: the C name with the parameters' types, as profilers print it."""
+    types = (argument.type.replace(" *", "*") for argument in launch.arguments)
+    return f"{launch.name}({', '.join(types)})"
+
+
+def chosen_counters(
+    vocabulary: str, capability: Capability, names: Sequence[str]
+) -> tuple[Counter, ...]:
+    """The counters to export: those named, else the profiler's, else cutrace's own."""
+    if names:
+        return tuple(c for c in find_counters(names) if c.exists_on(capability))
+    every = {v.name: v for v in vocabularies()}
+    own = every[vocabulary].of(capability) if vocabulary in every else ()
+    return own or every[OURS].of(capability)

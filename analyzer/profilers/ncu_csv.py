@@ -8,12 +8,12 @@ Source: reports of ncu 2020 to 2024 in public repositories; Nsight Compute 2022.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...inert import csv_cell
+from ...base.sanitize import csv_cell
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, heading
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from .exported_names import ENGINE_STREAM, chosen_counters, demangled
+from .measured import ENGINE_STREAM, chosen_counters, demangled
 
 HEAD = (
     *("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream"),

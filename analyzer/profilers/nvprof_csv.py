@@ -9,13 +9,13 @@ Source: files of K20c, V100 and RTX 2080 Ti in public repositories; Profiler Use
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...inert import csv_cell
+from ...base.sanitize import csv_cell
 from ...traces.schema import Event, Launch
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, heading
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from .exported_names import ENGINE_STREAM, chosen_counters, demangled
+from .measured import ENGINE_STREAM, chosen_counters, demangled
 
 METRICS = ("Device", "Kernel", "Invocations", "Metric Name", "Metric Description")
 EVENTS = ("Device", "Kernel", "Invocations", "Event Name")

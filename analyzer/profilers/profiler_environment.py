@@ -15,9 +15,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...models.replay.interface.options import ReplayOptions
 
 DEFAULT_DEVICE = "8800gtx"
 

@@ -12,9 +12,9 @@ of 2008 to 2018 in public repositories.
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ...errors import nearest
-from ...inert import inert
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import nearest
+from ...base.sanitize import inert
 from ...traces.schema import Event
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, heading, vocabularies

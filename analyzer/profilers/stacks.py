@@ -10,8 +10,8 @@ github.com/jlfwong/speedscope; Callgrind Format Specification of the Valgrind ma
 import json
 from collections.abc import Iterator, Sequence
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ..counting.vocabulary import Counter, find_counters, heading
 from ..launch_profile import LaunchProfile
 from ..profile import Profile

@@ -8,8 +8,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
-from ...errors import CutraceError, nearest
-from ...extension import REPORTS, blaming, extension_names, load_extension
+from ...base.errors import CutraceError, nearest
+from ...base.plugins import REPORTS, blaming, extension_names, load_extension
 
 if TYPE_CHECKING:
     from ..profile import Profile

@@ -6,8 +6,8 @@ from ..counting.evaluate import Value
 from ..counting.interval import Interval
 from ..launch_profile import KEYS
 from ..profile import Profile
-from ..sheet.sheet import sheets
-from ..text.cells import csv_text
+from ..sheet import sheets
+from ..text.layout import csv_text
 
 BEFORE = ("launch", "kernel", "device")
 AFTER = ("vocabulary", "counter", "unit", "value")

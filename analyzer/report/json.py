@@ -7,10 +7,9 @@ from dataclasses import asdict
 from ..counting.bounds import Bound
 from ..counting.evaluate import Value
 from ..profile import Profile
-from ..sheet.block import Block, Row
-from ..sheet.sheet import Sheet, sheets
+from ..sheet import Block, Row, Sheet, sheets
 from ..time.estimate import Estimate
-from ..time.waiting_lines import WaitingLine
+from ..time.estimate_text import WaitingLine
 
 FORMAT = "cutrace-profile-1"
 

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from ..profile import Profile
-from ..sheet.block import Block
-from ..sheet.sheet import Sheet, sheets
-from ..sheet.wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title, zeros
-from ..text.cells import markdown_row
+from ..sheet import Block, Sheet, sheets
+from ..text.layout import markdown_row
+from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title, zeros
 
 
 def render(profile: Profile) -> str:

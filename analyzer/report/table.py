@@ -8,20 +8,22 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from textwrap import wrap
 
-from ...inert import Styled, inert
+from ...base.sanitize import Styled, inert
+from ..brief import MORE, distinct_launches, is_brief, launch_lines
 from ..counting.vocabulary import OURS
-from ..profile import Profile
-from ..sheet.brief import MORE, distinct_launches, is_brief, launch_lines
-from ..sheet.overview import (
+from ..overview import (
     costliest_number,
     costliest_only,
     is_long,
     overview_tables,
     summary,
 )
-from ..sheet.sheet import Sheet, sheets
-from ..sheet.source_page import BROAD, LEGEND, draw_pages
-from ..sheet.wording import (
+from ..profile import Profile
+from ..sheet import Sheet, sheets
+from ..source_page import BROAD, LEGEND, draw_pages
+from ..text.launch_text import source_links
+from ..text.layout import GAP, SENTENCE, align, widths, wrapped
+from ..wording import (
     PTX_IS_NOT_SASS,
     absent,
     costs,
@@ -31,9 +33,6 @@ from ..sheet.wording import (
     title,
     zeros,
 )
-from ..text.align import GAP, align, widths
-from ..text.sentence import SENTENCE, wrapped
-from ..text.source_link import source_links
 
 Entry = tuple[tuple[str, ...], str]
 """Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""

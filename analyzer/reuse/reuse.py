@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
-from ...models.replay.options import ReplayOptions
-from ...models.replay.ordered.request_stream import hear
+from ...models.replay.interface.model import Ints
+from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.replay import fit_launch, has_all_before
-from ...models.replay.seam import Ints
+from ...models.replay.request_stream import hear
 from ...models.reuse import Reuse
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..html.drawing import count_bytes
-from ..text.align import align
 from ..text.launch_text import launch_text
-from ..text.sentence import wrapped
+from ..text.layout import align, wrapped
+from ..text.svg import count_bytes
 from .reuse import CacheReuse
 
 WIDE, HIGH, LISTED = 64, 8, 8

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...models.replay.seam import Batch
-from ..advice.advice import Evidence, Finding
-from ..advice.trial import Trial
+from ...models.replay.interface.model import Batch
+from ..evidence.evidence import Evidence, Finding
+from ..evidence.trial import Trial
 from ..why.search import Access
 from ..why.sentence import NO_STRIDE, Stride, stride
 

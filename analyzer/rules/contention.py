@@ -6,9 +6,9 @@ or the chip does, the rule applies only if the turns of warps limit the launch.
 
 from collections.abc import Iterator
 
-from ..advice.address_use import AddressUse
-from ..advice.advice import Evidence, Finding
 from ..counting.bounds import AT_ONE_ADDRESS
+from ..evidence.address_use import AddressUse
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 CROWD = 4

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from ...traces.schema import LANES
-from ..advice.advice import Evidence, Finding
-from ..counting.splits import find_splits, path_times
+from ..counting.paths import find_splits, path_times
+from ..evidence.evidence import Evidence, Finding
 from ..why.sentence import list_lanes
 
 PERIODS = (2, 4, 8, 16)

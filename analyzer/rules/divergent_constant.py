@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:

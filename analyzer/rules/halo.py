@@ -11,12 +11,12 @@ from itertools import islice
 
 import numpy as np
 
-from ...lazy_dataclass import dataclass
-from ...models.replay.rows.numbering import number_rows
-from ...models.replay.seam import Ints
-from ...traces.table.unique import sorted_unique
-from ..advice.advice import Evidence, Finding
-from ..advice.gain import find_gain
+from ...base.dataclass import dataclass
+from ...models.replay.interface.model import Ints
+from ...models.replay.rows.sites import number_rows
+from ...traces.unique import sorted_unique
+from ..evidence.evidence import Evidence, Finding
+from ..evidence.gain import find_gain
 from ..why.search import Access
 
 ONCE, AGAIN = 1.5, 4.0

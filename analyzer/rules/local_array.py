@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 
 SINE, LARGEST = "__cudart_i2opi", 40
 """The table with which CUDA's sine brings large arguments into a period, and its array's bytes."""

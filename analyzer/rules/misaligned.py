@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 
 from ...traces.schema import LANES, Array
-from ..advice.advice import Evidence, Finding
-from ..advice.trial import Trial
+from ..evidence.evidence import Evidence, Finding
+from ..evidence.trial import Trial
 from ..why.search import Access
 from ..why.sentence import Stride, stride
 from . import texture

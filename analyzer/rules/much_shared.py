@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 from ..occupancy.occupancy_text import resident_text
 
 LITTLE, BYTES = 0.5, 128

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...traces.schema import LANES
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 
 PADDING = 0.1
 """The part of all lanes that makes it worth a word."""

@@ -11,12 +11,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.replay.device.measured import load_measured
 from ...traces.reader import LaunchTrace
-from ..advice.advice import Evidence, Finding
+from ..counting.atomic_contention import count_turns
 from ..counting.bounds import time_text
-from ..counting.turns import count_turns
+from ..evidence.evidence import Evidence, Finding
 from ..time.estimate import Asked, estimate, sums_of_one
 from ..time.sample_warps import sample_warps
 from ..why.search import Access

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...traces.schema import LANES
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 TIMES = 8

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...models.replay.rows.lanes import NONE, sort_distinct
-from ...traces.table.unique import sorted_unique
-from ..advice.advice import Evidence, Finding
+from ...traces.unique import sorted_unique
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 TIMES = 8

@@ -6,8 +6,8 @@ with a gain, since kernels are often recorded with smaller sizes than they run w
 
 from collections.abc import Iterator
 
-from ..advice.advice import Evidence, Finding
 from ..counting.bounds import ON_AN_SM
+from ..evidence.evidence import Evidence, Finding
 from ..time.throughput import is_own
 
 LEAST_NS, LONG_NS = 5000, 15000

@@ -7,7 +7,7 @@ texture unit and its cache. Later devices have an L1 for such loads.
 
 from collections.abc import Iterator
 
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 from ..why.sentence import NO_STRIDE, stride
 

@@ -11,8 +11,8 @@ No padding is advised: chips hash line numbers, so that no stride fills a few se
 from collections.abc import Iterator, Sequence
 
 from ...models.replay.device.wiring import Stage
-from ..advice.advice import Evidence, Finding
-from ..advice.gain import find_gain
+from ..evidence.evidence import Evidence, Finding
+from ..evidence.gain import find_gain
 from ..reuse.reuse import CacheReuse, measure, number, why_not
 from ..why.search import Access
 

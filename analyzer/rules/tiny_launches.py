@@ -6,8 +6,8 @@ Reported where latencies were measured, for kernels with at least OFTEN launches
 from collections.abc import Iterator
 
 from ...models.replay.device.measured import load_measured
-from ..advice.advice import Evidence, Finding
 from ..counting.bounds import time_text
+from ..evidence.evidence import Evidence, Finding
 
 OFTEN = 16
 """Launches of a kernel in the trace from which on it is worth a word."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...models.replay.device.device import Device
-from ..advice.advice import Evidence, Finding
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 from ..why.sentence import Stride, stride
 from . import misaligned, texture

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...models.replay.seam import Batch
-from ..advice.advice import Evidence, Finding
+from ...models.replay.interface.model import Batch
+from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 WIDEST, NEAR = 16, 64

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import polars as pl
 
-from ...claim import sweep, whole_file
-from ...errors import CutraceError
-from ...inert import csv_cell
+from ...base.claim import sweep, whole_file
+from ...base.errors import CutraceError
+from ...base.sanitize import csv_cell
 from ...traces.address import url_of
 from ...traces.remote import open_store, telling
 from .suite import COLUMNS

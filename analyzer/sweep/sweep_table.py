@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from ...errors import CutraceError
+from ...base.config import read_size
+from ...base.errors import CutraceError
 from ...models.replay.device.device import Device
-from ...size import read_size
 from ...traces.reader import Trace
 from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from .placeholder import Setting
-from .suite import COLUMNS, Job, Suite, list_jobs, words
+from .suite import COLUMNS, Job, Setting, Suite, list_jobs, words
 
 TOGETHER = -1
 """The number of all launches of a recording together, in a job's own table."""

@@ -1,8 +1,11 @@
 """A launch as CUDA writes it."""
 
-from ...inert import one_line
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...base.sanitize import one_line
 from ...traces.schema import Launch
-from .kernel_name import short_name
 
 ROOM, SHOWN = 240, 48
 """Characters of a kernel's name, and of an argument, that a person reads: templates make names of
@@ -38,3 +41,41 @@ def _extent(extent: tuple[int, ...]) -> str:
     while len(extent) > 1 and extent[-1] == 1:
         extent = extent[:-1]
     return str(extent[0]) if len(extent) == 1 else str(extent)
+
+
+NAME_WIDTH = 48
+"""Characters that a name may have in a table."""
+
+
+def short_name(name: str, room: int = NAME_WIDTH) -> str:
+    """The name without namespaces, and without a template's arguments, if it is too long with them.
+
+    >>> short_name("reverse<float, 4>")
+    'reverse<float, 4>'
+    >>> short_name("cub::detail::reduce::DeviceReduceKernel<cub::detail::policy, float, int>")
+    'DeviceReduceKernel<...>'
+    >>> short_name("thrust::system::cuda::detail::__parallel_for::kernel<4>", 30)
+    'kernel<4>'
+    """
+    if len(name) <= room:
+        return name
+    bare, angle, rest = name.partition("<")
+    last = bare.rpartition("::")[2]
+    whole = f"{last}{angle}{rest}"
+    if len(whole) > room and angle:
+        whole = f"{last}<...>"
+    return whole if len(whole) <= room else f"{whole[: room - 3]}..."
+
+
+_PLACE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:cu|cuh|h|hpp|ptx|py)):(\d+)")
+
+
+def source_links(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each FILE:LINE of a text begins and ends, and the address of that file on this machine.
+
+    A file that is not here has no link.
+    """
+    for found in _PLACE.finditer(text):
+        path = Path(found[1])
+        if path.is_file():
+            yield found.start(), found.end(), f"{path.resolve().as_uri()}#L{found[2]}"

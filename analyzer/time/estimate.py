@@ -23,18 +23,17 @@ from functools import partial
 import polars as pl
 import pyarrow as pa
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
+from ...traces.identity_cache import remembered, rows_of
 from ...traces.schema import Launch
-from ...traces.table.remembered import remembered, rows_of
+from ..counting.atomic_contention import Turns
 from ..counting.bounds import ATOMICS, Bound
-from ..counting.turns import Turns
-from ..counting.with_columns import WHOSE
-from .chain import Chain, Step, run_chain
+from ..counting.derived_columns import WHOSE
+from .chain import Chain, Step, read_address, read_operands, run_chain
 from .first_touches import Touches
 from .machine_warp import runs_in_machine_code
-from .operands import read_address, read_operands
 from .sample_warps import Ran
 from .throughput import busy_ns
 from .units import Part, Work, is_scattered, sm_share, unit_times

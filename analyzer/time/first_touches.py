@@ -11,12 +11,12 @@ from dataclasses import field
 
 import numpy as np
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...models.replay.interface.model import Bools, Ints
 from ...models.replay.rows.lanes import NONE, count_distinct, sort_distinct, unpack_masks
-from ...models.replay.seam import Bools, Ints
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
-from ...traces.table.unique import sorted_places, sorted_unique
+from ...traces.unique import sorted_places, sorted_unique
 
 LONGER = 2
 """How many times the rows of others the longest warps have where they are looked at alone."""

@@ -5,15 +5,17 @@ served it, as in PTX, other instructions that of a similar one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 
+from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
+from ...traces.machine_schedule import NO_SCOREBOARD
 from ...traces.schema import Launch
-from .chain import Chain, Step
-from .machine_chain import MachineWarp
-from .machine_code import code_for, count_runs
-from .machine_pipes import machine_mix
+from ..machine.machine_code import Loop, MachineCode, code_for, count_runs
+from ..machine.machine_pipes import machine_mix
+from .chain import ROUNDS, Chain, Mark, Step
 
 MEMORY = frozenset(range(0x160, 0x170)) | frozenset(range(0x180, 0x1B0)) | {0x03B}
 """Operations of machine code that access memory, textures and surfaces among them."""
@@ -66,3 +68,129 @@ def _machine_latency(
         return step.latency, step.waits
     name, why = VARIABLE.get(operation, EXCHANGE)
     return measured.at(*name), why
+
+
+BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
+"""Operations: BAR; LDGSTS; LDGDEPBAR, done when the copies before it are; EXIT, which is in what
+an empty kernel takes."""
+MOST = 60_000
+"""Instructions after which a loop's first round stands for all."""
+BOARDS = 6
+"""Scoreboards of a warp."""
+Latency = Callable[[int, int], tuple[float, str]]
+"""Cycles of an operation of a pc that sets a scoreboard, and what its reader waits for."""
+
+
+@dataclass(slots=True)
+class MachineWarp:
+    """A warp: how often it ran each machine block, and how often it entered one from elsewhere.
+
+    `steps` are those of the PTX by pc; a branch that is `taken` costs so many cycles. Under way:
+    when its scoreboards are done, and what each waits for.
+    """
+
+    code: MachineCode
+    times: Mapping[int, float]
+    entries: Mapping[int, float]
+    steps: Mapping[int, Step]
+    latency: Latency
+    taken: float
+    chain: Chain = field(default_factory=Chain, init=False)
+    done: list[tuple[float, str]] = field(default_factory=lambda: [(0.0, "")] * BOARDS, init=False)
+    copied: tuple[float, str] = field(default=(0.0, ""), init=False)
+    ran: int = field(default=0, init=False)
+    next: int = field(default=0, init=False)
+
+    def run(self) -> Chain:
+        """Run it from its start to its end."""
+        self.once(self.code.outer, 1.0)
+        return self.chain
+
+    def once(self, loop: Loop, rounds: float) -> None:
+        """Run a loop's blocks once; it has `rounds` in all."""
+        inner = {each.first: each for each in loop.inner}
+        place = loop.first
+        while place <= loop.last:
+            if place in inner:
+                self._loop(inner[place], rounds)
+                place = inner[place].last + 1
+                continue
+            block = self.code.blocks[place]
+            share = self.times[place] / rounds if block.operations else 0.0
+            if share:
+                self._part(share, partial(self.block, place))
+            place += 1
+
+    def _loop(self, loop: Loop, rounds: float) -> None:
+        """Run an inner loop, in all as often as its first block ran."""
+        total = self.times[loop.first]
+        if total <= 0:
+            return
+        alone = loop.first == loop.last and loop.first in self.entries
+        entered = self.entries[loop.first] if alone else min(total, self._before(loop, rounds))
+        if entered <= 0:
+            return
+        turns = total / entered
+        self._part(entered / rounds, lambda: self._turns(loop, turns, total))
+
+    def _before(self, loop: Loop, rounds: float) -> float:
+        """How often the block before a loop ran."""
+        return min(rounds, self.times.get(loop.first - 1, rounds)) or rounds
+
+    def _turns(self, loop: Loop, turns: float, total: float) -> None:
+        run = min(turns, ROUNDS) if self.ran < MOST else 1.0
+        before = self.chain.mark()
+        for _ in range(int(run)):
+            before = self.chain.mark()
+            self.once(loop, total)
+        more = turns - int(run)
+        if more > 0 and int(run):
+            self._scale(before, 1 + more)
+        elif more > 0:
+            self._part(more, lambda: self.once(loop, total))
+
+    def _part(self, share: float, work: Callable[[], None]) -> None:
+        """Run the blocks that run in a share of the rounds."""
+        before = self.chain.mark()
+        work()
+        self._scale(before, share)
+
+    def _scale(self, before: Mark, factor: float) -> None:
+        """Multiply the cycles since a mark by a factor."""
+        if factor != 1:
+            more = self.chain.stretch(before, factor)
+            self.done = [(when + more, why) for when, why in self.done]
+
+    def block(self, place: int) -> None:
+        """Run a block once."""
+        block = self.code.blocks[place]
+        if place != self.next and self.ran:
+            self._wait(self.taken, "branch", block.start)
+        self.next = place + 1
+        for at in range(block.start, block.end):
+            each = self.code.schedule[at]
+            self.ran += 1
+            for board in range(BOARDS):
+                if each.waits >> board & 1:
+                    when, why = self.done[board]
+                    self._wait(when - self.chain.cycles, why, at)
+            if each.sets != NO_SCOREBOARD or each.operation == COPY:
+                cycles, why = self.latency(each.operation, each.pc)
+                done = self.chain.cycles + cycles, why
+                if each.operation == COPIED:
+                    done = max(done, self.copied)
+                if each.operation == COPY:
+                    self.copied = max(self.copied, done)
+                else:
+                    self.done[each.sets] = max(self.done[each.sets], done)
+            if each.operation == BARRIER and (step := self.steps.get(each.pc)) and step.is_barrier:
+                self._wait(step.latency, "barrier", at)
+            if each.operation != EXIT:
+                self.chain.cycles += 1
+                self._wait(each.stall - 1, "pipe", at)
+
+    def _wait(self, cycles: float, why: str, at: int) -> None:
+        """Let time pass, and book it to the instruction that waits."""
+        if cycles > 0:
+            self.chain.cycles += cycles
+            self.chain.book(self.code.schedule[at].pc, why, cycles)

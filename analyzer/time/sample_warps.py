@@ -7,19 +7,24 @@ since an SM with longer blocks than the others ends last.
 import json
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
-from ...lazy_dataclass import dataclass
-from ...models.replay.kept import kept_answer
-from ...models.replay.seam import Ints
+from ...base.dataclass import dataclass
+from ...models.replay.device.device import Device
+from ...models.replay.device.measured import load_measured
+from ...models.replay.interface.model import Ints
+from ...models.replay.replay import cores
+from ...models.replay.replay_cache import kept_answer
+from ...traces.column import integers
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch
-from ...traces.table.column import integers
-from ...traces.table.unique import sorted_unique
+from ...traces.unique import sorted_unique
 from ..counting import paths as of_paths
 from ..counting.paths import Paths, read_paths
 from . import first_touches as touching
@@ -107,3 +112,43 @@ def _history(paths: Paths, path: int) -> History:
     entries = slice(paths.bounds[path], paths.bounds[path + 1])
     blocks, times = (paths.columns[name][entries].tolist() for name in ("blocks", "repeat"))
     return tuple(zip(blocks, times, strict=True))
+
+
+WORTH = 1 << 18
+"""Rows of accesses from which on a thread is worth its start."""
+
+
+@dataclass(slots=True)
+class SampledWarps:
+    """The sampled warps of a launch. A thread of their own reads them as soon as a replay on the
+    devices tells how far it is, if any estimate follows from them.
+    """
+
+    launch: LaunchTrace
+    devices: Sequence[Device]
+    _found: Future[Ran] | None = field(default=None, repr=False)
+
+    def begin_beside(self, tell: Callable[[float], None]) -> Callable[[float], None]:
+        """Return what a replay is to tell in place of `tell`."""
+
+        def begin(done: float) -> None:
+            if done < 1 and self._found is None and self._is_worth_a_thread:
+                thread = ThreadPoolExecutor(1, "sample")
+                # threads would share the files that a launch has open
+                self._found = thread.submit(sample_warps, deepcopy(self.launch))
+                thread.shutdown(wait=False)
+            tell(done)
+
+        return begin
+
+    def __call__(self) -> Ran:
+        """Return them."""
+        if self._found is None:
+            self._found = Future()
+            self._found.set_result(sample_warps(self.launch))
+        return self._found.result()
+
+    @property
+    def _is_worth_a_thread(self) -> bool:
+        is_long = self.launch.count("accesses") >= WORTH and cores() > 1
+        return is_long and any(map(load_measured, self.devices))

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
-from ...models.replay.options import ReplayOptions
+from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.whatif.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...models.banks import WORD, Banks
 from ...models.coalescer import Coalescer
 from ...models.constant import Constant
+from ...models.replay.interface.model import Batch
 from ...models.replay.rows.transactions import LINE
-from ...models.replay.seam import Batch
 from ...traces.schema import LANES, Array
 from .search import Access
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 from pathlib import PurePath
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 from ...traces.reader import LaunchTrace, Trace
 
 NEAR = 3

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...traces.schema import LANES
 from .picture import Group
 from .search import Access

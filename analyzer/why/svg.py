@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
-from ...inert import inert
+from ...base.sanitize import inert
 from ...models.banks import Banks
-from ...models.replay.seam import Model
+from ...models.replay.interface.model import Model
 from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .search import Access

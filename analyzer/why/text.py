@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from ...inert import one_line
-from ..text.align import GAP
-from ..text.sentence import wrapped
+from ...base.sanitize import one_line
+from ..text.layout import GAP, wrapped
 from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .sentence import list_lanes

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-from ...errors import CutraceError
-from ...option import Option, changed
+from ...base.errors import CutraceError
+from ...base.options import Option, changed
 from .quote import quote
 
 Options = TypeVar("Options")

@@ -47,7 +47,6 @@ def formats() -> list[str]:
 
 def gallery() -> list[str]:
     """The folders of the gallery."""
-    from .gallery import folders
 
     return [folder.name for folder in folders()]
 
@@ -63,3 +62,22 @@ def kernels(ctx: typer.Context, incomplete: str) -> list[str]:
     pattern = r"\.entry\s+(\w+)" if source.suffix == ".ptx" else r"__global__[^;{(]*?(\w+)\s*\("
     names = dict.fromkeys(re.findall(pattern, text))
     return [f"{name}<<<" for name in names if name.startswith(incomplete)]
+
+
+FOLDER = Path(__file__).parents[2] / "traces" / "gallery"
+
+
+def folders() -> list[Path]:
+    """Its folders, in order."""
+    return sorted(path.parent for path in FOLDER.glob("*/why.md"))
+
+
+def headline(folder: Path) -> str:
+    """The first heading of its `why.md`."""
+    first, *_ = (folder / "why.md").read_text(encoding="utf-8").splitlines()
+    return first.removeprefix("# ")
+
+
+def suites() -> dict[str, Path]:
+    """The suites of its folders, by the folder's name."""
+    return {path.parent.name: path for path in sorted(FOLDER.glob("*/suite.toml"))}

@@ -6,15 +6,15 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
-from ...claim import scratch_folder
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
-from ...option import changed, option
-from ...tracer.engine.run_options import Ran
-from ...tracer.host.selection.record_options import RecordOptions, default_options
+from ...base.claim import scratch_folder
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...base.options import changed, option
+from ...models.replay.interface.options import ReplayOptions
+from ...tracer.session.filter import RecordOptions, default_options
+from ...tracer.simt.kernel.launch import Ran
 from ...traces.address import as_given
-from ..running.progress import Share, progress
+from ..terminal.progress import Share, progress
 from .command_line import takes
 from .complete import kernels
 
@@ -63,9 +63,9 @@ def record_source(
     """
     from ...analyzer.profilers.profiler_environment import attach
     from ...tracer.front.source import DEFAULT_TARGET
-    from ...tracer.host.selection.filter import read_filter
-    from ...tracer.host.session import Session
-    from ...tracer.host.source.record import record
+    from ...tracer.session.filter import read_filter
+    from ...tracer.session.session import Session
+    from ...tracer.session.source.record import record
 
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET

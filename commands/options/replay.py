@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...models.replay.options import DEFAULT_DEVICE, ReplayOptions
+from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .command_line import takes
 from .complete import devices, last_of
 
@@ -34,7 +34,7 @@ def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(verb)
     def call(**given: Any) -> Any:
-        from ...analyzer.counting.devices_counters import with_counters_of
+        from ...analyzer.counting.vocabulary import with_counters_of
 
         with with_counters_of(given["replay"].devices):
             return verb(**given)

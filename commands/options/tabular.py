@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from ...errors import CutraceError, nearest
+from ...base.errors import CutraceError, nearest
 from .complete import counters, formats, last_of, starting
 
 if TYPE_CHECKING:
     import polars as pl
+
+from typing import TYPE_CHECKING
+
+from ..terminal.screen import has_colour, is_quiet, width
+
+if TYPE_CHECKING:
+    from ...analyzer.view import View
+
 
 FORMATS = ("table", "json", "csv")
 ReportFormat: TypeAlias = Annotated[
@@ -52,7 +60,7 @@ def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
     rows: list[dict[str, Any]] = frame.to_dicts()
     if format == "json":
         return json.dumps({"format": f"cutrace-{verb}-1", "rows": rows}, indent=1)
-    from ...analyzer.text.cells import csv_text
+    from ...analyzer.text.layout import csv_text
 
     return csv_text([frame.columns, *([*map(_in_a_cell, row.values())] for row in rows)])
 
@@ -60,3 +68,45 @@ def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
 def _in_a_cell(value: object) -> object:
     """The parts of a list stand behind one another."""
     return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
+FINER = {"launch": "line", "line": "array", "array": "instruction"}
+"""The grouping to look at next."""
+
+
+def view_here(
+    by: str,
+    names: str | None,
+    first: str,
+    typed: str,
+    sort: str | None = None,
+    threshold: float | None = None,
+    behind: str = "",
+) -> "View":
+    """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
+
+    `names` are counters with commas between; `typed` is the command that asks for this report,
+    without its grouping, and `behind` the program at its end; `sort` and `threshold` are
+    the view's.
+    """
+    from ...analyzer.counting.vocabulary import check_parts, find_counters
+    from ...analyzer.sheet import check_sifting
+    from ...analyzer.view import View, check_grouping
+
+    check_grouping(by)
+    counters = tuple(name for name in (names or "").split(",") if name)
+    check_parts(find_counters(counters), by)
+    check_sifting(by, sort, threshold)
+    return View(
+        by=by,
+        counters=counters,
+        width=width(),
+        colour=has_colour(),
+        first="" if is_quiet() else first,
+        last=f"{typed} --by {FINER[by]}{behind}" if by in FINER else "cutrace counters NAME",
+        sort=sort or "",
+        threshold=threshold or 0.0,
+        typed=typed,
+        behind=behind,
+        quiet=is_quiet(),
+    )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...models.replay.options import ReplayOptions
+from ...models.replay.interface.options import ReplayOptions
 
 if TYPE_CHECKING:
     from ...analyzer.profile import Profile
@@ -16,8 +16,7 @@ ROWS = 1 << 22
 
 def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> str:
     """The first advice on the costliest launch, with its gain; empty if nothing gains."""
-    from ...analyzer.advice.advice import advise, gain_text
-    from ...analyzer.advice.counted_reuse import counted_reuse
+    from ...analyzer.advice.advise import advise, counted_reuse, gain_text
     from ...models.replay.whatif.suppose import suppose
 
     bounded = [launch for launch in profile.launches if launch.bounds]
@@ -40,8 +39,7 @@ def advise_here(
     trace: "Trace", profile: "Profile", options: ReplayOptions, format: str = "table"
 ) -> str:
     """The advice on a trace that was replayed with these options."""
-    from ...analyzer.advice.advice import advise
-    from ...analyzer.advice.advice_report import render
+    from ...analyzer.advice.advise import advise, render
     from ...models.replay.whatif.suppose import suppose
 
     trace = suppose(trace, options.pad, options.align)

@@ -13,9 +13,9 @@ from importlib import import_module
 from math import inf
 from typing import Any
 
-from ...errors import CutraceError, nearest
-from ...models.replay.options import ReplayOptions
-from ...spread import Executor
+from ...base.errors import CutraceError, nearest
+from ...base.executor import Executor
+from ...models.replay.interface.options import ReplayOptions
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import shlex
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
 from .recording_here import recording, shown_device
 
 USAGE = (
@@ -52,7 +52,7 @@ def load(ipython: Any) -> None:
 
 def _counted(recorded: recording, asked: argparse.Namespace) -> str:
     from ...analyzer.report import render
-    from ...analyzer.sheet.view import View, check_grouping
+    from ...analyzer.view import View, check_grouping
 
     check_grouping(asked.by)
     names = tuple(name for name in asked.counters.split(",") if name)

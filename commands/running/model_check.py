@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CheckFailed, CutraceError
+from ...base.errors import CheckFailed, CutraceError
 from ..options.quote import quote
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
     if name.endswith(".toml"):
         yield from _of_device(name)
         return
-    from ...models.replay.device.model_class import find_model
+    from ...models.replay.device.wiring import find_model
 
     found = f"{name}:{_only_class(Path(name))}" if name.endswith(".py") else name
     build: Any = find_model(found, "--model")
@@ -60,8 +60,7 @@ def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
 
 def _of_device(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
     from ...models.replay.device.device import load_device
-    from ...models.replay.device.model_class import is_foreign
-    from ...models.replay.device.wiring import wire
+    from ...models.replay.device.wiring import is_foreign, wire
 
     device = load_device(name)
     own = [w for w in wire(device.stages, device.file) if is_foreign(w.stage.model)]
@@ -81,7 +80,7 @@ def _unguarded(build: Any) -> Any:
 
 def _only_class(path: Path) -> str:
     """The name of the one class of a file that has a `step`."""
-    from ...models.replay.device.model_class import import_file
+    from ...models.replay.device.wiring import import_file
 
     try:
         module = import_file(path)

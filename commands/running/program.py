@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...models.replay.options import DEFAULT_DEVICE
-from .._help import Verb
+from ...models.replay.interface.options import DEFAULT_DEVICE
+from ..options.help import Verb
 from ..options.quote import quote
 from ..options.recording import Recording
-from .progress import progress
+from ..terminal.progress import progress
 
 if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
     from ...tracer.program.device import Device
     from ...tracer.program.run import Ended, Order
-    from .stopwatch import Stopwatch
+
+from contextlib import ExitStack
+
+from ...analyzer.profile import analyze
+from ...base.claim import scratch_folder
+from ...traces.writer import TraceWriter
 
 _KEY = "cutrace.program"
 
@@ -64,7 +69,6 @@ def choose_device(name: str | None) -> "Device":
         return occupancy(model.limits, Need(threads, registers, shared)).blocks
 
     def time() -> "Stopwatch":
-        from .stopwatch import Stopwatch
 
         return Stopwatch(named)
 
@@ -134,9 +138,9 @@ def record_command(
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
     """Run and record a program; memory is mapped in pages for it, as on a chip."""
-    from ...tracer.engine.run_options import Ran
-    from ...tracer.host.selection.record_options import default_options
     from ...tracer.program.run import record_program
+    from ...tracer.session.filter import default_options
+    from ...tracer.simt.kernel.launch import Ran
 
     named, ran = f"recording {order.words[0]}", Ran()
     options = replace(recording, bounds=recording.bounds or "report", ran=ran)
@@ -152,3 +156,22 @@ def build(sources: Sequence[Path], recording: Recording, flags: str, device: "De
     if recording.arch:
         options += [f"-arch={recording.arch}"]
     return build_program(sources, options, device.capability)
+
+
+class Stopwatch:
+    """Takes launches in a temporary trace."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._exits = ExitStack()
+        folder = self._exits.enter_context(scratch_folder())
+        self.recorder = TraceWriter(folder / "counted.cutrace", owns_columns=True)
+        self._exits.callback(self.recorder.discard)
+
+    def nanoseconds(self) -> float:
+        """The sum of their bounds; 0 where nothing is known."""
+        with self._exits:
+            self.recorder.close()
+            profile = analyze(self.recorder.path, self._device)
+        bounds = (each.counters["bound_time"] for each in profile.launches)
+        return float(sum(bound for bound in bounds if bound is not None))

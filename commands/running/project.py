@@ -9,21 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...claim import scratch_folder
-from ...errors import CheckFailed, CutraceError, KernelFault
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
+from ...base.claim import scratch_folder
+from ...base.dataclass import dataclass
+from ...base.errors import CheckFailed, CutraceError, KernelFault
+from ...models.replay.interface.options import ReplayOptions
 from ..options.quote import quote
 from ..options.recording import Recording
 from ..options.replay import with_devices
-from .asked import trace_asked
-from .budget import REPORTS
-from .progress import progress
-from .trace_check import check_memory, check_races, faulted, tried
+from ..terminal.progress import progress
+from .resolve_trace import trace_asked
+from .trace_check import REPORTS, check_memory, check_races, faulted, tried
 
 if TYPE_CHECKING:
-    from ...analyzer.budget.baseline import Costs
-    from ...analyzer.budget.budget_check import Checked, Trial
+    from ...analyzer.budget.budget_check import Checked, Costs, Trial
     from ...analyzer.budget.project import Check, Project
     from ...analyzer.profile import Profile
 
@@ -39,8 +37,7 @@ class ProjectCheck:
 
     def run(self, format: str) -> str:
         """A report of all checks; `CheckFailed` with all that is broken, if anything is."""
-        from ...analyzer.budget.budget_report import FORMATS
-        from ...analyzer.budget.budget_text import render_broken, render_held
+        from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
 
         before = self._before()
         judged: list[Checked] = []
@@ -72,7 +69,7 @@ class ProjectCheck:
 
     def write(self, path: Path) -> str:
         """Write what all checks cost now as a baseline."""
-        from ...analyzer.budget.baseline import write_baseline
+        from ...analyzer.budget.budget_check import write_baseline
 
         found = self.costs()
         write_baseline(path, found)
@@ -80,9 +77,8 @@ class ProjectCheck:
 
     def _check(self, number: int, before: "Costs | None") -> "tuple[list[Checked], list[Trial]]":
         """One check: its limits judged, and what it looks for besides."""
-        from ...analyzer.budget.baseline import budget_of
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
-        from ...analyzer.budget.budget_check import Checker
+        from ...analyzer.budget.budget_check import Checker, budget_of
         from ...traces.reader import read_trace
 
         check, limits = self.project.checks[number], self.project.limits[number]
@@ -109,7 +105,7 @@ class ProjectCheck:
 
     def _before(self) -> "Mapping[str, Costs]":
         """The counters of the baseline, a file or a git ref; empty without one."""
-        from ...analyzer.budget.baseline import read_baseline
+        from ...analyzer.budget.budget_check import read_baseline
 
         name = self.project.baseline
         if not name:
@@ -122,7 +118,7 @@ class ProjectCheck:
 
     def costs(self, folder: Path | None = None) -> "Mapping[str, Costs]":
         """The counters of each check whose source exists in the folder (default: the project's)."""
-        from ...analyzer.budget.baseline import costs
+        from ...analyzer.budget.budget_check import costs
 
         folder = folder or self.project.path.parent
         found = {}

@@ -12,21 +12,21 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
 from .program import choose_device
 
 if TYPE_CHECKING:
-    from ...tracer.program.connections import Connections
-    from ...tracer.program.within.control import Control
-    from ...tracer.program.within.lasting import Lasting
+    from ...tracer.program.inprocess.persistent_session import Lasting
+    from ...tracer.program.inprocess.recorder_process import Control
+    from ...tracer.program.server import Connections
 
 
 def main(words: list[str]) -> None:
     """Answer until the process has gone; then end the trace that is open, if any."""
     from ...tracer.program.arena import SharedMemory
-    from ...tracer.program.connections import Connections
-    from ...tracer.program.within.control import Control
-    from ...tracer.program.within.lasting import make_lasting
+    from ...tracer.program.inprocess.persistent_session import make_lasting
+    from ...tracer.program.inprocess.recorder_process import Control
+    from ...tracer.program.server import Connections
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process
     listening, control = (socket.socket(fileno=int(word)) for word in words[:2])
@@ -75,8 +75,8 @@ def _begin(
     lasting: "Lasting", begin: str, kernels: str | None, skip: int, only: dict[str, Any],
     options: dict[str, Any],
 ) -> None:  # fmt: skip
-    from ...tracer.host.selection.record_options import choose_options
     from ...tracer.program.choice import read_choice
+    from ...tracer.session.filter import choose_options
 
     choice = read_choice(kernels, skip)
     lasting.begin(Path(begin), choice, choose_options(only, **{"bounds": "report", **options}))

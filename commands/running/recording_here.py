@@ -7,14 +7,14 @@ from os import environ
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CutraceError
-from ...models.replay.options import DEFAULT_DEVICE
-from ...tracer.host.destination import absolute, choose_trace
+from ...base.errors import CutraceError
+from ...models.replay.interface.options import DEFAULT_DEVICE
+from ...tracer.session.destination import absolute, choose_trace
 from ...traces.reader import Trace
-from .checked_trace import CheckedTrace
+from .pytest_fixtures import CheckedTrace
 
 if TYPE_CHECKING:
-    from ...tracer.program.within.beside import Beside
+    from ...tracer.program.inprocess.recorder_process import Beside
 
 _beside: "Beside | None" = None
 """The recorder of this process, once it has one."""
@@ -90,7 +90,7 @@ def recorder(device: str | None = None) -> "Beside":
     """The recorder of this process; CutraceError where it shows another device than this."""
     global _beside
     if _beside is None:
-        from ...tracer.program.within.beside import Beside
+        from ...tracer.program.inprocess.recorder_process import Beside
 
         _beside = Beside(_command, device or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
     elif device and device != _beside.device:

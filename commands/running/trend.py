@@ -5,12 +5,12 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from .project import ProjectCheck, tree_of
 
 if TYPE_CHECKING:
-    from ...analyzer.budget.baseline import Costs
+    from ...analyzer.budget.budget_check import Costs
 
 NOW = "now"
 
@@ -53,8 +53,7 @@ def _past(asked: ProjectCheck, last: int) -> Iterator[Point]:
 def _tables(points: Sequence[Point]) -> Iterator[str]:
     """For each kernel of a check on a device the counters that are not the same throughout."""
     from ...analyzer.counting.vocabulary import find_counters
-    from ...analyzer.text.align import align
-    from ...analyzer.text.number import number
+    from ...analyzer.text.layout import align, number
 
     names = [point.commit for point in points]
     keys = dict.fromkeys(key for point in points for key in _kernels(point.costs))

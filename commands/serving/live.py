@@ -12,19 +12,51 @@ from threading import Condition, Event
 from time import monotonic, strftime
 from typing import TYPE_CHECKING
 
-from ...errors import message_of
-from ...lazy_dataclass import dataclass
-from ...models.replay.options import ReplayOptions
+from ...base.dataclass import dataclass
+from ...base.errors import message_of
+from ...models.replay.interface.options import ReplayOptions
 from ..options.command_line import typed
 from ..options.quote import quote
 from ..options.recording import SOURCES, Recording, trace_of
-from .asked import asked, fields
-from .watch import Stamp, stamp
 
 if TYPE_CHECKING:
     from ...analyzer.html.value import Comparison, Report
     from ...analyzer.profile import Profile
     from ...traces.reader import Trace
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from errno import EADDRINUSE
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from secrets import compare_digest, token_urlsafe
+from urllib.parse import parse_qsl, urlsplit
+
+from ...analyzer.html.value import Field
+from ...base.config import is_whole
+from ...base.errors import CutraceError
+from ...models.replay.interface.options import SCHEDULES
+from ..options.replay import with_devices
+
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+def stamp(paths: Iterable[Path]) -> Stamp:
+    """The modification times, sizes and inodes of files, -1 for a missing one."""
+    return tuple((str(path), *_of(path)) for path in sorted({*paths}))
+
+
+def _of(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a name with a zero in it
+        return -1, -1, -1
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
 
 MANIFEST = "manifest.json"
 
@@ -168,3 +200,165 @@ def differences(before: "Profile", now: "Profile") -> "tuple[Comparison, ...]":
         return ()
     compared = compare_profiles({"before": before, "now": now})
     return tuple(part for table in compared.tables if (part := compare_table(compared, table)))
+
+
+PAIRS = {"pad": "ARRAY=[ROW+]N", "align": "ARRAY=BYTES[+BEYOND]", "set": "STAGE.KEY=VALUE"}
+"""Fields of pairs, and what one looks like."""
+_BETWEEN = re.compile(r"[\s,]+")
+
+
+def asked(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions:
+    """The options with what the form says in their place; `CutraceError` for what cannot be."""
+    read = {name: _pairs(name, form.get(name, "")) for name in PAIRS}
+    devices = tuple(_words(form.get("device", "")))
+    schedule = form.get("schedule") or SCHEDULES[0]
+    return with_devices(
+        replace(
+            options,
+            device=devices,
+            schedule=schedule,
+            pad=read["pad"],
+            align=read["align"],
+            set=read["set"],
+        )
+    )
+
+
+def fields(options: ReplayOptions) -> tuple[Field, ...]:
+    """The controls with what they hold now."""
+    return (
+        Field("device", " ".join(options.devices), "NAME ..."),
+        *(Field(name, _typed(getattr(options, name)), like) for name, like in PAIRS.items()),
+        Field("schedule", options.schedule, "", SCHEDULES),
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _BETWEEN.split(text) if word]
+
+
+def _pairs(name: str, text: str) -> dict[str, str]:
+    found = {}
+    for word in _words(text):
+        key, equals, value = word.partition("=")
+        if not (key and equals and value):
+            raise CutraceError(f"{name}: {word}: expected {PAIRS[name]}")
+        found[key] = value
+    return found
+
+
+def _typed(pairs: Mapping[str, object]) -> str:
+    return " ".join(f"{key}={value}" for key, value in pairs.items())
+
+
+HOST = "127.0.0.1"
+WAIT = 20.0
+"""Seconds after which a browser that waits for a change is told that there is none."""
+MOST = 16_384
+"""Bytes of a form."""
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one live report; raises `CutraceError` if the port is taken."""
+
+    daemon_threads = True
+    allow_reuse_address = os.name != "nt"  # there it would share the port with who has it
+
+    def __init__(self, live: Live, port: int) -> None:
+        self.live, self.token = live, token_urlsafe(16)
+        try:
+            super().__init__((HOST, port), Handler)
+        except OSError as error:
+            if error.errno != EADDRINUSE:
+                raise CutraceError(f"port {port}: {error.strerror or error}") from error
+            raise CutraceError(
+                f"port {port} is taken, perhaps by another `cutrace serve`;"
+                " --port N chooses another, --port 0 one that is free"
+            ) from error
+        self.hosts = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing where the browser has gone away; anything else is a fault of ours."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Server
+    server_version = "cutrace"
+    sys_version = ""
+    timeout = 60
+
+    def do_GET(self) -> None:
+        """The page, or whether there is a newer one."""
+        name, query = self._asked()
+        if name == "":
+            self._answer(HTTPStatus.OK, self.server.live.page, "text/html")
+        elif name == "state":
+            since = query.get("since", "")
+            number = self.server.live.wait(int(since) if is_whole(since) else -1, WAIT)
+            self._answer(HTTPStatus.OK, json.dumps({"number": number}), "application/json")
+        elif name is not None:
+            self._answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
+
+    def do_POST(self) -> None:
+        """Other devices and suppositions."""
+        name, _ = self._asked()
+        if name is None:
+            return
+        size = self.headers.get("Content-Length", "")
+        origin = self.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc not in self.server.hosts:
+            self._answer(HTTPStatus.FORBIDDEN, "refused: the form is of another site\n")
+        elif name != "ask" or not is_whole(size) or int(size) > MOST:
+            self._answer(HTTPStatus.BAD_REQUEST, "expected the form of the page\n")
+        else:
+            text = self.rfile.read(int(size)).decode(errors="replace")
+            live, number = self.server.live, self.server.live.number
+            live.ask(dict(parse_qsl(text)))
+            live.wait(number, WAIT)
+            self.send_response(HTTPStatus.SEE_OTHER)
+            self.send_header("Location", "./")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def _asked(self) -> tuple[str | None, dict[str, str]]:
+        """The path behind the token, and the query; None if the request was refused."""
+        asked = urlsplit(self.path)
+        _, token, *rest = (*asked.path.split("/", 2), "")
+        if self.headers.get("Host") not in self.server.hosts:
+            self._answer(HTTPStatus.FORBIDDEN, "refused: this server has no such host name\n")
+        elif not compare_digest(token.encode(), self.server.token.encode()):
+            self._answer(
+                HTTPStatus.FORBIDDEN,
+                "refused: open the address that `cutrace serve` printed, with its token\n",
+            )
+        else:
+            return rest[0], dict(parse_qsl(asked.query))
+        return None, {}
+
+    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        body = text.encode()
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing of requests."""

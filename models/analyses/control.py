@@ -25,12 +25,12 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...traces.column import list_lengths, list_values
+from ...traces.identity_cache import remembered
 from ...traces.schema import Launch
-from ...traces.table.nested import list_lengths, list_values
-from ...traces.table.remembered import remembered
+from ..replay.interface.model import Bools, Ints
 from ..replay.rows.lanes import count_lanes
-from ..replay.seam import Bools, Ints
 
 LAUNCHED = ("warps_launched", "blocks_launched", "threads_launched")
 """Counters of the launch, which need no trace."""

@@ -27,10 +27,10 @@ size of shared memory that a driver chooses, both measured on 9.0.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from ...traces.schema import LANES, Launch, Resources
 from ..replay.device.device import Device, Limits
-from ..replay.options import ReplayOptions
+from ..replay.interface.options import ReplayOptions
 
 LAUNCH_BYTES = 16
 """Bytes of shared memory that a launch on 1.x takes beside the kernel's parameters."""

@@ -26,20 +26,161 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ...lazy_dataclass import dataclass
-from ...traces.place_text import coordinates
+from ...base.dataclass import dataclass
+from ...traces.out_of_bounds import coordinates
 from ...traces.schema import LANES, Array, Launch, Space
-from ...traces.table.unique import sorted_unique
-from ..replay.race.pairs import count_pairs, tally_touches
-from ..replay.race.shadow_cells import ATOMIC, LOAD, STORE, Effects, Part, cut_parts, find_contested
+from ...traces.unique import sorted_unique
+from ..replay.interface.model import Bools, Ints
 from ..replay.rows.patterns import read_patterns
 from ..replay.rows.sites import SPACES, element_bytes, read_sites
 from ..replay.schedule.barrier_intervals import Intervals, read_intervals
 from ..replay.schedule.episodes import Episodes, gather
-from ..replay.seam import Bools, Ints
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from ..replay.rows.lanes import unpack_masks
+from ..replay.rows.patterns import Patterns
+from ..replay.rows.sites import broken
+from ..replay.schedule.episodes import Rows, find_openings, list_ranges, pack_columns
+
+ROWS = 1 << 14
+"""Rows that are spread over their lanes at a time: half a million lanes."""
+CELLS = 1 << 22
+"""Cells of the episodes that are looked at together, unless a single one has more."""
+WIDEST = 16
+"""Bytes of a cell at most."""
+MEMORY = 1 << 28
+"""Bytes of shared memory that a block may have: beyond, a trace is broken."""
+LOAD, STORE, ATOMIC = range(3)
+"""What an access does; atomics are safe among themselves."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effects:
+    """What each instruction does to shared memory, (pcs,): `act` is LOAD, STORE or ATOMIC, `width`
+    bytes a lane.
+    """
+
+    act: Ints
+    width: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touches:
+    """Lanes at cells, (n,): `cell` numbered through a part, `row` one of its rows; `opens` tells
+    whether the lane's bytes begin in this cell.
+    """
+
+    cell: Ints
+    row: Ints
+    lane: Ints
+    opens: Bools
+
+    def take(self, which: Ints | Bools) -> "Touches":
+        """Return some of them."""
+        return Touches(*(getattr(self, column.name)[which] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some distinct episodes, whose cells of `size` bytes are numbered together.
+
+    Cell c of episode `numbers[e]` has number e * span + c. For each of `rows`, `episode` is its e,
+    and `warp` its warp in the block.
+    """
+
+    numbers: Ints
+    rows: Rows
+    episode: Ints
+    warp: Ints
+    size: int
+    span: int
+
+    def spread(
+        self, patterns: Patterns, effects: Effects, rows: Ints | None = None
+    ) -> Iterator[Touches]:
+        """Yield the cells of all lanes of the rows, or of some, a few rows at a time."""
+        rows = np.arange(len(self.rows)) if rows is None else rows
+        for start in range(0, len(rows), ROWS):
+            yield self._spread(patterns, effects, rows[start : start + ROWS])
+
+    def _spread(self, patterns: Patterns, effects: Effects, rows: Ints) -> Touches:
+        pattern = self.rows.pattern[rows]
+        on = np.flatnonzero(unpack_masks(patterns.active[pattern]))
+        address = self.rows.base[rows][:, None] + patterns.offsets[pattern]
+        row, lane = rows[on >> 5], on & 31
+        cell = address.reshape(-1)[on] // self.size + self.episode[row] * self.span
+        lengths = effects.width[self.rows.pc[rows]] // self.size
+        found = Touches(cell, row, lane, np.ones(len(cell), np.bool_))
+        if lengths.max(initial=1) == 1:
+            return found
+        lengths = lengths[on >> 5]
+        repeated = found.take(np.repeat(np.arange(len(cell)), lengths))
+        further = np.arange(len(repeated.cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return replace(repeated, cell=repeated.cell + further, opens=further == 0)
+
+
+def cut_parts(
+    episodes: Episodes, warps: Ints, patterns: Patterns, effects: Effects, limit: int
+) -> Iterator[Part]:
+    """Yield the episodes in which several warps meet and one of them writes, a few at a time.
+
+    `warps` maps an owner to its warp in the block. Raises `CutraceError` for addresses outside the
+    block's `limit` bytes of shared memory.
+    """
+    rows = episodes.rows
+    if not len(rows):
+        return
+    size, span = _measure(rows, patterns, effects, limit)
+    act, warp = effects.act[rows.pc], warps[rows.owner]
+    opens = episodes.first[:-1]
+    several = np.minimum.reduceat(warp, opens) != np.maximum.reduceat(warp, opens)
+    writes = np.logical_or.reduceat(act != LOAD, opens)
+    plain = np.logical_or.reduceat(act != ATOMIC, opens)
+    chosen = np.flatnonzero(several & writes & plain)
+    together = max(1, CELLS // span)
+    for start in range(0, len(chosen), together):
+        numbers = chosen[start : start + together]
+        lengths = np.diff(episodes.first)[numbers]
+        kept = list_ranges(opens[numbers], lengths)
+        episode = np.repeat(np.arange(len(numbers)), lengths)
+        yield Part(numbers, rows.take(kept), episode, warp[kept], size, span)
+
+
+def _measure(rows: Rows, patterns: Patterns, effects: Effects, limit: int) -> tuple[int, int]:
+    """Return the size of a cell, and how many cells hold all that the rows touch."""
+    used = sorted_unique(rows.pattern)
+    width = effects.width[sorted_unique(rows.pc)]
+    low = rows.base + patterns.lowest[rows.pattern]
+    end = rows.base + patterns.highest[rows.pattern] + effects.width[rows.pc]
+    if low.min() < 0 or end.max() > min(limit, MEMORY):
+        raise broken(f"shared-memory accesses outside the {limit} bytes of a block")
+    odd = WIDEST
+    for values in (rows.base, patterns.offsets[used].reshape(-1), width):
+        odd |= int(np.bitwise_or.reduce(values))
+    size = odd & -odd
+    return size, -(-int(end.max()) // size)
+
+
+def find_contested(part: Part, patterns: Patterns, effects: Effects) -> Bools:
+    """Whether each cell of a part is touched by several warps, one of them writing, one plainly."""
+    cells = len(part.numbers) * part.span
+    owner = np.full(cells, -1, np.int16)
+    several, written, plain = (np.zeros(cells, np.bool_) for _ in range(3))
+    for touches in part.spread(patterns, effects):
+        warp = part.warp[touches.row].astype(np.int16)
+        act = effects.act[part.rows.pc[touches.row]]
+        unowned = owner[touches.cell] < 0
+        owner[touches.cell[unowned]] = warp[unowned]
+        several[touches.cell[owner[touches.cell] != warp]] = True
+        written[touches.cell[act != LOAD]] = True
+        plain[touches.cell[act != ATOMIC]] = True
+    return several & written & plain
+
 
 Triple = tuple[int, int, int]
 
@@ -254,3 +395,93 @@ def _locate(arrays: Sequence[Array], address: int) -> tuple[str, int, int]:
         if array.space == Space.SHARED and 0 <= address - array.offset < array.bytes:
             return array.name, array.offset, array.itemsize
     return "", 0, 0
+
+
+WARPS = 1 << 16
+"""More warps than a block has."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """How often lanes touched cells, (n,) columns in order of side, cell and warp.
+
+    `every` counts all touches, `closed` those of lanes whose bytes began in an earlier cell.
+    """
+
+    side: Ints
+    cell: Ints
+    warp: Ints
+    every: Ints
+    closed: Ints
+
+
+def tally_touches(
+    part: Part, patterns: Patterns, effects: Effects, sides: Ints, contested: Bools
+) -> Tally:
+    """Count the touches of contested cells; `sides` (pcs,) is the side of each instruction."""
+    parts = []
+    for touches in part.spread(patterns, effects):
+        kept = touches.take(contested[touches.cell])
+        times = part.rows.times[kept.row]
+        side = sides[part.rows.pc[kept.row]]
+        warp = part.warp[kept.row]
+        parts.append(_merge(Tally(side, kept.cell, warp, times, times * ~kept.opens)))
+    names = ("side", "cell", "warp", "every", "closed")
+    return _merge(Tally(*(np.concatenate([getattr(p, name) for p in parts]) for name in names)))
+
+
+def _merge(tally: Tally) -> Tally:
+    """Make one row of those that agree in side, cell and warp."""
+    key = pack_columns([tally.side, tally.cell, tally.warp])
+    order = np.argsort(key, kind="stable")
+    counts = _sum_runs(_Counts(key[order], tally.every[order], tally.closed[order]), key[order])
+    first = order[find_openings(key[order])]
+    return Tally(
+        tally.side[first], tally.cell[first], tally.warp[first], counts.every, counts.closed
+    )
+
+
+def count_pairs(tally: Tally, one: int, other: int) -> tuple[Ints, Ints]:
+    """Return the cells at which accesses of two sides meet, rising, and how many pairs open there.
+
+    All pairs at a cell, less those within a warp; of a side with itself each pair once.
+    """
+    sides = _of_side(tally, one), _of_side(tally, other)
+    cells, pairs = _multiply(*(_sum_runs(side, side.key // WARPS) for side in sides))
+    keys, own = _multiply(*sides)
+    np.subtract.at(pairs, np.searchsorted(cells, keys // WARPS), own)
+    if one == other:
+        pairs //= 2
+    return cells[pairs > 0], pairs[pairs > 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counts:
+    """Touches by key, (n,) each; keys rise and differ."""
+
+    key: Ints
+    every: Ints
+    closed: Ints
+
+
+def _of_side(tally: Tally, side: int) -> _Counts:
+    """Return the touches of a side by cell * WARPS + warp."""
+    low, high = np.searchsorted(tally.side, [side, side + 1])
+    key = tally.cell[low:high] * WARPS + tally.warp[low:high]
+    return _Counts(key, tally.every[low:high], tally.closed[low:high])
+
+
+def _sum_runs(counts: _Counts, key: Ints) -> _Counts:
+    """Add up neighbours with the same new key."""
+    opens = find_openings(key)
+    if not len(opens):
+        return counts
+    sums = (np.add.reduceat(column, opens) for column in (counts.every, counts.closed))
+    return _Counts(key[opens], *sums)
+
+
+def _multiply(one: _Counts, other: _Counts) -> tuple[Ints, Ints]:
+    """Return the keys that both have, and the pairs of touches there of which one opens."""
+    keys, here, there = np.intersect1d(one.key, other.key, assume_unique=True, return_indices=True)
+    every = one.every[here] * other.every[there]
+    return keys, every - one.closed[here] * other.closed[there]

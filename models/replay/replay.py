@@ -8,33 +8,43 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
+from ...traces.identity_cache import remembered, rows_of
 from ...traces.schema import BARRIERS, AssembledAccess, Launch
-from ...traces.table.remembered import remembered, rows_of
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
-from .assembled import EMPTY, SPARE, accesses_on, assembled, count_empty
+from .atomic_loops import SINCE, fold, unrolled
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import Wire, wire
-from .kept import Frames
-from .options import CODE, ReplayOptions, tell_nobody, tell_part
-from .ordered.ordered import count_ordered
-from .rows.arrays import cut_zones
-from .rows.lanes_on import SCHEMA, LanesOnCounter
+from .histogram.accesses import AccessCounter, HistoryCounter, SampleCounter, Track
+from .histogram.counts import LaunchCounts, Ledger
+from .histogram.histogram import READ
+from .histogram.stages import split_wires, with_sources
+from .interface.options import CODE, ReplayOptions, tell_nobody, tell_part
+from .replay_cache import Frames
 from .rows.patterns import Shapes
-from .rows.sites import read_sites
+from .rows.sites import cut_zones, read_sites
 from .rows.texels import texture_arrays
+from .sass_view import EMPTY, SPARE, accesses_on, assembled, count_empty
 from .schedule.barrier_intervals import Intervals
 from .schedule.place import place
 from .schedule.schedule import read_barriers, schedule
-from .stages import split_wires, with_sources
-from .tally.accesses import AccessCounter, Track
-from .tally.counts import LaunchCounts, Ledger
-from .tally.histories import HistoryCounter
-from .tally.samples import SampleCounter
-from .tally.tally import READ
-from .unrolled import SINCE, fold, unrolled
+from .stateful.ordered import count_ordered
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ...base.executor import Process
+from ...traces.column import integers
+from .replay_cache import keep_counts, keys_of, load_counts
+from .rows.sites import broken
+from .schedule.place import Placement
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -260,3 +270,123 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], 
         take = counting.accesses.take
         count_ordered(trace, counting.running, counting.sites, counting.zones, take, tell)
     counting.close()
+
+
+SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
+
+
+class LanesOnCounter:
+    """Adds up lanes for all devices, batch by batch."""
+
+    def __init__(self, tracks: Sequence[Track]) -> None:
+        self._placements = [track.placement for track in tracks]
+        self._sums = [pl.DataFrame(schema=SCHEMA) for _ in tracks]
+        self._rows = [np.empty((2, 0), np.int64)]
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of LANES_ON."""
+        self._rows.append(np.stack(integers(batch, "block", "pc")))
+        for number, placement in enumerate(self._placements):
+            parts = [self._sums[number], _table(batch, placement)]
+            self._sums[number] = _sum(pl.concat(parts))
+
+    def close(self) -> list[pl.DataFrame]:
+        """Return for each device a table of `pc`, `scope` and `lanes`.
+
+        CutraceError if a block has two sums for an instruction.
+        """
+        rows = np.concatenate(self._rows, axis=1)
+        rows = rows[:, np.lexsort(rows)]
+        twice = np.flatnonzero((rows[:, 1:] == rows[:, :-1]).all(axis=0))
+        if len(twice):
+            block, pc = rows[:, twice[0]]
+            raise broken(f"lanes_on has two rows of block {block} and instruction {pc}")
+        return self._sums
+
+
+def _table(batch: pa.RecordBatch, placement: Placement) -> pl.DataFrame:
+    block, lanes = integers(batch, "block", "lanes")
+    weight = placement.weight(block)
+    columns = {
+        "pc": batch["pc"].to_numpy(),
+        "scope": np.array(placement.names)[placement.scope(block)].tolist(),
+        "lanes": lanes if weight is None else lanes * weight,
+    }
+    return _sum(pl.DataFrame(columns, SCHEMA))
+
+
+def _sum(lanes: pl.DataFrame) -> pl.DataFrame:
+    """Add up the lanes of each pc and scope."""
+    return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())
+
+
+Found = TypeVar("Found")
+
+
+def run_beside(
+    mine: Callable[[], list[Found]],
+    work: Callable[..., list[Found]],
+    others: Sequence[tuple[Any, ...]],
+) -> list[Found]:
+    """Do `mine` here, and `work` with each of the other arguments in a process of its own.
+
+    Returns what all found, one after another. `work` is a function of a module, and pickled by its
+    name; what it raises is raised here.
+    """
+    children = [Process() for _ in others]
+    try:
+        for child, arguments in zip(children, others, strict=True):
+            child.send(work, *arguments)
+        found = mine()
+        return found + [each for child in children for each in child.receive()]
+    finally:
+        for child in children:
+            child.end()
+
+
+def cores() -> int:
+    """How many processes run at once on this machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def replay_in_jobs(
+    trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions,
+    tell: Callable[[float], None] = tell_nobody,
+) -> list[LaunchCounts]:
+    """Count one launch on each device, in at most `options.jobs` processes, a core each.
+
+    What was counted before, in this process or another, is not counted again (`kept.py`). `tell` is
+    called with how much is done, from 0 to 1.
+    """
+    keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
+    known = {device.key: load_counts(keys[device.key]) for device in devices}
+    unknown = [device for device in devices if known[device.key] is None]
+    fresh = {c.device: c for c in _count(trace, unknown, options, tell)} if unknown else {}
+    trace.check_unchanged()
+    for name, counts in fresh.items():
+        keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
+    told = trace.launch, trace.number, trace.instructions()
+    return [
+        launch_counts(told, device, options, frames)
+        if (frames := known[device.key])
+        else fresh[device.key]
+        for device in devices
+    ]
+
+
+def _count(
+    trace: "LaunchTrace",
+    devices: Sequence[Device],
+    options: ReplayOptions,
+    tell: Callable[[float], None],
+) -> list[LaunchCounts]:
+    """Replay on devices, in several processes if there are several devices."""
+    jobs = min(options.jobs or 1, len(devices), cores())
+    first, *others = [devices[number::jobs] for number in range(jobs)]
+    return run_beside(
+        lambda: replay(trace, first, options, tell),
+        replay,
+        [(trace, part, options.of_a_device) for part in others],
+    )

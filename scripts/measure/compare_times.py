@@ -27,13 +27,13 @@ from typing import Any
 
 import polars as pl
 
-from cutrace.analyzer.counting.turns import count_turns
+from cutrace.analyzer.counting.atomic_contention import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time.estimate import Asked, Estimate, estimate, sums_of_one
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.time.throughput import PROFILED
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.reader import LaunchTrace, Trace, read_trace

@@ -22,11 +22,11 @@ from bench_cases import new_traces
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
-from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.device import load_devices
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.models.replay.ordered import cache_lines as lines
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
+from cutrace.models.replay.stateful import cache_sim as lines
 from cutrace.traces.reader import LaunchTrace, read_trace
 
 ROOT = Path(__file__).parents[2]
@@ -148,7 +148,7 @@ else:
     import time
     import cutrace.analyzer.profile
     from cutrace.models.replay.device.device import load_devices
-    from cutrace.models.replay.options import ReplayOptions
+    from cutrace.models.replay.interface.options import ReplayOptions
     from cutrace.models.replay.replay import replay
     from cutrace.traces.reader import read_trace
     start = time.process_time()

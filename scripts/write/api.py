@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import ArrayLike, DTypeLike
 
 import cutrace
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 
 ROOT = Path(__file__).parents[2]
 HEAD = """# Python API
@@ -25,15 +25,15 @@ cannot be done raises `cutrace.CutraceError`, whose text says what was expected.
 VALUES = (
     ("analyzer.profile", "Profile"),
     ("analyzer.launch_profile", "LaunchProfile"),
-    ("analyzer.advice.advice", "Finding"),
+    ("analyzer.evidence.evidence", "Finding"),
     ("analyzer.why.explain", "Explanation"),
     ("analyzer.time.estimate", "Estimate"),
     ("analyzer.counting.bounds", "Bound"),
-    ("commands.answers.advice", "Advice"),
-    ("commands.answers.check", "CheckResult"),
-    ("commands.answers.occupancy", "Occupancies"),
-    ("commands.answers.report", "ReportPage"),
-    ("commands.answers.why", "Why"),
+    ("commands.api.advice", "Advice"),
+    ("commands.api.check", "CheckResult"),
+    ("commands.api.occupancy", "Occupancies"),
+    ("commands.api.report", "ReportPage"),
+    ("commands.api.why", "Why"),
     ("traces.reader", "Trace"),
     ("traces.reader", "LaunchTrace"),
     ("traces.schema", "Launch"),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Options, Source
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.launch_line import parse_launch
+from cutrace.tracer.session.source.launch_line import find_launch_comments, parse_launch
 
 GALLERY = Path(__file__).parents[2] / "traces" / "gallery"
 TARGET = "compute_75"

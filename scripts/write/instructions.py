@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cutrace.tracer.engine.op.catalogue import families
-from cutrace.tracer.engine.op.left_out import LEFT_OUT
+from cutrace.tracer.simt.interp.decode import LEFT_OUT
+from cutrace.tracer.simt.ops.family import families
 
 ROOT = Path(__file__).parents[2]
 TABLES = ROOT / "tests" / "validate" / "instructions"

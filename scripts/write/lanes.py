@@ -15,8 +15,8 @@ from pathlib import Path
 import cutrace
 from cutrace.analyzer.why.explain import Explanation, explain
 from cutrace.analyzer.why.svg import STYLE
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.tracer.host.source.record import record
+from cutrace.models.replay.interface.options import ReplayOptions
+from cutrace.tracer.session.source.record import record
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "lanes.svg"

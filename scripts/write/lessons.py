@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from cutrace.commands.running.questions import Question, choose, questions
+from cutrace.commands.quiz import Question, choose, questions
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "traces" / "gallery"

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-from cutrace.traces.folder.manifest_decoder import LIKE, LONGEST, hints
+from cutrace.traces.manifest import LIKE, LONGEST, hints
 from cutrace.traces.schema import FORMAT_VERSION, Launch, Manifest, Space
 
 PAGE = Path(__file__).parents[2] / "traces" / "manifest.schema.json"

@@ -13,11 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.commands.options.recording import Recording
-from cutrace.commands.serving.live import Live
-from cutrace.commands.serving.server import Server
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.commands.serving.live import Live, Server
+from cutrace.models.replay.interface.options import ReplayOptions
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "traces" / "gallery" / "transpose"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cutrace.models.cache import Cache
-from cutrace.models.replay.seam import Batch, Kind, Step
+from cutrace.models.replay.interface.model import Batch, Kind, Step
 
 SECTOR = 32
 LOAD = Kind("global", "load", "ca", SECTOR)

@@ -9,8 +9,8 @@ import foreign_samples as samples
 from foreign_samples import random_warps
 
 import cutrace
-from cutrace.cli import run
-from cutrace.tracer.host.source.record import record
+from cutrace.commands._main import run
+from cutrace.tracer.session.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 BLOCKS, THREADS = 3, 64

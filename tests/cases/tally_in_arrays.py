@@ -1,4 +1,4 @@
-"""The tally as arrays: what the loops of `models/replay/tally/counting.py` are held to."""
+"""The tally as arrays: what the loops of `models/replay/histogram/counting.py` are held to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cutrace.models.replay.rows.arrays import SPACE_SHIFT, Zones
-from cutrace.models.replay.rows.numbering import number_rows
+from cutrace.models.replay.histogram.histogram import READ, Distinct, count_scopes
+from cutrace.models.replay.interface.model import Bools, Ints
 from cutrace.models.replay.rows.patterns import Shapes
-from cutrace.models.replay.rows.sites import Sites
+from cutrace.models.replay.rows.sites import SPACE_SHIFT, Sites, Zones, number_rows
 from cutrace.models.replay.schedule.place import Placement
-from cutrace.models.replay.seam import Bools, Ints
-from cutrace.models.replay.tally.tally import READ, Distinct, count_scopes
-from cutrace.traces.table.column import integers
+from cutrace.traces.column import integers
 
 
 def leave(zones: Zones, places: Ints, zone: Ints, low: Ints, high: Ints) -> Bools:

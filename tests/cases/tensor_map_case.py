@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cutrace.tracer.engine.bulk.tensor_map import IM2COL, TensorMap
+from cutrace.tracer.simt.tma.tensor_map import IM2COL, TensorMap
 
 SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 """Bytes of an element by CUtensorMapDataType."""

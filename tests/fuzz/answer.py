@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 SECONDS = 10
 """Of the processor, of which others have their part."""

@@ -13,10 +13,10 @@ from fuzz.sequence_text import write
 from ptx.ptx_run import HEADER
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.cuda import to_ptx
 from cutrace.tracer.front.source import Options, Source
-from cutrace.tracer.host.launch.signature import (
+from cutrace.tracer.session.signature import (
     FLOAT,
     POINTER,
     STRUCT,

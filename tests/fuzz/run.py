@@ -17,12 +17,12 @@ from fuzz.writer import SAVED, write
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Resources
 from cutrace.traces.verify import verify
 
-os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/array/invariant.py
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/simt/warp/invariant.py
 
 _EDGES = np.array(
     [0, 1, 2, 3, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x3F800000, 0xC0490FDB, 0x7FC00000, 0x00000001,
@@ -46,7 +46,9 @@ def without_assembler() -> Iterator[None]:
     """Ask nobody for registers, which takes longer than a small kernel."""
     nothing: Future[tuple[Resources, ...]] = Future()
     nothing.set_result(())
-    with patch("cutrace.tracer.host.module.ask_resources", lambda ptx, kernel, options=(): nothing):
+    with patch(
+        "cutrace.tracer.session.module.ask_resources", lambda ptx, kernel, options=(): nothing
+    ):
         yield
 
 

@@ -27,15 +27,15 @@ import pyarrow.compute  # noqa: F401 (children have it then)
 from hand_trace import Access, launch, write_rows
 from warps import warp
 
-from cutrace import cache
 from cutrace.analyzer.exports import zip as zip_export
 from cutrace.analyzer.text.output import write_report
-from cutrace.claim import FULL, MARK, claim_scratch, sweep
-from cutrace.errors import CutraceError
+from cutrace.base import cache
+from cutrace.base.claim import FULL, MARK, claim_scratch, sweep
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_devices
-from cutrace.models.replay.jobs import replay_in_jobs
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.traces.folder import folder
+from cutrace.models.replay.interface.options import ReplayOptions
+from cutrace.models.replay.replay import replay_in_jobs
+from cutrace.traces import trace_folder as folder
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 from cutrace.traces.writer import TraceWriter

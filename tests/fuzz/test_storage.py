@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fuzz.storage import World, do_round, end, leftovers, start, world_in
 
-from cutrace import claim
+from cutrace.base import claim
 
 ROUNDS = 12
 

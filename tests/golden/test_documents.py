@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.options import DEFAULT_DEVICE
+from cutrace.models.replay.interface.options import DEFAULT_DEVICE
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(p for folder in (".", "docs", "traces") for p in (ROOT / folder).glob("*.md"))

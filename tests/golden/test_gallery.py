@@ -18,11 +18,16 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.host.source.initial import DTYPES, initial_values
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.launch_line import ArrayArgument, LaunchLine, parse_launch
-from cutrace.tracer.host.source.launcher import LineLauncher
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.launch_line import (
+    DTYPES,
+    ArrayArgument,
+    LaunchLine,
+    LineLauncher,
+    find_launch_comments,
+    initial_values,
+    parse_launch,
+)
+from cutrace.tracer.session.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 Record = Callable[[Path], Path]

@@ -11,9 +11,9 @@ import pytest
 from cases.wgmma_kernel import HEAD, text_of
 from ptx.ptx_case import expand, read_cases
 
-from cutrace.tracer.engine.op.left_out import LEFT_OUT
 from cutrace.tracer.ptx.kernel import CallTarget, Instruction, Operand, Special, Symbol, Vector
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.interp.decode import LEFT_OUT
 
 GOLDEN = Path(__file__).parent / "ptx"
 COMPARED = Path(__file__).parents[1] / "validate" / "instructions"

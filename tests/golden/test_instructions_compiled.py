@@ -8,12 +8,12 @@ from ptx.ptx_case import Case, kernel_text, read_cases
 from ptx.ptx_golden import read_golden
 from ptx.ptx_run import HEADER
 
-from cutrace.tracer.engine.compiled.compiled_kernel import ending, symbols_of
-from cutrace.tracer.engine.compiled.llvm.kernel_text import write_kernel
-from cutrace.tracer.engine.memory.memory import Memory
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.codegen.compiled_kernel import ending, symbols_of
+from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
+from cutrace.tracer.simt.memory.memory import Memory
 
 HERE = Path(__file__).parent
 COMPARED = HERE.parent / "validate" / "instructions"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "write" / "lessons.py"

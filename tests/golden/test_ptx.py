@@ -23,13 +23,13 @@ from ptx.ptx_case import ALIASES, bits_of, read_case, stored_dtype
 from ptx.ptx_golden import read_array, read_golden
 from ptx.ptx_run import Rows, run_case, run_kernel, same_under_both
 
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.op.catalogue import families
-from cutrace.tracer.host.recording import Recording
-from cutrace.tracer.host.texture.surface import make_surface
-from cutrace.tracer.host.texture.texel import TexelForm
-from cutrace.tracer.host.texture.texture import Modes, make_texture
+from cutrace.base.errors import KernelFault
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.session.recording import Recording
+from cutrace.tracer.session.surface import make_surface
+from cutrace.tracer.session.texel import TexelForm
+from cutrace.tracer.session.texture import Modes, make_texture
+from cutrace.tracer.simt.ops.family import families
 
 HERE = Path(__file__).parent / "ptx"
 FLOATS: dict[str, str] = {"f16": "f2", "f32": "f4", "f64": "f8"}

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.analyses.race import find_races
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.launch_line import find_launch_comments
+from cutrace.tracer.session.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 SOURCES = [s for s in sorted(GALLERY.glob("*/*.cu")) if find_launch_comments(s.read_text())]

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from ptx.ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
-from cutrace.tracer.engine.launch import Launch
-from cutrace.tracer.engine.memory.memory import Memory
-from cutrace.tracer.engine.run import run
-from cutrace.tracer.engine.run_options import RunOptions
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.kernel.launch import Launch, RunOptions
+from cutrace.tracer.simt.memory.memory import Memory
+from cutrace.tracer.simt.run import run
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 BLOCK = 128
@@ -47,7 +46,7 @@ def same_under_both(run: Callable[[Rows], list[NDArray[Any]]]) -> list[NDArray[A
     return results[0]
 
 
-_CHOICE = "cutrace.tracer.engine.engine_choice._is_worth_compiling"
+_CHOICE = "cutrace.tracer.simt.tiering._is_worth_compiling"
 
 
 def run_case(

@@ -25,10 +25,10 @@ from program import Program
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.models.replay.assembled import EMPTY, accesses_on, assembled
-from cutrace.models.replay.unrolled import unrolled
+from cutrace.models.replay.atomic_loops import unrolled
+from cutrace.models.replay.sass_view import EMPTY, accesses_on, assembled
 from cutrace.tracer.front.resources import measure
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import LaunchTrace
 
 ROOT = Path(__file__).parents[2]
@@ -145,8 +145,8 @@ def _launches(
 ) -> Iterator[Launched]:
     ask = partial(measure, archs=(ARCH,))  # nobody here asks for the other architectures'
     with (
-        patch("cutrace.tracer.host.launch.resources.measure", ask),
-        patch("cutrace.analyzer.counted.load_measured", return_value=None),  # nor for a time
+        patch("cutrace.tracer.session.resources.measure", ask),
+        patch("cutrace.analyzer.build_profile.load_measured", return_value=None),  # nor for a time
         tempfile.TemporaryDirectory() as folder,
     ):
         trace = cutrace.read_trace(_record(source, Path(folder) / "t.cutrace"))

@@ -29,7 +29,7 @@ from silicon.launches import (
 )
 
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.analyzer.profilers.exported_names import demangled
+from cutrace.analyzer.profilers.measured import demangled
 from cutrace.traces.reader import Trace
 
 FOLDER = Path(__file__).parents[1] / "validate" / "programs"

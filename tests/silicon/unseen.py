@@ -21,7 +21,7 @@ from silicon.programs import (
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.analyzer.profilers.exported_names import demangled
+from cutrace.analyzer.profilers.measured import demangled
 from cutrace.traces.reader import LaunchTrace, Trace
 
 FIRST_TOLD = """

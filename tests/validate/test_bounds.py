@@ -8,7 +8,7 @@ import pytest
 
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 
 FOLDER = Path(__file__).parent / "time"
 

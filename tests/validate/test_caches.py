@@ -12,7 +12,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 
 FOLDER = Path(__file__).parent / "caches"
 HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}_lookup_hit.sum"

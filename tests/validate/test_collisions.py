@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 
 FOLDER = Path(__file__).parent / "counters"
 TOLD = json.loads((FOLDER / "h200_collide.json").read_text())

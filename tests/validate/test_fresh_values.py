@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.launch_line import parse_launch
-from cutrace.tracer.host.source.launcher import LineLauncher
+from cutrace.tracer.session.source.launch_line import (
+    LineLauncher,
+    find_launch_comments,
+    parse_launch,
+)
 
 HERE = Path(__file__).parent
 KEPT: dict[str, dict[str, str]] = json.loads((HERE / "fresh_values.json").read_text())

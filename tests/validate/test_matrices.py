@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 import cutrace
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.launch_line import parse_launch
-from cutrace.tracer.host.source.launcher import LineLauncher
+from cutrace.tracer.session.source.launch_line import (
+    LineLauncher,
+    find_launch_comments,
+    parse_launch,
+)
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "counters" / "fresh_tensor.cu"

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import cutrace
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 
 FOLDER = Path(__file__).parent / "counters"
 

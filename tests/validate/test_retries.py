@@ -2,7 +2,7 @@
 
 ptxas makes loops of adds of floating-point numbers and of 64-bit atomics to shared memory, and of
 adds of one half to any. What becomes of a warp alone is the rule of
-`models/replay/rows/retries.py`, and equal but for what is named here. Of warps that meet nobody
+`models/replay/atomic_loops.py`, and equal but for what is named here. Of warps that meet nobody
 knows the turns: each run has others.
 """
 

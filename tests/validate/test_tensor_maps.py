@@ -11,10 +11,9 @@ import pytest
 from cases.tensor_map_case import LOADS, STORES, BoxCase
 from numpy.typing import NDArray
 
-from cutrace.tracer.engine.bulk.box import elements_of, loaded, shared_places
-from cutrace.tracer.engine.bulk.im2col import pixels_of
-from cutrace.tracer.engine.bulk.reduction import is_reduction, reduce_bytes
-from cutrace.tracer.engine.bulk.tensor_map import IM2COL, decode
+from cutrace.tracer.simt.tma.bulk_copy import pixels_of
+from cutrace.tracer.simt.tma.tensor_map import IM2COL, decode, elements_of, loaded, shared_places
+from cutrace.tracer.simt.tma.transfer import is_reduction, reduce_bytes
 
 CHIP = np.load(Path(__file__).parent / "tensor_maps.npz")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from cutrace.analyzer.time import throughput
-from cutrace.analyzer.time.load_store import ADU_CYCLES
-from cutrace.analyzer.time.units import tries_of_all
+from cutrace.analyzer.time.units import ADU_CYCLES, tries_of_all
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 

@@ -6,13 +6,14 @@ headers relative to it or to their `-I`, and CUDA's headers as they are included
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...errors import CutraceError
-from .headers.standin import local_files
-from .nvrtc.compiler import LIGHT, compile_source, finish
-from .nvrtc.nvrtc import Outcome
+from ...base.errors import CutraceError
+from .compile import LIGHT, compile_source, finish
+from .nvrtc import Outcome
 from .source import Compiled, Source
+from .standin_headers import local_files
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRIES = 4
@@ -51,3 +52,22 @@ def _compile_plain(source: Source, target: str) -> tuple[Outcome, dict[str, str]
         if texts == before:
             return outcome, texts
     raise CutraceError(f"{source.name}: its headers change whenever it is compiled; try again")
+
+
+_NAME = "cutrace_size_"
+_FOUND = re.compile(rf"\.b8 {_NAME}(\d+)\[(\d+)\]")
+
+
+def structure_sizes(source: Source, target: str, names: Sequence[str]) -> Mapping[str, int]:
+    """The bytes of each type so named, of those that the source defines; none if it fails."""
+    if not names:
+        return {}
+    asked = "".join(
+        f"__device__ char {_NAME}{number}[sizeof({name})];" for number, name in enumerate(names)
+    )
+    text = f'{source.text}\nextern "C" {{ {asked} }}\n'
+    try:
+        ptx = to_ptx(replace(source, text=text), target).ptx
+    except CutraceError:
+        return {}
+    return {names[int(number)]: int(size) for number, size in _FOUND.findall(ptx)}

@@ -7,7 +7,7 @@ as far as kernels use it. A type is kept as a C declaration with `@` where the n
 
 import re
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 
 _BUILTIN = {
     **{"v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char"},

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from ...errors import CutraceError
+from ...base.errors import CutraceError
 from ...traces.schema import Compiler
 from .signature import list_kernels
 from .source import Compiled, Source

@@ -8,22 +8,21 @@ a small kernel.
 
 import json
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, field
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ...cache import keep, key_of, load
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.cache import keep, key_of, load
+from ...base.claim import scratch_folder
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ...traces.machine_schedule import pack_schedule, unpack_schedule
 from ...traces.schema import Resources
-from .assembler import assemble, assemblers
-from .machine_code.decode import MachineInstruction
-from .machine_code.elf import sections
-from .machine_code.facts import Facts, read_facts
-from .machine_code.mark import mark_lines
+from .sass import Facts, MachineInstruction, read_facts, sections
 from .signature import entries
+from .toolkit import find_file, missing
 
 ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
@@ -117,7 +116,7 @@ def _read(kept: bytes) -> Measured:
 def _made_by() -> str:
     """Which assemblers, and which text of ours, what is kept was made by."""
     files = ((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in assemblers())
-    readers = sorted(Path(__file__).with_name("machine_code").glob("*.py"))
+    readers = [Path(__file__).with_name("sass.py")]
     return repr((*files, *(path.read_bytes() for path in (Path(__file__), *readers))))
 
 
@@ -206,3 +205,105 @@ def _constant_bytes(cubin: bytes, kernel: str) -> int:
     """Bytes of all constant banks: the kernel's own, and bank 3 of `__constant__` variables."""
     own = re.compile(rf"\.nv\.constant\d+(\.{re.escape(kernel)})?$")
     return sum(each.size for each in sections(cubin) if own.match(each.name))
+
+
+_SOURCE = re.compile(r"\s*\.(?:loc|file)\s")
+_COMMENT = re.compile(r"//.*|/\*.*?\*/")
+_WHOLE = (";", "{", "}", ":")
+"""What ends a statement, or comes between two."""
+FILE = '\n\t.file 1 "kernel.ptx"\n'
+
+
+def mark_lines(ptx: str) -> str:
+    """Return PTX with the number of its own line before each statement of a kernel or function.
+
+    Lines of the source that it was compiled from are left out.
+    """
+    marked: list[str] = []
+    depth, begins = 0, True
+    for number, line in enumerate(ptx.split("\n"), 1):
+        if _SOURCE.match(line):
+            continue
+        said = _COMMENT.sub("", line).strip()
+        if depth and begins and _is_statement(said):
+            marked.append(f"\t.loc 1 {number} 0")
+        marked.append(line)
+        if said:
+            begins = said.endswith(_WHOLE)
+            depth += said.count("{") - said.count("}")
+    return "\n".join(marked) + FILE
+
+
+def _is_statement(said: str) -> bool:
+    """Whether a line begins with an instruction, also behind an opening brace."""
+    word = said.lstrip("{ \t")
+    return bool(word) and (word[0] == "@" or word[0].islower())
+
+
+PATIENCE = 60.0
+"""Seconds that one kernel may take."""
+
+NEWEST = (8, 8)
+"""The newest version of PTX that the assembler of 12.9 knows."""
+
+LEAST_OF_13 = 75
+"""The oldest architecture that the assembler of 13 knows."""
+
+_VERSION = re.compile(r"^(\s*\.version\s+)(\d+)\.(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """`cubin` is None when ptxas refused; `report` is what it said."""
+
+    cubin: bytes | None
+    report: str
+
+
+def assemblers() -> tuple[Path, ...]:
+    """The programs that are installed: none on macOS, for which NVIDIA publishes none."""
+    found = (find_file(name) for name in ("ptxas", "ptxas 13"))
+    return tuple(path for path in found if path)
+
+
+def assemble(ptx: str, arch: str, *options: str) -> Assembled:
+    """Assemble `ptx` for `arch` (`sm_75`); CutraceError if ptxas crashes or takes too long."""
+    name, ptx = _choose(ptx, arch)
+    program = find_file(name)
+    if program is None:
+        raise missing("ptxas")
+    with scratch_folder() as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx, encoding="utf-8")
+        command = [str(program), f"-arch={arch}", *options, str(source), "-o", str(cubin)]
+        said, status = _run(command, arch)
+        return Assembled(None if status else cubin.read_bytes(), said)
+
+
+def _choose(ptx: str, arch: str) -> tuple[str, str]:
+    """Return which assembler takes a text for an architecture, and the text as it takes it."""
+    found = _VERSION.search(ptx)
+    if not found or (int(found[2]), int(found[3])) <= NEWEST:
+        return "ptxas", ptx
+    if int(re.sub(r"\D", "", arch)) >= LEAST_OF_13 and find_file("ptxas 13"):
+        return "ptxas 13", ptx
+    older = ".".join(map(str, NEWEST))
+    return "ptxas", _VERSION.sub(lambda each: f"{each[1]}{older}", ptx, count=1)
+
+
+def _run(command: list[str], arch: str) -> tuple[str, int]:
+    """What a command printed, and its status: 0 where it was content, 1 to 255 where it refused."""
+    try:
+        answer = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+    except subprocess.TimeoutExpired:
+        raise CutraceError(f"NVIDIA's assembler did not finish this PTX, for {arch}") from None
+    if not 0 <= answer.returncode < 256:  # a signal; on Windows an exception's number
+        raise CutraceError(f"NVIDIA's assembler crashed over this PTX, for {arch}")
+    return answer.stdout.decode(errors="replace"), answer.returncode

@@ -8,8 +8,8 @@ import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ...traces.schema import Compiler
 
 DEFAULT_TARGET = "compute_75"

@@ -12,11 +12,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ...errors import CutraceError, nearest
-from ...lazy_dataclass import dataclass
-from .headers.prelude import NAME, STANDARD
-from .headers.standin import (
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
+from .compile import BUILT_IN, LIGHT, OWN, Diagnostic, compile_source, finish, read_diagnostics
+from .nvrtc import Outcome
+from .source import Compiled, Source
+from .standin_headers import (
     HOST_LIBRARIES,
+    NAME,
+    STANDARD,
     included,
     local_files,
     may_be_missing,
@@ -24,17 +28,64 @@ from .headers.standin import (
     resolve_includes,
     stand_ins,
 )
-from .nvrtc.compiler import LIGHT, compile_source, finish
-from .nvrtc.diagnostic import Diagnostic, read_diagnostics
-from .nvrtc.nvrtc import Outcome
-from .nvrtc.portable import BUILT_IN, OWN
-from .source import Compiled, Source
-from .syntax.chunk import chunks
-from .syntax.definition import Definition, at_column, blank, definitions, marking_words
+from .syntax.definition import (
+    Definition,
+    at_column,
+    blank,
+    defined_name,
+    definitions,
+    marker_pattern,
+    marking_words,
+)
 from .syntax.instance import used_instances
 from .syntax.syntax import written_kernels
 from .texture_reference import replace_references
 from .toolkit import wheel_of
+
+_TOKEN = re.compile(
+    rb"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:\\\r?\n|[^\n])*"
+    rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[{};]",
+    re.DOTALL | re.MULTILINE,
+)
+_OPENING = re.compile(rb'\b(?:namespace\b[\w\s:]*|extern\s*"C"\s*)$')
+
+
+def chunks(text: str, markers: frozenset[str]) -> Iterator[Definition]:
+    """The file's definitions in order: each ends at a `;` or a `}` outside of all other braces.
+
+    Namespaces and `extern "C"` blocks are looked into; `markers` make a definition device code.
+    """
+    raw = text.encode()
+    pattern = marker_pattern(markers)
+    start = depth = 0
+    for token in _TOKEN.finditer(raw):
+        mark = token[0]
+        if mark not in (b"{", b"}", b";"):
+            if not raw[start : token.start()].strip():
+                start = token.end()  # a comment or directive before the definition
+        elif mark == b"{" and not depth and _OPENING.search(raw, start, token.start()):
+            start = token.end()
+        else:
+            depth = max(depth + (mark == b"{") - (mark == b"}"), 0)
+            if depth == 0 and raw[start : token.start()].strip():
+                yield _chunk(raw, start, token.end(), pattern)
+            start = start if depth else token.end()
+
+
+def _chunk(raw: bytes, start: int, end: int, markers: re.Pattern[bytes]) -> Definition:
+    """What lies between two bytes, without the blanks before it."""
+    begin = end - len(raw[start:end].lstrip())
+    return Definition(
+        start=begin,
+        end=end,
+        first=raw.count(b"\n", 0, begin) + 1,
+        last=raw.count(b"\n", 0, end) + 1,
+        is_device=bool(markers.search(raw, begin, end)),
+        is_host=False,
+        is_function=raw[end - 1 : end] == b"}",
+        name=defined_name(raw[begin:end]),
+    )
+
 
 _ROUNDS = 100
 _SHOWN = 5

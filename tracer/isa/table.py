@@ -1,15 +1,19 @@
 """The static table of a kernel's instructions, as the trace keeps it (INSTRUCTIONS)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from functools import lru_cache
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from ...errors import CutraceError
-from ...traces.schema import BARRIERS, INSTRUCTIONS
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...traces.schema import BARRIERS, INSTRUCTIONS, Space
+from ..ptx.digraph import spread
 from ..ptx.kernel import (
     TYPE_BYTES,
+    Address,
     BasicBlock,
     Function,
     Immediate,
@@ -17,10 +21,172 @@ from ..ptx.kernel import (
     Kernel,
     Location,
     Operand,
+    Register,
+    Special,
+    TextureAddress,
+    Vector,
 )
 from ..ptx.opcodes import MEMORY, destinations, is_barrier, sources
-from .collision import find_collisions
-from .facts import Facts, facts_of
+from ..simt.ops.family import opcodes
+
+_CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "trap"})
+_EXCHANGE = frozenset({"shfl", "vote", "match", "redux", "activemask", "elect"})
+_FREE = frozenset({"cvta", "mov"})
+_INTEGER = opcodes("integer") | {"set", "setp"}
+_ARITHMETIC: Mapping[str, tuple[str, int]] = {
+    **dict.fromkeys(("add", "sub"), ("add", 1)),
+    "mul": ("mul", 1),
+    **dict.fromkeys(("fma", "mad"), ("fma", 2)),
+    **dict.fromkeys(("div", "rcp", "sqrt", "rsqrt"), ("special", 1)),
+    **dict.fromkeys(("sin", "cos", "lg2", "ex2", "tanh"), ("special", 1)),
+    **dict.fromkeys(("min", "max", "abs", "neg", "set", "setp", "testp", "copysign"), ("", 0)),
+}
+"""Floating-point opcode to its operation, and the floating-point operations of one value."""
+
+_PRECISIONS: Mapping[str, tuple[str, int]] = {
+    "f16": ("half", 1),
+    "bf16": ("half", 1),
+    "f16x2": ("half", 2),
+    "bf16x2": ("half", 2),
+    "f32": ("single", 1),
+    "f32x2": ("single", 2),
+    "f64": ("double", 1),
+}
+"""PTX type to precision, and values in one register."""
+
+_ACCESS: Mapping[str, str] = {
+    **dict.fromkeys(("ld", "ldu", "ldmatrix", "suld", "tex", "tld4"), "load"),
+    **dict.fromkeys(("st", "stmatrix", "sust"), "store"),
+    "atom": "atomic",
+    **dict.fromkeys(("red", "sured"), "reduction"),
+}
+_MEMORY = frozenset({*_ACCESS, "cp", "wmma", "prefetch", "prefetchu"})
+_ATOMIC = frozenset({"atom", "red", "sured"})
+_UPDATES = frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
+_RETURNING = frozenset({"exch", "cas"})
+"""Atomics for which there is no reduction, also if nobody reads their result."""
+_ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
+_SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
+
+_GENERIC = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.CONST)
+"""Where an address without a state space may lead (PTX ISA 5.1; const by way of `cvta.param`)."""
+_TEXTURES, _SURFACES = frozenset({"tex", "tld4"}), frozenset({"suld", "sust", "sured"})
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Columns of `traces.schema.INSTRUCTIONS` of the same names (`kind` is `class` there).
+
+    `reads` and `writes` have bit 1 << s set for each Space s that the instruction may reach.
+    """
+
+    kind: str
+    operation: str
+    values: int
+    flops: int
+    access: str
+    reads: int
+    writes: int
+    order: str
+    scope: str
+
+
+def facts_of(instruction: Instruction, result_read: bool = True) -> Facts:
+    """Return the facts of one instruction; an atomic is a reduction if nobody reads its result."""
+    jump = instruction.opcode == "bra" and instruction.guard is None
+    return _facts(instruction.opcode, instruction.modifiers, instruction.type, result_read, jump)
+
+
+@lru_cache(maxsize=1024)
+def _facts(
+    opcode: str, modifiers: tuple[str, ...], type_: str, result_read: bool, jump: bool
+) -> Facts:
+    precision, values = _PRECISIONS.get(type_, ("", 1))
+    kind = "free" if jump else _class(opcode, modifiers, precision)
+    operation, operations = _ARITHMETIC.get(opcode, ("", 0)) if precision else ("", 0)
+    access = _access(opcode, modifiers, result_read)
+    reads, writes = _reach(opcode, modifiers, access)
+    order = next((name for name in _ORDERS if name in modifiers), "")
+    return Facts(
+        kind=kind,
+        operation=operation if kind == precision else _other_operation(opcode, modifiers),
+        values=values,
+        flops=operations * values,
+        access=access,
+        reads=reads,
+        writes=writes,
+        order=order or ("weak" if access in ("load", "store") else ""),
+        scope=next((_SCOPES[name] for name in modifiers if name in _SCOPES), ""),
+    )
+
+
+def _class(opcode: str, modifiers: tuple[str, ...], precision: str) -> str:
+    """Return one of `traces.schema.CLASSES`."""
+    if opcode in _FREE or (opcode == "ld" and "param" in modifiers):
+        return "free"
+    if opcode in _MEMORY:
+        return "memory"
+    if opcode in _CONTROL:
+        return "control"
+    if opcode in _EXCHANGE:
+        return "exchange"
+    if opcode == "cvt":
+        return "conversion"
+    if precision and opcode in _ARITHMETIC:
+        return precision
+    return "integer" if opcode in _INTEGER else "other"
+
+
+def _other_operation(opcode: str, modifiers: tuple[str, ...]) -> str:
+    """Return what an instruction that is no floating-point arithmetic does, where readers ask."""
+    if opcode in ("bra", "brx"):
+        return "branch"
+    if opcode in _ATOMIC:
+        return next((name for name in modifiers if name in _UPDATES), "")
+    if opcode in ("bar", "barrier", "mbarrier") and "arrive" in modifiers:
+        return "arrive"
+    if opcode == "sust" and modifiers[:1] == ("p",):
+        return "formatted"
+    if opcode == "tld4":
+        return "gather"
+    if opcode == "tex":
+        return "fetch" if modifiers[-1:] == ("s32",) and "level" not in modifiers else "filter"
+    return ""
+
+
+def _access(opcode: str, modifiers: tuple[str, ...], result_read: bool) -> str:
+    """Return one of `traces.schema.ACCESS_KINDS`, or empty: the instruction leaves no rows."""
+    if "param" in modifiers or opcode in ("prefetch", "prefetchu"):
+        return ""
+    if opcode == "cp":
+        return "copy" if modifiers[:1] == ("async",) and len(_spaces(modifiers)) > 1 else ""
+    if opcode == "wmma":
+        return modifiers[0] if modifiers[0] in ("load", "store") else ""
+    if opcode == "atom" and not result_read and _RETURNING.isdisjoint(modifiers):
+        return "reduction"
+    return _ACCESS.get(opcode, "")
+
+
+def _reach(opcode: str, modifiers: tuple[str, ...], access: str) -> tuple[int, int]:
+    """Return the spaces that an instruction reads and writes, a bit each."""
+    spaces = _spaces(modifiers) or _GENERIC
+    if access == "copy":  # cp.async.ca.shared.global: the destination is written first
+        return 1 << spaces[1], 1 << spaces[0]
+    if opcode in _TEXTURES:
+        spaces = (Space.TEXTURE,)
+    elif opcode in _SURFACES:
+        spaces = (Space.SURFACE,)
+    bits = sum(1 << space for space in spaces)
+    reads = access in ("load", "atomic", "reduction")
+    writes = access in ("store", "atomic", "reduction")
+    return bits * reads, bits * writes
+
+
+def _spaces(modifiers: tuple[str, ...]) -> tuple[Space, ...]:
+    """Return the state spaces that modifiers name, in their order; `shared::cta` is shared."""
+    names = (modifier.partition("::")[0].upper() for modifier in modifiers)
+    return tuple(Space[name] for name in names if name in Space.__members__)
+
 
 _CACHE_OPERATORS = ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt")
 _ROW_OF_A_MATRIX = 16
@@ -160,3 +326,89 @@ def _registers_read(function: Function) -> frozenset[str]:
     """Return the names of the registers that any instruction of `function` reads."""
     names = {r.name for instruction in function.instructions for r in sources(instruction)}
     return frozenset(names | {v.name for v in function.returns})
+
+
+_OF_A_LANE = ("%tid", "%laneid", "%warpid", "%lanemask", "%clock", "%smid")
+"""Special registers that lanes or warps have for themselves."""
+_VARYING = frozenset({"atom", "shfl", "tex", "tld4", "call", "ldmatrix", "suld", "mma", "wmma"})
+_ELECTABLE = frozenset({"add", "min", "max", "and", "or", "xor"})
+_ONE = {"add": {1}, "inc": {-1, 0xFFFFFFFF}}
+"""Operations that add one, with such a last operand: `inc` begins anew beyond it."""
+_HALVES = frozenset({"f16", "bf16"})
+_SPUN = frozenset({"f32", "f64", "f16x2", "bf16x2", "u64", "s64", "b64"})
+
+Value: TypeAlias = tuple[int, str]
+"""Function and register."""
+
+
+def find_collisions(kernel: Kernel, facts: Sequence[Facts]) -> Sequence[str]:
+    """Return for each instruction one of `traces.schema.COLLISIONS`, empty if it is no atomic.
+
+    `facts` are those of the kernel's instructions, by pc.
+    """
+    if not any(_is_atomic(i) for i in kernel.instructions):
+        return [""] * len(kernel.instructions)
+    located = list(_located(kernel))
+    varying = spread(_flow(*place) for place in located)
+    return [_collision(f, i, facts[pc], varying) for pc, (f, i) in enumerate(located)]
+
+
+def _located(kernel: Kernel) -> Iterator[tuple[int, Instruction]]:
+    """Yield the function and the instruction of each pc."""
+    for block in kernel.blocks:
+        for pc in range(block.first, block.last):
+            yield block.function, kernel.instructions[pc]
+
+
+def _is_atomic(instruction: Instruction) -> bool:
+    return instruction.opcode in ("atom", "red")
+
+
+def _collision(function: int, instruction: Instruction, facts: Facts, varying: Set[Value]) -> str:
+    """Return how lanes on one address are served."""
+    if not _is_atomic(instruction):
+        return ""
+    operation, unread = facts.operation, facts.access == "reduction"
+    if operation == "cas":
+        return "compared"
+    if loop := _loop(instruction, operation):
+        return loop
+    word = instruction.type in ("u32", "s32", "b32")
+    last = instruction.operands[-1]
+    counts = isinstance(last, Immediate) and last.bits in _ONE.get(operation, ())
+    if word and unread and counts and instruction.space == "shared":
+        return "counted"
+    address = next((o for o in instruction.operands if isinstance(o, Address)), None)
+    own = address is not None and isinstance(address.base, Register)
+    differs = own and (function, address.base.name) in varying  # type: ignore[union-attr]
+    electable = operation in (_ELECTABLE if unread else {"add"})
+    return "elected" if word and address and not differs and electable else "serial"
+
+
+def _loop(instruction: Instruction, operation: str) -> str:
+    """Return the loop that the assembler makes of an atomic, empty if it has an instruction."""
+    if instruction.vector > 1 or operation == "exch":
+        return ""
+    if instruction.type in _HALVES:
+        return "swapped"
+    return "spun" if instruction.type in _SPUN and instruction.space in ("", "shared") else ""
+
+
+def _flow(function: int, instruction: Instruction) -> tuple[Set[Value], Set[Value], bool]:
+    """Return what an instruction writes, what it reads, and whether lanes differ by themselves."""
+    results = {(function, register.name) for register in destinations(instruction)}
+    read = {(function, register.name) for register in sources(instruction)}
+    specials = [o.name for o in _flat(instruction.operands) if isinstance(o, Special)]
+    own = any(name.startswith(_OF_A_LANE) for name in specials)
+    return results, read, own or instruction.opcode in _VARYING
+
+
+def _flat(operands: Sequence[Operand]) -> Iterator[Operand]:
+    """Yield operands, and those inside of vectors and of textures' addresses."""
+    for operand in operands:
+        inner: Sequence[Operand] = ()
+        if isinstance(operand, Vector):
+            inner = operand.elements
+        elif isinstance(operand, TextureAddress):
+            inner = operand.coordinates
+        yield from _flat(inner) if inner else (operand,)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...traces.schema import Space
-from ..engine.memory.memory import GLOBAL_BASE
+from ..simt.memory.memory import GLOBAL_BASE
 
 GLOBAL_BYTES = 1 << 38
 CONSTANT_BYTES = 1 << 23

@@ -5,9 +5,9 @@ import time
 from dataclasses import field
 from re import Pattern
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ..host.launch.function import Function
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ..session.function import Function
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,25 @@
 import re
 import struct
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from ...errors import CutraceError
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from ...traces.schema import Compiler, Space
-from ..engine.kernel.parameter_layout import parameter_offsets
 from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
-from ..host.launch.function import Function
-from ..host.module import Module
-from .answers import NO_IMAGE, SYMBOL_NOT_FOUND, Answer, Verbs
+from ..session.function import Function
+from ..session.module import Module
+from ..simt.kernel.layout import parameter_offsets
 from .arena import BASE, CONSTANTS
 from .device import Device
-from .image import read_options, read_ptx
-from .linked import link_texts
 from .session import ProgramSession
-from .wire import RUNTIME
+from .wire import NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 _CAPABILITY = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
@@ -135,3 +136,274 @@ class Code:
 def _three(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return all three sizes of a directive of PTX; zeros where it is not there."""
     return (*sizes, 1, 1)[:3] if prod(sizes) and sizes else (0, 0, 0)
+
+
+MAGIC = 0xBA55ED50
+BUNDLE_MAGIC = 0x52545543
+"""Of what our library's linker collects: `driver/bundle.h`."""
+
+PTX, MACHINE_CODE = 1, 2
+_HEAD = struct.Struct("<IHHQ")
+_BUNDLE_HEAD = struct.Struct("<IIQ")
+_ENTRY = struct.Struct("<HHIQIIQI")
+_LZ4, _ZSTD = 0x2000, 0x8000
+_MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
+_IMAGE_TARGET = re.compile(rb"^\s*\.target\s+sm_\d+([af]?)", re.MULTILINE)
+_DEVICE_RUNTIME_CALL = "__cudaDeviceSynchronizeDeprecationAvoidance()"
+"""A function of the library for launches by kernels, cudadevrt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry: `arch` is 90 for compute_90 or sm_90, `options` are the assembler's for PTX."""
+
+    kind: int
+    arch: int
+    data: bytes
+    options: str = ""
+
+
+def read_images(data: bytes) -> Iterator[list[Entry]]:
+    """Yield the entries of each image; CutraceError for what is none."""
+    at = 0
+    while at < len(data):
+        magic, _, head, size = _HEAD.unpack_from(data, at)
+        if magic != MAGIC:
+            raise CutraceError("the program's device code has a format that cutrace does not know")
+        yield list(_entries(data[at + head : at + head + size]))
+        at += head + size
+
+
+def _entries(data: bytes) -> Iterator[Entry]:
+    at = 0
+    while at + _ENTRY.size <= len(data):
+        kind, _, head, size = _ENTRY.unpack_from(data, at)[:4]
+        (arch,) = struct.unpack_from("<I", data, at + 28)
+        (flags,) = struct.unpack_from("<Q", data, at + 40)
+        (packed,) = struct.unpack_from("<I", data, at + 16)
+        (whole,) = struct.unpack_from("<Q", data, at + 56) if head >= 64 else (0,)
+        body = data[at + head : at + head + size]
+        if kind == PTX:
+            body = _unpacked(body, flags, packed, whole)
+        yield Entry(kind, arch, body, _options(data[at : at + head]) if kind == PTX else "")
+        at += head + size
+
+
+def _options(head: bytes) -> str:
+    """What an entry's head says at the place that it names: where a text is, and how long."""
+    (place,) = struct.unpack_from("<I", head, 20)
+    if not place or place + 8 > len(head):
+        return ""
+    start, size = struct.unpack_from("<II", head, place)
+    return head[start : start + size].rstrip(b"\0").decode("ascii", "replace")
+
+
+def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
+    if flags & _ZSTD:
+        return bytes(pa.decompress(body[:packed], whole, "zstd", asbytes=True))
+    if flags & _LZ4:
+        return bytes(pa.decompress(body[:packed], whole, "lz4_raw", asbytes=True))
+    return body
+
+
+def read_ptx(data: bytes, capability: int) -> list[str]:
+    """The PTX of a module as a program hands it over: texts as they are, or images with a choice.
+
+    CutraceError for machine code.
+    """
+    if data.startswith(b"\x7fELF"):
+        raise CutraceError(
+            "a module has machine code alone (a cubin), no PTX: have it compiled to PTX, with "
+            "-arch=compute_90 in place of -arch=sm_90 or -cubin"
+        )
+    if data.startswith(struct.pack("<I", BUNDLE_MAGIC)):
+        return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
+    if data.startswith(struct.pack("<I", MAGIC)):
+        return choose_ptx(list(read_images(data)), capability)
+    return [_text(data)]
+
+
+def read_options(data: bytes, capability: int) -> tuple[str, ...]:
+    """The assembler's options of a module's PTX that move registers, as nvcc wrote them.
+
+    >>> read_options(b"// PTX as text", 90)
+    ()
+    """
+    if not data.startswith(struct.pack("<I", MAGIC)):
+        return ()
+    for image in read_images(data):
+        chosen = _chosen([entry for entry in image if entry.kind == PTX], capability)
+        if chosen and _DEVICE_RUNTIME_CALL not in _text(chosen.data):
+            return tuple(w for w in chosen.options.split() if _MOVES_REGISTERS.match(w))
+    return ()
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    at = _BUNDLE_HEAD.size
+    while at < len(data):
+        (size,) = struct.unpack_from("<Q", data, at)
+        yield data[at + 8 : at + 8 + size]
+        at += 8 + size
+
+
+def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
+    """The PTX of each image, for a device of this capability.
+
+    nvcc links its library for launches by kernels to what is compiled with -rdc=true; its calls are
+    ours, so it is left out. CutraceError where there is machine code only.
+    """
+    found = [text for image in images if (text := _choose(image, capability))]
+    if not found:
+        archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
+        known = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
+        raise CutraceError(
+            f"the program has machine code alone ({known}), no PTX: build "
+            "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90"
+        )
+    return found
+
+
+def _choose(entries: list[Entry], capability: int) -> str:
+    chosen = _chosen([entry for entry in entries if entry.kind == PTX], capability)
+    text = _text(chosen.data) if chosen else ""
+    return "" if _DEVICE_RUNTIME_CALL in text else text
+
+
+def _chosen(entries: list[Entry], capability: int) -> Entry | None:
+    """The newest that the device runs, of one architecture the most special; else the oldest.
+
+    `sm_90a` runs on 9.0 alone, `sm_100f` on what has its major number and is not older.
+    """
+    if not entries:
+        return None
+    fitting = [entry for entry in entries if _runs(*_target(entry), capability)]
+    return max(fitting, key=_rank) if fitting else min(entries, key=_rank)
+
+
+def _rank(entry: Entry) -> tuple[int, int]:
+    arch, suffix = _target(entry)
+    return arch, ("", "f", "a").index(suffix)
+
+
+def _target(entry: Entry) -> tuple[int, str]:
+    """The number and suffix of what PTX is compiled for, which its head has without the suffix."""
+    found = _IMAGE_TARGET.search(entry.data)
+    return entry.arch, found[1].decode() if found else ""
+
+
+def _runs(arch: int, suffix: str, capability: int) -> bool:
+    if suffix == "f":
+        return arch <= capability and arch // 10 == capability // 10
+    return arch == capability if suffix else arch <= capability
+
+
+def _text(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("utf-8", "replace")
+
+
+_WHOLE_LINES = (".version", ".target", ".address_size", ".file")
+_LINKAGE = re.compile(r"^\.(visible|weak|common|extern)\s+")
+_FUNCTION = re.compile(r"^(?:\.\w+\s+)*?\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
+_VARIABLE = re.compile(
+    r"^(?:\.\w+\s+)*?\.(?:global|const|shared)\b[^=;]*?([\w$]+)\s*(?:\[[^=;]*)?[=;]"
+)
+_FILE = re.compile(r"(\.file\s+|\.loc\s+|\binlined_at\s+)(\d+)")
+_LABEL = re.compile(r"\$L__info_string")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A directive outside of functions: `name` is what it declares or defines, if anything."""
+
+    text: str
+    linkage: str
+    name: str
+    is_function: bool
+
+    @property
+    def is_declaration(self) -> bool:
+        """Whether what it names is defined elsewhere."""
+        return self.linkage == "extern" or (self.is_function and self.text.rstrip().endswith(";"))
+
+
+def link_texts(texts: Sequence[str]) -> str:
+    """Join PTX texts into one that an assembler takes."""
+    if len(texts) == 1:
+        return texts[0]
+    parts = [list(_statements(_renumbered(text, n))) for n, text in enumerate(texts)]
+    own = Counter(each.name for part in parts for each in part if each.name and not each.linkage)
+    clashing = {name for name, count in own.items() if count > 1}
+    parts = [[_renamed(each, clashing, n) for each in part] for n, part in enumerate(parts)]
+    statements = [each for part in parts for each in part]
+    head = [each for each in parts[0] if each.text.startswith(_WHOLE_LINES[:3])]
+    named = list(_once([each for each in statements if each.name]))
+    rest = [each for each in statements if not each.name and not each.text.startswith(_WHOLE_LINES)]
+    files = [each for each in statements if each.text.startswith(".file")]
+    ordered = [
+        *(head + [each for each in named if each.is_function and each.is_declaration]),
+        *(each for each in named if not each.is_function),
+        *(each for each in named if each.is_function and not each.is_declaration),
+        *(files + rest),
+    ]
+    return _comments(texts[0]) + "\n".join(each.text for each in ordered) + "\n"
+
+
+def _comments(text: str) -> str:
+    """The lines before the first directive, which name the compiler."""
+    return text[: text.index(".version")]
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    lines: list[str] = []
+    depth = 0
+    for line in text.splitlines():
+        code = line.partition("//")[0].strip()
+        if not lines and not code:
+            continue
+        lines.append(line)
+        depth += code.count("{") - code.count("}")
+        ends = code.endswith((";", "}")) or (len(lines) == 1 and code.startswith(_WHOLE_LINES))
+        if depth == 0 and ends:
+            yield _statement("\n".join(lines).strip())
+            lines = []
+
+
+def _statement(text: str) -> _Statement:
+    linkage = _LINKAGE.match(text)
+    function, variable = _FUNCTION.match(text), _VARIABLE.match(text)
+    found = function or variable
+    return _Statement(
+        text, linkage[1] if linkage else "", found[1] if found else "", function is not None
+    )
+
+
+def _renumbered(text: str, number: int) -> str:
+    """Move the numbers of files, and the labels of a text's strings for debuggers."""
+    moved = _FILE.sub(lambda found: f"{found[1]}{int(found[2]) + 100_000 * number}", text)
+    return _LABEL.sub(f"$L__info_string_{number}_", moved)
+
+
+def _renamed(statement: _Statement, names: set[str], number: int) -> _Statement:
+    """Give names of a text's own its number."""
+    text = statement.text
+    for name in names:
+        if name in text:
+            text = re.sub(rf"(?<![\w$]){re.escape(name)}(?![\w$])", f"{name}${number}", text)
+    return _statement(text)
+
+
+def _once(statements: Sequence[_Statement]) -> Iterator[_Statement]:
+    """Yield each definition once; a declaration of what is defined has the linkage of that."""
+    defined = {each.name: each for each in reversed(statements) if not each.is_declaration}
+    declared: set[str] = set()
+    for each in statements:
+        found = defined.get(each.name)
+        if found is each:
+            yield each
+        elif each.is_declaration and each.name not in declared:
+            declared.add(each.name)
+            if found is None:
+                yield each
+            elif each.is_function:
+                linkage = f".{found.linkage} " if found.linkage else ""
+                yield _statement(linkage + _LINKAGE.sub("", each.text))

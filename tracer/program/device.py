@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ...lazy_dataclass import dataclass
-from ..engine.chip import Chip
-from ..host.recorder import Recorder
+from ...base.dataclass import dataclass
+from ..session.recording import Recorder
+from ..simt.kernel.chip import Chip
 
 
 class Stopwatch(Protocol):

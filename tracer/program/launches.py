@@ -6,16 +6,30 @@ from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from ...errors import CutraceError, KernelFault
+from ...base.errors import CutraceError, KernelFault
 from ...traces.schema import Argument
-from ..engine.kernel.parameter_layout import parameter_offsets
-from ..engine.memory.device_launches import DeviceLaunch
-from ..engine.memory.memory import Memory
-from ..host.launch.configuration import ClusterError
-from ..host.launch.function import ConfiguredFunction, Function
-from ..host.launch.numba_array import count_words, data_address
-from ..host.launch.signature import ARRAY, FLOAT, INTEGER, POINTER, WORD, Parameter
-from .answers import (
+from ..session.configuration import ClusterError
+from ..session.function import ConfiguredFunction, Function
+from ..session.signature import (
+    ARRAY,
+    FLOAT,
+    INTEGER,
+    POINTER,
+    WORD,
+    Parameter,
+    count_words,
+    data_address,
+)
+from ..simt.kernel.layout import parameter_offsets
+from ..simt.memory.device_runtime import DeviceLaunch
+from ..simt.memory.memory import Memory
+from .choice import Choice, Chooser, Tally
+from .code import Code
+from .device import Stopwatch
+from .session import ProgramSession
+from .sites import Sites
+from .storage import Storage
+from .wire import (
     ASSERT,
     ILLEGAL_ADDRESS,
     INVALID_CLUSTER_SIZE,
@@ -27,12 +41,6 @@ from .answers import (
     Answer,
     Verbs,
 )
-from .choice import Choice, Chooser, Tally
-from .code import Code
-from .device import Stopwatch
-from .session import ProgramSession
-from .sites import Sites
-from .storage import Storage
 
 _FAULTS = {
     "outside": ILLEGAL_ADDRESS,

@@ -6,26 +6,18 @@ Of CUDA's other functions, by the lists in the toolkit's own headers and of what
 export, it has stubs that refuse by name, so that a program that calls one finds that out there.
 """
 
+import mmap
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ...cache import kept_folder, key_of
-from ...errors import CutraceError
-from .exported.driver import driver_errors, driver_table, stub_library
-from .exported.runtime import runtime_table
-from .exported.stand_ins import (
-    STAND_INS,
-    files,
-    read_names,
-    version_nodes,
-    write_names,
-    write_refusals,
-    write_versions,
-)
+from ...base.cache import kept_folder, key_of
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from .toolkit import Toolkit
 from .wire import RUNTIME
 
@@ -57,7 +49,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), *sorted(Path(__file__).with_name("exported").glob("*.*"))]
+    writers = [Path(__file__), Path(__file__).with_name("names.txt")]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -155,3 +147,308 @@ def functions_of(folder: Path) -> set[str]:
     """The functions that the sources in a folder export."""
     texts = (path.read_text(encoding="utf-8") for path in folder.glob("*.c"))
     return {name for text in texts for name in _DEFINED.findall(text)}
+
+
+_DECLARED = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")
+_PER_THREAD = re.compile(r"#\s*define\s+\w+\s+__CUDART_API_PT(?:SZ|DS)\((\w+)\)")
+_TWINS = ("_ptsz", "_ptds")
+_TWELVE = "twelve_"
+
+JUMPS = """
+#define API __attribute__((visibility("default")))
+#ifdef __aarch64__
+#define JUMP(function) "b " #function
+#else
+#define JUMP(function) "jmp " #function "@PLT"
+#endif
+"""
+"""C: what `jump` needs."""
+
+_REFUSE = "int refuse(const char *name);"
+
+_RENAMED = {
+    "cudaEventElapsedTime_v2": "cudaEventElapsedTime",
+    "cudaGraphAddDependencies_v2": "cudaGraphAddDependencies",
+    "cudaGraphAddNode_v2": "cudaGraphAddNode",
+    "cudaMemAdvise_v2": "cudaMemAdvise",
+    "cudaMemPrefetchAsync_v2": "cudaMemPrefetchAsync",
+    "cudaStreamGetCaptureInfo_v3": "cudaStreamGetCaptureInfo",
+    "cudaThreadExit": "cudaDeviceReset",
+    "cudaThreadGetCacheConfig": "cudaDeviceGetCacheConfig",
+    "cudaThreadGetLimit": "cudaDeviceGetLimit",
+    "cudaThreadSetCacheConfig": "cudaDeviceSetCacheConfig",
+    "cudaThreadSetLimit": "cudaDeviceSetLimit",
+    "cudaThreadSynchronize": "cudaDeviceSynchronize",
+}
+"""CUDA 12's names for what CUDA 13 has under another: cuda_runtime_api.h of 12.9 and 13.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a program of this version of CUDA (0: of any) means by a name."""
+
+    name: str
+    function: str
+    version: int = 0
+
+
+def runtime_table(toolkit: Toolkit, ours: set[str], listed: Sequence[str]) -> tuple[str, str]:
+    """C: the EXPORT lines of all functions, and those that only refuse or jump.
+
+    `listed` are names that NVIDIA's library exports, those of other headers among them.
+    """
+    text = (toolkit.include / "cuda_runtime_api.h").read_text(errors="replace")
+    declared = _DECLARED.findall(text.partition("#if defined(__cplusplus)")[2])
+    twelve = {*_RENAMED, *(n.removeprefix(_TWELVE) for n in ours if n.startswith(_TWELVE))}
+    names = dict.fromkeys((*declared, *(name for name in listed if name not in twelve)))
+    missing = [name for name in names if name not in ours and not name.endswith(_TWINS)]
+    per_thread = _PER_THREAD.findall(text) + [name[:-5] for name in listed if name.endswith(_TWINS)]
+    exports = _exports(ours, missing, (*per_thread, "cudaLaunchKernel", "__cudaLaunchKernel"))
+    lines = [f"EXPORT({each.name}, {each.function}, {each.version})\n" for each in exports]
+    refusals = [f'API int {name}(void) {{ return refuse("{name}"); }}' for name in missing]
+    return "".join(lines), "\n".join((JUMPS, _REFUSE, *refusals, *_jumps(exports), ""))
+
+
+def _exports(ours: set[str], missing: list[str], per_thread: Iterable[str]) -> list[Export]:
+    """All, by name. Streams per thread (_TWINS) are as all others here."""
+    streams = set(per_thread)
+    plain = {Export(name, name) for name in (*ours, *missing) if not name.startswith(_TWELVE)}
+    special = {name.removeprefix(_TWELVE): name for name in ours if name.startswith(_TWELVE)}
+    twelve = {Export(name, function, 12) for name, function in {**special, **_RENAMED}.items()}
+    twins = {
+        Export(each.name + twin, each.function, each.version)
+        for each in plain | twelve
+        for twin in _TWINS
+        if re.sub(r"_v\d$", "", each.name) in streams
+    }
+    return sorted(plain | twelve | twins, key=lambda export: (export.name, export.version))
+
+
+def _jumps(exports: Sequence[Export]) -> Iterator[str]:
+    """The names that no C function has: twins for streams per thread, and all names of CUDA 12."""
+    of_12 = {each.name for each in exports if each.version == 12}
+    for each in exports:
+        if each.version == 0 and each.name != each.function:
+            yield jump(each.name, each.function)
+        if each.function.startswith(_TWELVE) and not each.name.endswith(_TWINS):
+            continue  # runtime/twelve.c gives it its version itself
+        if each.version == 12 or each.name not in of_12:
+            label = f"jump_{each.name}"
+            versioned = f"\\n.symver {label}, {each.name}@libcudart.so.12, remove"
+            yield jump(label, each.function, versioned)
+
+
+def jump(label: str, function: str, more: str = "") -> str:
+    """C: a function that jumps to another, and what the assembler is to be told besides."""
+    begin = f".globl {label}\\n.type {label}, %function\\n{label}: "
+    begin = f".globl {label}\\n.type {label}, %function\\n{label}: "
+    return f'__asm__("{begin}" JUMP({function}) "{more}");'
+
+
+_TYPE = re.compile(r"^typedef \w+ \(CUDAAPI \*PFN_(cu\w+)_v(\d+)\)", re.MULTILINE)
+_NEWEST = re.compile(r"^#define (cu[A-Z]\w+)\s+(?:__CUDA_API_PT[DS]\w\()?(cu\w+)", re.MULTILINE)
+_DRIVER_DECLARED = re.compile(r"\b(cu[A-Z]\w+)_v(\d+)\(")
+_DRIVER_PER_THREAD = re.compile(r"__CUDA_API_(PT[DS][SZ])\((cu\w+)\)")
+_FIRST = (
+    *("cuCtxDestroy", "cuCtxPopCurrent", "cuCtxPushCurrent", "cuStreamDestroy", "cuEventDestroy"),
+    *("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags"),
+    "cuIpcOpenMemHandle",
+)
+"""First versions that take what the second ones take; those of others had 32 bits for sizes."""
+
+_ERROR_LINE = re.compile(r"^\s+(CUDA_(?:SUCCESS|ERROR_\w+))\s*=", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function, the name by which it is asked for, and the version since which that means it."""
+
+    name: str
+    asked: str
+    since: int
+
+
+def driver_errors(toolkit: Toolkit) -> list[str]:
+    """The names of the driver's errors."""
+    return list(dict.fromkeys(_ERROR_LINE.findall(_read(toolkit, "cuda.h"))))
+
+
+def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
+    """C: the ENTRY lines of all functions, and those functions of which there is only a refusal."""
+    entries = list(_entries(_read(toolkit, "cudaTypedefs.h"), _read(toolkit, "cuda.h"), ours))
+    names = dict.fromkeys(entry.name for entry in entries)
+    lines = [f"ENTRY({entry.name}, {entry.asked}, {entry.since})\n" for entry in entries]
+    per_thread = _per_thread_twins(_read(toolkit, "cuda.h"), names)
+    plain = {name.removesuffix("_v2") for name in names if name.endswith("_v2")}
+    first = [jump(name, f"{name}_v2") for name in _FIRST]
+    missing = sorted((plain | names.keys()) - ours - set(_FIRST))
+    refusals = [f'API int {name}(void) {{ return refuse_driver("{name}"); }}' for name in missing]
+    head = f"{JUMPS}int refuse_driver(const char *name);\n"
+    return "".join(lines), "\n".join((head, *refusals, *per_thread, *first, ""))
+
+
+def stub_library(entries: str) -> str:
+    """C: a function of each name that does nothing, to link with."""
+    names = dict.fromkeys(re.findall(r"^ENTRY\((\w+)", entries, re.MULTILINE))
+    return "".join(f"void {name}(void) {{}}\n" for name in names)
+
+
+def _read(toolkit: Toolkit, name: str) -> str:
+    return (toolkit.include / name).read_text(errors="replace")
+
+
+def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
+    """The newest of a name is the last that cuda.h declares, which it may not yet make of the name
+    itself; each older one has the suffix before."""
+    newest = dict(_NEWEST.findall(header))
+    last: dict[str, int] = {}
+    for name, number in _DRIVER_DECLARED.findall(header):
+        last[name] = max(int(number), last.get(name, 1))
+    since: dict[str, set[int]] = {}
+    for name, version in _TYPE.findall(types):
+        since.setdefault(name, set()).add(int(version))
+    for asked, versions in since.items():
+        name, _, suffix = newest.get(asked, asked).partition("_v")
+        steps = sorted(versions, reverse=True)
+        suffix = max(int(suffix or 1), min(last.get(name, 1), len(steps)))
+        for step, version in enumerate(steps):
+            number = suffix - step
+            yield Entry(f"{name}_v{number}" if number > 1 else name, asked, version)
+    for asked, name in newest.items():  # cuGraphInstantiate: WithFlags since CUDA 12
+        if asked not in since and name in since:
+            yield Entry(name, asked, 12000)
+    listed = {newest.get(asked, asked) for asked in since}
+    for name in sorted(ours - listed - set(since)):
+        asked = re.sub(r"_v\d$", "", name)
+        if name.startswith("cu") and asked not in since:
+            yield Entry(name, asked, 0)
+
+
+def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
+    """What is called for streams of a thread's own: here all streams are alike."""
+    known = set(names)
+    for kind, name in dict.fromkeys(_DRIVER_PER_THREAD.findall(header)):
+        if name in known:
+            twin = f"{name}_{kind.lower()}"
+            yield jump(twin, name)
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A library: what the linker calls it, how its functions begin, its files in CUDA 12 and 13.
+
+    The version of a file's symbols is called as the file is, where they have one. `refusal` is the
+    status of what is not supported.
+    """
+
+    linked: str
+    names: str
+    files: tuple[str, ...]
+    refusal: int
+    has_versions: bool = True
+
+
+STAND_INS = (
+    StandIn("cublasLt", "cublasLt", ("libcublasLt.so.12", "libcublasLt.so.13"), 15),
+    StandIn("cublas", "cublas", ("libcublas.so.12", "libcublas.so.13"), 15),
+    StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12"), 16),
+    StandIn("curand", "curand", ("libcurand.so.10",), 999),  # CURAND_STATUS_INTERNAL_ERROR
+    StandIn("cusparse", "cusparse", ("libcusparse.so.12",), 10),
+    StandIn("cusolver", "cusolver", ("libcusolver.so.11", "libcusolver.so.12"), 9),
+    StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), 3, has_versions=False),
+)
+_NAMES = Path(__file__).with_name("names.txt")
+
+_SECOND = re.compile(
+    r"cublas(Create|Destroy|GetVersion|SetWorkspace|[SG]et(Stream|PointerMode)|"
+    r"(I?[sdcz]|[SDCZ]|Sc|Dz|Cs|Zd)(a?xpy|scal|copy|swap|dot[uc]?|nrm2|a(sum|max|min)|rotm?g?|"
+    r"(ge|gb|sy|he|sb|hb|sp|hp|tr|tb|tp)mv|t[rbp]sv|ger[uc]?|(sy|he|sp|hp)r2?|"
+    r"(ge|sy|he|tr)mm|(sy|he)r2?k|trsm))"
+)
+"""Functions of cuBLAS that are `NAME_v2` in its file: NAME is the interface of CUDA 3 there.
+Source: cuBLAS documentation, 1.1 "New and Legacy cuBLAS API", and cublas_v2.h of CUDA 12."""
+
+_SHIM_DEFINED = re.compile(r"^\w+ T (\w+)$", re.MULTILINE)
+
+
+def files() -> Iterator[str]:
+    """The names of all files that we stand in for."""
+    for library in STAND_INS:
+        yield from library.files
+
+
+def version_nodes() -> str:
+    """The versions of our symbols besides our own, for the linker."""
+    versioned = (file for each in STAND_INS if each.has_versions for file in each.files)
+    return "".join(f"{file} {{ }};\n" for file in versioned)
+
+
+def read_names() -> Mapping[str, Sequence[str]]:
+    """What NVIDIA's libraries export, by what the linker calls them; `cudart` among them.
+
+    Of NVIDIA's packages for CUDA 13.5 and 12.9 on PyPI by `nm -D`; of NVML what nvidia-ml-py 13.615
+    asks for.
+    """
+    _, *parts = re.split(r"^\[(\S+)\]$", _NAMES.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: text.split() for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def write_names() -> str:
+    """C: STAND_IN lines, how a library's functions begin and the version of its symbols."""
+    versions = (f'"{each.files[-1]}"' if each.has_versions else "NULL" for each in STAND_INS)
+    pairs = zip(STAND_INS, versions, strict=True)
+    return "".join(f'STAND_IN("{each.names}", {version})\n' for each, version in pairs)
+
+
+def write_refusals(objects: Sequence[str]) -> str:
+    """C: a function for each that NVIDIA's libraries have and these object files do not."""
+    defined = set(_defined(objects))
+    return "\n".join((JUMPS, "int refuse_call(const char *name, int status);", *_refusals(defined)))
+
+
+def _refusals(defined: set[str]) -> Iterator[str]:
+    names = read_names()
+    for library in STAND_INS:
+        listed = names[library.linked]
+        second = {n: n[:-3] for n in listed if n[-3:] == "_v2" and _SECOND.fullmatch(n[:-3])}
+        for name in dict.fromkeys(second.get(name, name) for name in listed):
+            body = f'(void) {{ return refuse_call("{name}", {library.refusal}); }}'
+            if name not in defined:
+                yield f"API int {name}{body}"
+            if f"{name}_v2" in second and name in listed:  # what CUDA 3 meant by it
+                yield f"int first_{name}{body}"
+                for number, file in enumerate(library.files):
+                    label = f"first_{number}_{name}"
+                    yield jump(label, f"first_{name}", f"\\n.symver {label}, {name}@{file}, remove")
+
+
+def write_versions(objects: Sequence[str]) -> str:
+    """C: a function for each that these object files define, in the version of each file."""
+    return "\n".join((JUMPS, *_shim_jumps(_defined(objects)), ""))
+
+
+def _defined(objects: Sequence[str]) -> Sequence[str]:
+    said = subprocess.run(
+        ["nm", "-g", "--defined-only", *objects], capture_output=True, text=True, check=True
+    ).stdout
+    return _SHIM_DEFINED.findall(said)
+
+
+def _shim_jumps(functions: Iterable[str]) -> Iterator[str]:
+    for name in sorted(set(functions)):
+        library = next((each for each in STAND_INS if name.startswith(each.names)), None)
+        asked = f"{name}_v2" if _SECOND.fullmatch(name) else name
+        if library is None or not library.has_versions:
+            continue
+        for number, file in enumerate(library.files):
+            label = f"stand_in_{number}_{name}"
+            yield jump(label, name, f"\\n.symver {label}, {asked}@{file}, remove")
+
+
+def is_named_in(program: Path) -> bool:
+    """Whether a program's file names one of the libraries."""
+    try:
+        with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
+            return any(text.find(f"{name}\0".encode()) >= 0 for name in files())
+    except (OSError, ValueError):  # not there, or empty: what starts it says so
+        return False

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from ...traces.sparing_writer import SparingWriter
-from ..engine.memory.memory import Memory
+from ...traces.bounded_writer import SparingWriter
 from ..front.source import Compiled
-from ..host.module import Module
-from ..host.recording import Recording
-from ..host.session import Session
+from ..session.module import Module
+from ..session.recording import Recording
+from ..session.session import Session
+from ..simt.memory.memory import Memory
 from .arena import SharedMemory
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CutraceError, KernelFault
+from ...base.errors import CutraceError, KernelFault
 from ...traces.schema import Array, Event
-from ..engine.memory.device_launches import DeviceCopy, DeviceSet
-from ..engine.memory.memory import Allocation
-from ..host.array import describe
-from .answers import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
+from ..session.array import describe
+from ..simt.memory.device_runtime import DeviceCopy, DeviceSet
+from ..simt.memory.memory import Allocation
 from .session import ProgramSession
 from .sites import Sites
+from .wire import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
 
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Of cudaMemcpyKind; 0 stands for a set."""

@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import CutraceError
-from ...lazy_dataclass import dataclass
-from ..engine.memory.memory import Allocation
-from ..engine.texture.level import Mipmap
-from ..host.array import DeviceArray, describe
-from ..host.texture.surface import Surface, reserve_surface
-from ..host.texture.texel import TexelForm
-from ..host.texture.texture import Modes, make_mipmap, make_texture
-from .answers import (
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ..session.array import DeviceArray, describe
+from ..session.surface import Surface, reserve_surface
+from ..session.texel import TexelForm
+from ..session.texture import Modes, make_mipmap, make_texture
+from ..simt.memory.memory import Allocation
+from ..simt.memory.texture import Mipmap
+from .session import ProgramSession
+from .storage import Storage
+from .wire import (
     INVALID_CHANNEL_DESCRIPTOR,
     INVALID_FILTER_SETTING,
     INVALID_NORM_SETTING,
@@ -23,8 +25,6 @@ from .answers import (
     Answer,
     Verbs,
 )
-from .session import ProgramSession
-from .storage import Storage
 
 LAYERED, CUBEMAP = 1, 4
 """Flags of cudaMalloc3DArray."""

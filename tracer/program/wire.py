@@ -6,12 +6,12 @@ and unpacked by it.
 
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 
 RUNTIME = Path(__file__).with_name("runtime")
 HEAD = struct.Struct("<II")
@@ -77,3 +77,28 @@ def pack(fields: str, values: Iterable[Any]) -> bytes:
         else:
             parts.append(_FIELDS[field].pack(value))
     return b"".join(parts)
+
+
+Answer: TypeAlias = Sequence[Any] | int
+Verbs: TypeAlias = Mapping[str, Callable[..., Answer]]
+"""What answers a message, by its name."""
+
+SUCCESS = 0
+INVALID_VALUE = 1
+OUT_OF_MEMORY = 2
+INVALID_CHANNEL_DESCRIPTOR = 20
+INVALID_RESOURCE_HANDLE = 400
+SYMBOL_NOT_FOUND = 500
+INVALID_FILTER_SETTING = 26
+INVALID_NORM_SETTING = 27
+NOT_READY = 600
+ILLEGAL_ADDRESS = 700
+LAUNCH_TIMEOUT = 702
+ASSERT = 710
+MISALIGNED_ADDRESS = 716
+LAUNCH_FAILURE = 719
+NOT_SUPPORTED = 801
+INVALID_CLUSTER_SIZE = 912
+INVALID_IMAGE = 200
+NO_IMAGE = 209
+"""cudaError_t, of CUDA's driver_types.h."""

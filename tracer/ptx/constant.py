@@ -4,8 +4,8 @@ import operator
 import struct
 from collections.abc import Callable, Mapping
 
-from .cursor import Cursor
 from .kernel import Immediate
+from .lexer import Cursor
 
 _MASK = (1 << 64) - 1
 

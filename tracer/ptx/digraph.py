@@ -4,9 +4,9 @@ networkx knows all of this too, but takes a tenth of a second to import, as long
 takes from its source to its trace.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Set
 from heapq import heapify, heappop, heappush
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 Graph: TypeAlias = Mapping[int, Collection[int]]
 
@@ -121,3 +121,22 @@ def order_components(graph: Graph) -> list[set[int]]:
             if not waits[other]:
                 heappush(ready, other)
     return order
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+def spread(steps: Iterable[tuple[Iterable[Value], Iterable[Value], bool]]) -> Set[Value]:
+    """Return the values that have a property, or are computed from values that have it.
+
+    A step is what an instruction writes, what it reads, and whether the property begins there.
+    """
+    known = [(set(written), set(read), begins) for written, read, begins in steps]
+    found: set[Value] = set()
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for written, read, begins in known:
+            if begins or not found.isdisjoint(read):
+                found |= written
+    return found

@@ -2,10 +2,10 @@
 
 from dataclasses import field
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 from .constant import integer_literal
-from .cursor import Cursor
 from .kernel import Function, Variable
+from .lexer import Cursor
 from .opcodes import words
 from .variable import read_declaration, read_name
 

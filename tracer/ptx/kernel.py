@@ -9,7 +9,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
-from ...lazy_dataclass import dataclass
+from ...base.dataclass import dataclass
 
 TYPE_BYTES: Mapping[str, int] = {
     **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},

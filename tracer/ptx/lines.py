@@ -1,9 +1,8 @@
 """Source lines: `.file` and `.loc` with `inlined_at` (PTX ISA, 11.5)."""
 
 from .constant import integer_literal
-from .cursor import Cursor
-from .kernel import Location
-from .lexer import Tokens
+from .kernel import Kernel, Location
+from .lexer import Cursor, Tokens
 
 _MOST = (1 << 32) - 1
 """Files, lines and columns are numbered with 32 bits."""
@@ -92,3 +91,10 @@ def _skip_label(cursor: Cursor) -> None:
     cursor.name("a label in .debug_str")
     if cursor.accept("+"):
         _number(cursor)
+
+
+def source_line(kernel: Kernel, pc: int) -> str:
+    """Return `file:line` of an instruction, or its PTX line where the source is not known."""
+    instruction = kernel.instructions[pc]
+    place = instruction.location
+    return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"

@@ -1,27 +1,111 @@
 """Module and entry name to Kernel: the entry and what it can call, in one numbering."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from ...errors import CutraceError, nearest
-from .block import Cut, cut_at_meetings, cut_blocks
-from .graph import immediate_post_dominators, run_order
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 from .kernel import (
     NOWHERE,
     BasicBlock,
     CallTarget,
     Function,
     FunctionSpan,
+    Guard,
     Instruction,
     Kernel,
+    Label,
     Module,
     Operand,
     Register,
     Symbol,
     Vector,
 )
-from .landing import separate_returns
-from .liveness import find_live
-from .reconvergence import Kinds, Parting, partings
+from .opcodes import LEAVES, destinations, is_barrier, sources
+from .reconvergence import Kinds, Parting, immediate_post_dominators, partings, run_order
+from .warp_sync import find_meetings
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A block in its function's own numbering: instructions `first` to `last` (exclusive)."""
+
+    first: int
+    last: int
+    successors: tuple[int, ...]
+    leaves: bool
+
+
+def cut_blocks(function: Function, is_inner_call: Callable[[Instruction], bool]) -> list[Cut]:
+    """Cut at branches, barriers, calls of PTX functions, returns, and before branch targets."""
+    return _cut(function, is_inner_call, frozenset())
+
+
+def cut_at_meetings(
+    function: Function,
+    is_inner_call: Callable[[Instruction], bool],
+    cuts: list[Cut],
+    known: frozenset[int] = frozenset(),
+) -> tuple[list[Cut], frozenset[int]]:
+    """Make blocks of the instructions at which lanes meet that parted, those that are `known` to
+    be of the kind with them; return them, too."""
+    found = known | find_meetings(
+        function.instructions,
+        [(cut.first, cut.last) for cut in cuts],
+        {number: cut.successors for number, cut in enumerate(cuts)},
+        [number for number, cut in enumerate(cuts) if cut.leaves],
+    )
+    return (_cut(function, is_inner_call, found) if found else cuts), found
+
+
+def _cut(
+    function: Function, is_inner_call: Callable[[Instruction], bool], alone: frozenset[int]
+) -> list[Cut]:
+    instructions = function.instructions
+    starts = {0, *alone, *(index + 1 for index in alone)}
+    for index, instruction in enumerate(instructions):
+        if _ends_block(instruction) or (
+            instruction.opcode == "call" and is_inner_call(instruction)
+        ):
+            starts.add(index + 1)
+        starts.update(_targets(function, instruction))
+    starts.discard(len(instructions))
+    firsts = sorted(starts)
+    number = {first: block for block, first in enumerate(firsts)}
+    lasts = [*firsts[1:], len(instructions)]
+    return [
+        Cut(first, last, _successors(function, last - 1, number), _leaves(instructions[last - 1]))
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+
+
+def _ends_block(instruction: Instruction) -> bool:
+    opcode = instruction.opcode
+    return opcode in LEAVES or opcode in ("bra", "brx") or is_barrier(instruction)
+
+
+def _targets(function: Function, instruction: Instruction) -> tuple[int, ...]:
+    """Return the instructions to which a branch may go, in the order of its list."""
+    if instruction.opcode not in ("bra", "brx"):
+        return ()
+    label = instruction.operands[-1]
+    assert isinstance(label, Label)
+    names = (label.name,) if instruction.opcode == "bra" else function.branch_targets[label.name]
+    return tuple(function.labels[name] for name in names)
+
+
+def _successors(function: Function, last: int, number: dict[int, int]) -> tuple[int, ...]:
+    """Return the blocks after the one that `last` ends: (taken, fall-through)."""
+    instruction = function.instructions[last]
+    taken = tuple(number[target] for target in _targets(function, instruction))
+    falls = instruction.guard or not (taken or instruction.opcode in (*LEAVES, "brx"))
+    return (*taken, number[last + 1]) if falls else taken
+
+
+def _leaves(instruction: Instruction) -> bool:
+    """Whether all lanes leave the function here in good order (a trap is none)."""
+    return instruction.opcode in ("ret", "exit") and instruction.guard is None
+
 
 _Live = list[frozenset[tuple[int, str]]]
 
@@ -202,3 +286,93 @@ def _append_live(
     before_each, after_each = find_live(function, spans, after)
     live_in += [frozenset((index, name) for name in names) for names in before_each]
     live_out += [frozenset((index, name) for name in names) for names in after_each]
+
+
+def separate_returns(function: Function, is_inner_call: Callable[[Instruction], bool]) -> Function:
+    """Return the function with a jump after each call that a label or a guard makes doubtful."""
+    places: list[int] = []
+    labels: dict[str, int] = {}
+    instructions: list[Instruction] = []
+    targets = set(function.labels.values())
+    for index, instruction in enumerate(function.instructions):
+        places.append(len(instructions))
+        called = instruction.opcode == "call"
+        followed = index + 1 in targets and called and is_inner_call(instruction)
+        if not followed and not (called and instruction.guard):
+            instructions.append(instruction)
+            continue
+        after = f"after call {index}"
+        if instruction.guard:
+            guard = Guard(instruction.guard.register, not instruction.guard.negated)
+            instructions.append(_jump(instruction, after, guard))
+        instructions += [replace(instruction, guard=None), _jump(instruction, after, None)]
+        labels[after] = len(instructions)
+    places.append(len(instructions))
+    labels |= {name: places[index] for name, index in function.labels.items()}
+    return replace(function, instructions=tuple(instructions), labels=labels)
+
+
+def _jump(call: Instruction, to: str, guard: Guard | None) -> Instruction:
+    written = f"@{'!' * guard.negated}{guard.register.name} bra" if guard else "bra"
+    return Instruction(
+        "bra", (), (Label(to),), guard, f"{written} ({to});", call.ptx_line, call.location
+    )
+
+
+Names = list[list[str]]
+
+
+def find_live(
+    function: Function,
+    blocks: Sequence[Sequence[Instruction]],
+    successors: Sequence[Sequence[int]],
+) -> tuple[Names, Names]:
+    """Return the names live at the start of each block and those live at its end.
+
+    A guarded instruction may leave its destination as it was, so it kills nothing. The callee of
+    an inner call knows no register of the caller: what is live after the call is live during it.
+    Register results of old PTX are read when the function returns.
+    """
+    names = list(function.registers)
+    bits = {name: 1 << number for number, name in enumerate(names)}
+    results = sum(bits[v.name] for v in function.returns if v.space == "reg")
+    uses = [_summarize(instructions, bits, results) for instructions in blocks]
+    live_in = [0] * len(blocks)
+    live_out = [0] * len(blocks)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(range(len(blocks))):
+            for after in successors[block]:
+                live_out[block] |= live_in[after]
+            read, written = uses[block]
+            before = read | (live_out[block] & ~written)
+            changed |= before != live_in[block]
+            live_in[block] = before
+    return [_name(b, names) for b in live_in], [_name(b, names) for b in live_out]
+
+
+def _summarize(
+    instructions: Sequence[Instruction], bits: Mapping[str, int], results: int
+) -> tuple[int, int]:
+    """Return what a block reads before writing, and what it surely writes."""
+    read = written = 0
+    for instruction in instructions:
+        now = results if instruction.opcode == "ret" else 0
+        for register in sources(instruction):
+            now |= bits[register.name]
+        read |= now & ~written
+        if instruction.guard is None:
+            for register in destinations(instruction):
+                written |= bits[register.name]
+    return read, written
+
+
+def _name(bits: int, names: Sequence[str]) -> list[str]:
+    """Return the names of the set bits; takes the time of the set ones only."""
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(names[lowest.bit_length() - 1])
+        bits ^= lowest
+    return found

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 
-from ...errors import CutraceError, nearest
+from ...base.errors import CutraceError, nearest
 from .body import Body
 from .constant import integer_literal
-from .cursor import Cursor
 from .header import read_header, skip_pragma
 from .kernel import Function, Module, Symbol, Variable
-from .lexer import lex
+from .lexer import Cursor, lex
 from .lines import SourceLines, read_file
 from .scope import Scope, builtin_scope
 from .variable import DECLARED_SPACES, element_bytes, read_declaration, read_names

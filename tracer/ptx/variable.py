@@ -1,13 +1,175 @@
 """Declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
 
+import struct
 from collections.abc import Mapping
+from dataclasses import field
 from math import prod
 
-from ...lazy_dataclass import dataclass
-from .constant import integer_literal, read_integer
-from .cursor import Cursor
-from .initializer import Data, read_initializer
-from .kernel import TYPE_BYTES, Variable
+from ...base.dataclass import dataclass
+from .constant import integer_literal, read_constant, read_integer
+from .kernel import TYPE_BYTES, Immediate, Variable
+from .lexer import Cursor
+
+ADDRESS_BYTES = 8
+_MOST_INITIAL = 1 << 28
+_BYTES = frozenset(map(str, range(256)))
+
+
+@dataclass(slots=True)
+class Data:
+    """Bytes written so far and the places where an address goes (offset, symbol, addend).
+
+    `masked` are single bytes of an address, `0xFF00(name)`: (offset, byte number, symbol, addend).
+    """
+
+    image: bytearray = field(default_factory=bytearray)
+    relocations: list[tuple[int, str, int]] = field(default_factory=list)
+    masked: list[tuple[int, int, str, int]] = field(default_factory=list)
+
+    def put(self, offset: int, value: bytes) -> None:
+        """Write `value` at `offset`; a gap before it is zero."""
+        self.image.extend(bytes(max(0, offset + len(value) - len(self.image))))
+        self.image[offset : offset + len(value)] = value
+
+
+def read_initializer(cursor: Cursor, element: str, width: int, dims: tuple[int, ...]) -> Data:
+    """Read the value of an array of `dims` (the first 0 if open) of elements of `width` bytes."""
+    data = Data()
+    start = cursor.index
+    size = width * prod(dims)
+    if size > _MOST_INITIAL:
+        raise cursor.error(f"no initial values of a variable of {size} bytes", index=start)
+    if cursor.next == "{":
+        _read_level(cursor, data, element, width, dims, 0)
+    else:
+        _read_scalar(cursor, data, element, width, 0)
+    _join_masked(cursor, data, start)
+    if size and len(data.image) > size:
+        raise cursor.error(f"at most {size} bytes of initial values", index=start)
+    return data
+
+
+def _read_level(
+    cursor: Cursor, data: Data, element: str, width: int, dims: tuple[int, ...], offset: int
+) -> None:
+    """Read `{...}` of one dimension; an inner `{` starts at the next whole row."""
+    cursor.expect("{")
+    row = width * prod(dims[1:])
+    at = offset + _read_plain_bytes(cursor, data, width, offset)
+    while not cursor.accept("}"):
+        if cursor.next == "{":
+            if len(dims) < 2:
+                raise cursor.error(f"a value, since there are {len(dims)} dimensions")
+            at = offset + -(-(at - offset) // row) * row
+            _read_level(cursor, data, element, width, dims[1:], at)
+            at += row
+        else:
+            at += _read_scalar(cursor, data, element, width, at)
+        if cursor.next != "}":
+            cursor.expect(",")
+
+
+def _read_plain_bytes(cursor: Cursor, data: Data, width: int, offset: int) -> int:
+    """Read all of a `{...}` of bytes in one go, if all are plain decimals; return how many."""
+    texts, start = cursor.texts, cursor.index
+    if width != 1 or texts[start] not in _BYTES:
+        return 0
+    end = next(i for i in range(start + 1, len(texts)) if texts[i] in ("}", ""))
+    values, commas = texts[start:end:2], texts[start + 1 : end : 2]
+    if not set(values) <= _BYTES or set(commas) != {","} or len(values) == len(commas):
+        return 0
+    data.put(offset, bytes(map(int, values)))
+    cursor.index = end
+    return len(values)
+
+
+def _read_scalar(cursor: Cursor, data: Data, element: str, width: int, offset: int) -> int:
+    """Read one value to `offset` and return how many bytes it took."""
+    start = cursor.next[:1]
+    if start == '"' and width == 1:
+        text = cursor.string("a string").encode("utf-8") + b"\0"
+        data.put(offset, text)
+        return len(text)
+    if start and (start.isalpha() or start in "_$%") and cursor.next != "WARP_SZ":
+        _read_symbol(cursor, data, width, offset)
+    elif cursor.texts[cursor.index + 1] == "(" and start.isdigit():
+        _read_masked(cursor, data, width, offset)
+    else:
+        at = cursor.index
+        data.put(offset, _pack(cursor, read_constant(cursor), element, width, at))
+    return width
+
+
+def _pack(cursor: Cursor, value: Immediate, element: str, width: int, at: int) -> bytes:
+    """Return the little-endian bytes of `value` as one element."""
+    bits = value.bits
+    if element in ("f32", "f64") and value.kind != element:
+        bits = _convert(value, element)
+    elif value.kind == "f64" and width != ADDRESS_BYTES:
+        raise cursor.error(f"an integer, since the type is .{element}", index=at)
+    return (bits & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+
+
+def _convert(value: Immediate, element: str) -> int:
+    """Return the bits of a number in another floating-point type."""
+    if value.kind == "int":
+        number = float(value.bits)
+    elif value.kind == "f32":
+        number = struct.unpack("<f", struct.pack("<I", value.bits))[0]
+    else:
+        number = struct.unpack("<d", struct.pack("<Q", value.bits))[0]
+    if element == "f64":
+        return int.from_bytes(struct.pack("<d", number), "little")
+    try:
+        return int.from_bytes(struct.pack("<f", number), "little")
+    except OverflowError:
+        return 0x7F800000 if number > 0 else 0xFF800000
+
+
+def _read_symbol(cursor: Cursor, data: Data, width: int, offset: int) -> None:
+    """Read `name`, `name+8`, `generic(name)+8`."""
+    at = cursor.index
+    name, addend = _read_place(cursor)
+    if width != ADDRESS_BYTES:
+        raise cursor.error(f"a number: an address takes 8 bytes, not {width}", index=at)
+    data.relocations.append((offset, name, addend))
+    data.put(offset, bytes(ADDRESS_BYTES))
+
+
+def _read_place(cursor: Cursor) -> tuple[str, int]:
+    name = cursor.name("the name of a variable or function")
+    if name == "generic" and cursor.accept("("):
+        name = cursor.name("the name of a variable")
+        inner = read_integer(cursor) if cursor.next in ("+", "-") else 0
+        cursor.expect(")")
+    else:
+        inner = 0
+    return name, inner + (read_integer(cursor) if cursor.next in ("+", "-") else 0)
+
+
+def _read_masked(cursor: Cursor, data: Data, width: int, offset: int) -> None:
+    """Read `0xFF00(name)`: one byte of an address."""
+    at = cursor.index
+    mask = integer_literal(cursor.take()) or 0
+    number = (mask.bit_length() - 1) // 8
+    cursor.expect("(")
+    name, addend = _read_place(cursor)
+    cursor.expect(")")
+    if mask != 0xFF << 8 * max(number, 0) or width != 1:
+        raise cursor.error("a mask of one byte such as 0xFF00, in an array of .b8", index=at)
+    data.masked.append((offset, number, name, addend))
+    data.put(offset, b"\0")
+
+
+def _join_masked(cursor: Cursor, data: Data, start: int) -> None:
+    """Make one relocation of every eight bytes of an address that follow one another."""
+    for index in range(0, len(data.masked), ADDRESS_BYTES):
+        offset, _, name, addend = data.masked[index]
+        whole = [(offset + byte, byte, name, addend) for byte in range(ADDRESS_BYTES)]
+        if data.masked[index : index + ADDRESS_BYTES] != whole:
+            raise cursor.error(f"all 8 bytes of the address of {name}, in order", index=start)
+        data.relocations.append((offset, name, addend))
+
 
 DECLARED_SPACES = frozenset({".global", ".const", ".shared", ".local", ".param", ".tex"})
 """Directives that begin the declaration of a variable."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import CutraceError
-from ..seam import ACCESSES, Batch, Kind, Model, Step
+from ....base.errors import CutraceError
+from ..interface.model import ACCESSES, Batch, Kind, Model, Step
 from .guarded import SLOW, Guarded, describe_row, slowest_row
 
 ROWS, SIZES, UNITS = 512, (1, 7, 64), 3

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from ....lazy_dataclass import dataclass
-from ....traces.table.remembered import remembered
+from ....base.dataclass import dataclass
+from ....traces.identity_cache import remembered
+from ..interface.model import Kind
 from ..rows.sites import Instruction
-from ..seam import Kind
 
 READ_ONLY_SINCE = (3, 5)
 """The first capability with a path for `ld.global.nc` (CUDA C Programming Guide 7.5, G.4.2)."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import CutraceError
-from ....extension import blaming
-from ....lazy_dataclass import dataclass
-from ..seam import Batch, Step
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
+from ....base.plugins import blaming
+from ..interface.model import Batch, Step
 
 READ_ONLY = ("kind", "addresses", "active", "row")
 MOST = 1 << 53

@@ -11,7 +11,7 @@ import csv
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
 from .catalog import FOLDER
 from .device import Device
 

@@ -9,9 +9,9 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import CutraceError
-from ..compiled import compile_if_worth
-from ..seam import Batch, Bools, Ints
+from ....base.errors import CutraceError
+from ..interface.hot_loop import compile_if_worth
+from ..interface.model import Batch, Bools, Ints
 from . import touching
 
 Masks = NDArray[np.uint32]

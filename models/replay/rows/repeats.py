@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from ..compiled import compile_if_worth
-from ..seam import Ints
+from ..interface.hot_loop import compile_if_worth
+from ..interface.model import Ints
 from . import recent_rows
 
 COLUMNS = ("pc", "space", "base", "pattern")

@@ -5,17 +5,18 @@ in several spaces, `cp.async` reads one and writes another.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
-from ....errors import CutraceError
-from ....lazy_dataclass import dataclass
-from ....traces.schema import STRONG_LOADS, Space
-from ....traces.table.remembered import remembered
-from ..seam import ACCESSES, Ints, Kind
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
+from ....traces.identity_cache import remembered
+from ....traces.schema import STRONG_LOADS, Array, Space
+from ....traces.unique import sorted_places
+from ..interface.model import ACCESSES, Ints, Kind
 
 SPACES = 8
 """Sites of an instruction: more than there are values of Space."""
@@ -102,3 +103,57 @@ def element_bytes(type_: str) -> int:
     """
     found = re.fullmatch(r"[a-z]+(\d+)(?:x(\d+))?", type_)
     return int(found[1]) * int(found[2] or 1) // 8 if found else 0
+
+
+SPACE_SHIFT = 56
+MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zones:
+    """`cuts` (zones - 1,) are where one zone ends and the next begins; `names` (zones,) are the
+    arrays', or empty for a gap.
+    """
+
+    cuts: Ints
+    names: tuple[str, ...]
+
+    def find(self, places: Ints) -> Ints:
+        """Return the zone of each place (n,), `space << SPACE_SHIFT | address`."""
+        return np.searchsorted(self.cuts, places, side="right")
+
+
+def cut_zones(arrays: Sequence[Array]) -> Zones:
+    """Cut the address line at the arrays' ends; where two overlap, the later one begins."""
+    cuts: list[int] = []
+    names = [""]
+    ordered = sorted(arrays, key=lambda array: (array.space, array.offset))
+    for number, array in enumerate(ordered):
+        start = (array.space << SPACE_SHIFT) + array.offset
+        end = start + array.bytes
+        if number + 1 < len(ordered):
+            after = ordered[number + 1]
+            end = min(end, (after.space << SPACE_SHIFT) + after.offset)
+        if end > start:
+            cuts += [start, end]
+            names += [array.name, ""]
+    return Zones(np.array(cuts, np.int64), tuple(names))
+
+
+DENSE = 1 << 20
+"""A table of this many entries is always worth numbering rows with; beyond, they are sorted."""
+
+
+def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the distinct keys, and for each row the index of its key; 0 <= keys < size."""
+    if size > max(DENSE, 4 * len(keys)):
+        if (keys[1:] > keys[:-1]).all():
+            return keys, np.arange(len(keys))
+        distinct, _, number = sorted_places(keys)
+        return distinct, number
+    seen = np.zeros(size, np.bool_)
+    seen[keys] = True
+    distinct = np.flatnonzero(seen)
+    table = np.empty(size, np.int64)
+    table[distinct] = np.arange(len(distinct))
+    return distinct, table[keys]

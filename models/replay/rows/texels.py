@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
+from ....traces.column import integers
 from ....traces.schema import ALONE, LANES, Array, Launch, Space, Texture
-from ....traces.table.column import integers
-from ....traces.table.unique import sorted_unique
-from ..seam import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
+from ....traces.unique import sorted_unique
+from ..interface.model import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ....lazy_dataclass import dataclass
-from ..compiled import compile_if_worth
-from ..seam import Bools, Ints, Touched
+from ....base.dataclass import dataclass
+from ..interface.hot_loop import compile_if_worth
+from ..interface.model import Bools, Ints, Touched
 from . import touching
 from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes
 

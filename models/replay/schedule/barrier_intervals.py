@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....lazy_dataclass import dataclass
-from ....traces.checks.check_control import entry_starts
-from ....traces.checks.recorded import Recorded
-from ....traces.table.unique import sorted_unique
+from ....base.dataclass import dataclass
+from ....traces.check_control import entry_starts
+from ....traces.recorded_tables import Recorded
+from ....traces.unique import sorted_unique
+from ..interface.model import Bools, Ints
 from ..rows.sites import broken
-from ..seam import Bools, Ints
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace

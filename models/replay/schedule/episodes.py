@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
 from ....traces.schema import Space
-from ..seam import Bools, Ints
+from ..interface.model import Bools, Ints
 from .barrier_intervals import Intervals
 
 if TYPE_CHECKING:

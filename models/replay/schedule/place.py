@@ -10,10 +10,10 @@ first SM has every k-th of its blocks, with k SMs a cluster.
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import CutraceError
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
 from ....traces.schema import LANES, Sample
-from ..seam import Ints
+from ..interface.model import Ints
 
 SCOPE_NAMES = ("sm", "cluster", "rest")
 """What `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....lazy_dataclass import dataclass
-from ..options import SCHEDULES
-from ..seam import Ints
+from ....base.dataclass import dataclass
+from ..interface.model import Ints
+from ..interface.options import SCHEDULES
 from . import turns
 from .barrier_intervals import Intervals, read_intervals
 from .episodes import find_openings, pack_columns

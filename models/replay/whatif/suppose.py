@@ -1,16 +1,139 @@
 """What-if traces: launches with arrays padded or realigned, the code unchanged."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cached_property
+from itertools import pairwise
 
-from ....errors import CutraceError, nearest
-from ....lazy_dataclass import dataclass
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError, nearest
+from ....traces.column import integers, with_columns
+from ....traces.pattern_store import HeldPatterns
 from ....traces.reader import LaunchTrace, Trace
-from ....traces.schema import Array, Launch
-from .change import Alignment, Changes, Pad, Wish, read_changes
-from .layout import Layout, Rows, lay_out
-from .relocate import MovedLaunch
+from ....traces.schema import Array, Launch, Space
+from ....traces.unique import sorted_unique
+from ..interface.model import Bools, Ints
+from ..interface.options import Alignment, Changes, Pad, Wish, read_changes
+from ..rows.lanes import unpack_masks
+from ..rows.patterns import Patterns, read_patterns
+from ..rows.sites import SPACE_SHIFT
 from .usage import Usage, read_usage
+
+UNIT = {Space.SHARED: 16}
+OTHER_UNIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How an array is padded: rows of `row` bytes become `pad` bytes longer."""
+
+    row: int
+    pad: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The address line, `space << SPACE_SHIFT | address`, in segments that each move as one.
+
+    All are (segments,): where each begins, how far that goes up, and its rows and their padding
+    (a row of 1 byte and no padding where it has none). `arrays` are the launch's, where they lie
+    then, and `added` the bytes of shared memory, declared and dynamic.
+    """
+
+    first: Ints
+    shift: Ints
+    row: Ints
+    pad: Ints
+    arrays: tuple[Array, ...]
+    added: tuple[int, int]
+
+    def find(self, places: Ints) -> Ints:
+        """Return the segment of each place."""
+        return np.asarray(np.searchsorted(self.first, places, side="right") - 1, np.int64)
+
+    def move(self, places: Ints) -> Ints:
+        """Return where each place goes."""
+        segment = self.find(places)
+        into = places - self.first[segment]
+        moved = places + self.shift[segment] + into // self.row[segment] * self.pad[segment]
+        return np.asarray(moved, np.int64)
+
+
+_Segment = tuple[int, int, int, int]
+
+
+def lay_out(
+    launch: Launch, rows: Mapping[str, Rows], alignments: Mapping[str, Alignment]
+) -> Layout:
+    """Lay out a launch's arrays anew; `CutraceError` if one to be changed overlaps another."""
+    segments: list[_Segment] = []
+    moved: dict[Array, Array] = {}
+    added = [0, 0]
+    for space in Space:
+        segments.append((space << SPACE_SHIFT, 0, 1, 0))
+        arrays = sorted((a for a in launch.arrays if a.space == space), key=lambda a: a.offset)
+        _refuse_overlap(arrays, {*rows, *alignments})
+        carry = 0
+        for old, behind in zip(arrays, [*arrays, None][1:], strict=True):
+            before, new = carry, _place(old, carry, rows.get(old.name), alignments.get(old.name))
+            if new.offset + max(new.bytes, new.pitch) > 1 << SPACE_SHIFT:
+                raise CutraceError(
+                    f"`{old.name}` would end beyond every address: pad or align less"
+                )
+            carry += _up(new.offset + new.bytes - (old.offset + old.bytes) - carry, old.space)
+            moved[old] = new
+            segments.append(_segment(old, new, rows.get(old.name)))
+            if behind is None or behind.offset >= old.offset + old.bytes:
+                segments.append(((space << SPACE_SHIFT) + old.offset + old.bytes, carry, 1, 0))
+            if space == Space.SHARED:
+                added[old.offset >= launch.shared_static] += carry - before
+    table = np.array(_without_empty(segments), np.int64)
+    everywhere = tuple(moved[array] for array in launch.arrays)
+    first, shift, row, pad = table.T
+    return Layout(first, shift, row, pad, everywhere, (added[0], added[1]))
+
+
+def _place(old: Array, carry: int, rows: Rows | None, alignment: Alignment | None) -> Array:
+    """Return an array where it would lie."""
+    start = old.offset + carry
+    if alignment:
+        start += (alignment.beyond - start) % alignment.bytes
+    if rows is None:
+        return replace(old, offset=start)
+    longer = -(-old.bytes // rows.row) * rows.pad
+    return replace(old, offset=start, bytes=old.bytes + longer, pitch=rows.row + rows.pad)
+
+
+def _segment(old: Array, new: Array, rows: Rows | None) -> _Segment:
+    """Return the segment of an array."""
+    start = (old.space << SPACE_SHIFT) + old.offset
+    row, pad = (rows.row, rows.pad) if rows else (1, 0)
+    return start, new.offset - old.offset, row, pad
+
+
+def _without_empty(segments: Sequence[_Segment]) -> list[_Segment]:
+    """Keep of segments that begin at one place the last."""
+    return [*{segment[0]: segment for segment in segments}.values()]
+
+
+def _refuse_overlap(ordered: Sequence[Array], names: set[str]) -> None:
+    """Raise `CutraceError` if an array that shall move shares bytes with another."""
+    for one, other in pairwise(ordered):
+        if other.offset < one.offset + one.bytes and not names.isdisjoint((one.name, other.name)):
+            raise CutraceError(
+                f"`{one.name}` and `{other.name}` share memory: neither can be padded or aligned"
+                " alone"
+            )
+
+
+def _up(bytes_: int, space: Space) -> int:
+    """Round up to what keeps the alignment of whatever lies behind."""
+    unit = UNIT.get(space, OTHER_UNIT)
+    return -(-bytes_ // unit) * unit
 
 
 def suppose(trace: Trace, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish] = {}) -> Trace:
@@ -155,3 +278,122 @@ def _tell(plan: _Plan, layout: Layout | None) -> Iterator[str]:
         yield f"what-if: `{name}` begins {past}a multiple of {alignment.bytes} bytes"
     if layout and any(layout.added):
         yield f"what-if: {sum(layout.added)} bytes more of shared memory a block"
+
+
+FAR = 1 << 31
+"""Offsets of a pattern are less than this."""
+_ADDRESS = (1 << SPACE_SHIFT) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Rows of a batch: `place` (n,) of the base, `pattern` (n,), `segment` (n,), and which rows
+    get another pattern: those in one padded segment, or those over several.
+    """
+
+    place: Ints
+    pattern: Ints
+    segment: Ints
+    padded: Bools
+    over: Bools
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made:
+    """Patterns that were made: `keys` (k,) of accesses in padded arrays, rising; `active` and
+    `offsets` of those, then of the accesses over several segments in the order of the trace.
+    """
+
+    keys: Ints
+    active: npt.NDArray[np.uint32]
+    offsets: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class MovedLaunch(LaunchTrace):
+    """A launch, `before`, read as `layout` says; `launch` has the arrays where they would lie."""
+
+    before: LaunchTrace = field(kw_only=True, repr=False)
+    layout: Layout = field(kw_only=True, repr=False)
+
+    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Return the recorded patterns, then those that were made."""
+        old, made = self._recorded, self._made
+        return np.concatenate([old.active, made.active]), np.concatenate(
+            [old.offsets, made.offsets]
+        )
+
+    def pattern_store(self) -> HeldPatterns:
+        """Return the same, to be asked for some at a time."""
+        return HeldPatterns(*self.patterns())
+
+    def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses with the base and pattern that they would have, all columns."""
+        taken = len(self._recorded.active) + len(self._made.keys)
+        for batch in self.before.access_batches():
+            at = self._locate(batch)
+            pattern = at.pattern.copy()
+            keys = np.searchsorted(self._made.keys, self._keys(at))
+            pattern[at.padded] = len(self._recorded.active) + keys
+            over = int(at.over.sum())
+            pattern[at.over] = np.arange(taken, taken + over)
+            taken += over
+            base = self.layout.move(at.place) & _ADDRESS
+            yield with_columns(batch, base=base.view(np.uint64), pattern=pattern.astype(np.uint32))
+
+    @cached_property
+    def _recorded(self) -> Patterns:
+        return read_patterns(*self.before.patterns())
+
+    @cached_property
+    def _made(self) -> _Made:
+        """Read all accesses once, and make the patterns that they need."""
+        keys: list[Ints] = [np.zeros(0, np.int64)]
+        over: list[tuple[Ints, Ints]] = []
+        for batch in self.before.access_batches():
+            at = self._locate(batch)
+            keys.append(sorted_unique(self._keys(at)))
+            over.append((at.place[at.over], at.pattern[at.over]))
+        distinct = sorted_unique(np.concatenate(keys))
+        place, pattern = self._examples(distinct)
+        places = np.concatenate([place, *(p for p, _ in over)])
+        patterns = np.concatenate([pattern, *(p for _, p in over)])
+        return _Made(distinct, self._recorded.active[patterns], self._offsets(places, patterns))
+
+    def _locate(self, batch: pa.RecordBatch) -> _Places:
+        space, base, pattern = integers(batch, "space", "base", "pattern")
+        place, known = (space << SPACE_SHIFT) + base, self._recorded
+        segment = self.layout.find(place)
+        low, high = (
+            self.layout.find(place + end[pattern]) for end in (known.lowest, known.highest)
+        )
+        over = (low != segment) | (high != segment)
+        return _Places(place, pattern, segment, ~over & (self.layout.pad[segment] != 0), over)
+
+    def _keys(self, at: _Places) -> Ints:
+        """Number the padded rows by segment, pattern, and the base's place in its array's row."""
+        place, segment = at.place[at.padded], at.segment[at.padded]
+        phase = (place - self.layout.first[segment]) % self.layout.row[segment]
+        longest = int(self.layout.row.max())
+        return (segment * len(self._recorded.active) + at.pattern[at.padded]) * longest + phase
+
+    def _examples(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Return a base and the pattern of each key: the first with all its lanes in the array.
+
+        Lanes may lie below the base, which is the lowest active lane's address.
+        """
+        rest, phase = np.divmod(keys, int(self.layout.row.max()))
+        segment, pattern = np.divmod(rest, max(1, len(self._recorded.active)))
+        row, below = self.layout.row[segment], -self._recorded.lowest[pattern] - phase
+        rows = np.maximum(-(-below // row), 0)
+        return self.layout.first[segment] + phase + rows * row, pattern
+
+    def _offsets(self, places: Ints, patterns: Ints) -> npt.NDArray[np.int32]:
+        """Return where the lanes of these rows go, from their bases, (n, 32) int32."""
+        lanes = places[:, None] + self._recorded.offsets[patterns]
+        moved = self.layout.move(lanes.ravel()).reshape(lanes.shape)
+        offsets = moved - self.layout.move(places)[:, None]
+        offsets[~unpack_masks(self._recorded.active[patterns])] = 0
+        if len(offsets) and np.abs(offsets).max() >= FAR:
+            raise CutraceError(f"launch {self.number}: padded so, lanes would lie 2 GiB apart")
+        return offsets.astype(np.int32)

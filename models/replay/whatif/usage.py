@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
+from ....traces.column import integers
 from ....traces.schema import Array
-from ....traces.table.column import integers
-from ....traces.table.unique import sorted_unique
-from ..rows.arrays import SPACE_SHIFT, Zones, cut_zones
+from ....traces.unique import sorted_unique
+from ..interface.model import Bools, Ints
 from ..rows.lanes import unpack_masks
-from ..rows.sites import element_bytes
-from ..seam import Bools, Ints
+from ..rows.sites import SPACE_SHIFT, Zones, cut_zones, element_bytes
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace

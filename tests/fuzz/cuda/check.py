@@ -16,7 +16,7 @@ from fuzz.cuda.oracle import Building, Wanted
 from fuzz.cuda.silicon import run_on_chip
 from numpy.typing import NDArray
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 
@@ -38,7 +38,7 @@ class How:
 
 EVERYTHING = How()
 
-os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/engine/array/invariant.py
+os.environ.setdefault("CUTRACE_INVARIANTS", "1")  # see tracer/simt/warp/invariant.py
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from fuzz.cuda.batch import Source, cuda_text
 
-from cutrace.tracer.front.nvrtc import nvrtc
+from cutrace.tracer.front import nvrtc
 
 TARGET = "compute_90"
 

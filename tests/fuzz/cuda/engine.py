@@ -15,10 +15,10 @@ from llvmlite import binding
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.cache import keep
-from cutrace.errors import CutraceError
-from cutrace.native import machine_code
-from cutrace.tracer.engine import engine_choice
+from cutrace.base.cache import keep
+from cutrace.base.errors import CutraceError
+from cutrace.jit import machine_code
+from cutrace.tracer.simt import tiering as engine_choice
 
 MOST_INSTRUCTIONS = 1 << 22
 

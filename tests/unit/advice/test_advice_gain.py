@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.advice.advice import advise, gain_text
+from cutrace.analyzer.advice.advise import advise, gain_text
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import read_trace
 
 REVERSE = """// cutrace: reverse<<<64, 256>>>(out:i32[16384], in:i32[16384]=arange)

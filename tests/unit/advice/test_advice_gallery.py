@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.advice.advice import advise
+from cutrace.analyzer.advice.advise import advise
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import read_trace
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.advice.advice import advise, rule_names
+from cutrace.analyzer.advice.advise import advise, rule_names
 from cutrace.analyzer.profile import analyze
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import read_trace
 
 PAIRS = sorted((Path(__file__).parents[2] / "advice").glob("*.cu"))

@@ -10,11 +10,12 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import FULL, Warp, warp
 
-from cutrace.analyzer.advice.advice import Finding, advise, render_advice, rule_names
+from cutrace.analyzer.advice.advise import advise, render_advice, rule_names
+from cutrace.analyzer.evidence.evidence import Finding
 from cutrace.analyzer.profile import analyze, count
-from cutrace.cli import run
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.tracer.host.source.record import record
+from cutrace.commands._main import run
+from cutrace.models.replay.interface.options import ReplayOptions
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Resources, Space
 

@@ -9,8 +9,8 @@ from hand_trace import Access, instruction, instruction_table, launch, write_row
 from warps import FULL, warp
 
 import cutrace
-from cutrace.analyzer.counting.arithmetic import flops_of
-from cutrace.analyzer.counting.roofline import roofline
+from cutrace.analyzer.counting.bounds import roofline
+from cutrace.analyzer.counting.instruction_mix import flops_of
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.traces.writer import TraceWriter

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.comparison.comparison import compare_profiles
+from cutrace.analyzer.comparison.comparison import compare_profiles, find_faster
 from cutrace.analyzer.comparison.comparison_report import render_table
-from cutrace.analyzer.comparison.faster import find_faster
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
-from cutrace.analyzer.sheet.sheet import sheets
-from cutrace.analyzer.sheet.view import View
-from cutrace.cli import run
+from cutrace.analyzer.sheet import sheets
+from cutrace.analyzer.view import View
+from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_device, load_devices
 
 WORDS = 1 << 16

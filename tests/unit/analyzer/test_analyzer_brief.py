@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 Captured = pytest.CaptureFixture[str]
 WORDS = 1 << 14

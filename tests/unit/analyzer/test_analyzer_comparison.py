@@ -15,9 +15,9 @@ import cutrace
 from cutrace.analyzer.comparison.comparison import Comparison, compare_profiles
 from cutrace.analyzer.comparison.comparison_report import FORMATS, render
 from cutrace.analyzer.profile import Profile, analyze
-from cutrace.analyzer.sheet.view import View
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.analyzer.view import View
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 

@@ -11,10 +11,10 @@ from warps import warp
 
 from cutrace.analyzer.counting.vocabulary import vocabularies
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.profilers.exported_names import chosen_counters
+from cutrace.analyzer.profilers.measured import chosen_counters
 from cutrace.analyzer.profilers.ncu_csv import render_details, render_raw
 from cutrace.analyzer.profilers.nvprof_csv import render_gpu_trace, render_metrics
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.traces.schema import Argument, Event, Resources
 from cutrace.traces.writer import TraceWriter
 

@@ -8,8 +8,8 @@ from warps import BASE, warp
 
 import cutrace
 from cutrace.analyzer.counting.memory_flow import Flow, trace_flow
-from cutrace.analyzer.html.drawing import count_bytes
 from cutrace.analyzer.html.flow_svg import draw_flow
+from cutrace.analyzer.text.svg import count_bytes
 from cutrace.models.replay.device.device import load_device
 from cutrace.traces.schema import Space
 

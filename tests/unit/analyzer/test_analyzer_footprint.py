@@ -11,7 +11,7 @@ from warps import BASE, Warp, warp
 
 import cutrace
 from cutrace.analyzer.counting.footprint import count_touched
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.rows import recent_rows
 from cutrace.traces.reader import Trace
 from cutrace.traces.schema import Array, Space

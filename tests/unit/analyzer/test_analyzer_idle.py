@@ -6,8 +6,8 @@ import pytest
 from hand_trace import Access, hand_trace, instruction
 from warps import warp
 
-from cutrace.analyzer.counting.idle import NOT_KEPT, NOTHING
-from cutrace.cli import run
+from cutrace.analyzer.counting.instruction_mix import NOT_KEPT, NOTHING
+from cutrace.commands._main import run
 from cutrace.traces.schema import Space
 
 KERNEL = """

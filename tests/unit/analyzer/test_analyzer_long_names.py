@@ -8,7 +8,7 @@ import pytest
 from hand_trace import Access, launch, write_rows
 from warps import warp
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 

@@ -13,8 +13,8 @@ from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.profilers.measured import read_measured
 from cutrace.analyzer.profilers.ncu_csv import render_details, render_raw
 from cutrace.analyzer.profilers.nvprof_csv import render_metrics
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 

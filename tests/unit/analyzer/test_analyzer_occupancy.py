@@ -14,11 +14,11 @@ from cutrace.analyzer.occupancy.occupancy import (
     textbook,
 )
 from cutrace.analyzer.occupancy.occupancy_text import render
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.analyses.occupancy import Need, occupancy
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import Device, load_device
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.schema import Resources
 
 PLAIN = ReplayOptions()

@@ -10,8 +10,8 @@ from warps import warp
 
 import cutrace
 from cutrace.analyzer.counting.vocabulary import heading, vocabularies
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.source.record import record
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.source.record import record
 
 HEAD = ".version 7.0\n.target sm_70\n.address_size 64\n"
 COPY = (

@@ -10,8 +10,8 @@ from profiles import MANIFEST, counts, launch_profile, profile
 from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.profilers.profiler_environment import attach, read_config, read_switches
 from cutrace.analyzer.profilers.profiler_log import render
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.schema import Event
 
 FIELD = re.compile(r"(\w+)=\[ ([\w0-9\.]+) \]")

@@ -11,8 +11,8 @@ from profiles import counts, launch_profile, profile
 
 from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.report import formats, render
-from cutrace.analyzer.sheet.view import View, check_grouping
-from cutrace.errors import CutraceError
+from cutrace.analyzer.view import View, check_grouping
+from cutrace.base.errors import CutraceError
 
 ASKED = ("gst_incoherent", "global_store_transactions", "sector_efficiency")
 

@@ -8,10 +8,10 @@ from profiles import counts, launch_profile, profile
 
 from cutrace.analyzer.profile import Profile
 from cutrace.analyzer.report import render
-from cutrace.analyzer.sheet.row_filter import check_sifting
-from cutrace.analyzer.sheet.view import View
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.analyzer.sheet import check_sifting
+from cutrace.analyzer.view import View
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 
 KINDS = ("load", "store", "atomic", "reduction")
 

@@ -6,14 +6,14 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, instruction_table
 from warps import warp
 
-from cutrace.analyzer.counted import find_places
+from cutrace.analyzer.build_profile import find_places
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.profilers.stacks import (
     render_callgrind,
     render_folded,
     render_speedscope,
 )
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.schema import Manifest
 
 ROOT = "0 k<<<1, 32>>>()"

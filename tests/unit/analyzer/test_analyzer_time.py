@@ -11,9 +11,8 @@ import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
-from cutrace.analyzer.time.chain import Step, run_chain
+from cutrace.analyzer.time.chain import Operands, Step, run_chain
 from cutrace.analyzer.time.estimate_text import estimate_text
-from cutrace.analyzer.time.operands import Operands
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 

@@ -17,7 +17,7 @@ from cutrace.analyzer.counting.vocabulary import (
     today,
     vocabularies,
 )
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_devices
 

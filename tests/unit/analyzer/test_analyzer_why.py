@@ -13,9 +13,9 @@ from warps import Warp, warp
 from cutrace.analyzer.why import svg, text
 from cutrace.analyzer.why.explain import Explanation, explain
 from cutrace.analyzer.why.search import Searcher
-from cutrace.cli import run
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Array, Space
 from cutrace.traces.writer import TraceWriter

@@ -8,8 +8,8 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.models.replay.device.device import Device, load_device
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import Trace

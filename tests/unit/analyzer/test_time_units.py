@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.counting.turns import count_turns
+from cutrace.analyzer.counting.atomic_contention import count_turns
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.time import sample_beside
+from cutrace.analyzer.time import sample_warps as sample_beside
 from cutrace.analyzer.time.estimate import sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
-from cutrace.analyzer.time.load_store import load_store
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import AGAIN, sm_share
+from cutrace.analyzer.time.units import AGAIN, load_store, sm_share
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
 from cutrace.traces.reader import LaunchTrace, read_trace
@@ -161,8 +160,8 @@ def test_what_a_block_has_stored_is_no_first_touch_and_the_longest_warp_has_its_
 def test_turns_of_many_rows_are_scaled_up_from_some(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutrace.analyzer.counting.turns.SLICE", 32)
-    monkeypatch.setattr("cutrace.analyzer.counting.turns.LOOKED_AT", 256)
+    monkeypatch.setattr("cutrace.analyzer.counting.atomic_contention.SLICE", 32)
+    monkeypatch.setattr("cutrace.analyzer.counting.atomic_contention.LOOKED_AT", 256)
     turns = count_turns(read_trace(trace).launches[0])  # 512 rows alike: 16 chunks, each third
     assert (turns.integer, turns.sectors, turns.slice) == (64, 64 * 32, 64 * 16)
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 FORMATS = ("json", "junit", "sarif", "gitlab", "markdown", "github")
 KERNELS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 Captured = pytest.CaptureFixture[str]
 

@@ -10,8 +10,8 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 from cutrace.analyzer.budget.budget_report import FORMATS
-from cutrace.cli import run
-from cutrace.commands.running.budget import REPORTS
+from cutrace.commands._main import run
+from cutrace.commands.running.trace_check import REPORTS
 
 BUDGET = """\
 devices = ["h200"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cuda_run import traced_kernel
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.analyses.race import RaceCheck, find_races
 
 Captured = pytest.CaptureFixture[str]

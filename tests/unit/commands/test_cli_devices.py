@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.replay.device.catalog import device_names
 
 KERNEL = "__global__ void turn(int *out) { out[threadIdx.x ^ 1] = threadIdx.x; }\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 KERNEL = """\
 __global__ void scale(float *out, const float *in, float k, int n)
@@ -132,7 +132,7 @@ def test_an_unforeseen_error_is_one_line(
 
 @pytest.mark.parametrize("words", [["analyze", "scale.cutrace"], ["--help"], ["devices", "--help"]])
 def test_a_reader_that_goes_away_is_status_141(trace: Path, words: list[str]) -> None:
-    command = [sys.executable, "-c", "from cutrace.cli import main; main()"]
+    command = [sys.executable, "-c", "from cutrace.commands._main import main; main()"]
     told, gone = os.pipe()
     os.close(told)
     found = subprocess.run([*command, *words], stdout=gone, stderr=subprocess.PIPE, check=False)
@@ -153,7 +153,7 @@ def test_ctrl_c_is_status_130_and_leaves_nothing(folder: Path) -> None:
         "{ for (int i = 0; i < 100000000; i++) out[threadIdx.x] += out[i & 31]; }\n"
     )
     listen = "import signal as s; s.signal(s.SIGINT, s.default_int_handler)"  # for jobs behind `&`
-    run = f"{listen}; from cutrace.cli import main; main()"
+    run = f"{listen}; from cutrace.commands._main import main; main()"
     command = [sys.executable, "-c", run, "record", "long.cu"]
     recording = subprocess.Popen(
         [*command, "--launch", "spin<<<1, 32>>>(out:i32[32])"], stderr=subprocess.PIPE
@@ -178,7 +178,7 @@ class Press:
             os.kill(os.getpid(), s.SIGINT)
 s.signal(s.SIGINT, s.default_int_handler)
 sys.meta_path.insert(0, Press())
-from cutrace.cli import main
+from cutrace.commands._main import main
 main()
 """
     command = [sys.executable, "-c", press, "analyze", trace.name]

@@ -11,8 +11,8 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 from cutrace.analyzer.budget.project import read_project
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 
 Captured = pytest.CaptureFixture[str]
 PROJECT = """\

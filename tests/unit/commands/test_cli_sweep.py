@@ -16,10 +16,10 @@ from executors import Losing
 
 import cutrace
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
-from cutrace.cli import run
-from cutrace.commands.options.gallery import suites
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.source.launch_line import parse_launch
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
+from cutrace.commands.options.complete import suites
+from cutrace.tracer.session.source.launch_line import parse_launch
 
 Captured = pytest.CaptureFixture[str]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 KERNEL = """\
 // cutrace: reverse<<<8, 64>>>(out:i32[512], in:i32[512]=arange)
@@ -176,7 +176,7 @@ def test_the_shell_completes_names(folder: Path, words: str, found: str) -> None
         "COMP_WORDS": words,
         "COMP_CWORD": str(len(words.split()) - 1),
     }
-    command = [sys.executable, "-c", "from cutrace.cli import main; main()"]
+    command = [sys.executable, "-c", "from cutrace.commands._main import main; main()"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == found
 

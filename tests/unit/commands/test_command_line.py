@@ -8,11 +8,11 @@ import typer
 from typer.testing import CliRunner
 
 import cutrace
+from cutrace.base.errors import CutraceError
 from cutrace.commands.options.command_line import typed
 from cutrace.commands.options.recording import Recording, records
 from cutrace.commands.options.replay import replays
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 
 TYPED = [
     "",

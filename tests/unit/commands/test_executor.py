@@ -13,10 +13,11 @@ from executors import Losing
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer import profile_launches
+from cutrace.analyzer import build_profile as profile_launches
 from cutrace.analyzer.profile import Profile, analyze
-from cutrace.errors import CutraceError
-from cutrace.models.replay import jobs, kept
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay import replay as jobs
+from cutrace.models.replay import replay_cache as kept
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.remote import send

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cutrace
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 SOURCE = """// cutrace: scale<<<(2, 1), 64>>>(out:f32[2048], in:f32[2048]=arange)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cutrace import cache
-from cutrace.cli import run
-from cutrace.tracer.host.launch import resources
+from cutrace.base import cache
+from cutrace.commands._main import run
+from cutrace.tracer.session import resources
 
 ADD = """\
 // cutrace: add<<<1024, 256>>>(out:i32[262144]=arange)

@@ -8,8 +8,8 @@ import pytest
 from typer.main import get_command
 
 from cutrace import commands
-from cutrace.cli import run
 from cutrace.commands._application import assemble
+from cutrace.commands._main import run
 
 VERBS = [m.name for m in iter_modules(commands.__path__) if not m.ispkg and m.name[0] != "_"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 
@@ -46,7 +46,7 @@ __global__ void k(int *a, const int *w)
 COMMAND = [sys.executable, "-m", "cutrace", "record", "k.cu", "-o", "k.cutrace"]
 LIMITED = """
 import resource, signal, sys
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

@@ -6,7 +6,7 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 LARGE = (str(1 << 64), str((1 << 63) - 1), "1" + "0" * 40, "9" * 5000, "9" * 400 + "K")
 ODD = ("-1", "0", "nan", "inf", "1e400", "²", "", "0x10", "99999999999T")

@@ -13,14 +13,14 @@ import pytest
 
 import cutrace
 from cutrace.commands.options.recording import Recording, launches_text, record_source
-from cutrace.commands.running import progress as drawn
+from cutrace.commands.terminal import progress as drawn
 from cutrace.models.replay.device.device import load_devices
-from cutrace.models.replay.kept import kept_frame
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
-from cutrace.tracer.engine.run_options import Ran
-from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
+from cutrace.models.replay.replay_cache import kept_frame
 from cutrace.tracer.program.choice import Tally
+from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.simt.kernel.launch import Ran
 from cutrace.traces.reader import LaunchTrace
 
 ADD = """

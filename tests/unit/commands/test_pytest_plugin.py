@@ -127,5 +127,5 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     assert [name for name in added if name.startswith("cutrace")] == [
         "cutrace",
         "cutrace.pytest_plugin",
-        "cutrace.version",
+        "cutrace.base.version",
     ]

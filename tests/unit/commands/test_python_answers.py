@@ -7,7 +7,7 @@ import pytest
 from html_page import parse
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 
 SOURCE = """// cutrace: scale<<<2, 64>>>(out:f32[2048], in:f32[2048]=arange)
 

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from cutrace.cli import run
-from cutrace.commands.options.gallery import FOLDER, folders
-from cutrace.commands.running.questions import choose, launch_lines, questions
+from cutrace.commands._main import run
+from cutrace.commands.options.complete import FOLDER, folders
+from cutrace.commands.quiz import choose, launch_lines, questions
 
 Captured = pytest.CaptureFixture[str]
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import cutrace
-from cutrace.cli import run
-from cutrace.models.replay import jobs, kept
+from cutrace.commands._main import run
+from cutrace.models.replay import replay as jobs
+from cutrace.models.replay import replay_cache as kept
 from cutrace.models.replay.replay import replay as count
 
 PRODUCT = """\

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.text.source_link import source_links
-from cutrace.cli import run
-from cutrace.commands.options.screen import without_next
-from cutrace.tracer.host.source.record import record
+from cutrace.analyzer.text.launch_text import source_links
+from cutrace.commands._main import run
+from cutrace.commands.terminal.screen import without_next
+from cutrace.tracer.session.source.record import record
 
 SCALE = """// cutrace: scale<<<2, 64>>>(out:f32[2048], in:f32[2048]=arange)
 

@@ -13,13 +13,12 @@ from hand_trace import Access, hand_trace
 from html_page import Page
 from warps import warp
 
-from cutrace.cli import run
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.commands.options.recording import Recording
 from cutrace.commands.serving import live as live_module
-from cutrace.commands.serving.live import Live
-from cutrace.commands.serving.server import Server
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.commands.serving.live import Live, Server
+from cutrace.models.replay.interface.options import ReplayOptions
 
 SOURCE = """// cutrace: scale<<<2, 64>>>(out:f32[2048], in:f32[2048]=arange)
 

@@ -13,7 +13,7 @@ KERNEL = """// cutrace: scale<<<2, 64>>>(a:i32[128]=arange)
 __global__ void scale(int *a) { a[blockIdx.x * 64 + threadIdx.x] *= 3; }
 """
 LIST = """import sys
-from cutrace.cli import main
+from cutrace.commands._main import main
 try:
     main()
 finally:
@@ -26,7 +26,7 @@ def imported(folder: Path, *words: str) -> set[str]:
     command = [sys.executable, "-c", LIST, *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     modules = done.stderr.split("\n")[-2].split()
-    assert "cutrace.cli" in modules
+    assert "cutrace.commands._main" in modules
     return {*modules, *(module.partition(".")[0] for module in modules)}
 
 

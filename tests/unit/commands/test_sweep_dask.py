@@ -13,9 +13,9 @@ import pytest
 from executors import Losing
 
 import cutrace
-from cutrace.cli import run
-from cutrace.spread import run as run_errand
-from cutrace.spread import spread
+from cutrace.base.executor import run as run_errand
+from cutrace.base.executor import spread
+from cutrace.commands._main import run
 
 SUITE = """\
 devices = ["h200"]

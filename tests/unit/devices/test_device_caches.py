@@ -11,8 +11,8 @@ from warps import warp
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.fallback import adapt_kinds
 from cutrace.models.replay.device.wiring import wire
-from cutrace.models.replay.seam import Kind
-from cutrace.models.replay.stages import Stages
+from cutrace.models.replay.histogram.stages import Stages
+from cutrace.models.replay.interface.model import Kind
 
 KB = 1024
 LOAD, STORE = Kind("global", "load", "ca", 4), Kind("global", "store", "", 4)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_device
 
 

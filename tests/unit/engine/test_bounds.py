@@ -10,12 +10,12 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine.memory.memory import Arena, Memory
-from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.commands._main import run
 from cutrace.tracer.program.arena import SharedMemory
-from cutrace.traces.folder.manifest import Unread, to_json
+from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.simt.memory.memory import Arena, Memory
+from cutrace.traces.manifest import Unread, to_json
 from cutrace.traces.schema import Outside, Space
 from cutrace.traces.verify import verify
 

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.bulk.tensor_map import TensorMap
-from cutrace.tracer.host.array import DeviceArray
+from cutrace.base.errors import KernelFault
+from cutrace.tracer.session.array import DeviceArray
+from cutrace.tracer.simt.tma.tensor_map import TensorMap
 
 HEAD = """typedef unsigned long long u64; typedef unsigned u32;
 struct alignas(64) Map { char bytes[128]; };

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
+from cutrace.base.errors import CutraceError, KernelFault
 
 CG = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 HEAD = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cuda_run import paths_of, run_kernel, traced_kernel
 
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Space
 from cutrace.traces.verify import verify

@@ -10,7 +10,7 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 
 HEADER = ".version 8.0\n.target sm_75\n.address_size 64\n"
 THREADS = 128

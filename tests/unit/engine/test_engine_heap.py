@@ -8,9 +8,9 @@ import pytest
 from engines import assert_same_under_both
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.memory.heap import Heap
-from cutrace.tracer.engine.memory.memory import Allocation
+from cutrace.base.errors import KernelFault
+from cutrace.tracer.simt.memory.device_runtime import Heap
+from cutrace.tracer.simt.memory.memory import Allocation
 
 LISTS = """
 struct Node { int value; Node *next; };

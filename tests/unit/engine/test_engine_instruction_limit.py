@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine.array.instruction_limit import Budget
-from cutrace.tracer.engine.array.program import Wave
-from cutrace.tracer.engine.compiled.wave import SLICE
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.commands._main import run
+from cutrace.tracer.simt.codegen.wave import SLICE
+from cutrace.tracer.simt.warp.instruction_limit import Budget
+from cutrace.tracer.simt.warp.program import Wave
 
 COUNT = """// cutrace: count<<<2, 64>>>(out:i32[128], 1000)
 __global__ void count(int *out, int rounds)

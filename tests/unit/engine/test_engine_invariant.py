@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine.array.invariant import require_alone, require_facts, require_tree
-from cutrace.tracer.engine.array.turn import Split
-from cutrace.tracer.engine.array.wave import ArrayWave
-from cutrace.tracer.engine.memory.address_facts import FactStore
-from cutrace.tracer.engine.rows.pattern import PatternTable
+from cutrace.tracer.simt.interp.wave import ArrayWave
+from cutrace.tracer.simt.memory.address_facts import FactStore
+from cutrace.tracer.simt.rows.pattern import PatternTable
+from cutrace.tracer.simt.warp.invariant import require_alone, require_facts, require_tree
+from cutrace.tracer.simt.warp.stack_entry import Split
 
 
 def test_an_array_that_another_register_has_a_view_of_must_not_change_in_place() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ptx.ptx_run import HEADER, run_kernel
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 
 ROOT = Path(__file__).parents[3]
 

@@ -9,8 +9,8 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.tracer.engine.kernel.parted_lanes import link_with_waiting
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.kernel.spin_loop import link_with_waiting
 
 MEETINGS = next((Path(__file__).parents[2] / "validate" / "lanes").glob("*meeting*.ptx"))
 KERNELS = re.findall(r"\.entry\s+(meet_\w+)", MEETINGS.read_text())

@@ -7,7 +7,7 @@ import pytest
 from cuda_run import run_kernel, traced_kernel
 from numpy.typing import NDArray
 
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 from cutrace.traces.schema import Space
 
 

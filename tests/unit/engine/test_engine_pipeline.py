@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine.bulk.tensor_map import TensorMap
+from cutrace.tracer.simt.tma.tensor_map import TensorMap
 
 REGISTERS = ", ".join(f"%{k}" for k in range(32))
 OPERANDS = ", ".join(f'"+f"(d[{k}])' for k in range(32))

@@ -5,7 +5,7 @@ import pytest
 from cuda_run import run_kernel, run_under_both
 from engines import compiled_where_known
 
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 
 
 def test_lanes_call_what_their_pointers_say() -> None:

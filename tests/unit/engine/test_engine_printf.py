@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 
 FORMATS = 10_000
 VALUES = 256

@@ -7,13 +7,13 @@ import pytest
 from cuda_run import run_kernel, run_under_both
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
+from cutrace.base.errors import KernelFault
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.simt.kernel.spin_loop import waiting_blocks
 
 ADD_UNDER_LOCK = """
 extern "C" __global__ void k(int *lock, volatile int *sum) {

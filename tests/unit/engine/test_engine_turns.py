@@ -15,19 +15,19 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.native.loop_text import translate
-from cutrace.native.machine_code import compile_assembly
-from cutrace.tracer.engine.array.split import SplitStacks
-from cutrace.tracer.engine.array.turn import Split, next_turn, part_arrived, unite
-from cutrace.tracer.engine.compiled.machine.machine import Machine
-from cutrace.tracer.engine.compiled.machine.schedule import go_another_way, settle
-from cutrace.tracer.engine.kernel.spin_loop import waiting_blocks
+from cutrace.base.errors import KernelFault
+from cutrace.jit.loop_codegen import translate
+from cutrace.jit.machine_code import compile_assembly
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.simt.codegen.machine import Machine
+from cutrace.tracer.simt.codegen.scheduler import go_another_way, settle
+from cutrace.tracer.simt.kernel.spin_loop import waiting_blocks
+from cutrace.tracer.simt.warp.simt_stack import SplitStacks
+from cutrace.tracer.simt.warp.stack_entry import Split, next_turn, part_arrived, unite
 
 # Leaves have mass 1. Cells have the numbers after those of the leaves, children before parents;
 # all threads go through the cells in steps of the grid, and poll the mass of children that other

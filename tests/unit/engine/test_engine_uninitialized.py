@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
+from cutrace.commands._main import run
 
 
 def launch(source: str, is_filled: bool, watch: bool | None = True, block: int = 64) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
+from cutrace.base.errors import CutraceError, KernelFault
 
 HEAD = """.version 8.6
 .target sm_90a

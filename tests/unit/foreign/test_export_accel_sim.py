@@ -11,9 +11,9 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.cli import run
-from cutrace.tracer.host.source.launch_comment import find_launch_comments
-from cutrace.tracer.host.source.record import record
+from cutrace.commands._main import run
+from cutrace.tracer.session.source.launch_line import find_launch_comments
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.verify import verify
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))

@@ -11,7 +11,7 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.cli import run
+from cutrace.commands._main import run
 
 SCALE = """
 __global__ void scale(float *out, const float *in)

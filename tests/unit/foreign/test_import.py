@@ -11,7 +11,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.traces.foreign.sass import facts_of
+from cutrace.traces.imports.sass import facts_of
 from cutrace.traces.verify import verify
 
 COUNTERS = {
@@ -164,8 +164,8 @@ def test_addresses_of_more_than_2_gib_apart_are_parts_of_one_access(tmp_path: Pa
 
 
 def test_a_reader_of_ones_own_is_asked_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cutrace import extension
-    from cutrace.traces.foreign import read_accel_sim
+    from cutrace.base import plugins as extension
+    from cutrace.traces.imports import read_accel_sim
 
     class Entry:
         name = "mine"

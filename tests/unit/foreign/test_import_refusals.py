@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.verify import verify
 
 WARPS = samples.random_warps(1)

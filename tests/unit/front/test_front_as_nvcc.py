@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.demangle import demangle
-from cutrace.tracer.host.session import Session
+from cutrace.tracer.session.session import Session
 
 MAIN = "int main() { k<<<1, 1>>>(0); }\n"
 KERNEL = "__global__ void k(int *o) { *o = VALUE; }\n"

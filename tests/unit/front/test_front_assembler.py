@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.errors import CutraceError
-from cutrace.tracer.front import assembler
-from cutrace.tracer.front.assembler import assemble
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front import resources as assembler
+from cutrace.tracer.front.resources import assemble
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 EMPTY = HEAD + ".visible .entry k()\n{\nret;\n}\n"

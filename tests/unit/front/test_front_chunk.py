@@ -2,8 +2,8 @@
 
 from cutrace.tracer.front.cuda import to_ptx
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.front.syntax.chunk import chunks
 from cutrace.tracer.front.syntax.definition import MARKERS
+from cutrace.tracer.front.whole_file import chunks
 
 TEXT = """// a note; with a semicolon {
 #include <vector>

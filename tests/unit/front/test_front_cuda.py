@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front import compile as compiler
 from cutrace.tracer.front import cuda, ptx, whole_file
-from cutrace.tracer.front.nvrtc import compiler
 from cutrace.tracer.front.source import Options, Source, read_options
 
 REVERSE = """#include "sizes.h"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from cutrace.tracer.front.syntax.instance import used_instances
-from cutrace.tracer.front.syntax.macro import write_out_launches
+from cutrace.tracer.front.syntax.instance import used_instances, write_out_launches
 
 COPY = "template <class T> __global__ void copy(const T *__restrict__ a, T *c) {}\n"
 

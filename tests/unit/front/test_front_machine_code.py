@@ -2,11 +2,8 @@
 
 import pytest
 
-from cutrace.tracer.front.machine_code.decode import MachineInstruction, decode
-from cutrace.tracer.front.machine_code.line_table import read_lines
-from cutrace.tracer.front.machine_code.mark import mark_lines
-from cutrace.tracer.front.machine_code.schedule import read_schedule
-from cutrace.tracer.front.resources import measure
+from cutrace.tracer.front.resources import mark_lines, measure
+from cutrace.tracer.front.sass import MachineInstruction, decode, read_lines, read_schedule
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled
 
 PTX = """.version 8.8

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.front.nvrtc import nvrtc
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front import nvrtc
 
 KERNEL = "__global__ void k(float *a) { a[threadIdx.x] = 1; }\n"
 LONG = "__global__ void k(float *a) { %s }\n" % ("a[threadIdx.x] += a[threadIdx.y];" * 20_000)

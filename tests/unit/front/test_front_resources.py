@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front import resources as front
 from cutrace.tracer.front.resources import ARCHS, resources

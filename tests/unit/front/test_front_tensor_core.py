@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import DTypeLike, NDArray
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Options, Source
 

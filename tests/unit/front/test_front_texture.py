@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Compiled, Source, TextureReference
 from cutrace.tracer.front.texture_reference import is_handle, replace_references

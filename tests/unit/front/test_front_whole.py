@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Compiled, Options, Source
 from cutrace.tracer.front.syntax.definition import blank, definitions, marking_words

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from cutrace.tracer.front.source import KernelSignature
-from cutrace.tracer.host.array import DeviceArray, allocate_array
-from cutrace.tracer.host.launch.arguments import ArgumentError, pack_arguments
-from cutrace.tracer.host.launch.signature import Signature, read_signature
-from cutrace.tracer.host.recording import Recording
 from cutrace.tracer.ptx.kernel import TYPE_BYTES, Variable
+from cutrace.tracer.session.arguments import ArgumentError, pack_arguments
+from cutrace.tracer.session.array import DeviceArray, allocate_array
+from cutrace.tracer.session.recording import Recording
+from cutrace.tracer.session.signature import Signature, read_signature
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.array import DeviceArray, allocate_array
-from cutrace.tracer.host.recording import Recording
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.array import DeviceArray, allocate_array
+from cutrace.tracer.session.recording import Recording
 from cutrace.traces.schema import Array, Space
 from cutrace.traces.writer import TraceWriter
 

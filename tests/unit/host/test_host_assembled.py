@@ -1,10 +1,10 @@
 """Which loads and stores of a kernel became others, told from machine code by lines of its PTX."""
 
-from cutrace.tracer.engine.kernel.parted_lanes import link_with_waiting
-from cutrace.tracer.front.machine_code.decode import MachineInstruction
-from cutrace.tracer.host.launch.assembled import assembled_accesses
+from cutrace.tracer.front.sass import MachineInstruction
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.session.resources import assembled_accesses
+from cutrace.tracer.simt.kernel.spin_loop import link_with_waiting
 from cutrace.traces.schema import AssembledAccess
 
 HEAD = """.version 8.8

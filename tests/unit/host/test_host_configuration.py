@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.launch.configuration import (
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.configuration import (
     Dim3,
     Limits,
     check_configuration,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces.reader import LaunchTrace, Trace
 from cutrace.traces.verify import verify
 

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.source.initial import DTYPES, check_initial, initial_values
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.source.launch_line import DTYPES, check_initial, initial_values
 
 HERE = Path()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import cutrace
-from cutrace.tracer.host.launch.kernel_facts import known_kernel, known_module
+from cutrace.tracer.session.kernel_facts import known_kernel, known_module
 from cutrace.traces.reader import read_trace
 
 COUNT = """

@@ -1,4 +1,4 @@
-from cutrace.tracer.host.source.launch_comment import LaunchComment, find_launch_comments
+from cutrace.tracer.session.source.launch_line import LaunchComment, find_launch_comments
 
 
 def test_comments_are_found_in_order_with_their_lines() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.source.launch_line import ArrayArgument, NumberArgument, parse_launch
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.source.launch_line import ArrayArgument, NumberArgument, parse_launch
 
 
 def test_the_line_of_the_documentation_reads_as_written() -> None:

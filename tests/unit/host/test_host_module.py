@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.module import Module
-from cutrace.tracer.host.session import Session
-from cutrace.tracer.host.symbol import plain_name
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.module import Module
+from cutrace.tracer.session.session import Session
+from cutrace.tracer.session.symbol import plain_name
 
 SOURCE = """
 namespace tables { __device__ int squares[4]; }

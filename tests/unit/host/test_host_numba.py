@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.module import Module
-from cutrace.tracer.host.session import Session
-from cutrace.tracer.host.source.example import example_line
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.module import Module
+from cutrace.tracer.session.session import Session
+from cutrace.tracer.session.source.suggestion import example_line
 from cutrace.traces.reader import read_trace
 
 ARRAY = "5ArrayI{}Li{}E1C7mutable7alignedE"

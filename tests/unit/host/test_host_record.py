@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.source.record import record
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import read_trace
 
 REVERSE = """// cutrace: reverse<<<2, 32>>>(out:i32[64], in:i32[64]=arange)
@@ -23,7 +23,7 @@ template <int N> __global__ void scale(float *data, float by) { data[threadIdx.x
 
 SCRIPT = """
 import numpy as np
-from cutrace.tracer.host.session import Session
+from cutrace.tracer.session.session import Session
 
 with Session({path}) as gpu:
     gpu.to_device(np.zeros(4, np.int32), name="zeros")

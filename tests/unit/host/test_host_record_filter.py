@@ -1,10 +1,15 @@
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.tracer.host.selection.block_sample import draw
-from cutrace.tracer.host.selection.filter import read_filter, read_fraction
-from cutrace.tracer.host.selection.record_options import RecordOptions, Words, choose_options
-from cutrace.traces.kept import count_in_ranges
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.session.block_sample import draw
+from cutrace.tracer.session.filter import (
+    RecordOptions,
+    Words,
+    choose_options,
+    read_filter,
+    read_fraction,
+)
+from cutrace.traces.row_filter import count_in_ranges
 from cutrace.traces.schema import Sample, Space
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.host.array import DeviceArray
-from cutrace.tracer.host.session import Session
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.tracer.session.array import DeviceArray
+from cutrace.tracer.session.session import Session
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument, Array, Event, Space
 

@@ -13,8 +13,8 @@ from cutrace.analyzer.counting import interval
 from cutrace.analyzer.counting.interval import Interval
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.sheet.view import View
-from cutrace.errors import CutraceError
+from cutrace.analyzer.view import View
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.schedule.place import divide_sample
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Sample

@@ -9,7 +9,7 @@ import pytest
 from stages import serve
 from warps import Warp, warp
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 
 OLD = ["sm_10", "sm_11", "sm_12", "sm_13"]

@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cutrace.native.loop_expression import CHECKED
+from cutrace.jit.loop_expression import CHECKED
 
 SCRIPT = """
 import numpy as np
 from cutrace.models.cache import Cache
 from cutrace.models.replay.ordered import cache_lines
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.seam import Batch, Kind
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Batch, Kind
 
 SPACES = dict(line=128, sector=32, serves=["global", "local"])
 CACHES = (

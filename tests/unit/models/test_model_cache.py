@@ -23,13 +23,13 @@ from cases.cache_case import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.ordered import cache_lines as lines
-from cutrace.models.replay.ordered.cache_lines import bank_of
-from cutrace.models.replay.seam import Batch, Kind
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Batch, Kind
+from cutrace.models.replay.stateful import cache_sim as lines
+from cutrace.models.replay.stateful.cache_sim import bank_of
 
 
 def test_the_first_load_of_a_sector_misses_and_the_second_hits() -> None:

@@ -5,10 +5,10 @@ from hand_trace import hand_trace, instruction, launch
 from warps import FULL
 
 from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.histogram import accesses as histories
+from cutrace.models.replay.histogram import counts as ledger
+from cutrace.models.replay.histogram.counts import LaunchCounts
 from cutrace.models.replay.replay import replay
-from cutrace.models.replay.tally import counts as ledger
-from cutrace.models.replay.tally import histories
-from cutrace.models.replay.tally.counts import LaunchCounts
 
 HALF = 0xFFFF
 KERNEL = [

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.catalog import FOLDER, device_names, find_device
 from cutrace.models.replay.device.device import load_device
 

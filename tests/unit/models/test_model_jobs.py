@@ -7,12 +7,12 @@ import pytest
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer import profile_launches
+from cutrace.analyzer import build_profile as profile_launches
 from cutrace.analyzer.profile import analyze
-from cutrace.cli import run
-from cutrace.errors import CutraceError
-from cutrace.models.replay import jobs
-from cutrace.processes import Process
+from cutrace.base.errors import CutraceError
+from cutrace.base.executor import Process
+from cutrace.commands._main import run
+from cutrace.models.replay import replay as jobs
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 

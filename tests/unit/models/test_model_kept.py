@@ -13,10 +13,11 @@ from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.time import sample_warps as sampling
 from cutrace.analyzer.time.sample_warps import sample_warps
-from cutrace.analyzer.why import distinct_rows
+from cutrace.analyzer.why import search as distinct_rows
 from cutrace.analyzer.why.search import Searcher
-from cutrace.errors import CutraceError
-from cutrace.models.replay import jobs, kept
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay import replay as jobs
+from cutrace.models.replay import replay_cache as kept
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace

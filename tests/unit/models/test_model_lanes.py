@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cutrace.models.coalescer import Coalescer
+from cutrace.models.replay.interface.model import Batch, Bools, Ints, Kind
 from cutrace.models.replay.rows import touching
 from cutrace.models.replay.rows.lanes import count_true, distinct_bytes, order_lanes
 from cutrace.models.replay.rows.patterns import Shapes
-from cutrace.models.replay.seam import Batch, Bools, Ints, Kind
-from cutrace.traces.table.pattern_store import HeldPatterns
+from cutrace.traces.pattern_store import HeldPatterns
 
 ROWS = 200
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.catalog import match_devices
 from cutrace.models.replay.device.device import load_device, load_devices
 

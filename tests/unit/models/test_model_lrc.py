@@ -9,11 +9,11 @@ from cases.cache_case import ATOMIC, LOAD, STORE, batch_of, column, passed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.lrc import Lrc
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.ordered import lrc_window as recent
-from cutrace.models.replay.seam import Kind, Step
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Kind, Step
+from cutrace.models.replay.stateful import lrc_window as recent
 
 Reads = list[tuple[int, int]]
 

@@ -4,7 +4,7 @@ import numpy as np
 from cases.cache_case import ATOMIC, LOAD, STORE, batch_of, column
 
 from cutrace.models.memory import Memory
-from cutrace.models.replay.seam import Kind
+from cutrace.models.replay.interface.model import Kind
 
 
 def test_loads_are_read_and_stores_are_written() -> None:

@@ -14,7 +14,7 @@ from cutrace.models.analyses.occupancy import (
 )
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import Limits, load_device
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.schema import Resources
 
 RECORDED = Path(__file__).parents[2] / "validate" / "occupancy_header.csv"

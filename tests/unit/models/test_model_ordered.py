@@ -11,14 +11,19 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import BASE, warp
 
-from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.options import ReplayOptions
-from cutrace.models.replay.ordered import distinct, held, held_rows, line, ordered, units
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import schedule as schedules
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import TURN
+from cutrace.models.replay.stateful import ordered
+from cutrace.models.replay.stateful import ordered as distinct
+from cutrace.models.replay.stateful import ordered as line
+from cutrace.models.replay.stateful import ordered as units
+from cutrace.models.replay.stateful import reorder_buffer as held
+from cutrace.models.replay.stateful import reorder_loops as held_rows
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.schedule.place import (
     SCOPE_NAMES,

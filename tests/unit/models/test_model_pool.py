@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.ordered import cache_lines, row_lines
-from cutrace.models.replay.ordered.cache_lines import WORTH
-from cutrace.models.replay.ordered.distinct import CHOSEN
-from cutrace.models.replay.seam import Batch, Kind, Step
-from cutrace.models.replay.tally import counting
-from cutrace.models.replay.tally.pool import Pool, Repeated, extend_pool, make_pool
+from cutrace.models.replay.histogram import counting
+from cutrace.models.replay.histogram.histogram import Pool, Repeated, extend_pool, make_pool
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Batch, Kind, Step
+from cutrace.models.replay.stateful import cache_sim as cache_lines
+from cutrace.models.replay.stateful import row_lines
+from cutrace.models.replay.stateful.cache_sim import WORTH
+from cutrace.models.replay.stateful.ordered import CHOSEN
 
 GLOBAL, LOCAL = Kind("global", "load", "ca", 32), Kind("local", "load", "", 128)
 

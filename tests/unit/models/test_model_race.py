@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warps import Warp, warp
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.models.analyses import race as cells
 from cutrace.models.analyses.race import Race, RaceCheck, find_races
-from cutrace.models.replay.race import shadow_cells as cells
 from cutrace.models.replay.schedule import episodes
 from cutrace.models.replay.schedule.episodes import pack_columns
 from cutrace.traces.reader import Trace

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warps import BASE, FULL, warp
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.catalog import FOLDER
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.histogram import accesses as accesses_module
+from cutrace.models.replay.histogram import counting
+from cutrace.models.replay.histogram.counts import LaunchCounts
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.rows import touching
-from cutrace.models.replay.tally import accesses as accesses_module
-from cutrace.models.replay.tally import counting
-from cutrace.models.replay.tally.counts import LaunchCounts
 from cutrace.traces.reader import LaunchTrace, read_trace
 from cutrace.traces.schema import Array, Space
 from cutrace.traces.writer import TraceWriter

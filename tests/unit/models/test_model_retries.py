@@ -9,7 +9,7 @@ from hand_trace import Access, hand_trace, instruction
 from warps import Warp, warp
 
 import cutrace
-from cutrace.models.replay.rows.retries import spun_turns, swapped_turns
+from cutrace.models.replay.atomic_loops import spun_turns, swapped_turns
 from cutrace.traces.schema import Space
 
 LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cutrace.models.replay.options import SCHEDULES
+from cutrace.jit.loop import compile_module
+from cutrace.models.replay.interface.options import SCHEDULES
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.place import Chip, place
 from cutrace.models.replay.schedule.schedule import TURN, Schedule, schedule, shuffle
-from cutrace.native.loop import compile_module
 
 Row = tuple[int, int, int]
 

@@ -5,19 +5,18 @@ import pyarrow as pa
 import pytest
 from cases.tally_in_arrays import read_chunk, tally
 
-from cutrace.errors import CutraceError
-from cutrace.models.replay.compiled import compile_if_worth, rows_asked
-from cutrace.models.replay.rows import reach
-from cutrace.models.replay.rows.arrays import Zones, cut_zones
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay.histogram import counting
+from cutrace.models.replay.histogram.counts import group_rows
+from cutrace.models.replay.histogram.histogram import Distinct, Tally
+from cutrace.models.replay.interface.hot_loop import compile_if_worth, rows_asked
+from cutrace.models.replay.interface.model import Kind
+from cutrace.models.replay.rows import patterns as reach
 from cutrace.models.replay.rows.patterns import Shapes
-from cutrace.models.replay.rows.sites import SPACES, Sites
+from cutrace.models.replay.rows.sites import SPACES, Sites, Zones, cut_zones
 from cutrace.models.replay.schedule.place import Chip, Placement, place
-from cutrace.models.replay.seam import Kind
-from cutrace.models.replay.tally import counting
-from cutrace.models.replay.tally.counts import group_rows
-from cutrace.models.replay.tally.tally import Distinct, Tally
+from cutrace.traces.pattern_store import HeldPatterns
 from cutrace.traces.schema import ACCESSES, Array, Sample, Space
-from cutrace.traces.table.pattern_store import HeldPatterns
 
 LOADS = Sites(
     (Kind("global", "load", "ca", 4), Kind("shared", "load", "", 8)),

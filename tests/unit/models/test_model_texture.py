@@ -10,7 +10,7 @@ from hand_trace import instruction, instruction_table, launch
 from numpy.typing import ArrayLike
 from warps import BASE, FULL
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
 from cutrace.traces.reader import LaunchTrace, read_trace

@@ -14,10 +14,10 @@ from warps import LANES, Warp, warp
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.models.replay.whatif.suppose import suppose
-from cutrace.tracer.host.source.record import record
+from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, Array, Resources, Space
 
@@ -84,7 +84,7 @@ def test_a_padded_tile_counts_as_the_kernel_that_really_has_it(device: str, tmp_
 def test_rows_for_caches_keep_their_pattern_where_loops_are_not_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cutrace.models.replay.tally.counting.WORTH", 1 << 60)
+    monkeypatch.setattr("cutrace.models.replay.histogram.counting.WORTH", 1 << 60)
     source = GALLERY / "transpose" / "transpose_shared.cu"
     trace = record(source, [], tmp_path / "t.cutrace")
     # patterns 1 and 2, those of the tile, are not used once it is padded: global ones are 0 and 3

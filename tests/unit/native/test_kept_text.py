@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.native import kept_text, machine_code
+from cutrace.jit import codegen_cache as kept_text
+from cutrace.jit import machine_code
 
 CALLER = """
 from kept_called import Box, inner

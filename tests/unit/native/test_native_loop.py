@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cutrace.models.replay.ordered import cache_lines
-from cutrace.models.replay.ordered.cache_lines import bank_of
-from cutrace.native import loop
-from cutrace.native.control_flow import SYNTAX_LOCK
-from cutrace.native.intrinsic import prefetch
-from cutrace.native.kept_text import source_of
-from cutrace.native.loop import compile_module
-from cutrace.native.loop_expression import CHECKED
-from cutrace.native.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower
+from cutrace.jit import loop
+from cutrace.jit.codegen_cache import source_of
+from cutrace.jit.loop import compile_module
+from cutrace.jit.loop_expression import CHECKED, SYNTAX_LOCK
+from cutrace.jit.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower, prefetch
+from cutrace.models.replay.stateful import cache_sim as cache_lines
+from cutrace.models.replay.stateful.cache_sim import bank_of
 
 FIRST, SECOND = 0, 1
 SHIFTS, WIDE = (8, 4), 1 << 40
@@ -163,8 +161,8 @@ READS = """
 import sys
 import numpy as np
 sys.path.insert(0, {folder!r})
-from cutrace.native import loop
-from cutrace.native.loop import compile_module
+from cutrace.jit import loop
+from cutrace.jit.loop import compile_module
 compiled = compile_module("test_native_loop")
 print(compiled.first_of(np.arange(8)[:{length}], 3), compiled.element(np.arange(8)[:5], {place}))
 """

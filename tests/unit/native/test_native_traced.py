@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cutrace.native.statement import UntracedError
-from cutrace.native.traced import elementwise_of, statement
+from cutrace.jit.numpy_tracer import elementwise_of, statement
+from cutrace.jit.ufunc_codegen import UntracedError
 
 Array = NDArray[Any]
 

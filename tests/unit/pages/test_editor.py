@@ -9,7 +9,7 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import warp
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.traces.writer import TraceWriter
 
 ROOT = Path(__file__).parents[3]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.text.figure import BROWSERS, SHARP, write_figure
-from cutrace.errors import CutraceError
+from cutrace.analyzer.text.output import BROWSERS, SHARP, write_figure
+from cutrace.base.errors import CutraceError
 
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 20"><rect width="9" height="9"/></svg>'

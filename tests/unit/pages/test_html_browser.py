@@ -15,7 +15,7 @@ from warps import warp
 import cutrace
 from cutrace.analyzer.html.gather import Subject
 from cutrace.analyzer.html.page import render
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter

@@ -12,13 +12,13 @@ from warps import warp
 
 import cutrace
 from cutrace.analyzer.counting.bounds import Bound
-from cutrace.analyzer.counting.splits import find_splits
+from cutrace.analyzer.counting.paths import find_splits
 from cutrace.analyzer.html.branches_svg import draw_branches
 from cutrace.analyzer.html.flame_svg import WIDTH, draw_flame
 from cutrace.analyzer.html.gather import Subject
 from cutrace.analyzer.html.limits_svg import draw_limits
 from cutrace.analyzer.html.page import render
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 

@@ -15,9 +15,9 @@ import cutrace
 from cutrace.analyzer.html.gather import Subject
 from cutrace.analyzer.html.page import MOST, digits, render
 from cutrace.analyzer.html.value import Bounds
-from cutrace.cli import run
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import Argument, Array, Space
 from cutrace.traces.writer import TraceWriter

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from program_run import Done, record
 
-from cutrace.tracer.program.exported.driver import driver_table
-from cutrace.tracer.program.library import DRIVER, functions_of
+from cutrace.tracer.program.library import DRIVER, driver_table, functions_of
 from cutrace.tracer.program.toolkit import find_toolkit
 
 HEAD = """

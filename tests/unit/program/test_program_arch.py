@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from program_run import cutrace
 
-from cutrace.tracer.program.image import PTX, Entry, choose_ptx
+from cutrace.tracer.program.code import PTX, Entry, choose_ptx
 
 MACROS = r"""
 #include <cstdio>

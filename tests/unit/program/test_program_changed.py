@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.program import build
 from cutrace.tracer.program.startup import nvcc_host
 

@@ -9,7 +9,7 @@ from engines import assert_same_under_both
 from program_run import record
 
 import cutrace
-from cutrace.tracer.engine.memory.device_launches import DeviceLaunch
+from cutrace.tracer.simt.memory.device_runtime import DeviceLaunch
 
 TREE = """
 __global__ void note(int *order, int what) { order[atomicAdd(order, 1) + 1] = what; }

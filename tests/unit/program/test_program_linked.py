@@ -6,8 +6,7 @@ from pathlib import Path
 
 from program_run import HEAD, cutrace
 
-from cutrace.tracer.program.image import MAGIC, read_options
-from cutrace.tracer.program.linked import link_texts
+from cutrace.tracer.program.code import MAGIC, link_texts, read_options
 from cutrace.traces.reader import read_trace
 
 SHARED = """

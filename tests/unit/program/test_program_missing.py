@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from program_run import Done, cutrace
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.program.library import build_library
 from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from program_run import cutrace, record
 
-from cutrace.tracer.program.connections import LONGEST, Connections, Listener
+from cutrace.tracer.program.server import LONGEST, Connections, Listener
 
 SOURCE = """
 #include <fcntl.h>

@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
-from cutrace.tracer.program.exported.stand_ins import STAND_INS, is_named_in, read_names
-from cutrace.tracer.program.library import HEADERS, build_library
+from cutrace.tracer.program.library import (
+    HEADERS,
+    STAND_INS,
+    build_library,
+    is_named_in,
+    read_names,
+)
 from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 
 THEIRS = """

@@ -3,7 +3,7 @@
 import pytest
 from ptx.ptx_text import instruction
 
-from cutrace.tracer.isa.facts import Facts, facts_of
+from cutrace.tracer.isa.table import Facts, facts_of
 from cutrace.traces.schema import Space
 
 GLOBAL, SHARED = 1 << Space.GLOBAL, 1 << Space.SHARED

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 
 REGISTERS = ".reg .u64 from, to; .reg .u32 r<9>; .reg .b64 d<9>; .reg .pred p;"
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -1,6 +1,6 @@
 """What values are computed from."""
 
-from cutrace.tracer.ptx.dataflow import spread
+from cutrace.tracer.ptx.digraph import spread
 
 
 def test_a_property_spreads_to_all_that_is_computed_from_it_in_any_order() -> None:

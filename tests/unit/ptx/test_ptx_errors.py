@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ptx.ptx_text import HEAD, function_around, module_of
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.isa.table import instruction_table
 from cutrace.tracer.ptx.kernel import Module
 from cutrace.tracer.ptx.link import link_kernel

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from cutrace.tracer.ptx.graph import immediate_post_dominators, run_order
+from cutrace.tracer.ptx.reconvergence import immediate_post_dominators, run_order
 
 EXIT = 99
 

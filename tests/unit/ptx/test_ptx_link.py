@@ -3,7 +3,7 @@
 import pytest
 from ptx.ptx_text import kernel_around, module_of
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
 

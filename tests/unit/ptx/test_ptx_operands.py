@@ -5,7 +5,7 @@ import struct
 import pytest
 from ptx.ptx_text import function_around, instruction
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.ptx.kernel import (
     Address,
     Bucket,

@@ -3,8 +3,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from cutrace.tracer.ptx.graph import immediate_post_dominators, run_order
-from cutrace.tracer.ptx.reconvergence import Kinds, Parting, partings
+from cutrace.tracer.ptx.reconvergence import (
+    Kinds,
+    Parting,
+    immediate_post_dominators,
+    partings,
+    run_order,
+)
 
 EXIT = 99
 

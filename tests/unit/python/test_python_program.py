@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from program_run import Done, cutrace
 
-from cutrace.tracer.front.python import python_parameters
-from cutrace.tracer.program.image import BUNDLE_MAGIC, read_ptx
+from cutrace.tracer.front.signature import python_parameters
+from cutrace.tracer.program.code import BUNDLE_MAGIC, read_ptx
 
 has_numba_cuda = pytest.mark.skipif(
     find_spec("numba_cuda") is None, reason='needs pip install "cutrace[numba]"'

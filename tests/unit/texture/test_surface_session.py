@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
+from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.traces.reader import LaunchTrace, read_trace
 from cutrace.traces.schema import Array, Event, Space
 from cutrace.traces.verify import verify

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from cutrace.tracer.engine.texture.border import border_texel
-from cutrace.tracer.engine.texture.srgb import LINEAR
+from cutrace.tracer.simt.memory.texture_border import LINEAR, border_texel
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from cutrace.tracer.engine.texture.level import Mipmap, detail_of, split_levels
+from cutrace.tracer.simt.memory.texture import Mipmap, detail_of, split_levels
 
 
 def levels_of(mipmap: Mipmap, *detail: float) -> list[dict[int, int]]:

@@ -8,7 +8,7 @@ import pytest
 from cases.texture_kernels import EARLIEST, OLD, REFERENCES, ROW, launch_of
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
+from cutrace.base.errors import CutraceError, KernelFault
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from cases.texture_kernels import FETCH, OLD, ROW, SAMPLE, launch_of
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.host.source.record import record
-from cutrace.tracer.host.texture.texture import Texture
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.tracer.session.source.record import record
+from cutrace.tracer.session.texture import Texture
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument, Event
 from cutrace.traces.schema import Texture as Description

@@ -11,11 +11,11 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
-from cutrace.analyzer.html.output import check_output, write_page
+from cutrace.analyzer.html.page import check_output, write_page
 from cutrace.analyzer.sweep.destination import MARK, find_destination
 from cutrace.analyzer.text.output import write_report
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces.writer import TraceWriter
 
 PAGE = '<html><meta name="generator" content="cutrace-report-1">'

@@ -12,10 +12,10 @@ import pytest
 from hand_trace import Access, hand_trace, instruction
 from warps import warp
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay
-from cutrace.traces.folder.json_size import excess
+from cutrace.traces.manifest import excess
 from cutrace.traces.reader import read_trace
 
 SIZE = 10_000_000 - 1
@@ -24,7 +24,7 @@ MEGABYTES = 300
 
 MEASURED = """
 import sys, time
-from cutrace.cli import run
+from cutrace.commands._main import run
 status = run(sys.argv[1:])
 (peak,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(status, int(peak) // 1024, time.process_time(), file=sys.stderr)

@@ -11,8 +11,8 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.errors import CutraceError
-from cutrace.traces.folder.manifest import Unread
+from cutrace.base.errors import CutraceError
+from cutrace.traces.manifest import Unread
 
 jsonschema = pytest.importorskip("jsonschema")
 

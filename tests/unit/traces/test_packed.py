@@ -13,8 +13,8 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces.verify import verify
 
 SCALE = "__global__ void scale(float *data) { data[threadIdx.x] *= 2; }"

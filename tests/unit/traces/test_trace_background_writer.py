@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
+from cutrace.traces import table_file as background_writer
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Launch
-from cutrace.traces.table import background_writer
-from cutrace.traces.table.background_writer import BackgroundWriter
+from cutrace.traces.table_file import BackgroundWriter
 from cutrace.traces.writer import TraceWriter
 
 

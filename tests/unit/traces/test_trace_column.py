@@ -2,8 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cutrace.traces.column import bytes_of, to_batch, to_list_batch
 from cutrace.traces.schema import ACCESSES, CONTROL, LANES_ON, PATHS, PATTERNS, TEXELS
-from cutrace.traces.table.column import bytes_of, to_batch, to_list_batch
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1000])

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from hand_trace import DEVICE_ARRAY, launch
 
-from cutrace.errors import CutraceError
-from cutrace.traces.folder.manifest import Unread, to_json
+from cutrace.base.errors import CutraceError
+from cutrace.traces.manifest import Unread, to_json
 from cutrace.traces.schema import (
     FORMAT_VERSION,
     Argument,

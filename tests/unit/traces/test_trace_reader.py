@@ -10,11 +10,11 @@ import pytest
 from hand_trace import Access, hand_trace, launch
 from warps import BASE, FULL, warp
 
-from cutrace.errors import CutraceError
-from cutrace.traces import reader
+from cutrace.base.errors import CutraceError
+from cutrace.traces import pattern_store as dictionary
+from cutrace.traces import reader, table_file, table_reader
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, PATTERNS, TABLES, Space
-from cutrace.traces.table import dictionary, table_file, table_reader
 from cutrace.traces.verify import verify
 from cutrace.traces.writer import TraceWriter
 

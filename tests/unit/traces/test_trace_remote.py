@@ -11,9 +11,9 @@ import pytest
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
-from cutrace.claim import Claim
-from cutrace.cli import run
-from cutrace.errors import CutraceError
+from cutrace.base.claim import Claim
+from cutrace.base.errors import CutraceError
+from cutrace.commands._main import run
 from cutrace.traces import remote
 from cutrace.traces.address import url_of
 from cutrace.traces.reader import Trace, read_trace
@@ -215,7 +215,7 @@ ENDLESS = """
 import io, os, sys
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
-from cutrace.cli import main
+from cutrace.commands._main import main
 
 class Endless(io.RawIOBase):
     count = 0

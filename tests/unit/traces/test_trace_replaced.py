@@ -10,10 +10,10 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 from cutrace import scan_traces
-from cutrace.errors import CutraceError
-from cutrace.models.replay.options import ReplayOptions
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces import reader
-from cutrace.traces.folder import folder
+from cutrace.traces import trace_folder as folder
 from cutrace.traces.reader import Trace, read_trace
 
 MEANWHILE = r"\.arrow: replaced meanwhile: it was another file when the trace was opened"

@@ -8,7 +8,7 @@ from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 from cutrace import scan_traces
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.writer import TraceWriter
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cutrace.traces.table import spill
+from cutrace.traces import pattern_store as spill
 
 
 def test_spilled_patterns_are_found_by_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from hand_trace import (
 )
 from warps import BASE, FULL, warp
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import PATHS as PATHS_SCHEMA
 from cutrace.traces.schema import Array, Event, Launch, Outside, Resources, Space, Texture

@@ -11,11 +11,11 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, instruction_table, launch
 from warps import FULL, warp
 
-from cutrace.errors import CutraceError
-from cutrace.traces.folder.folder import write_file
+from cutrace.base.errors import CutraceError
+from cutrace.traces import table_file
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import INSTRUCTIONS, Compiler, Event, Resources
-from cutrace.traces.table import table_file
+from cutrace.traces.trace_folder import write_file
 from cutrace.traces.writer import TraceWriter
 
 
@@ -167,7 +167,7 @@ def _columns(rows: int) -> tuple[np.ndarray, ...]:
 _FULL_DISK = """
 import resource, sys
 import numpy as np
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.traces.schema import Launch
 from cutrace.traces.writer import TraceWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))

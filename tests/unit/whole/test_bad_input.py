@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.cli import run
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine.memory import memory
-from cutrace.tracer.host.launch.configuration import check_cost
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.commands._main import run
+from cutrace.tracer.session.configuration import check_cost
+from cutrace.tracer.simt.memory import memory
 
 COPY = """
 __global__ void copy(int *out)

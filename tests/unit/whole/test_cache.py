@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cutrace import cache
-from cutrace.cache import keep, key_of, load
-from cutrace.errors import CutraceError
-from cutrace.native import machine_code
-from cutrace.strict_toml import read_toml
-from cutrace.tracer.host.launch import resources
+from cutrace.base import cache
+from cutrace.base.cache import keep, key_of, load
+from cutrace.base.config import read_toml
+from cutrace.base.errors import CutraceError
+from cutrace.jit import machine_code
+from cutrace.tracer.session import resources
 
 
 @pytest.fixture(autouse=True)

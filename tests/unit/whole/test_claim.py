@@ -17,8 +17,8 @@ import pytest
 from hand_trace import hand_trace
 
 import cutrace
-from cutrace import claim
-from cutrace.cli import run
+from cutrace.base import claim
+from cutrace.commands._main import run
 from cutrace.traces.reader import read_trace
 from cutrace.traces.writer import TraceWriter
 
@@ -113,7 +113,13 @@ def test_a_killed_command_leaves_nothing_once_another_ran(
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize(
     "moment",
-    ["os.link", "pathlib.Path.mkdir", "os.rename", "cutrace.claim._empty", "pathlib.Path.rmdir"],
+    [
+        "os.link",
+        "pathlib.Path.mkdir",
+        "os.rename",
+        "cutrace.base.claim._empty",
+        "pathlib.Path.rmdir",
+    ],
 )
 @pytest.mark.parametrize("target", ["", "dead.cutrace"])
 def test_one_killed_at_any_step_leaves_nothing_once_another_ran(

@@ -9,11 +9,12 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace import extension
-from cutrace.analyzer.advice.advice import Evidence, Finding, rule_names
+from cutrace.analyzer.advice.advise import rule_names
 from cutrace.analyzer.counting.vocabulary import OWN, vocabularies
+from cutrace.analyzer.evidence.evidence import Evidence, Finding
 from cutrace.analyzer.profile import Profile
-from cutrace.cli import run
+from cutrace.base import plugins as extension
+from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_devices
 from cutrace.traces.reader import Trace
 

@@ -10,8 +10,8 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import warp
 
-from cutrace.cli import run
-from cutrace.inert import csv_cell, inert, one_line
+from cutrace.base.sanitize import csv_cell, inert, one_line
+from cutrace.commands._main import run
 from cutrace.traces.schema import Argument, Array, Space
 from cutrace.traces.writer import TraceWriter
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cutrace import lazy_dataclass
+from cutrace.base import dataclass as lazy_dataclass
 
 MAKERS: list[Any] = [dataclasses.dataclass, lazy_dataclass.dataclass]
 Pair = tuple[Any, Any]

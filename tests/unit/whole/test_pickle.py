@@ -11,7 +11,7 @@ from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 import cutrace
-from cutrace.analyzer import profile_launches
+from cutrace.analyzer import build_profile as profile_launches
 from cutrace.analyzer.profile import analyze
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument

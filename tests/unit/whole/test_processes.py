@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from cutrace.errors import CutraceError
-from cutrace.processes import Process, Processes, ProcessLost
-from cutrace.size import bytes_of
+from cutrace.base.config import bytes_of
+from cutrace.base.errors import CutraceError
+from cutrace.base.executor import Process, Processes, ProcessLost
 
 
 @pytest.fixture

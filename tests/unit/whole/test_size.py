@@ -7,10 +7,10 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 import cutrace
-from cutrace.errors import CutraceError
+from cutrace.base.config import bytes_of, read_size
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.whatif.change import read_changes
-from cutrace.size import bytes_of, read_size
+from cutrace.models.replay.interface.options import read_changes
 
 KB48 = [48 << 10, "49152", "48K", "48k", "48 KB", "48KiB", "49152 B", "0.046875M"]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ....lazy_dataclass import dataclass
+from ....base.dataclass import dataclass
 from .syntax import CONTAINERS, parse_source
 
 if TYPE_CHECKING:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ....lazy_dataclass import dataclass
-from .conditional import show_one_branch
+from ....base.dataclass import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
+
+from dataclasses import field
 
 CONTAINERS = frozenset(
     {
@@ -165,3 +166,51 @@ def _texts(node: "Node | None") -> tuple[str, ...]:
 def _squeeze(text: bytes) -> str:
     """One space between words, and before a star: `const float* ` -> `const float *`."""
     return re.sub(r"(?<=[\w>])(?=[*&])", " ", " ".join(text.decode().split()))
+
+
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b", re.MULTILINE)
+_NOT_CODE = re.compile(
+    rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.){1,4}\'', re.DOTALL
+)
+
+
+@dataclass
+class _Conditional:
+    """Where its branches begin, each after its directive's line, and where the last one ends."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+
+def show_one_branch(text: bytes) -> bytes:
+    """Blank all but the first branch of each conditional with a branch that leaves braces open."""
+    if b"#" not in text:
+        return text
+    for each in _conditionals(text):
+        branches = list(zip(each.starts, each.ends, strict=True))
+        if any(_open_braces(text[start:end]) for start, end in branches):
+            for start, end in branches[1:]:
+                text = text[:start] + re.sub(rb"[^\r\n]", b" ", text[start:end]) + text[end:]
+    return text
+
+
+def _conditionals(text: bytes) -> list[_Conditional]:
+    """The conditionals of a text, inner ones before those around them."""
+    waiting: list[_Conditional] = []
+    found = []
+    for directive in _DIRECTIVE.finditer(text):
+        line_end = text.find(b"\n", directive.end()) + 1 or len(text)
+        if directive[1].startswith(b"if"):
+            waiting.append(_Conditional([line_end]))
+        elif waiting:
+            waiting[-1].ends.append(directive.start())
+            if directive[1] == b"endif":
+                found.append(waiting.pop())
+            else:
+                waiting[-1].starts.append(line_end)
+    return found
+
+
+def _open_braces(branch: bytes) -> int:
+    code = _NOT_CODE.sub(b"", branch)
+    return code.count(b"{") - code.count(b"}")

@@ -1,4 +1,4 @@
-/* Tensor maps: 128 bytes that the engine reads (tracer/engine/bulk/tensor_map.py). NVIDIA's own are
+/* Tensor maps: 128 bytes that the engine reads (tracer/simt/tma/tensor_map.py). NVIDIA's own are
    not documented, and programs only hand them on. */
 
 #include <string.h>

@@ -10,11 +10,12 @@ from engines import assert_same_under_both, files_of
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.compiled import compiled_kernel, machine_rows
-from cutrace.tracer.engine.rows import access_rows, history, pattern
-from cutrace.tracer.host.selection.record_options import RecordOptions, default_options
-from cutrace.tracer.host.source.record import record
+from cutrace.base.errors import KernelFault
+from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.session.source.record import record
+from cutrace.tracer.simt.codegen import compiled_kernel
+from cutrace.tracer.simt.codegen import wave as machine_rows
+from cutrace.tracer.simt.rows import access_rows, history, pattern
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 SOURCES = (

@@ -9,7 +9,7 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 
 SHAPES = [(3, 128), (2, 33), (5, 40), (1, 64)]
 """Blocks and threads: whole warps, and blocks whose last warp has lanes that do not exist."""

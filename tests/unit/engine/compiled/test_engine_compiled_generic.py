@@ -9,7 +9,7 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 from cutrace.traces.reader import read_trace
 from cutrace.traces.verify import verify
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from cutrace.native.intrinsic import trailing_zeros
-from cutrace.native.loop_text import translate
-from cutrace.native.machine_code import address, compile_assembly
-from cutrace.native.structure import I32, U8, Struct
+from cutrace.jit.loop_codegen import translate
+from cutrace.jit.machine_code import address, compile_assembly
+from cutrace.jit.structure import I32, U8, Struct
+from cutrace.jit.value import trailing_zeros
 
 
 class Counters(Struct):

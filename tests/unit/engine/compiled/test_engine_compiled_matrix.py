@@ -9,11 +9,11 @@ from engines import assert_same_under_both
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import KernelFault
-from cutrace.tracer.engine.compiled.compiled_kernel import ends
-from cutrace.tracer.engine.compiled.llvm.kernel_text import write_kernel
+from cutrace.base.errors import KernelFault
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.codegen.compiled_kernel import ends
+from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 ENTRY = ".visible .entry k(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c)"

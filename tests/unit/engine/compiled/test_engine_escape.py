@@ -8,7 +8,7 @@ import pytest
 from engines import assert_same_under_both
 
 import cutrace
-from cutrace.errors import KernelFault
+from cutrace.base.errors import KernelFault
 
 PRINTS = r"""
 #include <cstdio>

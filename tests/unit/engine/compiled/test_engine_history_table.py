@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cutrace.tracer.engine.rows.history_table import Entries, Shared, share_paths
-from cutrace.tracer.engine.rows.pattern_table import NONE, name_rows
+from cutrace.tracer.simt.rows.history import Entries, Shared, share_paths
+from cutrace.tracer.simt.rows.pattern import NONE, name_rows
 
 Entry = tuple[int, int, int]
 

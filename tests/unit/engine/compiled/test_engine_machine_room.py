@@ -8,7 +8,7 @@ import numpy as np
 from engines import assert_same_under_both
 
 import cutrace
-from cutrace.tracer.engine.compiled.machine_room import MachineRoom
+from cutrace.tracer.simt.codegen.wave_state import MachineRoom
 
 SOURCE = """
 __device__ int deep(int n, int lane)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine import reuse
-from cutrace.tracer.engine.compiled import compiled_kernel
-from cutrace.tracer.engine.compiled.wave import CompiledWave
-from cutrace.tracer.engine.memory.memory import Memory
-from cutrace.tracer.engine.reuse import Reuse
-from cutrace.tracer.engine.rows.pattern import PatternTable
+from cutrace.tracer.simt.codegen import compiled_kernel
+from cutrace.tracer.simt.codegen.wave import CompiledWave
+from cutrace.tracer.simt.memory import memory as reuse
+from cutrace.tracer.simt.memory.memory import Memory, Reuse
+from cutrace.tracer.simt.rows.pattern import PatternTable
 
 TWICE = "__global__ void twice(int *a) { a[threadIdx.x] *= 2; }"
 

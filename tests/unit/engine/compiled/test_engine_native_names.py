@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Callable
 
-from cutrace.native.machine_code import compile_assembly, symbol
+from cutrace.jit.machine_code import compile_assembly, symbol
 
 RETURNS = "define i64 @f() {{\n  ret i64 {}\n}}\n"
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.engine.compiled.frame.parameter_register import parameter_registers
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.codegen.register_frame import parameter_registers
 
 KERNEL = """
 .version 8.0

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cutrace.tracer.engine.rows import pattern
-from cutrace.tracer.engine.rows.pattern import PatternTable
+from cutrace.tracer.simt.rows import pattern
+from cutrace.tracer.simt.rows.pattern import PatternTable
 
 
 class Sink:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cutrace.tracer.engine.rows.row_table import columns_of
+from cutrace.tracer.simt.rows.access_rows import columns_of
 
 
 def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:

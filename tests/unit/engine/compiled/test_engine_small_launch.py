@@ -10,9 +10,10 @@ from engines import files_of
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.errors import CutraceError, KernelFault
-from cutrace.tracer.engine import engine_choice, small_launch
-from cutrace.tracer.engine.compiled import compiled_kernel
+from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.tracer.simt import tiering as engine_choice
+from cutrace.tracer.simt import tiering as small_launch
+from cutrace.tracer.simt.codegen import compiled_kernel
 
 SOURCE = """
 #include <cstdio>

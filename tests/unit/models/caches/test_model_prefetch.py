@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 from cases.cache_case import LOAD, STORE, batch_of
 
-from cutrace.errors import CutraceError
+from cutrace.base.errors import CutraceError
 from cutrace.models.prefetch import Prefetch
-from cutrace.models.replay.compiled import rows_asked
 from cutrace.models.replay.device.conformance import check_model
-from cutrace.models.replay.ordered import stream_buffers
-from cutrace.models.replay.seam import Step
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Step
+from cutrace.models.replay.stateful import stream_buffers
 
 FAR = 1 << 20
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from cases.cache_case import LOAD, ask, batch_of, make_cache, totals
 
-from cutrace.errors import CutraceError
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.ordered import cache_lines
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.stateful import cache_sim as cache_lines
 
 WAYS = 4
 BELADY = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]

@@ -8,10 +8,11 @@ import pytest
 from cases.cache_case import ATOMIC, LOAD, STORE, ask, batch_of, make_cache, totals
 
 from cutrace.analyzer.reuse.reuse import error_of
-from cutrace.errors import CutraceError
-from cutrace.models.replay.compiled import rows_asked
-from cutrace.models.replay.ordered import cache_lines, stack_distances
-from cutrace.models.replay.seam import Batch
+from cutrace.base.errors import CutraceError
+from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.models.replay.interface.model import Batch
+from cutrace.models.replay.stateful import cache_sim as cache_lines
+from cutrace.models.replay.stateful import stack_distances
 from cutrace.models.reuse import Reuse
 
 ROOMS = (1, 2, 3, 5, 8, 16, 31, 64, 100, 128, 256, 300)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.cli import run
+from cutrace.commands._main import run
 from cutrace.models.replay.device.conformance import check_model
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.wiring import wire
-from cutrace.models.replay.seam import Batch
+from cutrace.models.replay.interface.model import Batch
 
 HEAD = """
 import time
 import numpy as np
-from cutrace.models.replay.seam import Batch, Step
+from cutrace.models.replay.interface.model import Batch, Step
 
 class Mine:
     counters = ("seen",)

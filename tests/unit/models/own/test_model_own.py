@@ -9,9 +9,9 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
-from cutrace import extension
 from cutrace.analyzer.profile import analyze
-from cutrace.errors import CutraceError
+from cutrace.base import plugins as extension
+from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device import guarded
 from cutrace.traces.reader import Trace
 
@@ -19,7 +19,7 @@ FILE = """
 from dataclasses import dataclass
 from typing import ClassVar
 import numpy as np
-from cutrace.models.replay.seam import Batch, Step
+from cutrace.models.replay.interface.model import Batch, Step
 
 @dataclass
 class Mine:

@@ -1,0 +1,345 @@
+"""Ask every rule of advice about each launch on each device."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import polars as pl
+
+from ...base.plugins import RULES, blaming, extension_names, load_extension
+from ...base.sanitize import one_line
+from ...models.replay.device.device import Device, load_device
+from ...models.replay.interface.options import ReplayOptions
+from ...traces.reader import LaunchTrace, Trace
+from ...traces.schema import TABLES
+from .. import rules
+from ..counting.bounds import Bound, amount_text, time_text
+from ..counting.instruction_mix import NOT_KEPT, NOTHING, did_nothing, kept_nothing
+from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding
+from ..evidence.gain import find_gain
+from ..evidence.trial import Rows, Trials
+from ..launch_profile import LaunchProfile
+from ..profile import Profile
+from ..text.launch_text import ROOM, launch_text
+from ..text.layout import csv_text, wrapped
+from ..view import View
+from ..why.search import Searcher
+
+
+def rule_names() -> tuple[str, ...]:
+    """The names of all rules, those of other packages last."""
+    own = sorted(module.name for module in iter_modules(rules.__path__))
+    return (*own, *extension_names(RULES))
+
+
+def _find(name: str, evidence: Evidence) -> Iterable[Finding]:
+    """Ask one of `rule_names`."""
+    if name not in extension_names(RULES):
+        found: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
+        return found
+    with blaming(f"rule {name}"):
+        return [*load_extension(RULES, name)(evidence)]
+
+
+def advise(
+    trace: Trace,
+    profile: Profile,
+    options: ReplayOptions = ReplayOptions(),  # noqa: B008
+) -> list[tuple[LaunchProfile, list[Finding]]]:
+    """Ask every rule about each launch on each device that can run it, what gains most first.
+
+    Instructions of one line in which a rule finds the same are one finding, the worst of them, with
+    the share of all.
+    """
+    devices: dict[str, Device] = {}
+    known: dict[tuple[str, bytes], list[Finding]] = {}
+    found: list[tuple[LaunchProfile, list[Finding]]] = []
+    read: Rows | None = None
+    times = Counter((launch.device, launch.launch.kernel) for launch in profile.launches)
+    for launch in profile.launches:
+        if launch.refusal:
+            continue
+        name = launch.device_file or launch.device
+        if name not in devices:
+            devices[name] = load_device(name, options.set)
+        opened = trace.launches[launch.number]
+        read = read if read and read.trace is opened else Rows(opened)
+        same = name, digest(opened)
+        if same not in known:
+            often = times[launch.device, launch.launch.kernel]
+            asked = _ask(trace, launch, Trials(read, devices[name], options.dlcm), options, often)
+            known[same] = sorted(asked, key=_order)
+        found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
+    return found
+
+
+def _move(finding: Finding, number: int) -> Finding:
+    """The same in another launch, with which the names of accesses begin."""
+    rest = finding.access.partition(".")[2]
+    return replace(finding, access=f"{number}.{rest}") if rest else finding
+
+
+def _order(finding: Finding) -> tuple[float, float]:
+    """The most time to gain first, then the larger share."""
+    return -finding.gain, -(finding.share or 0)
+
+
+def _ask(
+    trace: Trace, launch: LaunchProfile, trials: Trials, options: ReplayOptions, launches: int
+) -> Iterator[Finding]:
+    opened, device = trials.trace, trials.device
+    worst = Searcher(opened, device, options.dlcm).worst(None)
+    numbers = [c for c, t in launch.raw.counts.schema.items() if t == pl.Int64]
+    sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
+    evidence = Evidence(launch, opened, device, worst, sums, trials, trace, options, launches)
+    places = opened.instructions().select(["file", "line"]).to_pylist()
+    found: dict[tuple[str, str], list[Finding]] = {}
+    for name in rule_names():
+        for finding in _find(name, evidence):
+            at = places[finding.pc] if finding.pc is not None else {"line": 0}
+            place = f"{at['file']}:{at['line']}" if at["line"] else ""
+            where = place or ("" if finding.pc is None else f"pc {finding.pc}")
+            named = replace(finding, rule=name, place=where)
+            found.setdefault((name, where), []).append(named)
+    every = [finding for alike in found.values() for finding in alike]
+    for alike in found.values():
+        shares = [finding.share for finding in alike if finding.share is not None]
+        first = max(alike, key=lambda finding: finding.share or 0)
+        if not shares or sum(shares) >= LEAST:
+            saved = [
+                (finding.pc, finding.saved)
+                for finding in every
+                if (finding.rule, finding.change) == (first.rule, first.change)
+                and finding.pc is not None
+            ]
+            yield replace(
+                first,
+                share=sum(shares) if shares else None,
+                others=len(alike) - 1,
+                gain=find_gain(evidence, saved, first.only)
+                if first.least is None
+                else launch.bounds[0].ns - first.least,
+            )
+
+
+def render_advice(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+    width: int | None = None,
+    first: str = "",
+    last: str = "",
+    why: str = WHY,
+) -> str:
+    """A paragraph a launch and device, an item a finding; `why` is what explains an access."""
+    lines = [first, ""] if first else []
+    for launch, findings, times in _count_repeats(found):
+        again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
+        lines += wrapped(f"{launch.device}  {launch_text(launch.launch, ROOM)}{again}", width)
+        if not findings:
+            lines += wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
+        for alike in _gather(findings):
+            lines += _render_alike(alike, launch, width, why)
+        lines.append("")
+    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
+
+
+def _idle(launch: LaunchProfile) -> str:
+    """Why there may be nothing to advise: the launch did nothing, or keeps nothing of it."""
+    counts = launch.raw.counts
+    sums = {name: int(counts[name].sum()) for name in counts.columns if name.endswith("_requests")}
+    if not launch.launch.kept.is_whole or not kept_nothing(sums):
+        return ""
+    return f": {NOTHING if did_nothing(sums) else NOT_KEPT}"
+
+
+def _count_repeats(
+    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+) -> Sequence[tuple[LaunchProfile, Sequence[Finding], int]]:
+    """Launches of which the same is to be said, once each, and how many they are."""
+    said: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
+    for launch, findings in found:
+        what = tuple(replace(finding, access="") for finding in findings)
+        said.setdefault((launch.device, launch_text(launch.launch), what), []).append(
+            (launch, findings)
+        )
+    return [(*alike[0], len(alike)) for alike in said.values()]
+
+
+def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
+    """Findings of which the same is to be said, line by line, in the order of the first of each."""
+    found: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
+    return [*found.values()]
+
+
+def _render_alike(
+    alike: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
+) -> Iterator[str]:
+    for finding in alike:
+        yield from wrapped(f"- {_head(finding)}", width)
+    first = alike[0]
+    seen = f" ({why} --access {first.access})" if first.access else ""
+    yield from wrapped(f"seen: {first.evidence}{seen}", width, "  ")
+    yield from wrapped(f"change: {first.change}", width, "  ")
+    if first.proof:
+        yield from wrapped(f"tried: {first.proof}", width, "  ")
+    if gain := gain_text(max(alike, key=lambda finding: finding.gain), launch):
+        yield from wrapped(f"gain: {gain}, by the bounds", width, "  ")
+
+
+def gain_text(finding: Finding, launch: LaunchProfile) -> str:
+    """`up to 30 us of 34.3 us`; empty where the finding does not limit the launch."""
+    if not launch.bounds or finding.gain < WORTH * launch.bounds[0].ns:
+        return ""
+    return f"up to {time_text(finding.gain)} of {time_text(launch.bounds[0].ns)}"
+
+
+def _head(finding: Finding) -> str:
+    place = f"{finding.place}: " if finding.place else ""
+    more = f"; the same for {_accesses(finding.others)}" if finding.others else ""
+    part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
+    return f"{place}{finding.what}{more} ({finding.rule}{part})"
+
+
+def _accesses(others: int) -> str:
+    return "another access of this line" if others == 1 else f"{others} other accesses of this line"
+
+
+CHUNK = 1 << 20
+
+
+def digest(launch: LaunchTrace) -> bytes:
+    """A hash of the launch and its tables: equal for launches with equal traces."""
+    found = blake2b(repr((launch.launch, launch.supposed)).encode())
+    for table in sorted(TABLES):
+        _add(found, launch.folder / f"{table}.arrow")
+    launch.check_unchanged()
+    return found.digest()
+
+
+def _add(found: blake2b, path: Path) -> None:
+    """Add a file, in pieces; one that cannot be read is for whoever needs it to complain about."""
+    found.update(path.name.encode())
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(CHUNK):
+                found.update(piece)
+    except OSError as error:
+        found.update(repr(error).encode())
+
+
+TIMES = 8
+"""How often each byte that memory hands out is asked for, from which on a tile is worth a word."""
+LIMITS = ("L1 data", "L2", "issue slots")
+ASKED = "global_load_bytes_asked"
+
+
+def counted_reuse(launch: LaunchProfile) -> str:
+    """The advice, with the line that loads most; empty where it would not help."""
+    counts = launch.raw.counts
+    if launch.limited_by not in LIMITS or not {ASKED, "dram_bytes_read"} <= {*counts.columns}:
+        return ""
+    asked, read = (int(counts[name].sum()) for name in (ASKED, "dram_bytes_read"))
+    if not read or asked < TIMES * read or _is_tiled(counts):
+        return ""
+    lines = counts.group_by("file", "line").agg(pl.col(ASKED).sum())
+    file, line, _ = lines.sort(ASKED, "line", descending=[True, False]).row(0)
+    amount = amount_text(Bound(ASKED, 0.0, asked, "bytes"))
+    return one_line(
+        f"advice: {file}:{line}: let each block bring a tile into shared memory once: loads ask for"
+        f" {amount}, {asked / read:,.0f} times what memory hands out"
+        " (--advice looks at every access)"
+    )
+
+
+def _is_tiled(counts: pl.DataFrame) -> bool:
+    """Whether shared memory hands out more than global memory already."""
+    return bool(counts["shared_load_bytes_asked"].sum() > counts[ASKED].sum())
+
+
+Found = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
+FORMAT = "cutrace-advice-1"
+COLUMNS = (
+    *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
+    *("evidence", "change", "tried", "access", "gain_ns"),
+)
+"""`others` are further instructions of the line with the same, `share` is of the launch's traffic
+of that kind, 0 to 1, `access` what `cutrace why --access` takes, and `gain_ns` the most time that
+the change gains."""
+TOLD = COLUMNS[3:]
+
+
+def render(found: Found, format: str, view: View) -> str:
+    """Render in one of FORMATS, which are those of `report/`."""
+    return FORMATS[format](found, view)
+
+
+def render_table(found: Found, view: View) -> str:
+    """A paragraph a launch and device, an item a finding."""
+    is_plain = view.typed and not view.behind and "--launch" not in view.typed
+    why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
+    return render_advice(found, view.width, view.first, view.last, why)
+
+
+def render_json(found: Found, view: View) -> str:
+    """One object: the launches, each with its findings, of which there may be none."""
+    launches = [
+        {
+            **dict(zip(COLUMNS, _launch(launch), strict=False)),
+            "findings": [dict(zip(TOLD, _finding(finding), strict=True)) for finding in findings],
+        }
+        for launch, findings in found
+    ]
+    return json.dumps({"format": FORMAT, "launches": launches}, indent=1) + "\n"
+
+
+def render_csv(found: Found, view: View) -> str:
+    """A row a finding, with a header; a launch without findings has no row."""
+    rows = ((*_launch(launch), *_finding(each)) for launch, findings in found for each in findings)
+    return csv_text([COLUMNS, *rows])
+
+
+def render_markdown(found: Found, view: View) -> str:
+    """A heading a launch and device, an item a finding."""
+    parts = [view.first] if view.first else []
+    for launch, findings in found:
+        parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
+        parts += ["\n".join(_items(findings, launch)) if findings else "Nothing to advise."]
+    return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
+
+
+FORMATS: Mapping[str, Callable[[Found, View], str]] = {
+    "table": render_table,
+    "csv": render_csv,
+    "json": render_json,
+    "md": render_markdown,
+}
+
+
+def _launch(launch: LaunchProfile) -> tuple[object, ...]:
+    return launch.number, launch_text(launch.launch), launch.device
+
+
+def _finding(found: Finding) -> tuple[object, ...]:
+    """The values of TOLD."""
+    return (
+        *(found.rule, found.place, found.what, found.others, found.share),
+        *(found.evidence, found.change, found.proof, found.access, found.gain),
+    )
+
+
+def _items(findings: Sequence[Finding], launch: LaunchProfile) -> Iterator[str]:
+    for found in findings:
+        place = f"`{found.place}`: " if found.place else ""
+        share = "" if found.share is None else f", {100 * found.share:.0f} % of its traffic"
+        yield f"- {place}{found.what} ({found.rule}{share})"
+        told = (
+            *(("seen", found.evidence), ("change", found.change), ("tried", found.proof)),
+            ("gain", gain_text(found, launch)),
+        )
+        yield from (f"  - {word}: {text}" for word, text in told if text)

@@ -1,0 +1,157 @@
+"""Facts of a launch on a device: what formulas may read beside the raw counters."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import lru_cache
+from math import prod
+
+import polars as pl
+import pyarrow as pa
+
+from ...models.cache import Cache
+from ...models.memory import Memory
+from ...models.replay.device.device import Device
+from ...models.replay.histogram.counts import LaunchCounts
+from ...models.replay.interface.model import ACCESSES
+from ...models.replay.schedule.place import Waves, count_padding_lanes, count_waves
+
+CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
+LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
+
+
+def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | None]:
+    """Everything that is known of the launch as a whole, by name; None where it is not known.
+
+    `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
+    them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
+    `shared_allocated` all of it rounded up. `carveout` is what the SM sets apart for it, enough for
+    `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/schedule/place.py` says.
+    """
+    launch, resident, limits = counts.launch, counts.occupancy, device.limits
+    asked = resident.need.shared + limits.shared_reserved
+    allocated = -(-asked // limits.shared_unit) * limits.shared_unit
+    waves = count_waves(device.chip, launch.blocks, resident.blocks)
+    return {
+        **dict.fromkeys((field.name for field in fields(Waves)), None),
+        **(asdict(waves) if waves else {}),
+        "padding_lanes": count_padding_lanes(launch.blocks, launch.threads),
+        "active_warps": resident.active_warps,
+        "max_warps": resident.max_warps,
+        "registers": resident.registers,
+        "resident_blocks": resident.blocks,
+        **{f"limit_{name}": resident.limits.get(name) for name in LIMITS},
+        **{f"grid_{axis}": extent for axis, extent in zip("xyz", launch.grid, strict=True)},
+        **{f"block_{axis}": extent for axis, extent in zip("xyz", launch.block, strict=True)},
+        **dict(zip(CLUSTER, launch.cluster or (0, 0, 0), strict=True)),
+        "cluster_blocks": prod(launch.cluster) if launch.cluster else 0,
+        "grid_blocks": launch.blocks,
+        "block_threads": launch.threads,
+        "shared_static": launch.shared_static,
+        "shared_dynamic": launch.shared_dynamic,
+        "shared_driver": limits.shared_reserved,
+        "shared_allocated": allocated,
+        "carveout": resident.carveout,
+        "limit_carveout": resident.carveout // allocated if allocated else None,
+        "sms": device.chip.sms,
+    }
+
+
+WHOSE = " launch"
+"""The column that tells several launches apart."""
+
+
+class Added(tuple[pl.Expr, ...]):
+    """Expressions of new columns, and the columns that they read: `reads`."""
+
+    reads: frozenset[str]
+
+    def __new__(cls, columns: Iterable[pl.Expr]) -> "Added":
+        """Find what they read."""
+        made = super().__new__(cls, columns)
+        made.reads = frozenset(name for column in made for name in column.meta.root_names())
+        return made
+
+
+def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFrame:
+    """The counts with further columns, computed from the counts and the facts `by_pc`."""
+    own = [name for name in counts.columns if name in added.reads and name != "pc"]
+    narrow = counts.lazy().select("pc", *own)
+    wide = narrow.join(by_pc.lazy(), on="pc", how="left", maintain_order="left")
+    return counts.hstack(wide.select(added).collect())
+
+
+def with_zeros(counts: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """The counts with further columns of zeros."""
+    zeros = pl.zeros(counts.height, pl.Int64, eager=True)
+    return counts.hstack([zeros.alias(name) for name in names])
+
+
+def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, int]]:
+    """The sum of each raw counter over the rows of each launch, numbered in WHOSE."""
+    names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
+    if launches == 1:
+        return [{name: int(counts[name].sum()) for name in names}]
+    sums = counts.group_by(WHOSE).agg(pl.col(names).sum())
+    whose = sums.drop_in_place(WHOSE).to_list()
+    found = dict(zip(whose, sums.iter_rows(named=True), strict=True))
+    return [found.get(number) or dict.fromkeys(names, 0) for number in range(launches)]
+
+
+COUNTED = (*Cache.counters, *Memory.counters)
+PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESSES[space])
+
+
+@lru_cache(maxsize=64)
+def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Return the raw counters behind each level's counter: `l2_reads` to all that end in it."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        for prefix in PREFIXES:
+            own = column.removeprefix(prefix)
+            if own != column and any(own.endswith(f"_{name}") for name in COUNTED):
+                found.setdefault(own, []).append(column)
+    return found
+
+
+def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
+    """Add a column for each counter of each level that the device has."""
+    return counts.hstack(counts.select(_sums(tuple(counts.columns))))
+
+
+@lru_cache(maxsize=64)
+def _sums(columns: tuple[str, ...]) -> Added:
+    return Added(
+        pl.sum_horizontal(each).cast(pl.Int64).alias(name)
+        for name, each in find_levels(columns).items()
+    )
+
+
+SUFFIX = "_apart"
+_ASKED = ("requests", "bytes_distinct")
+_COPIED = tuple(f"{access}_{what}" for access in ("global_load", "shared_store") for what in _ASKED)
+_STORED = ("shared_store_passes", "shared_store_conflicts")
+APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
+    "cp": ((8, 0), (*_COPIED, "global_load_transactions", *_STORED)),
+    "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _ASKED)),
+    "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _ASKED)),
+}
+"""Opcode to the capability from which on there is such an instruction, and the raw counters of
+which a part is kept out; a device without it runs loads and stores in its place."""
+COUNTERS = tuple(sorted({counter for _, counters in APART.values() for counter in counters}))
+
+
+def with_apart(
+    counts: pl.DataFrame, instructions: pa.Table, capability: tuple[int, int]
+) -> pl.DataFrame:
+    """The counts with a column `<counter>_apart` for each of COUNTERS: its excluded part."""
+    used = set(instructions["opcode"].to_pylist())
+    makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
+    known = [counter for counter in COUNTERS if counter in counts.columns]
+    if not makers:
+        return with_zeros(counts, (name + SUFFIX for name in known))
+    added = []
+    for counter in known:
+        mine = [opcode for opcode in makers if counter in APART[opcode][1]]
+        kept_out = pl.col("opcode").is_in(mine).cast(pl.Int64)
+        added.append((pl.col(counter) * kept_out).alias(counter + SUFFIX))
+    return widen(counts, pl.DataFrame(instructions.select(["pc", "opcode"])), Added(added))

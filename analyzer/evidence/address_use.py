@@ -1,0 +1,73 @@
+"""Address use: how many places the lanes of each instruction want, over all its rows."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.dataclass import dataclass
+from ...models.replay.interface.model import Bools, Ints
+from ...models.replay.rows.lanes import Masks, count_distinct, count_lanes, unpack_masks
+from ...models.replay.rows.sites import SPACES
+from ...traces.column import integers
+from ...traces.reader import LaunchTrace
+from ...traces.schema import Space
+
+Key = tuple[int, Space]
+
+
+@dataclass(slots=True)
+class AddressUse:
+    """Sums over the rows of an instruction in one space: rows, active lanes, distinct addresses
+    of each row, and the lanes on the most wanted address of each row (`crowd`).
+
+    `first` is the address that all lanes of all rows want, or None if there are several.
+    """
+
+    rows: int = 0
+    lanes: int = 0
+    distinct: int = 0
+    crowd: int = 0
+    first: int | None = None
+
+
+def read_address_use(trace: LaunchTrace) -> Mapping[Key, AddressUse]:
+    """Look at all accesses of a launch once."""
+    found: dict[Key, AddressUse] = {}
+    store = trace.pattern_store()
+    for batch in trace.access_batches():
+        pc, space, base, pattern = integers(batch, "pc", "space", "base", "pattern")
+        known, number = np.unique(pattern, return_inverse=True)
+        key, group = np.unique(pc * SPACES + space, return_inverse=True)
+        shapes = _measure(*store.take(known)) if len(known) else np.zeros((0, 3), np.int64)
+        for index, which in enumerate(key.tolist()):
+            rows = np.flatnonzero(group == index)
+            at = which // SPACES, Space(which % SPACES)
+            _add(found, at, base[rows], shapes[number[rows]])
+    return found
+
+
+def _add(found: dict[Key, AddressUse], at: Key, base: Ints, shapes: Ints) -> None:
+    """Add rows with these bases and measures, (n,) and (n, 3)."""
+    same = bool((shapes[:, 1] == 1).all() and (base == base[0]).all())
+    only = int(base[0]) if same else None
+    use = found.setdefault(at, AddressUse(first=only))
+    use.first = only if use.first == only else None
+    lanes, distinct, crowd = shapes.sum(axis=0).tolist()
+    use.rows += len(base)
+    use.lanes += lanes
+    use.distinct += distinct
+    use.crowd += crowd
+
+
+def _measure(active: Masks, offsets: NDArray[np.int32]) -> Ints:
+    """Return active lanes, distinct addresses, and the crowd of each pattern, (n, 3)."""
+    on, values = unpack_masks(active), offsets.astype(np.int64)
+    columns = (count_lanes(active), count_distinct(values, on), _crowd(values, on))
+    return np.stack(columns, axis=1)
+
+
+def _crowd(offsets: Ints, active: Bools) -> Ints:
+    """Return for each row how many lanes want the address that most of them want, (n,)."""
+    same = (offsets[:, :, None] == offsets[:, None, :]) & active[:, None, :]
+    return np.asarray((same.sum(axis=2) * active).max(axis=1), np.int64)

@@ -1,0 +1,194 @@
+"""Advice: what to change in a kernel, with the line, the evidence and the share of the traffic.
+
+A rule is a file of `rules/` with one function, `find`. It sees the worst access of each instruction
+as `why` would show it, and the sums of the whole launch, and tells what it finds. Other packages
+bring theirs as entry points of `cutrace.rules`: functions such as `find`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from ...base.dataclass import dataclass
+from ...models.analyses.occupancy import Need, Occupancy, occupancy
+from ...models.replay.device.device import Device
+from ...models.replay.interface.model import ACCESSES
+from ...models.replay.interface.options import ReplayOptions
+from ...traces.reader import LaunchTrace, Trace
+from ...traces.schema import Space
+from ..launch_profile import LaunchProfile
+from ..profile import count_supposed
+from ..why.picture import draw_groups
+from ..why.search import Access
+from ..why.sentence import give_reason, say
+from .address_use import AddressUse, Key, read_address_use
+from .trial import Trials
+
+LEAST = 0.05
+"""The share of its traffic from which on an access is worth a word."""
+WORTH = 0.01
+"""The part of a launch's least time from which on a gain is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding of a rule: at an instruction, or (`pc` None) in the launch as a whole.
+
+    `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
+    change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
+    where it has no part in any. `access` is what `why --access` takes; `saved` the part of the
+    access's cost that the change saves, where that is not what lies beyond the ideal, and of the
+    resources `only`, where it is not all; `least` is the longest bound, in nanoseconds, of a replay
+    with the change, if there was one. `gain` are
+    the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
+    wherever the rule asks for the same one; it, `rule`, `place`
+    (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
+    filled in by `advise`.
+    """
+
+    what: str
+    evidence: str
+    change: str
+    pc: int | None = None
+    share: float | None = None
+    access: str = ""
+    proof: str = ""
+    rule: str = ""
+    place: str = ""
+    others: int = 0
+    saved: float | None = None
+    only: tuple[str, ...] = ()
+    least: float | None = None
+    gain: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence that rules read: one launch on one device.
+
+    `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
+    the models' raw counters; `launches` are those of the kernel in the `whole` trace.
+    """
+
+    profile: LaunchProfile
+    trace: LaunchTrace
+    device: Device
+    worst: Sequence[Access]
+    sums: pl.DataFrame
+    trials: Trials
+    whole: Trace
+    options: ReplayOptions
+    launches: int = 1
+
+    def least_ns(self, launch: LaunchTrace, **other: Any) -> float:
+        """The longest bound of a launch that is replayed once more, perhaps by other options."""
+        name = self.profile.device_file or self.profile.device
+        asked = replace(self.options, device=name, pad={}, align={}, **other)
+        (again,) = count_supposed(replace(self.whole, launches=(launch,)), asked).launches
+        return again.bounds[0].ns
+
+    def total(self, counter: str) -> int:
+        """The sum of a raw counter over the launch; 0 where the device does not have it."""
+        return self._totals.get(counter) or 0
+
+    def of(self, pc: int, counter: str) -> int:
+        """The sum of a raw counter at one instruction."""
+        row = self._rows.get(pc)
+        return self.sums[counter][row] if row is not None and counter in self._totals else 0
+
+    @cached_property
+    def _totals(self) -> dict[str, int]:
+        names = [name for name in self.sums.columns if name != "pc"]
+        return self.sums.select(pl.col(names).sum()).row(0, named=True)
+
+    @cached_property
+    def _rows(self) -> dict[int, int]:
+        """The row of each pc."""
+        return {pc: row for row, pc in enumerate(self.sums["pc"].to_list())}
+
+    def fills_device(self) -> bool:
+        """Whether blocks wait for room on an SM: else more room would be no use."""
+        facts = self.profile.raw.facts
+        room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
+        return self.profile.launch.blocks > room
+
+    def limited_by(self, resource: str) -> Occupancy | None:
+        """The occupancy of an SM if this resource is the first that limits it; else None."""
+        held = self.profile.occupancy
+        return held if held.blocks and held.limited_by[0] == resource else None
+
+    def fewer_for_a_block(self, field: str, step: int) -> int:
+        """The most of `registers` a thread, or `shared` bytes a block, with which an SM holds a
+        block more; 0 where that helps nothing."""
+        facts, launch = self.profile.raw.facts, self.profile.launch
+        shared = launch.shared_static + launch.shared_dynamic
+        need = Need(launch.threads, facts.get("registers"), shared)
+        now: int = getattr(need, field) or 0
+        for less in range((now - 1) // step * step, 0, -step):
+            held = occupancy(self.device.limits, replace(need, **{field: less})).blocks
+            if held > (facts.get("resident_blocks") or 0):
+                return less
+        return 0
+
+    @cached_property
+    def use(self) -> Mapping[Key, AddressUse]:
+        """How many places the lanes of each instruction want, by pc and space."""
+        return read_address_use(self.trace)
+
+    def use_of(self, access: Access) -> AddressUse:
+        """How many places the lanes of an access's instruction want."""
+        return self.use[access.pc, Space[access.kind.space.upper()]]
+
+    def array_of(self, access: Access) -> str:
+        """The array that an instruction goes to, mostly; empty where it goes to none."""
+        counter = f"{access.kind.prefix}requests"
+        if counter not in self._mostly:
+            self._mostly[counter] = self._find_mostly(counter)
+        name = self._mostly[counter].get(access.pc, "")
+        return name if name in self.trials.arrays else ""
+
+    @cached_property
+    def _mostly(self) -> dict[str, Mapping[int, str]]:
+        """By a counter of requests, what `_find_mostly` found."""
+        return {}
+
+    def _find_mostly(self, counter: str) -> Mapping[int, str]:
+        """The array that most requests of each pc go to, the last by name of several."""
+        counts = self.profile.raw.counts
+        if counter not in counts.columns:
+            return {}
+        rows = counts.filter(pl.col("array") != "", pl.col(counter) > 0)
+        by_array = rows.group_by("pc", "array").agg(pl.col(counter).sum()).sort(counter, "array")
+        return dict(by_array.select("pc", "array").rows())
+
+    def is_written(self, name: str) -> bool:
+        """Whether the launch stores to an array, or does atomics on it."""
+        return name in self._written
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        """The arrays that are written."""
+        counts = self.profile.raw.counts
+        names = [f"global_{what}_requests" for what in ("store", "atomic", "reduction")]
+        there = [pl.col(each) > 0 for each in names if each in counts.columns]
+        rows = counts.filter(pl.any_horizontal(there)) if there else counts.clear()
+        return frozenset(rows["array"].to_list())
+
+    def share(self, access: Access, what: str) -> float:
+        """An access's part of all that its space counts: `bytes_moved`, `passes`."""
+        space = access.kind.space
+        total = sum(self.total(f"{space}_{act}_{what}") for act in ACCESSES[space])
+        return self.of(access.pc, access.kind.prefix + what) / total if total else 0.0
+
+    def describe(self, access: Access) -> str:
+        """The sentence and the reason of `why`."""
+        groups = draw_groups(access)
+        parts = (f(access, groups, self.device.capability) for f in (say, give_reason))
+        return "; ".join(part for part in parts if part)
+
+
+WHY = "cutrace why TRACE"
+"""What explains an access, where nobody knows what the trace is called."""

@@ -1,0 +1,184 @@
+"""The fewest machine instructions that a launch can have issued, from its machine code.
+
+PTX has two instructions where the machine has one: LOP3 and IADD3 take three operands, a product
+and a sum become one FFMA, and of a loop that ptxas unrolled one counter is left of several. How
+often warps ran a basic block of the PTX is known; how many machine instructions that is each time
+follows from the code: of the copies of a block, which loops of the machine code hold, the one with
+fewest instructions of it counts.
+
+Assumptions: a copy in a loop of the machine code has most of the instructions that are left of its
+block; what has fewer was moved out of the loop, and counts where it stands if nothing else is left.
+No block runs more often than the loop around it: the outermost code once for each warp, a loop as
+often as the branch that closes it; no instruction runs more often than the block of the PTX that
+most of its machine block is of.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median_high
+
+import polars as pl
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...models.replay.device.device import Device
+from ...traces.identity_cache import remembered, rows_of
+from ...traces.schema import Launch
+from .machine_code import BRANCH, Loop, MachineCode, code_for
+from .machine_pipes import FP64, NOP, XU
+
+SINCE = (5, 0)
+"""The first capability with LOP3 and IADD3."""
+KNOWN = "sm_90"
+"""The architecture whose machine code a trace has: what it joins, its neighbours join too."""
+RESERVE = 0.95
+"""The assembler moves instructions between blocks, and leaves few out that stay in others: of 201
+kernels an H200 issued less than `LeastCode.issued` of five, 4.6 % at most
+(tests/validate/counters/h200_*.json, smsp__inst_executed.sum)."""
+UNITS = ("lanes_half", "lanes_single", "lanes_double", "lanes_single_special")
+MUST = {"lanes_double": FP64, "lanes_single_special": XU}
+"""The operations that work for a unit has; for others any operation will do."""
+Operations = Counter[int]
+
+
+def machine_shares(
+    counts: pl.DataFrame, launch: Launch, instructions: pa.Table, device: Device
+) -> Mapping[str, float]:
+    """The shares of raw counts, those of the PTX, that the machine code is sure to have.
+
+    `counts` are those of a launch by pc. 1 at most; none where no machine code is known.
+    """
+    code = code_for(launch, KNOWN) if device.capability >= SINCE else None
+    if code is None:
+        return {}
+    rows = rows_of(instructions, "pc", "block")
+    least = _least_code(code, tuple((row["pc"], row["block"]) for row in rows))
+    names = [name for name in ("instructions", *UNITS) if name in counts.columns]
+    sums = {row["pc"]: row for row in counts.group_by("pc").agg(pl.col(names).sum()).to_dicts()}
+    issued = least.issued({pc: row["instructions"] for pc, row in sums.items()})
+    whole = sum(row["instructions"] for row in sums.values())
+    found = {"instructions": _share(RESERVE * issued, whole)}
+    for name in names[1:]:
+        done = sum(row[name] for pc, row in sums.items() if row[name] and least.does(pc, name))
+        found[name] = _share(done, sum(row[name] for row in sums.values()))
+    return found
+
+
+def _share(part: float, whole: int) -> float:
+    return min(1.0, part / whole) if whole else 1.0
+
+
+@remembered
+def _least_code(code: MachineCode, blocks: tuple[tuple[int, int], ...]) -> "LeastCode":
+    return LeastCode(code, dict(blocks))
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The instructions of one basic block of the PTX in one loop of the machine code.
+
+    `by_pc` are the machine instructions of each pc, in `many` copies of the block; `beside` says
+    how many of them stand in machine blocks that belong to each block of the PTX.
+    """
+
+    loop: int
+    by_pc: Mapping[int, Operations]
+    many: int
+    beside: Counter[int]
+
+    def size(self, block: int, often: Mapping[int, int]) -> float:
+        """Machine instructions of all copies; those that moved to a rarer block run as it does."""
+        own = often.get(block, 0)
+        return sum(
+            many * min(1.0, often.get(other, own) / own) if own else 0.0
+            for other, many in self.beside.items()
+        )
+
+
+class LeastCode:
+    """What is sure to be issued of each basic block; `block_of` has the block of each pc."""
+
+    def __init__(self, code: MachineCode, block_of: Mapping[int, int]) -> None:
+        loops = _innermost(code)
+        self._closing = _closing(code)
+        found = defaultdict[tuple[int, int], dict[int, Operations]](dict)
+        beside = defaultdict[tuple[int, int], Counter[int]](Counter)
+        for place, block in enumerate(code.blocks):
+            made = code.schedule[block.start : block.end] if block.operations else ()
+            known = [each for each in made if each.pc in block_of and each.operation != NOP]
+            owners = Counter(block_of[each.pc] for each in known)
+            for each in known:
+                key = block_of[each.pc], loops[place]
+                found[key].setdefault(each.pc, Counter())[each.operation] += 1
+                beside[key][owners.most_common(1)[0][0]] += 1
+        self._block_of = block_of
+        self._copies = defaultdict[int, list[Copies]](list)
+        for (owner, loop), by_pc in found.items():
+            many = median_high([min(each.values()) for each in by_pc.values()])
+            self._copies[owner].append(Copies(loop, by_pc, many, beside[owner, loop]))
+
+    def issued(self, ran: Mapping[int, int]) -> int:
+        """The fewest instructions of all warps, each pc of the PTX having been issued so often."""
+        often = defaultdict[int, int](int)
+        for pc, many in ran.items():
+            block = self._block_of.get(pc, -1)
+            often[block] = max(often[block], many)
+        total = 0.0
+        for block, copies in self._copies.items():
+            once = min(each.size(block, often) / each.many for each in _whole(copies))
+            most = sum(each.beside.total() * self._rounds(each.loop, often) for each in copies)
+            total += min(once * often[block], most)
+        return int(total)
+
+    def does(self, pc: int, unit: str) -> bool:
+        """Whether each copy of a pc's block has an instruction of it that the unit does."""
+        wanted = MUST.get(unit)
+        whole = _whole(self._copies.get(self._block_of.get(pc, -1), ()))
+        return bool(whole) and all(
+            sum(n for op, n in found.by_pc.get(pc, Counter[int]()).items() if _fits(op, wanted))
+            >= found.many
+            for found in whole
+        )
+
+    def _rounds(self, loop: int, often: Mapping[int, int]) -> int:
+        """How often all warps went through a loop, at most; each began in the first block."""
+        pc = self._closing.get(loop, -1) if loop >= 0 else min(self._block_of)
+        return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
+
+
+def _fits(operation: int, wanted: frozenset[int] | None) -> bool:
+    return wanted is None or operation in wanted
+
+
+def _whole(copies: Sequence[Copies]) -> Sequence[Copies]:
+    """Those that have at least half as many pcs as the fullest."""
+    most = max((len(found.by_pc) for found in copies), default=0)
+    return [found for found in copies if 2 * len(found.by_pc) >= most]
+
+
+def _innermost(code: MachineCode) -> Sequence[int]:
+    """The first block of the innermost loop around each block, -1 outside of all."""
+    found = [-1] * len(code.blocks)
+
+    def mark(loop: Loop) -> None:
+        for inner in loop.inner:
+            found[inner.first : inner.last + 1] = [inner.first] * (inner.last + 1 - inner.first)
+            mark(inner)
+
+    mark(code.outer)
+    return found
+
+
+def _closing(code: MachineCode) -> Mapping[int, int]:
+    """The pc of the branch that closes each loop, by the loop's first block."""
+    found = dict[int, int]()
+
+    def close(loop: Loop) -> None:
+        for inner in loop.inner:
+            last = code.schedule[code.blocks[inner.last].end - 1]
+            if last.operation == BRANCH:
+                found[inner.first] = last.pc
+            close(inner)
+
+    close(code.outer)
+    return found

@@ -1,0 +1,252 @@
+"""The source page: a row a line, array or instruction, its counters in columns, its text beside.
+
+Column headings are the counters' whole names, cut after their underscores into lines. Text that
+does not fit wraps in its column, or is cut where its line costs nothing. Where that leaves too
+little of it, columns are left out and named below, those first that say least of what a line costs;
+where not one has room there is no page, and the table shows a block for each row instead.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ..base.dataclass import dataclass
+from ..base.sanitize import one_line
+from .counting.evaluate import Value
+from .counting.vocabulary import OURS, Counter, heading
+from .sheet import Block, Row, Sheet
+from .text.layout import GAP, number
+from .view import COUNTERS, View
+from .wording import estimate
+
+Line = tuple[str, str]
+"""A line of text and its rich style."""
+
+BROAD, READABLE, NARROW = 200, 40, 24
+"""Columns of text beyond which devices on a pipe get a page each; what a source line should have,
+and the least that it may have beside a single counter."""
+WANTED = (
+    *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_wavefronts"),
+    *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
+    *("global_bytes_transferred", "constant_wavefronts", "texture_transactions", "bytes_touched"),
+    *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_wavefronts"),
+)
+"""Columns in the order in which they are kept where there is no room for all."""
+HEATED = (
+    "global_excess_transactions",
+    "shared_conflicts",
+    "global_bytes_transferred",
+    "instructions",
+)
+"""The column that colours the rows: the first of these that counted anything."""
+HOT, WARM = 0.5, 0.1
+"""The parts of it from which on a row is red, or yellow."""
+LEGEND = "'.' is 0, a blank means not available on this device; choose columns with --counters"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A counter on a device: its heading's lines, its cells, and their parts of their sum."""
+
+    name: str
+    heading: tuple[str, ...]
+    cells: tuple[str, ...]
+    parts: tuple[float, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """The widest of all."""
+        return max(map(len, (*self.heading, *self.cells)))
+
+
+def draw_pages(sheet: Sheet, view: View) -> list[Line] | None:
+    """The pages of a launch, one a device; None where there is no room.
+
+    Devices stand on one page if they have room there for the counters that were asked for.
+    """
+    running = [device for device, refusal in enumerate(sheet.refusals) if not refusal]
+    refusals = zip(sheet.devices, sheet.refusals, strict=True)
+    lines = [(f"{device}: {refusal}", "red") for device, refusal in refusals if refusal]
+    if len(running) > 1 and view.counters:
+        together = _page(sheet, running, view, view.width or BROAD, whole=True)
+        if together is not None:
+            return [*lines, *together]
+    for device in running:
+        page = _page(sheet, [device], view, view.width)
+        if page is None:
+            return None
+        name = [(sheet.devices[device], "bold")] if len(sheet.devices) > 1 else []
+        lines += [*([("", "")] if lines else []), *name, *page]
+    return lines
+
+
+def _page(
+    sheet: Sheet, devices: Sequence[int], view: View, width: int | None, whole: bool = False
+) -> list[Line] | None:
+    """One page; None if not one column has room, or with `whole` if not all have."""
+    columns = [*_columns(sheet, devices, view)]
+    heat = _heat(columns, view)
+    places = ["" if p == q else one_line(p) for p, q in _places(sheet.blocks)]
+    texts = [one_line(_text(block)) for block in sheet.blocks]
+    left_out: list[str] = []
+    while columns:
+        drawn = _draw(columns, places, texts, width, heat, bool(view.counters))
+        if drawn is not None:
+            return [*drawn, *((text, "") for text in _tell_left_out(left_out, width))]
+        if whole:
+            break
+        least = max(columns, key=lambda column: _rank(column.name, view))
+        left_out.append(least.name)
+        columns = [column for column in columns if column.name != least.name]
+    return None
+
+
+def _rank(name: str, view: View) -> int:
+    """How late a column is wanted: those asked for in their order, else by what they say."""
+    order = view.counters or (view.sort, *WANTED)
+    return order.index(name) if name in order else len(order)
+
+
+def _tell_left_out(names: Sequence[str], width: int | None) -> list[str]:
+    """Which columns had no room."""
+    if not names:
+        return []
+    told = f"no room at this width for {', '.join(dict.fromkeys(reversed(names)))}"
+    return ["", *wrap(told, width or BROAD, break_long_words=False, break_on_hyphens=False)]
+
+
+def _draw(
+    columns: Sequence[Column],
+    places: Sequence[str],
+    texts: Sequence[str],
+    width: int | None,
+    heat: Sequence[float],
+    asked: bool,
+) -> list[Line] | None:
+    """The lines of a page of these columns, `asked` for or not; None if it has no room."""
+    taken = sum(column.width + len(GAP) for column in columns)
+    room = None if width is None else width - taken
+    longest = max((len(text) for text in (*texts, *places)), default=0)
+    if room is not None and room < longest:
+        words = [len(word) for text in (*texts, *places) for word in text.split()]
+        least = READABLE if len(columns) > 1 and not asked else NARROW
+        if room < min(least, longest) or max(words) > room:
+            return None
+    return [*_lines(columns, places, texts, room, heat)]
+
+
+def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Column]:
+    """A column a counter and device; those that are 0 throughout only if asked for."""
+    tables = [
+        {row.counter.qualified: row for section in block.sections for row in section.rows}
+        for block in sheet.blocks
+    ]
+    rows = {name: row for table in tables for name, row in table.items()}
+    named = [f"{OURS}.{name}" for name in COUNTERS[view.by]]
+    sorting = [
+        name
+        for name, row in rows.items()
+        if view.sort in (row.counter.name, name) and name not in named
+    ]
+    order = rows if view.counters else [name for name in (*sorting, *named) if name in rows]
+    for name in order:
+        for device in devices:
+            counter = rows[name].counter
+            values = [_value(counter, table.get(name), device) for table in tables]
+            if not any(values) and not (view.counters and any(v is not None for v in values)):
+                continue
+            words = [word for word in re.split(r"(?<=[_.])", heading(counter)) if word]
+            lines = (*([sheet.devices[device]] if len(devices) > 1 else []), *words)
+            cells = (
+                _cell(v, counter, t.get(name), device) for v, t in zip(values, tables, strict=True)
+            )
+            yield Column(counter.name, lines, tuple(cells), _parts(values))
+
+
+def _parts(values: Sequence[Value]) -> tuple[float, ...]:
+    """Each value's part of their sum, from 0 to 1."""
+    total = sum(value or 0 for value in values) or 1
+    return tuple((value or 0) / total for value in values)
+
+
+def _heat(columns: Sequence[Column], view: View) -> tuple[float, ...]:
+    """How much each row costs: of the column sorted by, else of waste, bytes or work."""
+    by_name = {column.name: column for column in reversed(columns)}
+    found = (by_name[name] for name in (view.sort, *HEATED) if name in by_name)
+    return next((column.parts for column in found if any(column.parts)), ())
+
+
+def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
+    if value == 0 and (row is None or row.interval(device) is None):
+        return "."
+    return number(value, counter) if row is None else estimate(row, device)
+
+
+def _value(counter: Counter, row: Row | None, device: int) -> Value:
+    """A cell: 0 where the block left the counter out since it counted nothing.
+
+    What one grouping alone knows is never 0 where it is known.
+    """
+    if row is None:
+        return None if counter.by else 0
+    return row.values[device]
+
+
+def _places(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
+    """The file of each block, and of the one before."""
+    before = ""
+    for block in blocks:
+        place = str(block.key.get("file", "") if "pc" not in block.key else "")
+        yield place, before
+        before = place
+
+
+def _text(block: Block) -> str:
+    """The text next to the numbers of a row."""
+    key = block.key
+    if "array" in key:
+        return str(key["array"])
+    place = f"{key['file']}:{key['line']}" if key.get("line") else "no source line"
+    if "pc" in key:
+        return f"pc {key['pc']}  {key['ptx']}  ({place})"
+    return f"{key['line']}  {str(key['text']).rstrip()}" if key.get("line") else place
+
+
+def _lines(
+    columns: Sequence[Column],
+    places: Sequence[str],
+    texts: Sequence[str],
+    room: int | None,
+    heat: Sequence[float],
+) -> Iterator[Line]:
+    """The headings, then each row; a file's name above its first line."""
+    high = max((len(column.heading) for column in columns), default=0)
+    blank = " " * sum(column.width + len(GAP) for column in columns)
+    for line in range(high):
+        words = (("",) * (high - len(c.heading)) + c.heading for c in columns)
+        cells = zip(words, columns, strict=True)
+        yield "".join(word[line].rjust(c.width) + GAP for word, c in cells).rstrip(), "bold"
+    for index, (place, text) in enumerate(zip(places, texts, strict=True)):
+        if place:
+            yield from ((blank + part, "cyan") for part in _wrap(place, room))
+        start = "".join(column.cells[index].rjust(column.width) + GAP for column in columns)
+        is_idle = all(column.cells[index] in ("", ".") for column in columns)
+        first, *rest = [_cut(text, room)] if is_idle else _wrap(text, room)
+        part = heat[index] if heat else 0.0
+        style = "red" if part >= HOT else "yellow" if part >= WARM else ""
+        yield start + first, style
+        yield from ((blank + part, style) for part in rest)
+
+
+def _cut(text: str, room: int | None) -> str:
+    """As much of the text as one line holds."""
+    return text if room is None or len(text) <= room else f"{text[: room - 3].rstrip()}..."
+
+
+def _wrap(text: str, room: int | None) -> list[str]:
+    """The text in lines of this width, words whole; blanks inside are kept where it fits."""
+    if room is None or len(text) <= room:
+        return [text]
+    return wrap(
+        text, room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,47 @@
+"""Elements of SVG: escaped text, boxes, and short coordinates."""
+
+from html import escape
+
+from ...base.sanitize import inert
+
+
+def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
+    """A line of text; `style` is a class of the page's style sheet."""
+    return (
+        f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}">'
+        f"{escape(inert(words))}</text>"
+    )
+
+
+def box(x: float, y: float, width: float, height: float, style: str, round_: float = 6) -> str:
+    """A rectangle with round corners."""
+    return (
+        f'<rect x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}"'
+        f' rx="{short(round_)}" class="{style}"/>'
+    )
+
+
+def short(value: float) -> str:
+    """A coordinate to a tenth.
+
+    >>> short(12.0), short(0.25), short(-0.01)
+    ('12', '0.2', '0')
+    """
+    found = f"{value:.1f}".removesuffix(".0")
+    return "0" if found == "-0" else found
+
+
+def count_bytes(number: int) -> str:
+    """Bytes for the eye, three digits or more; exact below 10 000.
+
+    >>> count_bytes(9216), count_bytes(294912), count_bytes(5 << 30)
+    ('9216 B', '288 KiB', '5 GiB')
+    """
+    if number < 10_000:
+        return f"{number} B"
+    value, unit = float(number), "B"
+    for name in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if value < 1000:
+            break
+        value, unit = value / 1024, name
+    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"

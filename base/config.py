@@ -1,0 +1,181 @@
+"""TOML files that users write: nothing missing, nothing else, every message with its place.
+
+Device files, budgets, sweeps and vocabularies are read through here. `make` turns a table into an
+object whose constructor takes its keys: its parameters are the keys that may be there, its
+annotations their types.
+"""
+
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from .cache import keep, key_of, load
+from .dataclass import dataclass
+from .errors import CutraceError, nearest
+
+Made = TypeVar("Made")
+KIND, MOST_BYTES = "toml", 1 << 23
+"""What tables are kept as, and how many bytes of them."""
+
+
+def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
+    """Read TOML, in UTF-8 where it is bytes; `CutraceError` with `where` if it is not that.
+
+    What was read before is kept as JSON: Python takes forty milliseconds for the lists of counters.
+    """
+    key = key_of(text)
+    if (data := load(KIND, key)) is not None:
+        return dict(json.loads(data))
+    try:
+        document = tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CutraceError(f"{where}: not TOML: {error}") from error
+    with suppress(TypeError):  # JSON has no dates
+        keep(KIND, key, json.dumps(document).encode(), MOST_BYTES)
+    return document
+
+
+def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise `CutraceError` for a key that is not known, with the nearest that are."""
+    every = tuple(known)
+    for key in table:
+        if key not in every:
+            raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, every)}")
+
+
+@dataclass(slots=True)
+class Where:
+    """The file that errors of a table name.
+
+    `table` is how a message calls it, `begun` the file that it begins in, `ended` the last one that
+    says anything in it. `files` names the file of each key.
+    """
+
+    table: str
+    begun: str
+    ended: str
+    files: dict[str, str] = field(default_factory=dict)
+
+    def of(self, key: str) -> str:
+        """Return where a key stands: `mine.toml: [limits]`; without it, where the table begins."""
+        return self._say(self.files.get(key, self.begun))
+
+    def last(self) -> str:
+        """Return where the table was last changed: to blame for keys that do not go together."""
+        return self._say(self.ended)
+
+    def _say(self, file: str) -> str:
+        return f"{file}: {self.table}" if self.table else file
+
+
+def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) -> Made:
+    """Return `build(**table)`, lists as tuples.
+
+    Raises `CutraceError` with the file and the table for an unknown key (naming the three nearest),
+    a missing one, a value of another type, and values that the constructor refuses.
+    """
+    parameters, hints = _read_signature(build)
+    for name in table:
+        check_keys((name,), parameters, where.of(name))
+    for name, parameter in parameters.items():
+        if name not in table and parameter.default is parameter.empty:
+            raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
+    for name, value in table.items():
+        if name in hints and not _fits(value, hints[name]):
+            found = f"{name} = {value!r}; expected {_words(hints[name])}"
+            raise CutraceError(f"{where.of(name)}: {found}")
+    try:
+        return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    except CutraceError as error:
+        raise CutraceError(f"{where.last()}: {error}") from error
+
+
+@cache
+def _read_signature(
+    build: Callable[..., Any],
+) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, object]]:
+    """Return the parameters of a constructor, and their annotations."""
+    hints = get_type_hints(getattr(build, "__init__", build))
+    return inspect.signature(build).parameters, hints
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Whether a TOML value is of the annotated type, as far as TOML has types."""
+    origin = get_origin(hint)
+    if origin is UnionType:  # `int | None`: TOML has no None, so what is there is the other
+        return any(_fits(value, inner) for inner in get_args(hint))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        inner = get_args(hint)
+        sized = Ellipsis in inner or len(inner) == 1 or not inner
+        return isinstance(value, list) and (
+            all(_fits(v, inner[0]) for v in value)
+            if sized
+            else len(value) == len(inner) and all(map(_fits, value, inner))
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+def _words(hint: object) -> str:
+    """The name of a type, as a message gives it."""
+    if get_origin(hint) is UnionType:
+        return " or ".join(_words(inner) for inner in get_args(hint) if inner is not NoneType)
+    if get_origin(hint) is not None:
+        return f"a list such as {str(hint).rsplit('.', 1)[-1]}"
+    return _WORDS.get(hint, str(hint))
+
+
+_WORDS: Mapping[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+}
+
+
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) ?([KMGT]?)((?:i?B)?)", re.IGNORECASE)
+
+
+def read_size(value: object) -> object:
+    """Return the bytes of a text that is a size with a unit; anything else as it is.
+
+    >>> read_size("1.5M"), read_size("64 KiB"), read_size("sector"), read_size("9.0"), read_size(7)
+    (1572864, 65536, 'sector', '9.0', 7)
+    """
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if found is None or not found[2] + found[3]:
+        return value
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number, of at most 40 digits: Python reads no more than 4300.
+
+    >>> is_whole("10"), is_whole("-1"), is_whole("9" * 5000)
+    (True, False, False)
+    """
+    return text.isdecimal() and len(text) <= 40
+
+
+def bytes_of(value: int | str, what: str, least: int = 1) -> int:
+    """Return the bytes that a user gives as a number or a size; `CutraceError` for anything else.
+
+    >>> bytes_of("64k", "size"), bytes_of(" 10", "size"), bytes_of(10, "size")
+    (65536, 10, 10)
+    """
+    size = read_size(value.strip()) if isinstance(value, str) else value
+    if isinstance(size, str) and is_whole(size):
+        size = int(size)
+    if not isinstance(size, int) or size < least:
+        raise CutraceError(f"{what} is {value!r}: expected bytes, as in 64K, 10M, 2G")
+    return size

@@ -1,0 +1,241 @@
+"""Work spread over an executor: anything with `submit`, whose futures call back when they are done.
+
+That is what `concurrent.futures` has, and Dask's client and mpi4py's pool likewise. A task whose
+worker is lost is given out again, and others go on.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from queue import Queue
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .dataclass import dataclass
+from .errors import CutraceError
+from .version import __version__
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+Task = TypeVar("Task")
+ATTEMPTS = 3
+"""How often a task is given out that no worker brings back."""
+
+
+class Executor(Protocol):
+    """An executor; its futures have `result`, `cancel` and `add_done_callback`."""
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
+        """Have a call done by somebody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What a worker gets: a task, what is called with it, and whose it is.
+
+    `attempt` tells one from the next: Dask's client answers equal calls with one result, a lost
+    worker's among them.
+    """
+
+    call: Callable[[Any], Any]
+    task: Any
+    attempt: int = 1
+    version: str = __version__
+
+
+def run(errand: Errand) -> Any:
+    """Do a task; return what the call does, or the `CutraceError` that it raises."""
+    if errand.version != __version__:
+        return CutraceError(f"a worker has cutrace {__version__}, and not {errand.version}")
+    try:
+        return errand.call(errand.task)
+    except CutraceError as error:
+        return error
+
+
+def spread(
+    executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
+) -> Iterator[tuple[int, Any]]:
+    """Do the tasks; yield the number of each as it ends, with what the call returned.
+
+    Instead of that stands the `CutraceError` that it raised, or one that says that no worker
+    brought the task back. Where the executor takes no more, it is raised; what is not done then is
+    given up.
+    """
+    with _without_forks(executor) as unforked:
+        yield from _spread(unforked, call, tasks)
+
+
+def _spread(
+    executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
+) -> Iterator[tuple[int, Any]]:
+    done: Queue[tuple[int, Any]] = Queue()
+    attempts = [0] * len(tasks)
+    futures: dict[int, Any] = {}
+
+    def give(number: int) -> None:
+        attempts[number] += 1
+        errand = Errand(call, tasks[number], attempts[number])
+        try:
+            futures[number] = executor.submit(run, errand)
+        except Exception as error:
+            raise CutraceError(
+                f"the executor takes no more work: {_told(error)}; finished jobs are kept;"
+                " run the same again to go on"
+            ) from error
+        futures[number].add_done_callback(partial(_note, done, number))
+
+    try:
+        for number in range(len(tasks)):
+            give(number)
+        while futures:
+            number, future = done.get()
+            try:
+                result = future.result()
+            except Exception as error:
+                if attempts[number] < ATTEMPTS:
+                    give(number)
+                    continue
+                result = CutraceError(
+                    f"given to workers {ATTEMPTS} times, and none brought it back: {_told(error)}"
+                    f" (they need memory enough, and cutrace {__version__})"
+                )
+            del futures[number]
+            yield number, result
+    finally:
+        for future in futures.values():
+            with suppress(Exception):
+                future.cancel()
+
+
+@contextmanager
+def _without_forks(executor: Executor) -> Iterator[Executor]:
+    """Give an executor, or, in place of a pool that forks, as many processes of our own: forked
+    ones have the locks that threads of this process hold, and may wait for them for ever."""
+    context = getattr(executor, "_mp_context", None)
+    if context is None or context.get_start_method() != "fork":
+        yield executor
+        return
+    own = Processes(getattr(executor, "_max_workers", 1))
+    try:
+        yield own
+    finally:
+        own.close()
+
+
+def _told(error: Exception) -> str:
+    """An exception of somebody else's in one line.
+
+    >>> _told(ConnectionError("the worker has gone"))
+    'ConnectionError: the worker has gone'
+    """
+    return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _note(done: "Queue[tuple[int, Any]]", number: int, future: Any) -> None:
+    done.put((number, future))
+
+
+_SERVE = f"from {__name__} import serve; serve()"
+
+
+class ProcessLost(CutraceError):
+    """A process that ended before it answered."""
+
+
+class Process:
+    """A process that does one call after another. A function of a module is told by its name."""
+
+    def __init__(self) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0,  # Ctrl-C is for who started it, and ends it
+        )
+
+    def send(self, call: Callable[..., Any], /, *arguments: Any) -> None:
+        """Have a call done."""
+        assert self._child.stdin is not None
+        with suppress(BrokenPipeError):  # who wants the answer is told
+            self._child.stdin.write(pickle.dumps((call, arguments)))
+            self._child.stdin.flush()
+
+    def receive(self) -> Any:
+        """Wait for the answer to a call and return it, or raise the call's exception."""
+        assert self._child.stdout is not None
+        try:
+            is_answer, found = pickle.load(self._child.stdout)
+        except (EOFError, pickle.UnpicklingError):
+            raise ProcessLost(f"a process ended with status {self._child.wait()}") from None
+        if is_answer:
+            return found
+        raise found
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
+
+
+class Processes:
+    """An executor of so many processes; one that is lost takes no task but its own with it."""
+
+    def __init__(self, count: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+        from queue import Queue
+
+        self._threads = ThreadPoolExecutor(count)
+        self._idle: Queue[Process] = Queue()
+        for _ in range(count):
+            self._idle.put(Process())
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
+        """Have a call done by the first process that is idle."""
+        return self._threads.submit(self._do, call, *arguments)
+
+    def _do(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
+        process = self._idle.get()
+        try:
+            process.send(call, *arguments)
+            return process.receive()
+        except ProcessLost:
+            process.end()
+            process = Process()
+            raise
+        finally:
+            self._idle.put(process)
+
+    def close(self) -> None:
+        """Let what has begun end, and nothing else begin."""
+        self._threads.shutdown(cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().end()
+
+
+def serve() -> None:
+    """The main function of a process: calls on stdin, answers on stdout, prints on stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with suppress(EOFError):
+        while True:
+            call, arguments = pickle.load(sys.stdin.buffer)
+            try:
+                answer = pickle.dumps((True, call(*arguments)))
+            except Exception as error:
+                answer = pickle.dumps((False, error))
+            try:
+                answers.write(answer)
+                answers.flush()
+            except BrokenPipeError:
+                os._exit(1)  # whoever asked has ended

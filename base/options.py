@@ -1,0 +1,95 @@
+"""Options: an option of the command line is one field of one frozen dataclass, here and in Python.
+
+The field has the name, type, default and help of the option. `commands/options/command_line.py`
+makes a verb's options of the fields, `taking` makes them a function's arguments, and the object
+goes as it is to where it is used.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields
+from functools import wraps
+from inspect import signature
+from types import MappingProxyType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from .dataclass import dataclass
+
+Subject = TypeVar("Subject")
+Options = TypeVar("Options")
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""The default of an option that is given as NAME=VALUE, as often as one likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The command line's description of a field.
+
+    `names` are given where they are not --the-field's-own. Values stand in one word with `commas`,
+    or each behind a `prefix`, as in -DN=4; else each is a word behind the name.
+    """
+
+    help: str
+    metavar: str | None = None
+    names: tuple[str, ...] = ()
+    panel: str = ""
+    prefix: str = ""
+    commas: bool = False
+
+
+def option(
+    default: Any,
+    help: str,
+    metavar: str | None = None,
+    *names: str,
+    panel: str = "",
+    prefix: str = "",
+    commas: bool = False,
+) -> Any:
+    """A field of a dataclass that is an option of the command line, too."""
+    made = Option(help, metavar, names, panel, prefix, commas)
+    if isinstance(default, Mapping):
+        return field(default_factory=dict, metadata={"option": made})
+    return field(default=default, metadata={"option": made})
+
+
+def taking(
+    options: Callable[P, Options],
+) -> Callable[[Callable[[Subject, Options], Answer]], Callable[Concatenate[Subject, P], Answer]]:
+    """Let a function of a subject and options be called with the options as arguments."""
+
+    anew = {f.name for f in fields(options) if f.default_factory is not MISSING}  # type: ignore
+
+    def decorate(
+        function: Callable[[Subject, Options], Answer],
+    ) -> Callable[Concatenate[Subject, P], Answer]:
+        own = signature(function)
+        first = next(iter(own.parameters.values()))
+        known = signature(options).parameters.values()
+        whole = own.replace(
+            parameters=(first, *(p.replace(default={}) if p.name in anew else p for p in known))
+        )
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Answer:
+            try:
+                whole.bind(*given, **named)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            subject, *rest = given or (named.pop(first.name),)
+            return function(subject, options(*rest, **named))
+
+        call.__signature__ = whole  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def changed(options: Any) -> dict[str, Any]:
+    """The fields that are options and differ from their defaults, by name."""
+    default = type(options)()
+    fields: Sequence[str] = tuple(options.__dataclass_fields__)
+    given = {name: getattr(options, name) for name in fields}
+    return {name: value for name, value in given.items() if value != getattr(default, name)}

@@ -1,0 +1,85 @@
+"""`cutrace.advise`: what to change in a kernel, with the line and the evidence."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+import polars as pl
+
+from ...analyzer.advice import advise as rules
+from ...analyzer.advice.advise import gain_text, render_advice
+from ...analyzer.evidence.evidence import Finding
+from ...analyzer.launch_profile import LaunchProfile
+from ...analyzer.profile import count_supposed
+from ...analyzer.text.launch_text import launch_text
+from ...base.dataclass import dataclass
+from .subject import Subject, opened, replayed
+
+COLUMNS = {
+    **{"launch": pl.Int64, "kernel": pl.String, "device": pl.String, "rule": pl.String},
+    **{"place": pl.String, "what": pl.String, "change": pl.String, "evidence": pl.String},
+    **{"proof": pl.String, "share": pl.Float64, "gain_ns": pl.Float64, "access": pl.String},
+}
+
+
+@dataclass(frozen=True)
+class Advice(Sequence[tuple[LaunchProfile, Finding]]):
+    """All findings, each with the launch on the device that it is about, the best first."""
+
+    by_launch: tuple[tuple[LaunchProfile, tuple[Finding, ...]], ...]
+
+    @property
+    def findings(self) -> tuple[tuple[LaunchProfile, Finding], ...]:
+        """Every finding with its launch."""
+        return tuple((launch, finding) for launch, found in self.by_launch for finding in found)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.findings[index]
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __repr__(self) -> str:
+        told = (f"{f.place or p.launch.name} ({f.rule}): {f.change}" for p, f in self.findings)
+        return "\n".join(told) or "nothing to advise"
+
+    def __str__(self) -> str:
+        return render_advice(self.by_launch, None, "", "").rstrip()
+
+    def frame(self) -> pl.DataFrame:
+        """A row a finding; `share` is of the launch's traffic, 0 to 1, `gain_ns` at most."""
+        return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        for p, f in self.findings:
+            head = p.number, p.launch.name, p.device, f.rule, f.place
+            yield *head, f.what, f.change, f.evidence, f.proof, f.share, f.gain, f.access
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for launch, found in self.by_launch:
+            heading = f"{launch.device}: {launch_text(launch.launch)}"
+            items = "".join(_item(launch, finding) for finding in found)
+            body = f"<ul>{items}</ul>" if items else "<p>nothing to advise</p>"
+            parts.append(f"<p><b>{escape(heading)}</b></p>{body}")
+        return "".join(parts)
+
+
+def _item(launch: LaunchProfile, finding: Finding) -> str:
+    gain = gain_text(finding, launch)
+    told = f"{finding.change} (gains {gain}, by the bounds)" if gain else finding.change
+    return (
+        f"<li><code>{escape(finding.place)}</code> <b>{escape(finding.what)}</b>"
+        f"<br>{escape(told)}<br><small>{escape(finding.evidence)}</small></li>"
+    )
+
+
+def advise(subject: Subject, **replay: Any) -> Advice:
+    """What every rule finds in the launches of a trace, on each device.
+
+    `replay` are options of `analyze`. Raises `CutraceError` as it does.
+    """
+    options = replayed(replay)
+    trace = opened(subject, options)
+    found = rules.advise(trace, count_supposed(trace, options), options)
+    return Advice(tuple((launch, tuple(findings)) for launch, findings in found))

@@ -1,0 +1,100 @@
+"""`cutrace.check`: whether a trace keeps to a budget."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
+from ...analyzer.budget.budget_check import Checked, Checker
+from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
+from ...analyzer.profile import count_supposed
+from ...base.dataclass import dataclass
+from ...base.sanitize import render_table
+from .subject import Subject, opened, replayed
+
+COLUMNS = {
+    **{"kernel": pl.String, "line": pl.String, "array": pl.String, "device": pl.String},
+    **{"launch": pl.Int64, "expression": pl.String, "value": pl.Float64, "operator": pl.String},
+    **{"limit": pl.Float64, "holds": pl.Boolean, "place": pl.String, "why": pl.String},
+}
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Every limit on every launch; it is true where all of them hold."""
+
+    checked: Checked
+
+    @property
+    def holds(self) -> bool:
+        """Whether no limit is broken."""
+        return not self.checked.broken
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __repr__(self) -> str:
+        broken, every = len(self.checked.broken), len(self.checked.verdicts)
+        return f"{every} limits hold" if self.holds else f"{broken} of {every} limits broken"
+
+    def __str__(self) -> str:
+        return render_held(self.checked) if self.holds else render_broken(self.checked)
+
+    def render(self, format: str) -> str:
+        """The report that `cutrace check --format` prints."""
+        return FORMATS[format](self.checked)
+
+    def frame(self) -> pl.DataFrame:
+        """A row for each limit and launch; `value` is null where there was nothing to divide."""
+        rows = [
+            (
+                *(v.entry.kernel, v.entry.line, v.entry.array, v.launch.device, v.launch.number),
+                *(v.limit.expression, v.value, v.limit.operator, v.limit.number, v.holds),
+                *(str(v.place or ""), v.why),
+            )
+            for v in self.checked.verdicts
+        ]
+        return pl.DataFrame(rows, COLUMNS, orient="row", strict=False)
+
+    def _repr_html_(self) -> str:
+        head = ("", "kernel", "counter", "device", "launch", "value", "limit", "line")
+        rows = [
+            (
+                *("ok" if v.holds else "broken", v.entry.place, v.limit.expression),
+                *(v.launch.device, str(v.launch.number), f"{v.value}"),
+                *(f"{v.limit.operator} {v.limit.number}", str(v.place or "")),
+            )
+            for v in sorted(self.checked.verdicts, key=lambda each: each.holds)
+        ]
+        return render_table(repr(self), head, rows, len(rows))
+
+
+def check(
+    subject: Subject,
+    budget: str | Path | Mapping[str, Mapping[str, object]],
+    allow_missing: bool = False,
+    **replay: Any,
+) -> CheckResult:
+    """Hold the launches of a trace to a budget.
+
+    `budget` is a file, or limits by kernel: `{"turn": {"shared_conflicts": 0}}`. Devices are those
+    of the options, else of the file. Raises `CutraceError` for what does not exist; a limit that is
+    broken is no error.
+    """
+    asked = _budget(budget)
+    if asked.devices and not replay.get("device"):
+        replay["device"] = asked.devices
+    options = replayed(replay)
+    trace = opened(subject, options)
+    checker = Checker(trace, count_supposed(trace, options), options)
+    return CheckResult(checker.judge(asked, name_compiler(trace.manifest), allow_missing))
+
+
+def _budget(budget: str | Path | Mapping[str, Mapping[str, object]]) -> Budget:
+    if not isinstance(budget, Mapping):
+        return read_budget(Path(budget))
+    tables = [{"kernel": kernel, **limits} for kernel, limits in budget.items()]
+    named = Path("the budget")
+    return Budget(named, read_entries(tables, named))

@@ -1,0 +1,83 @@
+"""`cutrace.why`: the worst warp of a line, drawn."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ...analyzer.text.output import write_figure
+from ...analyzer.why import svg, text
+from ...analyzer.why.explain import Explanation, explain
+from ...base.dataclass import dataclass
+from .subject import Subject, opened, replayed
+
+COLUMNS = {
+    "device": pl.String,
+    "place": pl.String,
+    "access": pl.String,
+    "cost": pl.Int64,
+    "ideal": pl.Int64,
+    "unit": pl.String,
+    "sentence": pl.String,
+    "reason": pl.String,
+    "refusal": pl.String,
+}
+
+
+@dataclass(frozen=True)
+class Why(Sequence[Explanation]):
+    """One access on each device: a sequence of explanations; `svg` is their drawing."""
+
+    explanations: tuple[Explanation, ...]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.explanations[index]
+
+    def __len__(self) -> int:
+        return len(self.explanations)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{e.device}: {e.sentence or e.refusal}" for e in self.explanations)
+
+    def __str__(self) -> str:
+        return text.render(self.explanations).rstrip()
+
+    @property
+    def svg(self) -> str:
+        """The picture of `cutrace why --figure FILE.svg`."""
+        return svg.render(self.explanations)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as SVG, PNG or PDF, as the name ends; return its path."""
+        write_figure(Path(path), self.svg)
+        return Path(path)
+
+    def frame(self) -> pl.DataFrame:
+        """A row a device: what the access costs and needs at best, and why."""
+        return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        for e in self.explanations:
+            access = e.access
+            found = (access.identifier, access.cost, access.ideal, access.unit) if access else ()
+            place = str(e.place) if e.place else ""
+            yield (
+                *(e.device, place, *(found or ("", None, None, ""))),
+                *(e.sentence, e.reason, e.refusal),
+            )
+
+    def _repr_html_(self) -> str:
+        return f'<div style="max-width: 1000px">{self.svg}</div>'
+
+
+def why(
+    subject: Subject, where: str | None = None, access: str | None = None, **replay: Any
+) -> Why:
+    """Explain on each device the worst access of a line (`FILE:LINE`), or of all.
+
+    `access` is an identifier that an explanation gave; `replay` are options of `analyze`. Raises
+    `CutraceError` for a line, access or device that does not exist.
+    """
+    options = replayed(replay)
+    return Why(explain(opened(subject), where, options, access))

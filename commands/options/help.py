@@ -1,0 +1,133 @@
+"""Help as text: what a verb does, examples, what it takes, in panels of options by their purpose.
+
+The verbs come before the options of `cutrace` itself. Every value has its name in capitals, or the
+words that it may be; a flag has none.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import Any
+
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from ..terminal.screen import has_colour
+
+MOST, LEFT, INDENT = 100, 30, 2
+"""Columns of the whole, of what stands left of an explanation, and before it."""
+FILES = ("OUT", "SVG")
+"""Options whose value is a file to write."""
+NO_DEFAULT: tuple[object, ...] = (None, False, "", (), [])
+
+
+class Verb(TyperCommand):
+    """A verb that explains itself by this module."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(verb_help(self, ctx))
+
+
+class Verbs(TyperGroup):
+    """`cutrace` itself, which lists its verbs."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(group_help(self, ctx))
+
+
+def group_help(group: TyperGroup, ctx: Any) -> str:
+    """The verbs by panels, then the options."""
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for name, verb in group.commands.items():
+        about = (verb.help or "").partition("\n")[0]
+        panels.setdefault(getattr(verb, "rich_help_panel", ""), []).append((name, about))
+    head = [f"Usage: {ctx.command_path} VERB ...", "", *_paragraph(group.help or "")]
+    parts = [_panel(name, rows) for name, rows in panels.items()]
+    parts.append(_panel("Options", [_row(p) for p in group.get_params(ctx)]))
+    last = f"{ctx.command_path} VERB --help explains a verb, with examples."
+    return "\n\n".join(("\n".join(head), *parts, last)) + "\n"
+
+
+def verb_help(verb: TyperCommand, ctx: Any) -> str:
+    """The help of a verb: summary, examples, arguments, and options by panels."""
+    arguments = [p for p in verb.get_params(ctx) if isinstance(p, TyperArgument)]
+    usage = " ".join((ctx.command_path, *map(_value, arguments), "[OPTIONS]"))
+    parts = [f"Usage: {usage}", "\n".join(_paragraph(verb.help or ""))]
+    if verb.epilog:
+        parts.append("\n".join((_bold("Examples"), *(f"  {e}" for e in verb.epilog.split("\n")))))
+    parts.append(_panel("Arguments", [(_value(p), _explain(p)) for p in arguments]))
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in verb.get_params(ctx):
+        if parameter not in arguments and not getattr(parameter, "hidden", False):
+            panel = getattr(parameter, "rich_help_panel", None) or "Options"
+            panels.setdefault(panel, []).append(_row(parameter))
+    parts += [_panel(name, rows) for name, rows in panels.items()]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _row(parameter: Any) -> tuple[str, str]:
+    """An option as one types it, and its explanation."""
+    names = sorted(parameter.opts, key=lambda name: (not name.startswith("--"), name))
+    value = "" if getattr(parameter, "is_flag", False) else f" {_value(parameter)}"
+    others = "".join(f", {name}" for name in (*names[1:], *parameter.secondary_opts))
+    return f"{names[0]}{others}{value}", _explain(parameter)
+
+
+def _value(parameter: Any) -> str:
+    """The placeholder of a value: its metavar, FILE, else the parameter's name."""
+    if parameter.metavar:
+        return str(parameter.metavar)
+    is_argument = isinstance(parameter, TyperArgument)
+    named = str(parameter.name.upper())
+    if not is_argument:
+        return "FILE" if named in FILES else named
+    return named if parameter.required else f"[{named}]"
+
+
+def _explain(parameter: Any) -> str:
+    """The explanation, with the default where that is a value."""
+    default = parameter.default
+    if default in NO_DEFAULT or default is True or callable(default):
+        return parameter.help or ""
+    return f"{(parameter.help or '').rstrip('.')} (default: {default})."
+
+
+def _panel(name: str, rows: Sequence[tuple[str, str]]) -> str:
+    """A heading and its rows: a long name has a line of its own."""
+    if not rows:
+        return ""
+    left = min(LEFT, max(len(row[0]) for row in rows) + 2)
+    return "\n".join((_bold(name), *_lines(rows, left)))
+
+
+def _lines(rows: Iterable[tuple[str, str]], left: int) -> Iterator[str]:
+    room = max(20, _width() - left - INDENT)
+    for name, text in rows:
+        first, *rest = wrap(text, room) or [""]
+        start = " " * INDENT + name
+        if len(name) > left - 2:
+            yield from _choices(start)
+            start = ""
+        yield (start.ljust(left + INDENT) + first).rstrip()
+        yield from (" " * (left + INDENT) + line for line in rest)
+
+
+def _choices(text: str) -> Iterator[str]:
+    """A name in as many lines as its words need, which are broken behind their |."""
+    while len(text) > _width() and (end := text.rfind("|", 0, _width())) > 0:
+        yield text[: end + 1]
+        text = " " * 2 * INDENT + text[end + 1 :]
+    yield text
+
+
+def _paragraph(text: str) -> list[str]:
+    return wrap(" ".join(text.split()), _width())
+
+
+def _width() -> int:
+    return min(MOST, get_terminal_size().columns)
+
+
+def _bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if has_colour() else text

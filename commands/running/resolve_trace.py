@@ -1,0 +1,131 @@
+"""Python scripts on a command line: those that import cutrace run here, others as programs."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...base.claim import scratch_folder
+from ...base.errors import CutraceError
+from ...models.replay.interface.options import ReplayOptions
+from ..options.quote import quote
+from ..options.recording import SOURCES, Recording, trace_of
+from .program import build, choose_device, run_program, tell_end
+
+if TYPE_CHECKING:
+    from ...traces.reader import Trace
+
+
+_RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
+
+
+def script_command(sources: Sequence[Path], behind: Sequence[str] | None) -> tuple[str, ...]:
+    """The command that runs a script which does not import cutrace; empty where there is none.
+
+    What stands behind the script, and `behind` the `--`, are its arguments.
+    """
+    script = sources[0] if sources else Path()
+    if script.suffix != ".py" or not script.is_file():
+        return ()
+    if _RECORDS_ITSELF.search(script.read_text(encoding="utf-8", errors="replace")):
+        return ()
+    return (sys.executable, *map(str, sources), *(behind or ()))
+
+
+_NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+
+
+@contextmanager
+def trace_asked(
+    source: Path | None,
+    program: tuple[str, ...] | None,
+    recording: Recording,
+    replay: ReplayOptions,
+) -> Iterator[Path]:
+    """The trace at `source`, or a temporary one; `program` is what stood behind `--`, if it did.
+
+    What a program prints goes to stderr: stdout belongs to the answer.
+    """
+    recording = replace(recording, launch=_lines(recording))
+    if source is not None and not _is_run(source, program):
+        with trace_of(source, recording, replay) as trace:
+            yield trace
+        return
+    if source is None and not program:
+        raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
+    with scratch_folder() as folder:
+        trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
+        _record(source, program or (), trace, recording, replay)
+        yield trace
+
+
+def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
+    """Whether it is run as a program, and not a trace, or a source with launches of its own."""
+    return not source.is_dir() and (program is not None or is_program(source))
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is one that can be started, and no source of kernels."""
+    return path.suffix not in SOURCES and path.is_file() and os.access(path, os.X_OK)
+
+
+def _record(
+    source: Path | None,
+    words: tuple[str, ...],
+    trace: Path,
+    recording: Recording,
+    replay: ReplayOptions,
+) -> None:
+    """Record a program into `trace`; CutraceError if it launches nothing."""
+    from ...tracer.program.run import Order
+
+    device, path = choose_device(next(iter(replay.devices), None)), None
+    if source is not None and (script := script_command([source], words)):
+        words = script
+    elif source is not None and is_program(source):
+        words = (str(source) if os.sep in str(source) else f"./{source}", *words)
+    elif source is not None:
+        path = build([source], recording, "", device)
+        words = (f"./{path.name}", *words)
+    order = Order(words, path, output=sys.stderr.fileno())
+    with redirect_stdout(sys.stderr):
+        ended = run_program(order, trace, device, recording)
+    if ended.status or ended.why or ended.refused:
+        tell_end(words[0], trace, ended, hint=False)
+    if not ended.launches:
+        raise CutraceError(f"{words[0]}: it launched no kernel, so that there is nothing to count")
+
+
+def behind(program: tuple[str, ...] | None) -> str:
+    """The end of a command line with a program: ` -- ./app 1024`."""
+    return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
+
+
+def _lines(recording: Recording) -> tuple[str, ...]:
+    """The launches to make: those of `--launch` that are no numbers."""
+    return tuple(text for text in recording.launch if not _NUMBERS.fullmatch(text))
+
+
+def launches_asked(trace: "Trace", words: Sequence[str]) -> "Trace":
+    """The trace with the launches that `--launch N` or `N-M` names alone; all if none does."""
+    texts = [text for text in words if _NUMBERS.fullmatch(text)]
+    if not texts:
+        return trace
+    known = {launch.number: launch for launch in trace.launches}
+    wanted: dict[int, None] = {}
+    for first, _, last in (part.partition("-") for text in texts for part in text.split(",")):
+        span = range(int(first), int(last or first) + 1)
+        if not any(number in known for number in (span.start, span.stop - 1)):
+            raise CutraceError(_no_such_launch(trace, first))
+        wanted |= dict.fromkeys(number for number in span[: len(known) + 1] if number in known)
+    return replace(trace, launches=tuple(known[number] for number in wanted))
+
+
+def _no_such_launch(trace: "Trace", number: str) -> str:
+    count = len(trace.launches)
+    there = f"launches 0 to {count - 1}" if count > 1 else f"{count} launch, number 0"
+    return f"{trace.label}: there is no launch {number}: it has {there}"

@@ -1,0 +1,113 @@
+"""The terminal that a verb prints to: width, colours, and `--quiet`.
+
+`--color` and `--quiet` may stand anywhere before `--`, for every verb; `$NO_COLOR`, `$FORCE_COLOR`
+and `$COLUMNS` count as elsewhere. A pipe has no width unless `$COLUMNS` gives it one.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from textwrap import wrap
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+
+WHEN = ("auto", "always", "never")
+_NEXT = re.compile(r"^(?:\x1b\[[0-9;]*m)?next: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """The options of the screen; `color` is one of WHEN."""
+
+    color: str = "auto"
+    quiet: bool = False
+
+
+_AS_USUAL = Screen()
+_SCREEN: ContextVar[Screen] = ContextVar("screen", default=_AS_USUAL)
+
+
+@contextmanager
+def screen_of(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """The arguments without those about the screen, which hold while the body runs."""
+    read, rest = read_screen(arguments)
+    before = _SCREEN.set(read)
+    try:
+        yield rest
+    finally:
+        _SCREEN.reset(before)
+
+
+def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
+    """The options of the screen, and the other arguments.
+
+    >>> read_screen(["why", "--color=never", "k.cu", "-q", "--", "./app", "-q"])
+    (Screen(color='never', quiet=True), ['why', 'k.cu', '--', './app', '-q'])
+    """
+    color, quiet = "auto", False
+    rest: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return Screen(color, quiet), [*rest, word, *words]
+        if word in ("--quiet", "-q"):
+            quiet = True
+        elif name == "--color":
+            color = value if equals else next(words, "")
+            if color not in WHEN:
+                raise CutraceError(f"--color {color}: expected {', '.join(WHEN)}")
+        else:
+            rest.append(word)
+    return Screen(color, quiet), rest
+
+
+def is_quiet() -> bool:
+    """Whether only the answer is wanted."""
+    return _SCREEN.get().quiet
+
+
+def fitted(text: str) -> str:
+    """Lines that are wider than the terminal, broken between words; tables and commands are not."""
+    columns = width()
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _fitted(line, columns))
+
+
+def _fitted(line: str, columns: int) -> list[str]:
+    if len(line) <= columns or line.startswith(("next: ", "|", "    ")):
+        return [line]
+    gaps = [gap.end() for gap in re.finditer(r"\s{2,}", line[: columns // 2])]
+    indent = " " * (gaps[-1] if gaps else 0)
+    return wrap(
+        line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def width() -> int | None:
+    """Columns of the terminal, or what `$COLUMNS` says; None where a line may have any length."""
+    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def has_colour() -> bool:
+    """Whether to print colours: as asked, else as the environment says, else on a terminal."""
+    asked = _SCREEN.get().color
+    if asked != "auto":
+        return asked == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def without_next(text: str) -> str:
+    """A report without its last line, if that says what to type next."""
+    *lines, last = text.rstrip("\n").split("\n")
+    return "\n".join(lines).rstrip() if _NEXT.match(last) else text

@@ -1,0 +1,85 @@
+"""Compiled loops: plain Python functions, called as machine code."""
+
+import ast
+import ctypes
+import inspect
+import os
+import struct
+from array import array
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .codegen_cache import kept_text
+from .loop_codegen import loop_text
+from .loop_expression import CHECKED, SYNTAX_LOCK
+from .machine_code import compile_assembly
+from .value import Kind, lower, words_of
+
+
+@cache
+def compile_module(name: str) -> ModuleType:
+    """Return a copy of a module whose functions are machine code, each compiled when first called.
+
+    They take and return what the module's own do, but integers for booleans.
+    """
+    module = import_module(name)
+    copy = ModuleType(name, module.__doc__)
+    vars(copy).update(vars(module))
+    for member, function in inspect.getmembers(module, inspect.isfunction):
+        if function.__module__ == name:
+            setattr(copy, member, _Loop(function))
+    return copy
+
+
+class _Loop:
+    """A function, compiled for each kinds of arguments that it was called with."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._made: dict[tuple[Kind, ...], tuple[Callable[[int], None], Kind]] = {}
+        self._latest: tuple[tuple[Kind, ...], Callable[[int], None], Kind] | None = None
+
+    def __call__(self, *given: Any) -> Any:
+        """Call it."""
+        words: list[int] = []
+        kinds = tuple([lower(value, words, _bits) for value in given])
+        latest = self._latest
+        if latest is None or kinds != latest[0]:  # several times as fast as to hash them
+            latest = self._latest = kinds, *(self._made.get(kinds) or self._make(kinds))
+        _, run, result = latest
+        room = array("q", (*words, *(0 for _ in words_of(result))))
+        run(room.buffer_info()[0])
+        return _result(result, iter(room))
+
+    def _make(self, kinds: tuple[Kind, ...]) -> tuple[Callable[[int], None], Kind]:
+        text, result = _text(self._function, kinds)
+        code = compile_assembly(text)("loop")
+        self._made[kinds] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code), result
+        return self._made[kinds]
+
+
+def _bits(value: float) -> int:
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits
+
+
+def _result(kind: Kind, words: Any) -> Any:
+    if isinstance(kind, tuple):
+        return tuple(_result(item, words) for item in kind) if kind else None
+    return next(words)
+
+
+def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
+    """Translate a loop, or load what was translated from the same sources before."""
+
+    def make() -> str:
+        text, result = loop_text(function, kinds, "loop")
+        return f"{result!r}\n{text}"
+
+    checks = os.environ.get(CHECKED, "")
+    told, _, text = kept_text([function], repr(kinds), checks, make=make).partition("\n")
+    with SYNTAX_LOCK:
+        return text, ast.literal_eval(told)

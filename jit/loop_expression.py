@@ -1,0 +1,510 @@
+"""What a loop computes: its names, the elements of arrays, expressions and conditions, as LLVM."""
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any
+
+from ..base.claim import Lock
+from .value import (
+    ELEMENTS,
+    Array,
+    ArrayKind,
+    Kind,
+    Number,
+    Structure,
+    Value,
+    invoke,
+    kind_of,
+    kind_said,
+    prefetch,
+    texts_of,
+    trailing_zeros,
+    value_of,
+    words_of,
+)
+
+SYNTAX_LOCK = Lock()
+"""One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once, and
+raises SystemError."""
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.LShift: "shl",
+    ast.RShift: "ashr",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+"""LLVM's instruction of each operator on integers that means the same there."""
+RELATIONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "slt",
+    ast.LtE: "sle",
+    ast.Gt: "sgt",
+    ast.GtE: "sge",
+}
+
+
+class ControlFlow:
+    """The lines of one function so far; a subclass knows its other statements and its values."""
+
+    def __init__(self) -> None:
+        self._allocations: list[str] = []
+        self._lines: list[str] = []
+        self._loops: list[tuple[str, str]] = []
+        """Of each loop around, where it goes on and where it ends."""
+        self._count = 0
+
+    # what a language has of its own
+
+    def _other(self, statement: ast.stmt) -> None:
+        """A statement that is no control flow."""
+        raise NotImplementedError
+
+    def _evaluate(self, expression: ast.expr) -> None:
+        """An expression whose value nobody takes."""
+        raise NotImplementedError
+
+    def _return(self, value: ast.expr | None) -> None:
+        raise NotImplementedError
+
+    def _condition(self, test: ast.expr) -> str:
+        """Return an i1: whether a test holds that is no `and`, `or` or `not`."""
+        raise NotImplementedError
+
+    # lines
+
+    def _new(self, stem: str = "t") -> str:
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def _emit(self, statement: str) -> str:
+        name = f"%{self._new()}"
+        self._lines.append(f"  {name} = {statement}")
+        return name
+
+    def _label(self, label: str) -> None:
+        self._lines.append(f"  br label %{label}\n{label}:")
+
+    def _leave(self, statement: str) -> None:
+        """End the block in hand; what follows cannot be reached."""
+        self._lines.append(f"  {statement}\n{self._new('dead')}:")
+
+    # statements
+
+    def _body(self, statements: Iterable[ast.stmt]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Expr(ast.Constant()) | ast.Pass():
+                return
+            case ast.Expr(value):
+                self._evaluate(value)
+            case ast.If(test, body, orelse):
+                self._if(test, lambda: self._body(body), lambda: self._body(orelse))
+            case ast.While(test, body):
+                self._while(test, body)
+            case ast.Return(value):
+                self._return(value)
+            case ast.Break():
+                self._leave(f"br label %{self._loops[-1][1]}")
+            case ast.Continue():
+                self._leave(f"br label %{self._loops[-1][0]}")
+            case _:
+                self._other(statement)
+
+    def _if(self, test: ast.expr, yes: Callable[[], None], no: Callable[[], None]) -> None:
+        one, other, end = (self._new(stem) for stem in ("then", "else", "end"))
+        self._branch(test, one, other)
+        self._lines.append(f"{one}:")
+        yes()
+        self._lines.append(f"  br label %{end}\n{other}:")
+        no()
+        self._label(end)
+
+    def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
+        again, inside, end = (self._new(stem) for stem in ("while", "do", "done"))
+        self._label(again)
+        self._branch(test, inside, end)
+        self._lines.append(f"{inside}:")
+        self._repeat(again, end, body)
+        self._lines.append(f"  br label %{again}\n{end}:")
+
+    def _repeat(self, again: str, end: str, body: list[ast.stmt]) -> None:
+        self._loops.append((again, end))
+        self._body(body)
+        self._loops.pop()
+
+    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
+        """Go to one of two labels; the operands of `and` and `or` are looked at in order."""
+        match test:
+            case ast.BoolOp(operator, operands):
+                for operand in operands[:-1]:
+                    further = self._new("further")
+                    is_and = isinstance(operator, ast.And)
+                    self._branch(operand, *((further, no) if is_and else (yes, further)))
+                    self._lines.append(f"{further}:")
+                self._branch(operands[-1], yes, no)
+            case ast.UnaryOp(ast.Not(), operand):
+                self._branch(operand, no, yes)
+            case _:
+                holds = self._condition(test)
+                self._lines.append(f"  br i1 {holds}, label %{yes}, label %{no}")
+
+
+CHECKED = "CUTRACE_INVARIANTS"
+"""The variable of the environment with which each index is checked: in tests."""
+
+_DOUBLE_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "fadd",
+    ast.Sub: "fsub",
+    ast.Mult: "fmul",
+    ast.Div: "fdiv",
+}
+LLVM = {"int": "i64", "float": "double"}
+
+
+def returned(kind: Kind) -> str:
+    """LLVM's type of what a function returns: always a structure, empty if nothing."""
+    return "{" + ", ".join(words_of(kind)) + "}"
+
+
+class Expressions(ControlFlow):
+    """Of one function its lines so far, and what its names stand for.
+
+    A name of a number has a place on the stack, which LLVM turns into registers; one of an array
+    or a tuple stands for it. `globals_` are the names of its module, and `translate` gives the name
+    and the result's kind of a function of it for arguments of some kinds.
+    """
+
+    def __init__(
+        self,
+        tree: ast.FunctionDef,
+        globals_: Mapping[str, Any],
+        translate: Callable[[Callable[..., Any], tuple[Kind, ...]], tuple[str, Kind]],
+    ) -> None:
+        super().__init__()
+        self._tree, self._globals, self._translate = tree, globals_, translate
+        self._values: dict[str, Value] = {}
+        self._places: dict[str, str] = {}
+
+    def _product(self, one: str, other: str) -> str:
+        return other if one == "1" else self._emit(f"mul i64 {one}, {other}")
+
+    def _refuse(self, node: ast.AST) -> NotImplementedError:
+        line = getattr(node, "lineno", 0)
+        return NotImplementedError(f"{self._tree.name}, line {line}: {ast.unparse(node)}")
+
+    # names
+
+    def _slot(self, name: str, kind: str) -> str:
+        place = f"%v.{name}.{kind}"
+        if self._places.get(name) != place:
+            line = f"  {place} = alloca {LLVM[kind]}"
+            if line not in self._allocations:
+                self._allocations.append(line)
+            self._places[name] = place
+        return place
+
+    def _name(self, name: str, value: Value) -> None:
+        if isinstance(value, Number):
+            place = self._slot(name, value.kind)
+            self._lines.append(f"  store {LLVM[value.kind]} {value.text}, ptr {place}")
+            self._values.pop(name, None)
+        else:
+            self._places.pop(name, None)
+            self._values[name] = value
+
+    def _variable(self, name: str) -> Value:
+        if name in self._places:
+            place = self._places[name]
+            kind = place.rpartition(".")[2]
+            return Number(kind, self._emit(f"load {LLVM[kind]}, ptr {place}"))
+        if name in self._values:
+            return self._values[name]
+        return _constant(self._globals[name])
+
+    # elements of arrays
+
+    def _element(self, target: ast.expr) -> Array:
+        """Return an element, or a structure's integer, as an array without dimensions."""
+        if isinstance(target, ast.Attribute):
+            return Array(ArrayKind("i8", 0, True), self._field(target)[1], (), ())
+        assert isinstance(target, ast.Subscript)
+        found = self._subscript(target)
+        assert isinstance(found, Array)
+        assert not found.shape
+        return found
+
+    def _field(self, node: ast.Attribute) -> tuple[Kind, str]:
+        """Return the kind of a structure's field, and where it lies."""
+        base = self._value(node.value)
+        if not isinstance(base, Structure):
+            raise self._refuse(node)
+        fields = base.kind.__annotations__
+        place = f"getelementptr i64, ptr {base.pointer}, i64 {list(fields).index(node.attr)}"
+        return kind_said(fields[node.attr]), self._emit(place)
+
+    def _loaded(self, kind: Kind, place: str) -> Value:
+        """Return the value of a kind that has one word, which lies there."""
+        (word,) = words_of(kind)
+        return value_of(kind, iter([self._emit(f"load {word}, ptr {place}")]), self._product)
+
+    def _get(self, place: Array) -> Number:
+        element, widen = ELEMENTS[place.kind.element]
+        text = self._emit(f"load {element}, ptr {place.pointer}")
+        if element == "double":
+            return Number("float", text)
+        return Number("int", self._emit(f"{widen} {element} {text} to i64") if widen else text)
+
+    def _put(self, place: Array, value: Number) -> None:
+        element, _ = ELEMENTS[place.kind.element]
+        text = value.text
+        if element == "double":
+            text = self._double(value)
+        elif element != "i64":
+            text = self._emit(f"trunc i64 {text} to {element}")
+        self._lines.append(f"  store {element} {text}, ptr {place.pointer}")
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        """`tuple[constant]`, a slice of a tuple or of an array, or a part of an array."""
+        base = self._value(node.value)
+        if isinstance(base, tuple):
+            return self._item(base, node)
+        assert isinstance(base, Array)
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(base, node.slice)
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        pointer = base.pointer
+        for index, step, length in zip(indices, base.steps, base.shape, strict=False):
+            number = self._number(index)
+            if length:
+                self._require(f"icmp ult i64 {number}, {length}")
+            pointer = self._move(base, pointer, number, step)
+        kept = len(indices)
+        kind = ArrayKind(base.kind.element, base.kind.dimensions - kept, base.kind.is_dense)
+        return Array(kind, pointer, base.shape[kept:], base.steps[kept:])
+
+    def _item(self, items: tuple[Value, ...], node: ast.Subscript) -> Value:
+        """Return an item or a slice of a tuple; of numbers also one that is not known before."""
+        names = {name.id for name in ast.walk(node.slice) if isinstance(name, ast.Name)}
+        if not names & {*self._places, *self._values}:
+            chosen = ast.unparse(ast.Subscript(ast.Name("items"), node.slice, ast.Load()))
+            found: Value = eval(chosen, {**self._globals, "items": items})
+            return found
+        index, text = self._number(node.slice), _text(items[0])
+        for number, item in enumerate(items[1:], 1):
+            here = self._emit(f"icmp eq i64 {index}, {number}")
+            text = self._emit(f"select i1 {here}, i64 {_text(item)}, i64 {text}")
+        return Number("int", text)
+
+    def _slice(self, base: Array, where: ast.Slice) -> Array:
+        if len(base.shape) != 1 or where.step is not None:
+            raise self._refuse(where)
+        first = self._number(where.lower) if where.lower else "0"
+        if not base.kind.bounded:
+            pointer = self._move(base, base.pointer, first, "1")
+            return Array(base.kind, pointer, base.shape, base.steps)
+        last = self._number(where.upper) if where.upper else base.shape[0]
+        self._require(f"icmp ule i64 {first}, {last}")
+        self._require(f"icmp ule i64 {last}, {base.shape[0]}")
+        pointer = self._move(base, base.pointer, first, base.steps[0])
+        return Array(base.kind, pointer, (self._emit(f"sub i64 {last}, {first}"),), base.steps)
+
+    def _require(self, condition: str) -> None:
+        """End the process where an index is outside of its array, or negative, if that is asked."""
+        if os.environ.get(CHECKED):
+            inside, outside = self._new("inside"), self._new("outside")
+            holds = self._emit(condition)
+            self._lines.append(f"  br i1 {holds}, label %{inside}, label %{outside}\n{outside}:")
+            self._lines.append(f"  call void @llvm.trap()\n  unreachable\n{inside}:")
+
+    def _move(self, base: Array, pointer: str, index: str, step: str) -> str:
+        offset = index if step == "1" else self._emit(f"mul i64 {index}, {step}")
+        element = ELEMENTS[base.kind.element][0]
+        return self._emit(f"getelementptr {element}, ptr {pointer}, i64 {offset}")
+
+    # expressions
+
+    def _number(self, expression: ast.expr) -> str:
+        value = self._value(expression)
+        assert isinstance(value, Number)
+        assert value.kind == "int", ast.unparse(expression)
+        return value.text
+
+    def _double(self, value: Number) -> str:
+        if value.kind == "float":
+            return value.text
+        return self._emit(f"sitofp i64 {value.text} to double")
+
+    def _value(self, expression: ast.expr) -> Value:
+        match expression:
+            case ast.Constant(value):
+                return _constant(value)
+            case ast.Name(name):
+                return self._variable(name)
+            case ast.Tuple(items):
+                return tuple(self._value(item) for item in items)
+            case ast.Subscript():
+                found = self._subscript(expression)
+                is_element = isinstance(found, Array) and not found.shape
+                return self._get(found) if is_element else found  # type: ignore[arg-type]
+            case ast.Attribute(value, "shape"):
+                array = self._value(value)
+                assert isinstance(array, Array)
+                return tuple(Number("int", length) for length in array.shape)
+            case ast.Attribute():
+                return self._loaded(*self._field(expression))
+            case ast.BinOp(left, operator, right):
+                return self._binary(operator, self._value(left), self._value(right))
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() as number)):
+                return _constant(-number)
+            case ast.UnaryOp(ast.USub(), operand):
+                return Number("int", self._emit(f"sub i64 0, {self._number(operand)}"))
+            case ast.UnaryOp(ast.Invert(), operand):
+                return Number("int", self._emit(f"xor i64 -1, {self._number(operand)}"))
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(ast.Not()):
+                return self._truth(expression)
+            case ast.IfExp(test, body, orelse):
+                return self._choose(test, body, orelse)
+            case ast.Call(ast.Name(name), arguments):
+                return self._call(expression, name, arguments)
+            case ast.Call(ast.Attribute(value, "bit_count"), []):
+                bits = self._number(value)
+                return Number("int", self._emit(f"call i64 @llvm.ctpop.i64(i64 {bits})"))
+        raise self._refuse(expression)
+
+    def _binary(self, operator: ast.operator, left: Value, right: Value) -> Number:
+        assert isinstance(left, Number)
+        assert isinstance(right, Number)
+        if "float" in (left.kind, right.kind):
+            name = _DOUBLE_OPERATORS[type(operator)]
+            pair = f"{self._double(left)}, {self._double(right)}"
+            return Number("float", self._emit(f"{name} double {pair}"))
+        if isinstance(operator, ast.FloorDiv | ast.Mod):
+            return Number("int", self._divide(left.text, right.text, operator))
+        name = OPERATORS[type(operator)]
+        return Number("int", self._emit(f"{name} i64 {left.text}, {right.text}"))
+
+    def _divide(self, left: str, right: str, operator: ast.operator) -> str:
+        """Python's, rounded down; by a power of two a shift or a mask."""
+        is_quotient = isinstance(operator, ast.FloorDiv)
+        if right.isdigit() and int(right).bit_count() == 1:
+            power = int(right).bit_length() - 1
+            shift, mask = f"ashr i64 {left}, {power}", f"and i64 {left}, {int(right) - 1}"
+            return self._emit(shift if is_quotient else mask)
+        rest = self._emit(f"srem i64 {left}, {right}")
+        signs = self._emit(f"icmp slt i64 {self._emit(f'xor i64 {rest}, {right}')}, 0")
+        some = self._emit(f"icmp ne i64 {rest}, 0")
+        is_below = self._emit(f"and i1 {signs}, {some}")
+        if is_quotient:
+            quotient = self._emit(f"sdiv i64 {left}, {right}")
+            return self._emit(f"add i64 {quotient}, {self._emit(f'sext i1 {is_below} to i64')}")
+        more = self._emit(f"select i1 {is_below}, i64 {right}, i64 0")
+        return self._emit(f"add i64 {rest}, {more}")
+
+    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> Value:
+        if name == "bool":
+            return self._truth(arguments[0])
+        if self._globals.get(name) is prefetch:
+            return self._prefetch(self._element(arguments[0]))
+        given = [self._value(argument) for argument in arguments]
+        function = self._globals.get(name)
+        if function is trailing_zeros:
+            bits = _text(given[0])
+            return Number("int", self._emit(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)"))
+        if function is invoke:
+            return self._invoke(*given)
+        if isinstance(function, FunctionType):
+            return self._ask(function, given)
+        match name, given:
+            case "int", [Number("float", text)]:
+                return Number("int", self._emit(f"fptosi double {text} to i64"))
+            case "int", [Number() as number]:
+                return number
+            case "len", [Array() as array]:
+                return Number("int", array.shape[0])
+            case "len", [tuple() as items]:
+                return _constant(len(items))
+            case (("min" | "max"), [Number("int", one), *rest]):
+                for other in rest:
+                    one = self._emit(f"call i64 @llvm.s{name}.i64(i64 {one}, i64 {_text(other)})")
+                return Number("int", one)
+        raise self._refuse(node)
+
+    def _prefetch(self, place: Array) -> Value:
+        self._lines.append(f"  call void @llvm.prefetch(ptr {place.pointer}, i32 0, i32 3, i32 1)")
+        return None
+
+    def _invoke(self, code: Value, context: Value) -> Number:
+        (place,) = texts_of(context)
+        to = self._emit(f"inttoptr i64 {_text(code)} to ptr")
+        return Number("int", self._emit(f"call i64 {to}(ptr {place})"))
+
+    def _ask(self, function: Callable[..., Any], given: list[Value]) -> Value:
+        """Call a function of the module, or one imported there."""
+        kinds = tuple(kind_of(value) for value in given)
+        inner, result = self._translate(function, kinds)
+        words = [word for kind in kinds for word in words_of(kind)]
+        texts = [text for value in given for text in texts_of(value)]
+        pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
+        if "assembly" in vars(function):
+            return Number("int", self._emit(f"call i64 @{inner}({pairs})"))
+        whole = returned(result)
+        answer = self._emit(f"call {whole} @{inner}({pairs})")
+        places = range(len([*words_of(result)]))
+        parts = [self._emit(f"extractvalue {whole} {answer}, {place}") for place in places]
+        return value_of(result, iter(parts), self._product)
+
+    def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
+        """Only the chosen one is computed: the other may be outside of an array."""
+        place = f"%{self._new('chosen')}"
+        kinds: list[Kind] = []
+
+        def put(expression: ast.expr) -> None:
+            value = self._value(expression)
+            kinds.append(kind_of(value))
+            (word,), (text,) = words_of(kinds[0]), texts_of(value)
+            self._lines.append(f"  store {word} {text}, ptr {place}")
+
+        self._if(test, lambda: put(body), lambda: put(orelse))
+        (word,) = words_of(kinds[0])
+        self._allocations.append(f"  {place} = alloca {word}")
+        return self._loaded(kinds[0], place)
+
+    # conditions
+
+    def _truth(self, test: ast.expr) -> Value:
+        if isinstance(test, ast.Compare):
+            return Number("int", self._emit(f"zext i1 {self._condition(test)} to i64"))
+        return self._choose(test, ast.Constant(1), ast.Constant(0))
+
+    def _condition(self, test: ast.expr) -> str:
+        if not isinstance(test, ast.Compare):
+            return self._emit(f"icmp ne i64 {self._number(test)}, 0")
+        texts = [self._number(each) for each in (test.left, *test.comparators)]
+        holds = ""
+        for relation, one, other in zip(test.ops, texts, texts[1:], strict=False):
+            here = self._emit(f"icmp {RELATIONS[type(relation)]} i64 {one}, {other}")
+            holds = self._emit(f"and i1 {holds}, {here}") if holds else here
+        return holds
+
+
+def _constant(value: Any) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_constant(item) for item in value)
+    return (
+        Number("float", repr(value)) if isinstance(value, float) else Number("int", str(int(value)))
+    )
+
+
+def _text(value: Value) -> str:
+    assert isinstance(value, Number)
+    return value.text

@@ -1,0 +1,271 @@
+"""What a function does with NumPy's arrays, as LLVM assembly for one element.
+
+The function is called with values that stand for one element each: whatever NumPy would do to an
+array of such elements they write down as a statement, with NumPy's own types. So what computes is
+described once; LLVM makes the same code of this as of a text written by hand.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+from .ufunc import Fragment, elementwise, fragment_of
+from .ufunc_codegen import (
+    BOOL,
+    DECLARED,
+    STATEMENTS,
+    Lines,
+    UntracedError,
+    Writer,
+    conversion,
+    literal,
+    llvm,
+)
+
+CallFragment: TypeAlias = Callable[[Fragment, list[str]], str]
+"""Writes the call of a fragment with these values; returns the name of what it gives."""
+
+
+def _no_call(fragment: Fragment, given: list[str]) -> str:
+    raise UntracedError
+
+
+def trace(
+    writer: Writer,
+    compute: Callable[..., Any],
+    given: Sequence[str | NDArray[Any]],
+    types: tuple[Sequence[np.dtype[Any]], Sequence[np.dtype[Any]]],
+    call: CallFragment = _no_call,
+) -> list[str] | None:
+    """Return what `compute` makes of values and constants of the types `types[0]`, as values of the
+    types `types[1]`; None where it cannot be written down."""
+    values = [
+        Traced(writer, call, dtype, value) if isinstance(value, str) else value
+        for value, dtype in zip(given, types[0], strict=True)
+    ]
+    try:
+        found = compute(*values)
+        results = found if isinstance(found, tuple) else (found,)
+        return [_as(result, dtype) for result, dtype in zip(results, types[1], strict=True)]
+    except UntracedError:
+        return None
+
+
+def write(
+    function: Callable[..., Any], given: Mapping[str, np.dtype[Any]], results: Mapping[str, str]
+) -> str:
+    """Return statements that give names to what a function makes of named values.
+
+    `results` are their names and NumPy types: `{"%new": "u4"}`.
+    """
+    lines = Lines()
+    types = [np.dtype(code) for code in results.values()]
+    found = trace(lines, function, [*given], ([*given.values()], types))
+    if found is None:
+        raise UntracedError(function)
+    named = zip(results, types, found, strict=True)
+    last = (f"{name} = bitcast {llvm(t)} {value} to {llvm(t)}" for name, t, value in named)
+    return "\n  ".join((*lines.lines, *last))
+
+
+def elementwise_of(
+    name: str,
+    function: Callable[..., Any],
+    sources: Sequence[str],
+    result: str,
+    declarations: str = "",
+    rounding: int = 1,
+) -> Callable[..., Any]:
+    """Return a function of NumPy's arrays as one that is compiled: it goes through them once.
+
+    `sources` and `result` are NumPy types, `u4`, `f8`; the rest is as `ufunc.elementwise` has it.
+    """
+    given = {f"%x{k}": np.dtype(code) for k, code in enumerate(sources)}
+    body = write(function, given, {"%y0": result})
+    return elementwise(name, sources, (result,), body, DECLARED + declarations, rounding)
+
+
+def statement(text: str, dtype: str, *values: Any) -> Any:
+    """Return what a statement of LLVM's gives for values under way, `{}` in its text; for those
+    that NumPy has no function for; numbers stand for themselves."""
+    (first, *_) = (value for value in values if isinstance(value, Traced))
+    texts = (value.text if isinstance(value, Traced) else literal(value) for value in values)
+    return first.made(np.dtype(dtype), text.format(*texts))
+
+
+def _as(value: Any, dtype: np.dtype[Any]) -> str:
+    """Return a result with the bits of `dtype`."""
+    if not isinstance(value, Traced):
+        return _constant(np.asarray(value), dtype)
+    if value.dtype.itemsize != dtype.itemsize:
+        raise UntracedError
+    return value.view(dtype).text
+
+
+def _constant(value: Any, dtype: np.dtype[Any]) -> str:
+    """Return a number, or the only element of an array, as a literal of LLVM."""
+    return _whole(value, dtype) if type(value) is int else _number(value, dtype)
+
+
+@cache
+def _whole(value: int, dtype: np.dtype[Any]) -> str:
+    return _number(value, dtype)
+
+
+def _number(value: Any, dtype: np.dtype[Any]) -> str:
+    array: Any = np.asarray(value)
+    if array.size != 1:
+        raise UntracedError
+    array = array.astype(dtype).reshape(())
+    if dtype == BOOL:
+        return "true" if array else "false"
+    if llvm(dtype) in ("float", "double"):
+        return literal(float(array))
+    return str(int(array.view(f"u{dtype.itemsize}")))
+
+
+def _dtype_of(value: Any) -> Any:
+    """Return what NumPy asks of an operand to find its loop: a type, `int` for a plain number."""
+    if isinstance(value, (bool, np.bool_)):
+        return BOOL
+    if isinstance(value, (int, float)) and not isinstance(value, np.generic):
+        return type(value)
+    return value.dtype
+
+
+@cache
+def _types(ufunc: Any, kinds: tuple[Any, ...], wanted: Any) -> tuple[np.dtype[Any], ...]:
+    """Return the types of NumPy's loop for operands of these, all its results of a `wanted` one."""
+    chosen = {} if wanted is None else {"signature": (*[None] * ufunc.nin, np.dtype(wanted))}
+    types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes(
+        (*kinds, *[None] * ufunc.nout), **chosen
+    )
+    return types
+
+
+class Traced(NDArrayOperatorsMixin):
+    """One element of `dtype`, whose value is called `text`."""
+
+    shape = (1, 1)
+    ndim = 2
+
+    def __init__(self, writer: Writer, call: CallFragment, dtype: np.dtype[Any], text: str) -> None:
+        self.dtype = dtype
+        self.text = text
+        self._writer = writer
+        self._call = call
+
+    def __bool__(self) -> bool:
+        raise UntracedError
+
+    def copy(self) -> "Traced":
+        """Return it as it is: statements never change a value."""
+        return self
+
+    def view(self, kind: Any) -> "Traced":
+        """Return the same bits as another type of this size."""
+        dtype = np.dtype(kind)
+        if dtype.itemsize != self.dtype.itemsize:
+            raise UntracedError
+        have, wanted = llvm(self.dtype), llvm(dtype)
+        if "i1" in (have, wanted) and have != wanted:
+            raise UntracedError
+        return self._made(dtype, self._writer.bitcast(self.text, have, wanted))
+
+    def astype(self, kind: Any) -> "Traced":
+        """Return it converted."""
+        dtype = np.dtype(kind)
+        if dtype == self.dtype:
+            return self
+        have, wanted = llvm(self.dtype), llvm(dtype)
+        if dtype == BOOL:
+            return self._is_not_zero()
+        if any(kind.kind == "f" and kind.itemsize == 2 for kind in (dtype, self.dtype)):
+            raise UntracedError
+        word = conversion(self.dtype, dtype)
+        if not word:
+            return self._made(dtype, self.text)
+        made = self._writer.emit(f"{word} {have} {self.text} to {wanted}")
+        if word in ("fptosi", "fptoui"):  # of no number it would make undefined what comes of it
+            made = self._writer.emit(f"freeze {wanted} {made}")
+        return self._made(dtype, made)
+
+    def _is_not_zero(self) -> "Traced":
+        kind = llvm(self.dtype)
+        test, zero = ("fcmp une", "0.0") if self.dtype.kind == "f" else ("icmp ne", "0")
+        return self._made(BOOL, self._writer.emit(f"{test} {kind} {self.text}, {zero}"))
+
+    def made(self, dtype: np.dtype[Any], statement: str) -> "Traced":
+        """Return the value of a statement."""
+        return self._made(dtype, self._writer.emit(statement))
+
+    def _made(self, dtype: np.dtype[Any], text: str) -> "Traced":
+        return Traced(self._writer, self._call, dtype, text)
+
+    def _text_of(self, value: Any, dtype: np.dtype[Any]) -> str:
+        """Return any operand as this type."""
+        return value.astype(dtype).text if isinstance(value, Traced) else _constant(value, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Write down what a universal function does."""
+        out = options.pop("out", ())
+        result = self._loop(ufunc, method, inputs, options)
+        return result.astype(out[0].dtype) if out else result
+
+    def _loop(
+        self, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> "Traced":
+        fragment = fragment_of(ufunc)
+        wanted = options.pop("dtype", None)
+        if method != "__call__" or options:
+            raise UntracedError
+        if fragment is not None:
+            return self._called(fragment, inputs)
+        types = _types(ufunc, tuple(map(_dtype_of, inputs)), wanted)
+        emit = STATEMENTS.get(ufunc.__name__)
+        if emit is None or len(types) != len(inputs) + 1:
+            raise UntracedError
+        values = [self._text_of(v, t) for v, t in zip(inputs, types, strict=False)]
+        return self._made(types[-1], emit(self._writer, types[0], values))
+
+    def _called(self, fragment: Fragment, inputs: tuple[Any, ...]) -> "Traced":
+        if len(fragment.results) != 1:
+            raise UntracedError
+        types = [np.dtype(code) for code in fragment.sources]
+        given = [self._text_of(v, t) for v, t in zip(inputs, types, strict=True)]
+        texts = [
+            self._writer.emit(f"zext i1 {text} to i8") if dtype == BOOL else text
+            for text, dtype in zip(given, types, strict=True)
+        ]
+        return self._made(np.dtype(fragment.results[0]), self._call(fragment, texts))
+
+    def __array_function__(
+        self, function: Any, types: Any, inputs: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        """Write down what one of NumPy's other functions does."""
+        if options or function not in _FUNCTIONS:
+            raise UntracedError
+        return _FUNCTIONS[function](self, *inputs)
+
+    def where(self, condition: Any, a: Any, b: Any) -> "Traced":
+        """Return a where the condition holds, else b."""
+        dtype = np.result_type(*(v.dtype if isinstance(v, Traced) else v for v in (a, b)))
+        kind, chosen = llvm(dtype), self._text_of(condition, BOOL)
+        given = ", ".join(f"{kind} {self._text_of(value, dtype)}" for value in (a, b))
+        return self._made(dtype, self._writer.emit(f"select i1 {chosen}, {given}"))
+
+    def clip(self, value: Any, low: Any, high: Any) -> "Traced":
+        """Return an integer within limits."""
+        clipped: Traced = np.minimum(np.maximum(value, low), high)
+        return clipped
+
+
+_FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
+    np.where: Traced.where,
+    np.clip: Traced.clip,
+    np.broadcast_to: lambda self, value, shape: value,
+}

@@ -1,0 +1,213 @@
+"""What a loop works on while it is being translated: numbers, arrays and tuples of these.
+
+A kind says what is known before a loop runs: `int`, `float`, an `ArrayKind`, or a tuple of kinds.
+A value is where it will be found then, in LLVM's words.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+
+from ..base.dataclass import dataclass
+from .machine_code import address
+from .structure import Struct
+
+ELEMENTS = {
+    **{"b1": ("i8", "zext"), "u1": ("i8", "zext"), "i1": ("i8", "sext")},
+    **{"u2": ("i16", "zext"), "i2": ("i16", "sext"), "u4": ("i32", "zext"), "i4": ("i32", "sext")},
+    **{"u8": ("i64", ""), "i8": ("i64", ""), "f8": ("double", "")},
+}
+"""Of each type of NumPy's elements LLVM's, and how it becomes 64 bits wide."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayKind:
+    """An array: the type of its elements, its dimensions, and whether they lie side by side; or of
+    one of a dimension, a column of rows of few bytes, the `step` in elements from one to the next.
+    Of one that is not `bounded` no more is known than where it begins.
+    """
+
+    element: str
+    dimensions: int
+    is_dense: bool
+    step: int = 0
+    bounded: bool = True
+
+    @property
+    def lengths(self) -> int:
+        """How many words tell its shape, and its steps where these are not known before."""
+        return self.bounded * self.dimensions * (1 if self.is_dense or self.step else 2)
+
+
+MOST_STEP = 8
+"""Elements: columns with as large a step have a loop of their own."""
+
+
+Kind: TypeAlias = "str | ArrayKind | type[Struct] | tuple[Kind, ...]"
+"""`int` and `float` by these names, a number that is known by its digits."""
+
+
+class Fixed(int):
+    """An integer that a loop is compiled for: of few values, since each is another loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer of 64 bits, or a double: a constant or a register of LLVM's."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array: where it begins, and for each dimension its length and its step in elements."""
+
+    kind: ArrayKind
+    pointer: str
+    shape: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A structure: where its words lie."""
+
+    kind: type[Struct]
+    pointer: str
+
+
+Value: TypeAlias = "Number | Array | Structure | tuple[Value, ...] | None"
+
+
+def kind_said(annotation: Any) -> Kind:
+    """Return the kind that the annotation of an argument or of a structure's field says."""
+    if annotation is int:
+        return "int"
+    if isinstance(annotation, type) and issubclass(annotation, Struct):
+        return annotation
+    *_, said = get_args(annotation)  # the element's type, before NumPy 2.5 in that of the array
+    element = get_args(said)[0] if get_args(said) else said
+    return ArrayKind(np.dtype(element).str[1:], 1, True, bounded=False)
+
+
+def kind_of(value: Value) -> Kind:
+    """Return the kind of a value that can be handed on."""
+    if isinstance(value, tuple):
+        return tuple(kind_of(item) for item in value)
+    assert value is not None
+    return value.kind
+
+
+def words_of(kind: Kind) -> Iterator[str]:
+    """Yield LLVM's types of the words that a value of a kind is handed on in."""
+    if isinstance(kind, tuple):
+        for item in kind:
+            yield from words_of(item)
+    elif kind in ("int", "float"):
+        yield "double" if kind == "float" else "i64"
+    elif isinstance(kind, ArrayKind):
+        yield from ("ptr", *["i64"] * kind.lengths)
+    elif isinstance(kind, type):
+        yield "ptr"
+
+
+def texts_of(value: Value) -> Iterator[str]:
+    """Yield the words of a value."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from texts_of(item)
+    elif isinstance(value, Array):
+        yield from (value.pointer, *(*value.shape, *value.steps)[: value.kind.lengths])
+    elif isinstance(value, Structure):
+        yield value.pointer
+    elif value is not None:
+        yield value.text
+
+
+def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str]) -> Value:
+    """Return the value whose words these are; steps between rows that lie side by side are the
+    `product` of lengths."""
+    if isinstance(kind, tuple):
+        return tuple(value_of(item, words, product) for item in kind)
+    if isinstance(kind, type):
+        return Structure(kind, next(words))
+    if not isinstance(kind, ArrayKind):
+        return Number(kind, next(words)) if kind in ("int", "float") else Number("int", kind)
+    pointer = next(words)
+    if not kind.bounded:
+        return Array(kind, pointer, ("",), ("1",))
+    shape = tuple(next(words) for _ in range(kind.dimensions))
+    if kind.step:
+        return Array(kind, pointer, shape, (str(kind.step),))
+    if not kind.is_dense:
+        return Array(kind, pointer, shape, tuple(next(words) for _ in shape))
+    steps = ["1"]
+    for length in reversed(shape[1:]):
+        steps.append(product(steps[-1], length))
+    return Array(kind, pointer, shape, tuple(reversed(steps)))
+
+
+def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
+    """Append the words of an argument, and return its kind; `number` makes one of a double."""
+    if isinstance(value, (tuple, list)):
+        return tuple([lower(item, words, number) for item in value])
+    if isinstance(value, float):
+        words.append(number(value))
+        return "float"
+    if isinstance(value, Fixed):
+        return str(value)
+    if not isinstance(value, np.ndarray) or not value.shape:
+        words.append(int(value))
+        return "int"
+    is_dense = value.flags.c_contiguous
+    begin = address(value if is_dense or value.ndim > 1 else value[:1])
+    kind, steps = _layout(value.dtype, value.strides, is_dense)
+    words += [begin, *value.shape, *steps]
+    return kind
+
+
+@lru_cache(1 << 10)
+def _layout(
+    dtype: np.dtype[Any], strides: tuple[int, ...], is_dense: bool
+) -> tuple[ArrayKind, Sequence[int]]:
+    """Return the kind of an array, and the steps that are not known by it."""
+    element, dimensions = dtype.str[1:], len(strides)
+    if is_dense:
+        return ArrayKind(element, dimensions, True), ()
+    steps = _steps(strides, dtype.itemsize)
+    if dimensions == 1 and 1 < steps[0] <= MOST_STEP:
+        return ArrayKind(element, 1, False, steps[0]), ()
+    return ArrayKind(element, dimensions, False), steps
+
+
+def _steps(strides: Sequence[int], size: int) -> Sequence[int]:
+    if any(stride % size for stride in strides):
+        raise ValueError(f"strides {strides} of elements of {size} bytes")
+    return [stride // size for stride in strides]
+
+
+def prefetch(element: Any) -> None:
+    """Have the place of `array[index]` brought near; only loops that are compiled need it."""
+
+
+def trailing_zeros(x: int) -> int:
+    """Return the place of the lowest one bit."""
+    return (x & -x).bit_length() - 1
+
+
+def invoke(function: int, context: Struct) -> int:
+    """Call a compiled function by its address; only compiled code can."""
+    raise NotImplementedError
+
+
+def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function whose compiled form is written out: LLVM assembly that defines its name."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__dict__["assembly"] = text
+        return function
+
+    return mark

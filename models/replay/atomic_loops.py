@@ -1,0 +1,316 @@
+"""Unrolled: the loops that the assembler makes of some atomics, a row for each of their accesses.
+
+What the hardware does. It has no adds of float, double or pairs of halves and no 64-bit atomics in
+shared memory, and no adds of one half anywhere: ptxas makes loops of them, `spun` and `swapped`
+(`traces.schema.COLLISIONS`). The first loads and stores in every turn, the second loads once, then
+compares and swaps a word of 4 bytes in every turn.
+
+What is modelled. `LaunchTrace`s whose rows are the loads and atomics of a warp alone, turn by turn
+(`rows/retries.py`): every reader can read them. The loads belong to instructions
+behind the kernel's last one, which no warp's path names; `fold` gives their counts to the atomics.
+
+What is not. Other warps that contend for the same words; branches and arithmetic of the loop; the
+cost of a generic address (a wavefront of shared memory for the loop).
+
+Source: what ptxas 12.9 makes for 7.0 to 12.0; `tests/validate/test_retries.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...traces.column import integers, with_columns
+from ...traces.identity_cache import remembered
+from ...traces.pattern_store import Patterns, Unpacked
+from ...traces.reader import LaunchTrace
+from ...traces.schema import Space
+from ...traces.unique import sorted_unique
+from .interface.model import Bools, Ints
+from .rows.lanes import unpack_masks
+
+SINCE = 7, 0
+"""The first capability of which the assembler's loops are known."""
+SPUN, SPUN_WIDE, SWAPPED = 1, 2, 3
+_MADE = {"spun": "turn", "swapped": "compared"}
+"""Collisions that are loops, and those of the atomics in them."""
+_WORD, _TAKEN = 4, 1 << 12
+_KEYS = ("pc", "array", "scope")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Code:
+    """A kernel with its loops: `instructions`, those of the loads behind the others; by pc (pcs,)
+    which loop it is, 0 for none, and its load; `owner` (pcs and loads,) is whose counts they are.
+    """
+
+    instructions: pa.Table
+    loop: Ints
+    load: Ints
+    owner: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turns:
+    """Patterns of turns: of each of `keys` (k,), rising, how many `turns` and which is `first`;
+    of each that was made its `origin`, the lanes `left` (m,), and by how much it is `moved` down to
+    words, -1 where it is not.
+    """
+
+    keys: Ints
+    turns: Ints
+    first: Ints
+    origin: Ints
+    left: npt.NDArray[np.uint32]
+    moved: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Store:
+    """The patterns of a launch, and behind them those of turns."""
+
+    before: Patterns
+    made: _Turns
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self.before) + len(self.made.origin)
+
+    def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
+        """Return active masks and offsets of identifiers (n,)."""
+        number = identifiers - len(self.before)
+        new = np.flatnonzero(number >= 0)
+        if not len(new):
+            return self.before.take(identifiers)
+        source = identifiers.copy()
+        source[new] = self.made.origin[number[new]]
+        masks, recorded = self.before.take(source)
+        active, offsets = masks.copy(), recorded.copy()
+        active[new], moved = self.made.left[number[new]], self.made.moved[number[new], None]
+        words = (offsets[new] + moved) // _WORD * _WORD
+        lanes = unpack_masks(active[new])
+        offsets[new] = np.where(lanes, np.where(moved < 0, offsets[new], words), 0)
+        return active, offsets
+
+
+@dataclass(frozen=True)
+class UnrolledLaunch(LaunchTrace):
+    """A launch, `before`, with the accesses of its loops."""
+
+    before: LaunchTrace = field(kw_only=True, repr=False)
+    code: _Code = field(kw_only=True, repr=False)
+
+    def instructions(self) -> pa.Table:
+        """Return all instructions, then the loads of loops."""
+        return self.code.instructions
+
+    def patterns(self) -> Unpacked:
+        """Return the patterns as before, then those of turns."""
+        store = self.pattern_store()
+        return store.take(np.arange(len(store)))
+
+    def pattern_store(self) -> Patterns:
+        """Return the same, to be asked for some at a time."""
+        return _Store(self.before.pattern_store(), self._turns)
+
+    def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses, a row for each of a loop."""
+        wanted = tuple(dict.fromkeys((*columns, *_ASKED))) if columns else ()
+        for batch in self.before.access_batches(wanted):
+            yield self._unroll(batch)
+
+    def _unroll(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        at, loop, key = self._loops(batch)
+        if not len(at):
+            return batch
+        place = np.searchsorted(self._turns.keys, key)
+        many = np.ones(batch.num_rows, np.int64)
+        many[at] = np.where(loop == SWAPPED, 1, self._turns.turns[place]) + self._turns.turns[place]
+        row = np.repeat(np.arange(len(many)), many)
+        piece = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+        which = np.full(len(many), -1)
+        which[at] = np.arange(len(at))
+        mine = np.flatnonzero(which[row] >= 0)
+        each, piece = which[row[mine]], piece[mine]
+        swapped = loop[each] == SWAPPED
+        turn = np.where(swapped, np.maximum(piece - 1, 0), piece // 2)
+        loads = np.where(swapped, piece == 0, piece % 2 == 0)
+        taken = batch.take(pa.array(row))
+        pc, base, pattern = (c.copy() for c in integers(taken, "pc", "base", "pattern"))
+        pc[mine] = np.where(loads, self.code.load[pc[mine]], pc[mine])
+        base[mine] -= np.where(swapped, base[mine] % _WORD, 0)
+        pattern[mine] = self._recorded + self._turns.first[place[each]] + turn
+        return with_columns(taken, pc=pc, base=base, pattern=pattern)
+
+    def _loops(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
+        """Return the rows of a batch that are loops, which loop, and the key of their turns."""
+        pc, space, base, pattern = integers(batch, *_ASKED)
+        loop = self.code.loop[pc]
+        loop = np.where((loop != SWAPPED) & (space != Space.SHARED), 0, loop)
+        at = np.flatnonzero(loop)
+        moved = np.where(loop[at] == SWAPPED, base[at] % _WORD, 0)
+        return at, loop[at], (loop[at] * _WORD + moved) * self._recorded + pattern[at]
+
+    @cached_property
+    def _recorded(self) -> int:
+        """The patterns that were recorded."""
+        return len(self.before.pattern_store())
+
+    @cached_property
+    def _turns(self) -> _Turns:
+        """Read all accesses once, and find the turns of each pattern of a loop."""
+        batches = self.before.access_batches(_ASKED)
+        found = [sorted_unique(self._loops(batch)[2]) for batch in batches]
+        keys = sorted_unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        how, pattern = np.divmod(keys, max(self._recorded, 1))
+        loop, moved = np.divmod(how, _WORD)
+        store = self.before.pattern_store()
+        turns, left = np.zeros(len(keys), np.int64), [np.zeros(0, np.uint32)]
+        for start in range(0, len(keys), _TAKEN):
+            some = slice(start, start + _TAKEN)
+            masks, offsets = store.take(pattern[some])
+            addresses = np.asarray(moved[some, None] + offsets, np.int64)
+            turn = _turns_of(loop[some], addresses, unpack_masks(masks))
+            turns[some] = turn.max(axis=1) + 1
+            left.append(_left(turn))
+        words = np.where(loop == SWAPPED, moved, -1).astype(np.int8)
+        return _Turns(
+            keys,
+            turns,
+            np.cumsum(turns) - turns,
+            np.repeat(pattern, turns),
+            np.concatenate(left),
+            np.repeat(words, turns),
+        )
+
+
+_ASKED = ("pc", "space", "base", "pattern")
+
+
+def unrolled(trace: LaunchTrace) -> LaunchTrace:
+    """Return a launch with the loops of its atomics."""
+    code = _unroll_code(trace.instructions())
+    if code is None:
+        return trace
+    return UnrolledLaunch(
+        trace.number,
+        trace.launch,
+        trace.folder,
+        trace.stamps,
+        trace.supposed,
+        before=trace,
+        code=code,
+    )
+
+
+def fold(counts: pl.DataFrame, trace: LaunchTrace) -> pl.DataFrame:
+    """Give the counts of the loads of loops to the atomics that they belong to."""
+    if not isinstance(trace, UnrolledLaunch) or not counts.height:
+        return counts
+    owner = pl.Series(trace.code.owner[counts["pc"].to_numpy()], dtype=pl.UInt32)
+    numbers = [name for name in counts.columns if name not in _KEYS]
+    alike = counts.with_columns(pc=owner).group_by(_KEYS, maintain_order=True)
+    return alike.agg(pl.col(numbers).sum()).select(counts.columns).sort(_KEYS)
+
+
+@remembered
+def _unroll_code(table: pa.Table) -> _Code | None:
+    """Return a kernel with its loops; None if it has none."""
+    rows = table.select(["collision", "access", "bytes"]).to_pylist()
+    loop = np.array([_loop(row["collision"], row["bytes"]) for row in rows], np.int64)
+    places = np.flatnonzero(loop)
+    if not len(places):
+        return None
+    known, words = len(rows), loop == SWAPPED
+    atomics = with_columns(
+        table,
+        collision=[_MADE.get(row["collision"], row["collision"]) for row in rows],
+        access=np.where(words, "atomic", [row["access"] for row in rows]),
+        bytes=np.where(words, _WORD, table["bytes"].to_numpy()),
+    )
+    behind = atomics.take(pa.array(places))
+    reach = behind["reads"].to_numpy() | behind["writes"].to_numpy()
+    loads = with_columns(
+        behind,
+        pc=known + np.arange(len(places)),
+        block=np.full(len(places), table["block"].to_numpy().max() + 1),
+        access=["load"] * len(places),
+        collision=[""] * len(places),
+        reads=reach,
+        writes=np.zeros_like(reach),
+        order=["weak"] * len(places),
+        scope=[""] * len(places),
+    )
+    load = np.zeros(known, np.int64)
+    load[places] = known + np.arange(len(places))
+    owner = np.concatenate([np.arange(known), places])
+    return _Code(pa.concat_tables([atomics, loads]), loop, load, owner)
+
+
+def _loop(collision: str, width: int) -> int:
+    if collision == "spun":
+        return SPUN if width <= _WORD else SPUN_WIDE
+    return SWAPPED if collision == "swapped" else 0
+
+
+def _turns_of(loop: Ints, addresses: Ints, active: npt.NDArray[np.bool_]) -> Ints:
+    """Return the turn in which each lane succeeds, (n, 32)."""
+    turn = np.empty(addresses.shape, np.int64)
+    for each in sorted_unique(loop).tolist():
+        rows = np.flatnonzero(loop == each)
+        lanes = addresses[rows], active[rows]
+        wide = 2 * _WORD if each == SPUN_WIDE else _WORD
+        turn[rows] = swapped_turns(*lanes) if each == SWAPPED else spun_turns(*lanes, wide)
+    return turn
+
+
+def _left(turn: Ints) -> npt.NDArray[np.uint32]:
+    """Return the masks of lanes that are left in each turn, those of a row one after another."""
+    turns = turn.max(axis=1) + 1
+    row = np.repeat(np.arange(len(turns)), turns)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(turns) - turns, turns)
+    lanes = turn[row] >= number[:, None]
+    return np.packbits(lanes, axis=1, bitorder="little").view("<u4").reshape(-1)
+
+
+BANKS, WORD, WIDE, HALF = 32, 4, 8, 16
+
+
+def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
+    """Return the turn in which each lane stores, (n, 32), -1 of lanes that are not active.
+
+    `addresses` (n, 32) are right modulo the bytes of all banks, `width` is in bytes a lane.
+    """
+    if width <= WORD:
+        return _queue(addresses // WORD % BANKS, active)
+    bank = addresses // WIDE % (BANKS * WORD // WIDE)
+    first = _queue(bank[:, :HALF], active[:, :HALF])
+    second = np.full_like(first, -1)
+    for lane in range(HALF):
+        mine, word = bank[:, HALF + lane, None], addresses[:, HALF + lane, None]
+        before = bank[:, HALF : HALF + lane] == mine
+        turn = np.max(second[:, :lane], axis=1, initial=-1, where=before) + 1
+        changed = np.where(addresses[:, :HALF] == word, first, -1)
+        while (late := (changed == turn[:, None]).any(axis=1)).any():
+            turn += late
+        second[:, lane] = np.where(active[:, HALF + lane], turn, -1)
+    return np.concatenate([first, second], axis=1)
+
+
+def swapped_turns(addresses: Ints, active: Bools) -> Ints:
+    """Return the turn in which each lane's word is swapped, (n, 32), -1 of lanes not active."""
+    return _queue(addresses // WORD, active)
+
+
+def _queue(place: Ints, active: Bools) -> Ints:
+    """Return how many lower lanes want a lane's place, (n, lanes), -1 of those not active."""
+    turn = np.full(place.shape, -1, np.int64)
+    for lane in range(place.shape[1]):
+        same = (place[:, :lane] == place[:, lane, None]) & active[:, :lane]
+        turn[:, lane] = np.where(active[:, lane], same.sum(axis=1), -1)
+    return turn

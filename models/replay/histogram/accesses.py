@@ -1,0 +1,252 @@
+"""Counting memory accesses: the rows of a trace through the stages of every device.
+
+Distinct rows are found and counted (`tally`), models are called for each distinct row once, and
+their counters are added to each device's ledger. Stages that keep state, and stages behind them,
+are called by `ordered.py`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import lcm
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ....base.dataclass import dataclass
+from ....traces.column import integers
+from ....traces.schema import Launch, Space
+from ...analyses.control import count_control, count_launched, no_runs, sum_paths
+from ..device.device import Device
+from ..device.wiring import Wire
+from ..interface.model import Ints, Kind
+from ..rows.patterns import Shapes
+from ..rows.sites import SPACE_SHIFT, Sites, Zones, number_rows
+from ..rows.texels import SampleReader, Samples, window
+from ..schedule.place import Placement
+from ..schedule.schedule import Schedule
+from .counts import Groups, Ledger, group_rows
+from .histogram import SLICE, Distinct, Tally, count_scopes, join
+from .stages import Answers, Stages
+
+if TYPE_CHECKING:
+    from ....traces.pattern_store import Part
+
+
+HELD = 1 << 15
+"""Distinct rows that are kept before the models are asked about them."""
+ASKED = 1 << 12
+"""Rows that a model is asked about at a time: 2 MiB of addresses."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """One device's part of a replay.
+
+    `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
+    are the stages that are asked about distinct rows, `lasting` those that see all, in the order
+    of `order`, and `front` those of `repeating` that pass rows on to them. `local_bytes` is the
+    local memory of a thread.
+    """
+
+    device: Device
+    kinds: tuple[Kind, ...]
+    placement: Placement
+    ledger: Ledger
+    repeating: tuple[Wire, ...]
+    lasting: tuple[Wire, ...]
+    front: tuple[Wire, ...]
+    order: Schedule
+    local_bytes: int
+
+
+class AccessCounter:
+    """Counts the accesses of a launch for all devices, batch by batch."""
+
+    def __init__(self, tracks: Sequence[Track], sites: Sites, zones: Zones, shapes: Shapes) -> None:
+        self._tracks = tracks
+        self._sites = sites
+        self._zones = zones
+        self._shapes = shapes
+        self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
+        self._held: list[Distinct] = []
+        self._many = 0
+        placements = [track.placement for track in tracks]
+        self._tally = Tally(sites, shapes, zones, self._period, placements)
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of ACCESSES."""
+        for start in range(0, batch.num_rows, SLICE):
+            found = self._tally.count(batch.slice(start, SLICE))
+            self._held.append(found)
+            self._many += len(found)
+            if self._many > HELD:
+                self.close()
+
+    def close(self) -> None:
+        """Enter the held counts in every device's ledger."""
+        if self._held:
+            self._settle(join(self._held))
+            self._held.clear()
+            self._many = 0
+
+    def _settle(self, found: Distinct) -> None:
+        """Ask the models about distinct rows, and enter what they say."""
+        kinds, many, period = self._sites.kind[found.site], len(self._shapes), self._period
+        key = (kinds * many + found.pattern) * period + found.phase
+        asked, number = number_rows(key, len(self._sites.kinds) * many * period)
+        rest, phase = np.divmod(asked, period)
+        kind, pattern = np.divmod(rest, many)
+        base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
+        groups = group_places(found.site, found.zone, found.mixed)
+        known: dict[str, Answers] = {}
+        for track, times in zip(self._tracks, found.times, strict=True):
+            stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
+            if stages not in known:
+                known[stages] = _ask(track, self._shapes, kind, base, pattern)
+            enter(track.ledger, track.repeating, groups, times, known[stages], number)
+
+
+def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
+    """Return what the stages without state that hear of any row say, a few rows at a time."""
+    spaces = {track.kinds[number].space for number in np.flatnonzero(np.bincount(kind)).tolist()}
+    wires = tuple(wire for wire in track.repeating if spaces & {*wire.spaces})
+    answers = {w.stage.name: np.empty((len(w.counters), len(kind)), np.int64) for w in wires}
+    stages = Stages(wires)
+    for start in range(0, len(kind), ASKED):
+        rows = slice(start, start + ASKED)
+        batch = shapes.measure(track.kinds, kind[rows], base[rows], pattern[rows])
+        for stage, found in stages.run(batch, {}).items():
+            answers[stage][:, rows] = found
+    return answers
+
+
+def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
+    """Group all rows, and once more those over several arrays."""
+    groups = {False: group_rows(site, zone, np.ones(len(site), np.bool_))}
+    return groups | ({True: group_rows(site, zone, mixed)} if mixed.any() else {})
+
+
+def enter(
+    ledger: Ledger,
+    wires: Sequence[Wire],
+    groups: Mapping[bool, Groups],
+    times: Ints,
+    answers: Answers,
+    number: Ints,
+) -> None:
+    """Enter the answers to rows that occurred `times` (n, scopes): those of row i are
+    `answers[stage][:, number[i]]`.
+
+    Stages that heard of none have no answers.
+    """
+    for wire in wires:
+        for mixed, members in groups.items() if wire.stage.name in answers else ():
+            many, sums = members.sum(answers[wire.stage.name], number, times)
+            scope, seen = np.nonzero(many)
+            whose = members.site[seen], members.zone[seen], scope
+            ledger.add_sums(wire, *whose, sums[scope, seen], mixed)
+
+
+class SampleCounter:
+    """Counts the texture samples of a launch for all devices, batch by batch."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        instructions: pa.Table,
+        tracks: Sequence[Track],
+        sites: Sites,
+        zones: Zones,
+    ) -> None:
+        self._reader = SampleReader(launch, instructions)
+        self._tracks = tracks
+        self._sites = sites
+        self._zones = zones
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Count rows of TEXELS."""
+        for samples in self._reader.read(batch):
+            self._count(samples)
+
+    def _count(self, samples: Samples) -> None:
+        site, zone = locate(samples, self._sites, self._zones)
+        groups = group_places(site, zone, np.zeros(len(site), np.bool_))
+        known: dict[str, Answers] = {}
+        for track in self._tracks:
+            wires = [wire for wire in track.repeating if "texture" in wire.spaces]
+            stages = repr([wire.stage for wire in wires])
+            if stages not in known:
+                known[stages] = Stages(tuple(wires)).run(samples.batch, {})
+            times = track.placement.times(samples.block)
+            enter(track.ledger, wires, groups, times, known[stages], np.arange(len(site)))
+
+
+def locate(samples: Samples, sites: Sites, zones: Zones) -> tuple[Ints, Ints]:
+    """Return the site and the zone of each row, (n,)."""
+    site = sites.locate(samples.pc, np.full(len(samples.pc), Space.TEXTURE, np.int64))
+    place = np.array([(Space.TEXTURE << SPACE_SHIFT) + window(samples.texture)], np.int64)
+    return site, np.repeat(zones.find(place), len(site))
+
+
+ENTRIES = 1 << 15
+"""Entries of paths that are added up at a time, but always a path."""
+
+
+class Paths(Protocol):
+    """The paths of a launch, by identifier."""
+
+    def parts(self, identifiers: Ints) -> Iterator["Part"]:
+        """Yield those with identifiers (n,), which exist."""
+
+
+class HistoryCounter:
+    """Counts what the warps of a launch ran, for all devices, batch by batch."""
+
+    def __init__(self, launch: Launch, instructions: pa.Table, tracks: Sequence[Track]) -> None:
+        self._launch = launch
+        self._instructions = instructions
+        self._tracks = tracks
+        self._blocks = 1 + int(instructions["block"].to_numpy().max(initial=0))
+        self._runs = [[no_runs(self._blocks) for _ in t.placement.names] for t in tracks]
+
+    def take(self, batch: pa.RecordBatch, paths: Paths) -> None:
+        """Count rows of CONTROL, whose paths are among `paths`."""
+        if not batch.num_rows:
+            return
+        block, path = integers(batch, "block", "path")
+        first = int(path.min())
+        distinct, number = number_rows(path - first, int(path.max()) - first + 1)
+        times = [count_scopes(number, len(distinct), block, t.placement) for t in self._tracks]
+        for part in paths.parts(distinct + first):
+            for rows, which in _cut(part):
+                every = [scope for time in times for scope in time[which].T]
+                found = iter(sum_paths(rows, every, self._blocks))
+                for scopes in self._runs:
+                    scopes[:] = [before + next(found) for before in scopes]
+
+    def close(self) -> None:
+        """Enter what was counted in every device's ledger, and what the launch brings with it."""
+        for track, scopes in zip(self._tracks, self._runs, strict=True):
+            for scope, launched in enumerate(track.placement.count_scopes()):
+                if launched:
+                    counts = count_control(self._instructions, scopes[scope])
+                    track.ledger.add_by_pc(scope, counts)
+                    track.ledger.add_by_pc(scope, count_launched(self._launch, launched))
+
+
+def _cut(part: "Part") -> Iterator[tuple[pa.RecordBatch, Ints]]:
+    """Yield some paths at a time: ENTRIES at most, or one path; and which of those asked for."""
+    batch, place, which = part
+    lengths = np.diff(batch["blocks"].offsets.to_numpy())[place]
+    group = np.cumsum(lengths) // ENTRIES
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(place)], strict=True):
+        yield _rows(batch, place[start:end]), which[start:end]
+
+
+def _rows(batch: pa.RecordBatch, place: Ints) -> pa.RecordBatch:
+    """Return some rows; where they lie side by side, as mostly, without copying them."""
+    first, size = int(place[0]), len(place)
+    if (place == np.arange(first, first + size)).all():
+        return batch.slice(first, size)
+    return batch.take(pa.array(place))

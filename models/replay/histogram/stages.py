@@ -1,0 +1,280 @@
+"""Stages: the wired models of one device at work, each fed by the state spaces or by another."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import pairwise
+from types import ModuleType
+
+import numpy as np
+
+from ....base.dataclass import dataclass
+from ..device.wiring import Wire
+from ..interface.hot_loop import compile_if_worth
+from ..interface.model import Batch, Ints, Model, Step, join_batches
+from ..schedule.episodes import list_ranges
+from . import counting
+from .histogram import Repeated
+
+Answers = Mapping[str, Ints]
+"""For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""
+Flow = Batch | Repeated
+"""What a stage passes on, in order of the rows that it belongs to."""
+TOGETHER = 1 << 16
+"""Requests of rows in order that stages serve at a time."""
+
+
+def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
+    """Part the stages whose answers repeat from those that keep state or come after such."""
+    lasting: dict[str, Wire] = {}
+    for wire in wires:
+        if not wire.period or any(name in lasting for name in wire.after):
+            lasting[wire.stage.name] = wire
+    return tuple(w for w in wires if w.stage.name not in lasting), tuple(lasting.values())
+
+
+def split_first(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
+    """Part the stages that none of these feeds from those behind them."""
+    names = {wire.stage.name for wire in wires}
+    first = tuple(wire for wire in wires if names.isdisjoint(wire.after))
+    return first, tuple(wire for wire in wires if wire not in first)
+
+
+def with_sources(wanted: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, ...]:
+    """Return `wanted` and every stage that they need rows from, in the order of `wires`."""
+    names = {wire.stage.name for wire in wanted}
+    for wire in reversed(wires):
+        if wire.stage.name in names:
+            names.update(wire.after)
+    return tuple(wire for wire in wires if wire.stage.name in names)
+
+
+@dataclass(slots=True)
+class Stages:
+    """Models at work. One that keeps state exists once for each unit of its stage's scope."""
+
+    wires: tuple[Wire, ...]
+    passed: dict[str, Batch] = field(default_factory=dict)
+    _models: dict[tuple[str, int], Model] = field(default_factory=dict)
+
+    def run(
+        self,
+        batch: Batch,
+        units: Mapping[str, Ints],
+        flows: Mapping[str, Flow] | None = None,
+        listeners: Sequence[Wire] = (),
+        group: Ints | None = None,
+    ) -> Answers:
+        """Send rows through all stages; `units` gives for each scope the unit of each row, (n,).
+
+        `flows` is what stages before these have passed on, by name. `listeners` are stages behind
+        these: what they will hear is kept in `passed`. `group` (rows,) says which answers to add
+        up; without it those of a row of the batch.
+        """
+        answers: dict[str, Ints] = {}
+        passed: dict[str, Flow] = dict(flows or {})
+        kept: dict[str, list[Batch]] = {name: [] for wire in listeners for name in wire.after}
+        rest = []
+        groups = 0 if group is None else int(group.max(initial=-1)) + 1
+        heard = {name for wire in (*self.wires, *listeners) for name in wire.after}
+        for wire in self.wires:
+            name = wire.stage.name
+            repeated = self._repeat(wire, batch, units, passed, groups, name in heard)
+            if repeated is None:
+                rest.append(wire)
+                continue
+            answers[name] = _columns(wire, repeated)
+            if repeated.out is not None:
+                passed[name] = repeated.out
+                if name in kept:
+                    kept[name].append(repeated.out)
+        parts = [(batch, passed)] if group is None else _parts(batch, passed, rest)
+        for part, before in parts:
+            for wire in rest:
+                name = wire.stage.name
+                seen = _gather(wire, part, before)
+                seen = replace(seen, passes_on=name in heard, unit=None, group=None)
+                found, out = self._ask(wire, part, seen, units, group, groups)
+                answers[name] = answers[name] + found if name in answers else found
+                if out is not None:
+                    before[name] = out
+                    if name in kept:
+                        kept[name].append(out)
+        self.passed = {name: join_batches(outs) for name, outs in kept.items() if outs}
+        return answers
+
+    def _ask(
+        self,
+        wire: Wire,
+        batch: Batch,
+        seen: Batch,
+        units: Mapping[str, Ints],
+        group: Ints | None,
+        groups: int,
+    ) -> tuple[Ints, Batch | None]:
+        """Count a batch's rows that a model sees; return its counts, and the rows passed on."""
+        if not len(seen):
+            asked = len(batch) if group is None else groups
+            return np.zeros((len(wire.counters), asked), np.int64), None
+        own = seen.row is batch.row
+        if group is not None and getattr(self._model(wire, 0), "adds_up", False):
+            seen = replace(seen, group=group[seen.row], groups=groups)
+        step = self._step(wire, seen, units)
+        columns = [step.counts[name] for name in wire.counters]
+        if seen.group is not None or (group is None and own):
+            return _columns(wire, step), step.out
+        if group is None:
+            return _sum_by_row(columns, seen.row, len(batch)), step.out
+        return _sum_by_group(columns, group[seen.row], groups), step.out
+
+    def _repeat(
+        self,
+        wire: Wire,
+        batch: Batch,
+        units: Mapping[str, Ints],
+        passed: Mapping[str, Flow],
+        groups: int,
+        listened: bool,
+    ) -> Step | None:
+        """Ask a model that takes repeated rows, if all that it hears of are such; else None."""
+        model = self._model(wire, 0)
+        flows = [passed[name] for name in wire.after if name in passed]
+        if len(flows) != 1 or len(batch) or not groups or not hasattr(model, "step_repeated"):
+            return None
+        (flow,) = flows
+        if not isinstance(flow, Repeated):
+            return None
+        unit = units.get(wire.stage.scope)
+        seen = replace(flow, unit=unit, groups=groups, passes_on=listened)
+        answer: Step | None = model.step_repeated(seen)
+        return answer
+
+    def _step(self, wire: Wire, seen: Batch, units: Mapping[str, Ints]) -> Step:
+        """Ask the model, or for one with state the model of each unit about its own rows."""
+        model = self._model(wire, 0)
+        if wire.period or wire.stage.scope not in units or not len(seen):
+            return model.step(seen)
+        unit = units[wire.stage.scope][seen.row].astype(np.int64)
+        if getattr(model, "serves_units", False):
+            return model.step(replace(seen, unit=unit))
+        order = np.argsort(unit, kind="stable")
+        ordered, unit = seen.take(order), unit[order]
+        opens = np.flatnonzero(np.diff(unit, prepend=-1))
+        steps = [
+            self._model(wire, int(unit[first])).step(ordered.take(slice(first, last)))
+            for first, last in zip(opens, np.append(opens[1:], len(unit)), strict=True)
+        ]
+        counts = {}
+        for name in wire.counters:
+            counts[name] = np.empty(len(seen), np.int64)
+            counts[name][order] = np.concatenate([step.counts[name] for step in steps])
+        passed = [step.out for step in steps if step.out is not None]
+        return Step(counts, join_batches(passed) if passed else None)
+
+    def _model(self, wire: Wire, unit: int) -> Model:
+        key = wire.stage.name, unit
+        if key not in self._models:
+            self._models[key] = wire.build()
+        return self._models[key]
+
+
+def _parts(
+    batch: Batch, passed: Mapping[str, Flow], wires: Sequence[Wire]
+) -> Iterator[tuple[Batch, dict[str, Flow]]]:
+    """Yield rows with what was passed on for them to some stages, about TOGETHER at a time."""
+    names = {name for wire in wires for name in wire.after if name in passed}
+    found = {name: _written(passed[name]) for name in names}
+    longest = max((batch, *found.values()), key=len)
+    cuts = [int(longest.row[part.start]) for part in slices_of(longest.row, TOGETHER)][1:]
+    for begin, end in pairwise([0, *cuts, np.iinfo(np.int64).max]):
+        taken = {name: _between(flow, begin, end) for name, flow in found.items()}
+        yield _between(batch, begin, end), {**taken}
+
+
+def _between(batch: Batch, begin: int, end: int) -> Batch:
+    """Return what belongs to some of the rows."""
+    first, last = np.searchsorted(batch.row, [begin, end]).tolist()
+    return batch if last - first == len(batch) else batch.take(slice(first, last))
+
+
+def _written(flow: Flow) -> Batch:
+    return flow.batch() if isinstance(flow, Repeated) else flow
+
+
+def _columns(wire: Wire, step: Step) -> Ints:
+    """Return a step's counts as (counters, n)."""
+    columns = [step.counts[name] for name in wire.counters]
+    return np.concatenate(columns).reshape(len(columns), -1)
+
+
+def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
+    """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
+    if not len(batch) and not any(name in passed for name in wire.after):
+        return batch
+    heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
+    flows = [passed[name] for name in wire.after if name in passed]
+    parts = [_written(flow) for flow in flows]
+    if heard.all():
+        parts.append(batch)
+    elif heard.any():
+        parts.append(batch.take(np.flatnonzero(heard)))
+    if not parts:
+        return batch.take(np.zeros(0, np.int64))
+    return parts[0] if len(parts) == 1 else join_batches(parts)
+
+
+def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
+    """Add up answers, (m,) each, that belong to one row; `row` (m,) rises: (counters, rows)."""
+    total = np.zeros((len(columns), rows), np.int64)
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    for sums, column in zip(total, columns, strict=True):
+        if len(first) == rows == len(row):
+            sums[:] = column
+        elif len(first) == len(row):
+            sums[row] = column
+        elif column.any():
+            sums[row[first]] = np.add.reduceat(column, first)
+    return total
+
+
+def _sum_by_group(columns: Sequence[Ints], whose: Ints, groups: int) -> Ints:
+    """Add up answers, (m,) each, that belong to `whose` (m,) of some groups."""
+    total = np.zeros((len(columns), groups), np.int64)
+    loops = compile_if_worth(counting, 0)
+    for sums, column in zip(total, columns, strict=True):
+        if loops is not None:
+            loops.add_up(column, whose, sums)
+        elif column.any():
+            sums[:] = np.bincount(whose, column, groups)
+    return total
+
+
+def slices_of(row: Ints, size: int) -> Iterator[slice]:
+    """Yield parts of about `size` requests, the requests of a row together."""
+    end = 0
+    while end < len(row):
+        start, end = end, min(end + size, len(row))
+        while end < len(row) and row[end] == row[end - 1]:
+            end += 1
+        yield slice(start, end)
+
+
+def cut_at_lines(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:
+    """Return requests that lie in one line each, and the row of the batch that each is of."""
+    widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
+    address = np.ascontiguousarray(batch.addresses[:, 0])
+    whose = np.arange(len(batch))
+    if compiled is not None and not compiled.leaves(address, batch.kind, widths, line):
+        return batch, whose
+    widths = widths[batch.kind]
+    if not ((address & (line - 1)) + widths > line).any():
+        return batch, whose
+    over = (address % line + widths - 1) // line
+    whose = np.repeat(whose, over + 1)
+    pieces = batch.take(whose)
+    start = list_ranges(address // line, over + 1) * line
+    begin = np.maximum(address[whose], start)
+    end = np.minimum((address + widths)[whose], start + line)
+    many = int(widths.max()) + 1
+    pairs, kind = np.unique(pieces.kind * many + end - begin, return_inverse=True)
+    kinds = tuple(replace(batch.kinds[p // many], width=p % many) for p in pairs.tolist())
+    return replace(pieces, kinds=kinds, kind=kind, addresses=begin[:, None]), whose

@@ -1,0 +1,214 @@
+"""The options of a replay, each defined once for the command line and for Python."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+
+from ....base.config import is_whole, read_size
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError, nearest
+from ....base.executor import Executor
+from ....base.options import NOTHING, option
+
+DEFAULT_DEVICE = "h100"
+MOST = (1 << 31) - 1
+"""The largest number of blocks, registers or processes."""
+DLCM = ("ca", "cg")
+CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
+SCHEDULES = ("round-robin", "greedy-oldest")
+SCOPES = ("cluster", "all")
+CODE = ("assembled", "ptx")
+_CHOICES = {
+    **{"scope": SCOPES, "dlcm": DLCM, "code": CODE, "schedule": SCHEDULES},
+    "cache_config": CACHE_CONFIGS,
+}
+
+
+def tell_nobody(done: float) -> None:
+    """Ignore the progress of a replay."""
+
+
+def tell_part(tell: Callable[[float], None], before: int, many: int, of: int, done: float) -> None:
+    """Tell how much of all is done, where some before and `done` of so many more are."""
+    tell((before + many * done) / of)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """How to replay and count, for all devices of one call.
+
+    `tell` is called with how much is done, from 0 to 1. An `executor` replays instead of processes
+    of this machine.
+
+    Raises `CutraceError` for a value that does not exist.
+    """
+
+    device: str | Sequence[str] = option(
+        (),
+        "Devices: names of `cutrace devices`, or device files (default: $CUTRACE_DEVICE, else"
+        f" {DEFAULT_DEVICE}).",
+        "NAME,...",
+        *("--device", "-d"),
+        commas=True,
+    )
+    profiled_blocks: int | None = option(
+        None, "Blocks assigned to the profiled SM cluster (default: an equal share).", "N"
+    )
+    scope: str = option(
+        SCOPES[0],
+        "Count one SM or cluster, as the first profilers did, or the whole grid.",
+        "|".join(SCOPES),
+    )
+    dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
+    code: str = option(
+        CODE[0],
+        "Count loads and stores as ptxas made them where a device's machine code is known"
+        " (9.0), or as the PTX has them.",
+        "|".join(CODE),
+    )
+    cache_config: str | None = option(
+        None, "How L1 and shared memory divide their space.", "|".join(CACHE_CONFIGS)
+    )
+    schedule: str = option(
+        SCHEDULES[0],
+        "The order of warps that caches see: warps in turn, or the oldest warp until it must wait.",
+        "|".join(SCHEDULES),
+    )
+    registers: int | None = option(None, "Registers a thread (default: what ptxas assigns).", "N")
+    set: Mapping[str, object] = option(
+        NOTHING,
+        "Override a value of the device file, say coalescer.load=sector.",
+        "STAGE.KEY=VALUE",
+    )
+    as_if: bool = option(False, "Count a launch even on a device that cannot run it.")
+    caches: bool = option(True, "Do not replay caches: no hits, misses or bounds, but much faster.")
+    pad: Mapping[str, int | str] = option(
+        NOTHING,
+        "What-if: pad each row of an array by N elements. ROW is the row length, if the trace"
+        " does not have it.",
+        "ARRAY=[ROW+]N",
+    )
+    align: Mapping[str, int | str] = option(
+        NOTHING,
+        "What-if: align an array to a multiple of BYTES, or to BEYOND bytes past one.",
+        "ARRAY=BYTES[+BEYOND]",
+    )
+    jobs: int | None = option(
+        None,
+        "Replay launches or devices in N processes, at most one a core (default: one process,"
+        " or all cores for replays of more than some seconds).",
+        "N",
+    )
+
+    tell: Callable[[float], None] = field(default=tell_nobody, repr=False, compare=False)
+    executor: Executor | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, known in _CHOICES.items():
+            chosen: str | None = getattr(self, name)
+            if chosen is not None and chosen not in known:
+                expected = f"{' or '.join(known)}{nearest(chosen, known)}"
+                raise CutraceError(f"{name} is {chosen!r}; expected {expected}")
+        for name in ("profiled_blocks", "registers", "jobs"):
+            value: int | None = getattr(self, name)
+            if value is not None and not 1 <= value <= MOST:
+                expected = "1 or more" if value < 1 else f"at most {MOST}"
+                raise CutraceError(f"{name} is {value}; expected {expected}")
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that were named; none if it was left to the environment."""
+        return (self.device,) if isinstance(self.device, str) else tuple(self.device)
+
+    @property
+    def of_a_device(self) -> "ReplayOptions":
+        """The options on which the counts of one device and one trace depend, the rest as ever.
+
+        `pad` and `align` are part of the trace that is replayed, `set` of the device.
+        """
+        return replace(self.alone, device=(), set={}, pad={}, align={}, scope=SCOPES[0])
+
+    @property
+    def alone(self) -> "ReplayOptions":
+        """The options for one process among several, which tells nobody."""
+        return replace(self, jobs=1, tell=tell_nobody, executor=None)
+
+
+MOST_BYTES = 1 << 47
+"""The addresses of a device are less than this."""
+
+Wish = int | str
+"""A number, or a text with a `+` in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """Rows of an array become `elements` longer; `row` elements make one, None: to be found out."""
+
+    array: str
+    elements: int
+    row: int | None = None
+
+    def __str__(self) -> str:
+        return f"pad {self.array}={'' if self.row is None else f'{self.row}+'}{self.elements}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """An array begins `beyond` bytes past a multiple of `bytes`."""
+
+    array: str
+    bytes: int
+    beyond: int = 0
+
+    def __str__(self) -> str:
+        return f"align {self.array}={self.bytes}{f'+{self.beyond}' if self.beyond else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All that is supposed of one trace, by the arrays' names."""
+
+    pads: Mapping[str, Pad]
+    alignments: Mapping[str, Alignment]
+
+    def names(self) -> frozenset[str]:
+        """The arrays that are named."""
+        return frozenset((*self.pads, *self.alignments))
+
+
+def read_changes(pad: Mapping[str, Wish], align: Mapping[str, Wish]) -> Changes:
+    """Read what was typed or given; `CutraceError` for what makes no sense."""
+    return Changes(
+        {name: _read_pad(name, wish) for name, wish in pad.items()},
+        {name: _read_alignment(name, wish) for name, wish in align.items()},
+    )
+
+
+def _read_pad(name: str, wish: Wish) -> Pad:
+    first, second = _numbers("pad", name, wish, "N or ROW+N, elements")
+    found = Pad(name, first) if second is None else Pad(name, second, first)
+    if found.elements < 1 or (found.row is not None and found.row < 1):
+        raise CutraceError(f"{found}: expected 1 or more")
+    return found
+
+
+def _read_alignment(name: str, wish: Wish) -> Alignment:
+    first, second = _numbers("align", name, wish, "BYTES or BYTES+BEYOND")
+    found = Alignment(name, first, second or 0)
+    if first < 1 or first.bit_count() != 1:
+        raise CutraceError(f"{found}: expected a power of two")
+    if found.beyond >= first:
+        raise CutraceError(f"{found}: expected less than {first} bytes beyond")
+    return found
+
+
+def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, int | None]:
+    """One number, or the two around a `+`."""
+    words = [str(read_size(word.strip())) for word in str(wish).split("+")]
+    if len(words) > 2 or not all(is_whole(word) for word in words):
+        raise CutraceError(f"{option} {name}={str(wish)[:60]}: expected {expected}")
+    first, *rest = map(int, words)
+    if max((first, *rest)) > MOST_BYTES:
+        raise CutraceError(f"{option} {name}={wish}: expected at most {MOST_BYTES}")
+    return first, rest[0] if rest else None

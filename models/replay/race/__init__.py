@@ -1,1 +1,0 @@
-"""Races in shared memory: which warps touch which bytes between two barriers."""

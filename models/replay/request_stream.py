@@ -1,0 +1,145 @@
+"""The stream of requests that reaches the caches of each SM, in the order of the schedule.
+
+It is what the stages that keep state would hear from those in front of them: sectors, lines or
+segments, as the device's coalescer makes them. No cache is asked: a cache of one's own can be.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from .device.device import Device
+from .device.wiring import Stage, wire
+from .histogram.stages import split_wires, with_sources
+from .interface.model import Batch, Ints, Kind, Model, Step
+from .interface.options import ReplayOptions
+from .replay import LaunchReplay
+from .rows.patterns import Reaches, Shapes
+from .rows.sites import SPACES
+from .schedule.schedule import read_barriers
+from .stateful.ordered import Ordering, read_in_order
+
+if TYPE_CHECKING:
+    from ...traces.reader import LaunchTrace
+
+NAME = "stream"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requests:
+    """Some n requests: of each its `sm`, its number among that SM's (`order`), `address` and
+    `bytes`, which of `kinds` it is, its `pc`, and which of `arrays` it lies in; all (n,)."""
+
+    kinds: tuple[Kind, ...]
+    arrays: tuple[str, ...]
+    sm: Ints
+    order: Ints
+    address: Ints
+    kind: Ints
+    pc: Ints
+    array: Ints
+
+
+class Tap:
+    """A model that hands on what it hears, and counts nothing."""
+
+    counters: ClassVar[tuple[str, ...]] = ("seen",)
+    serves_units: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = True
+    period: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self.heard: list[Batch] = []
+
+    def step(self, batch: Batch) -> Step:
+        """Keep the rows, in their order."""
+        if len(batch):
+            self.heard.append(batch)
+        return Step({"seen": np.zeros(batch.groups or len(batch), np.int64)})
+
+
+def read_requests(
+    trace: "LaunchTrace", device: Device, options: ReplayOptions
+) -> Iterator[Requests]:
+    """Yield the requests of a launch, some at a time; none where the device cannot launch it."""
+    tap, numbers = Tap(), np.zeros(device.chip.sms, np.int64)
+    for ordering in hear(trace, device, options, [(_behind_the_stateless(device), tap)]):
+        site, zone = ordering.whose()
+        for batch in tap.heard:
+            yield _requests(batch, site, zone, ordering.zones.names, numbers)
+        tap.heard.clear()
+
+
+def hear(
+    trace: "LaunchTrace",
+    device: Device,
+    options: ReplayOptions,
+    ears: Sequence[tuple[Stage, Model]],
+) -> Iterator[Ordering]:
+    """Let models hear a launch at stages beside a device's own; yield each time that some is heard.
+
+    Of the device, what they come after is asked, and no more. A device that cannot launch it is
+    not heard.
+    """
+    shapes = Shapes(trace.pattern_store())
+    beside = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
+    barriers = read_barriers(trace) if trace.launch.kept.control else None
+    told = trace.launch, trace.instructions(), [beside], options, shapes, barriers
+    replayed = LaunchReplay(*told)
+    for track in replayed.running:
+        models = {stage.name: model for stage, model in ears}
+        wanted = [wire for wire in track.lasting if wire.stage.name in models]
+        wires = tuple(
+            replace(w, build=partial(models.__getitem__, w.stage.name)) if w in wanted else w
+            for w in with_sources(wanted, track.lasting)
+        )
+        rows = trace.count("accesses") + trace.count("texels")
+        front = with_sources(wires, (*track.front, *wires))
+        front = tuple(w for w in front if w in track.front)
+        heard = replace(track, lasting=wires, front=front)
+        ordering = Ordering(heard, replayed.sites, shapes, replayed.zones, rows)
+        for _ in read_in_order(trace, [ordering], Reaches(shapes)):
+            yield ordering
+
+
+def _behind_the_stateless(device: Device) -> Stage:
+    """A stage that hears all that those with state hear from those without."""
+    wires = wire(device.stages, device.file)
+    _, lasting = split_wires(wires)
+    names = {each.stage.name for each in lasting}
+    sources = dict.fromkeys(s for each in lasting for s in each.stage.sources if s not in names)
+    if not sources:
+        raise CutraceError(f"{device.file}: no stage of this device keeps state: nothing is cached")
+    return Stage(NAME, f"{__name__}:{Tap.__name__}", tuple(sources))
+
+
+def _requests(
+    batch: Batch, site: Ints, zone: Ints, arrays: tuple[str, ...], numbers: Ints
+) -> Requests:
+    """What a batch asks for: its lanes row by row; `numbers` (sms,) are counted on."""
+    assert batch.unit is not None
+    assert batch.group is not None
+    rows, lanes = np.nonzero(batch.active)
+    sm = batch.unit[rows].astype(np.int64)
+    order = np.argsort(sm, kind="stable")
+    counts = np.bincount(sm, minlength=len(numbers))
+    number = np.empty(len(sm), np.int64)
+    number[order] = np.arange(len(sm)) - np.repeat(np.cumsum(counts) - counts, counts)
+    number += numbers[sm]
+    numbers += counts
+    group = batch.group[rows]
+    return Requests(
+        batch.kinds,
+        arrays,
+        sm,
+        number,
+        batch.addresses[rows, lanes],
+        batch.kind[rows],
+        site[group] // SPACES,
+        zone[group],
+    )

@@ -1,0 +1,183 @@
+"""Assembled accesses: the loads and stores of the machine code, where the trace has them.
+
+What the hardware does. It runs machine code. ptxas joins neighbouring accesses into wide ones,
+leaves out what nobody reads and what a register holds, keeps arrays in registers, and lets a
+predicate do what a short branch did: then warps issue an access in which no lane takes part.
+
+What is modelled. `LaunchTrace`s whose rows and instructions are those that the machine code has:
+every reader takes them for recorded ones. Accesses that no lane takes part in move nothing: they
+are counted as `empty`, for the counters of instructions that warps issue.
+
+What is not. Which lanes run together: ptxas unrolls loops whose lanes leave at different turns.
+Spills, which PTX has not. Other architectures than the one that the trace tells of.
+
+Source: `tracer/session/resources.py`; how near it comes: docs/validation.md.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...traces.column import integers, with_columns
+from ...traces.identity_cache import remembered, rows_of
+from ...traces.pattern_store import Patterns
+from ...traces.reader import LaunchTrace
+from ...traces.schema import AssembledAccess, Launch
+from .interface.model import Ints
+
+EMPTY = tuple(
+    f"{space}_{access}_empty"
+    for space in ("global", "shared", "local")
+    for access in ("load", "store")
+)
+"""Raw counters: warp instructions that were issued without a lane."""
+SPARE = "shared_load_spare"
+"""Raw counter: loads before copies to shared memory that never run."""
+_KEYS = ("pc", "array", "scope")
+
+
+def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
+    """The assembled accesses of a launch; none if the trace has none."""
+    arch = "sm_{}{}".format(*capability)
+    return next((known.accesses for known in launch.resources if known.arch == arch), ())
+
+
+@dataclass(frozen=True)
+class AssembledLaunch(LaunchTrace):
+    """A launch, `before`, with the accesses that the assembler made of its PTX's."""
+
+    before: LaunchTrace = field(kw_only=True, repr=False)
+    made: Mapping[int, AssembledAccess] = field(kw_only=True, repr=False)
+
+    def instructions(self) -> pa.Table:
+        """Return all instructions, each with the bytes that its pieces move."""
+        return self._widened
+
+    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+        """Return the patterns as before."""
+        return self.before.patterns()
+
+    def pattern_store(self) -> Patterns:
+        """Return the same, to be asked for some at a time."""
+        return self.before.pattern_store()
+
+    def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield memory accesses, a row for each piece of those that have several."""
+        wanted = tuple(dict.fromkeys((*columns, "pc", "base"))) if columns else ()
+        for batch in self.before.access_batches(wanted):
+            yield self._pieces(batch)
+
+    def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        first, shift = self._starts
+        pc = batch["pc"].to_numpy()
+        many = (first[1:] - first[:-1])[pc]
+        if (many == 1).all() and not shift[first[pc]].any():
+            return batch
+        row = np.repeat(np.arange(len(pc)), many)
+        piece = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
+        taken = batch.take(pa.array(row))
+        moved = integers(taken, "base")[0] + shift[first[pc[row]] + piece]
+        return with_columns(taken, base=moved.view(np.uint64))
+
+    @cached_property
+    def _starts(self) -> tuple[Ints, Ints]:
+        """Where the pieces of each pc begin, (pcs + 1,), and how far each lies from its access."""
+        whole = ((0, 0),)
+        pieces = [
+            self.made[pc].pieces if pc in self.made else whole
+            for pc in range(self.before.instructions().num_rows)
+        ]
+        shifts = [at for each in pieces for at, _ in each]
+        return np.cumsum([0, *map(len, pieces)]), np.array([*shifts, 0], np.int64)
+
+    @cached_property
+    def _widened(self) -> pa.Table:
+        return _widen(self.before.instructions(), tuple(self.made.values()))
+
+
+@remembered
+def _widen(table: pa.Table, made: tuple[AssembledAccess, ...]) -> pa.Table:
+    """Return instructions with the bytes that the pieces of each access move."""
+    width = table["bytes"].to_numpy().copy()
+    for access in made:
+        if access.pieces:
+            width[access.pc] = access.pieces[0][1]
+    return with_columns(table, bytes=width)
+
+
+def assembled(trace: LaunchTrace, made: Sequence[AssembledAccess]) -> LaunchTrace:
+    """Return a launch with its accesses as the assembler made them."""
+    if not made:
+        return trace
+    return AssembledLaunch(
+        trace.number,
+        trace.launch,
+        trace.folder,
+        trace.stamps,
+        trace.supposed,
+        before=trace,
+        made={access.pc: access for access in made},
+    )
+
+
+def count_empty(
+    counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
+) -> pl.DataFrame:
+    """Return raw counts with what warps issued of each access without a lane in it."""
+    issued = [access for access in made if access.issued >= 0]
+    found = _empty(counts, issued, instructions) if issued else {}
+    if not found:
+        return counts
+    keys = [(pc, "", scope) for pc, scope, _ in found]
+    row = {key: number for number, key in enumerate(counts.select(_KEYS).iter_rows())}
+    if absent := [key for key in dict.fromkeys(keys) if key not in row]:
+        row |= {key: counts.height + number for number, key in enumerate(absent)}
+        types = {name: counts.schema[name] for name in _KEYS}
+        added = pl.DataFrame(absent, types, orient="row")
+        numbers = [name for name in counts.columns if name not in _KEYS]
+        both = pl.concat([counts, added], how="diagonal")
+        counts = both.with_columns(pl.col(numbers).fill_null(0))
+    columns = {name: counts[name].to_list() for name in {name for _, _, name in found}}
+    for key, ((_, _, name), times) in zip(keys, found.items(), strict=True):
+        columns[name][row[key]] += times
+    return counts.with_columns(pl.Series(name, column) for name, column in columns.items())
+
+
+def _empty(
+    counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
+) -> Mapping[tuple[int, str, str], int]:
+    """How often warps issued an access in vain: by pc, scope and raw counter, where they did."""
+    kinds = rows_of(instructions, "space", "access")
+    pcs, scopes = counts["pc"].to_list(), counts["scope"].to_list()
+    sums: dict[str, Counter[tuple[int, str]]] = {}
+
+    def by_pc(name: str) -> Counter[tuple[int, str]]:
+        """A raw counter by pc and scope; nothing if it is not counted."""
+        if name not in sums:
+            sums[name] = Counter()
+            values = counts[name].to_list() if name in counts.columns else ()
+            for pc, scope, value in zip(pcs, scopes, values, strict=False):
+                sums[name][pc, scope] += value
+        return sums[name]
+
+    found: Counter[tuple[int, str, str]] = Counter()
+    for access in made:
+        prefix = "{space}_{access}".format(**kinds[access.pc])
+        if f"{prefix}_empty" not in EMPTY and not access.spare:
+            continue
+        for scope in dict.fromkeys(scopes):
+            times = by_pc("ptx_instructions")[access.issued, scope]
+            if access.spare:
+                found[access.pc, scope, SPARE] += times * access.spare
+            else:
+                done = by_pc(f"{prefix}_requests")[access.pc, scope]
+                lacking = times * len(access.pieces) - done
+                found[access.pc, scope, f"{prefix}_empty"] += max(0, lacking)
+    return {key: times for key, times in found.items() if times}

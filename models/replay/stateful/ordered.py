@@ -1,0 +1,528 @@
+"""Counting what keeps state: all rows of a launch in the order in which they happen.
+
+Rows are held until all blocks of a wave are read, then put in order and sent through the caches.
+What goes there is asked of the stages in front once for each distinct row, and repeated.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ....base.dataclass import dataclass
+from ....traces.schema import Space
+from ..histogram import counting
+from ..histogram.accesses import Track, locate
+from ..histogram.histogram import Pool, join_flows, make_pool
+from ..histogram.stages import Answers, Flow, Stages, split_first
+from ..interface.hot_loop import compile_if_worth
+from ..interface.model import Batch, Bools, Ints
+from ..rows.patterns import Named, Reaches, Shapes
+from ..rows.sites import SPACES, Sites, Zones
+from ..rows.texels import Samples, read_samples
+from .reorder_buffer import Held
+
+if TYPE_CHECKING:
+    from ....traces.reader import LaunchTrace
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from math import lcm
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar
+
+from numpy.typing import NDArray
+
+from ..histogram.counting import NONE
+from ..histogram.histogram import Repeated, extend_pool
+from ..interface.hot_loop import as_lists
+from . import reorder_loops as plain
+
+ASKED = 1 << 12
+"""Distinct rows that the stages in front are asked about at a time."""
+POOLED = 1 << 16
+POOLED_REQUESTS = 1 << 19
+"""Distinct rows, and requests of them, from which on what was passed on for them is forgotten."""
+
+
+CHOSEN = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
+"""A row that is sent."""
+Room: TypeAlias = tuple[NDArray[np.void], NDArray[np.integer[Any]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
+    that it lies in bytes, and its group; and its units, (n,), as `units.py` has them.
+
+    `samples` are how many are texels; their shift is their number. `fresh` are how many distinct
+    rows are new. `room` is where these rows are.
+    """
+
+    rows: NDArray[np.void]
+    units: NDArray[np.integer[Any]]
+    samples: int
+    fresh: int
+    room: Room
+
+
+@dataclass(slots=True)
+class DistinctRows:
+    """Distinct rows so far, `many`, and what the stages in front pass on for them: `pools`, by the
+    name of the stage.
+
+    A row is one of a kind, a pattern, and a place in the period of the stages in front.
+    """
+
+    track: Track
+    shapes: Shapes
+    most: int
+    pools: dict[str, Pool] = field(default_factory=dict)
+    _period: int = field(init=False)
+    _lift: int = field(init=False)
+    _slots: NDArray[np.int32] = field(init=False)
+    _found: Ints = field(init=False)
+    _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    _asked: int = 0
+    _rooms: list[Room] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Make a table with room for `most` rows beyond those that are pooled."""
+        self._period = lcm(1, *(wire.period for wire in self.track.front))
+        self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
+        self._found = np.empty(POOLED + self.most, np.int64)
+        self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
+
+    @property
+    def width(self) -> int:
+        """How many requests a distinct row has, in the mean, at the stage that hears most."""
+        requests = max((len(pool.kind) for pool in self.pools.values()), default=0)
+        return requests // max(1, self._asked)
+
+    def choose(
+        self,
+        order: Ints,
+        held: tuple[NDArray[np.generic], ...],
+        bits: tuple[int, int, int, int],
+        units: NDArray[np.integer[Any]],
+        windows: tuple[Ints, Ints, Bools],
+    ) -> Chosen:
+        """Number rows, at most `most`, and ask about new ones; `bits` are those of keys."""
+        pooled = sum(len(pool.kind) for pool in self.pools.values())
+        if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
+            self._slots.fill(NONE)
+            self._head[0] = self._asked = 0
+            self.pools.clear()
+        schedule = self.track.order
+        seats = schedule.places, bits, schedule.seating
+        room = self._rooms.pop() if self._rooms else self._make_room(units.dtype)
+        rows, unit = room[0][: len(order)], room[1][: len(order)]
+        told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)
+        loops: ModuleType = compile_if_worth(plain, len(order)) or plain
+        if loops is plain:
+            told, windows = as_lists((told, windows))
+        table = self._slots, self._found, self._head
+        moves = len(self.shapes), self._period, self._lift
+        made = *(rows[name] for name in plain.MADE), unit
+        many, samples = loops.choose(*told, units, windows, table, moves, made)
+        fresh = int(many) - self._asked
+        self._ask(int(many))
+        return Chosen(rows, unit, int(samples), fresh, room)
+
+    def forget(self, chosen: Chosen) -> None:
+        """Let others be put where rows are that nobody looks at any more."""
+        self._rooms.append(chosen.room)
+
+    def _make_room(self, word: np.dtype[np.integer[Any]]) -> Room:
+        """Return room for `most` rows: what is not used of it takes no memory."""
+        return np.empty(self.most, CHOSEN), np.empty(self.most, word)
+
+    def _ask(self, many: int) -> None:
+        """Ask the stages in front about rows that are new."""
+        if many == self._asked:
+            return
+        passed: dict[str, list[Batch]] = {}
+        for start in range(self._asked, many, ASKED):
+            rest, phase = np.divmod(self._found[start : min(start + ASKED, many)], self._period)
+            kind, pattern = np.divmod(rest, len(self.shapes))
+            front = Stages(self.track.front)
+            batch = self.shapes.rebuild(self.track.kinds, kind, phase + self._lift, pattern)
+            front.run(batch, {}, listeners=self.track.lasting)
+            for name, flow in front.passed.items():
+                moved = replace(flow, row=flow.row + start - self._asked)
+                passed.setdefault(name, []).append(moved)
+        for name in {**self.pools, **passed}:  # new rows may pass nothing to one that others reach
+            pool = make_pool(join_flows(passed.get(name, [])), many - self._asked)
+            self.pools[name] = extend_pool(self.pools.get(name), pool, self._asked)
+        self._asked = many
+
+
+def flows_of(
+    pools: Mapping[str, Pool], sampled: Mapping[str, Pool], chosen: Chosen
+) -> Mapping[str, Flow]:
+    """Return what the stages in front pass on for some rows."""
+    rows = chosen.rows
+    if not chosen.samples:
+        return {name: Repeated(pool, rows) for name, pool in pools.items() if len(pool.kind)}
+    flows: dict[str, list[Batch]] = {}
+    of_access = np.flatnonzero(rows["number"] >= 0)
+    of_sample = np.flatnonzero(rows["number"] < 0)
+    for name, pool in pools.items():
+        made = pool.repeat(rows["number"][of_access], rows["shift"][of_access], of_access)
+        flows.setdefault(name, []).append(made)
+    for name, pool in sampled.items():
+        made = pool.repeat(rows["shift"][of_sample], np.zeros_like(of_sample), of_sample)
+        flows.setdefault(name, []).append(made)
+    joined = {name: join_flows(parts) for name, parts in flows.items()}
+    return {name: flow for name, flow in joined.items() if flow is not None}
+
+
+WORD = 8
+"""Bytes of a word at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Of each place that a block can have (`turns.place_of`) a word, (places,), which says its unit
+    in each of the scopes; or where one has no room for them, the place itself: `tables`.
+    """
+
+    words: NDArray[np.integer]
+    layout: np.dtype[np.void]
+    tables: Mapping[str, Ints]
+
+    def split(self, words: NDArray[np.integer]) -> Mapping[str, Ints]:
+        """Return the units of rows that have these words, (n,), by scope."""
+        if self.tables:
+            return {scope: unit[words] for scope, unit in self.tables.items()}
+        each = words.view(self.layout)
+        return {scope: each[scope] for scope in self.layout.names or ()}
+
+
+def pack_units(track: Track) -> Units:
+    """Return the units of a launch's blocks in all scopes that a stage of a device has."""
+    order, blocks = track.order, np.arange(track.placement.blocks)
+    units = {"sm": order.by_place(order.sm)}
+    for scope in sorted({wire.stage.scope for wire in track.lasting}):
+        if scope == "cluster":
+            units[scope] = order.by_place(track.placement.cluster(blocks))
+        elif scope.isdecimal():
+            units[scope] = order.by_place(blocks % track.device.chip.sms // int(scope))
+    each = np.min_scalar_type(max(int(unit.max(initial=0)) for unit in units.values()))
+    size = 1 << (len(units) * each.itemsize - 1).bit_length()
+    layout = np.dtype({"names": [*units], "formats": [each] * len(units), "itemsize": size})
+    if size > WORD:
+        return Units(np.arange(len(units["sm"])), layout, units)
+    found = np.zeros(len(units["sm"]), layout)
+    for scope, unit in units.items():
+        found[scope] = unit
+    return Units(found.view(f"i{size}"), layout, {})
+
+
+T = TypeVar("T")
+
+WORTH = 1 << 18
+"""Rows of a launch from which on a second thread is worth its start."""
+BEHIND = 1
+AHEAD = 2
+"""Batches that are read ahead."""
+WAITING, QUEUED_REQUESTS = 3, 1 << 20
+"""Parts that wait: as many as are sent while the next wave is read; and requests of their distinct
+rows, for which there must be room."""
+
+
+@dataclass(slots=True)
+class Line:
+    """Work that is done in order, one after another, beside what its maker does; and another line
+    for what it leaves to be done `behind` it.
+    """
+
+    thread: ThreadPoolExecutor
+    behind: "Line | None" = None
+    most: int = field(default_factory=lambda: WAITING)
+    _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
+
+    def submit(self, size: int, work: Callable[..., object], *given: Any) -> None:
+        """Have work of some size done, once there is room; raises what went wrong in earlier."""
+        while self._waiting and (
+            len(self._waiting) >= self.most
+            or size + sum(s for s, _ in self._waiting) > QUEUED_REQUESTS
+        ):
+            self._waiting.popleft()[1].result()
+        self._waiting.append((size, self.thread.submit(work, *given)))
+
+    def finish(self) -> None:
+        """Wait until all is done; raises what went wrong."""
+        while self._waiting:
+            self._waiting.popleft()[1].result()
+        if self.behind is not None:
+            self.behind.finish()
+
+
+def _is_worth(rows: int) -> bool:
+    return rows >= WORTH and (os.cpu_count() or 1) > 1
+
+
+@contextmanager
+def assembly_line(rows: int) -> Iterator[Line | None]:
+    """A line for so many rows; None where they are few, or there is one core."""
+    if not _is_worth(rows):
+        yield None
+        return
+    with ThreadPoolExecutor(1, "behind") as last, ThreadPoolExecutor(1, "replay") as thread:
+        yield Line(thread, Line(last, most=BEHIND))
+
+
+@contextmanager
+def read_ahead(items: Iterator[T], rows: int) -> Iterator[Iterator[T]]:
+    """Have items made in a thread of their own, AHEAD of who takes them, where rows are many."""
+    if not _is_worth(rows):
+        yield items
+        return
+    with ThreadPoolExecutor(1, "read") as thread:
+        yield _ahead(thread, items)
+
+
+def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
+    waiting = deque(thread.submit(next, items, None) for _ in range(AHEAD))
+    while (item := waiting.popleft().result()) is not None:
+        waiting.append(thread.submit(next, items, None))
+        yield item
+
+
+TAKEN, REQUESTS = 1 << 17, 1 << 18
+"""Rows in order that are sent through the stages at a time, and about how many requests."""
+AT_RANDOM, FRESH = 1 << 13, 4
+"""Rows at a time at first, and where one in FRESH is unlike all before: such have many requests."""
+HELD = 1 << 21
+"""Rows that are held at most: those of a wave with more are put in order so many at a time."""
+READ = 1 << 18
+"""Rows that are read at a time, at most."""
+NEVER = np.iinfo(np.int64).max
+"""A block that no launch has."""
+CONST, LOCAL = 1 << 59, 1 << 55
+"""Where constants begin in the memory that caches see, and local memory in bytes of a thread."""
+
+
+@dataclass(slots=True)
+class Ordering:
+    """One device's `rows` on their way: held, put in order, and sent through its stages."""
+
+    track: Track
+    sites: Sites
+    shapes: Shapes
+    zones: Zones
+    rows: int
+    line: Line | None = None
+    _held: Held = field(init=False)
+    _distinct: DistinctRows = field(init=False)
+    _stages: tuple[Stages, Stages] = field(init=False)
+    _ends: Ints = field(init=False)
+    _units: Units = field(init=False)
+    _wanted: bool = field(init=False)
+    _flows: dict[str, list[Batch]] = field(default_factory=dict)
+    _sums: dict[str, Ints] = field(default_factory=dict)
+    _samples: int = 0
+    _taken: int = field(default_factory=lambda: min(TAKEN, AT_RANDOM))
+
+    def __post_init__(self) -> None:
+        """Set up the stages that keep state."""
+        track = self.track
+        first, behind = split_first(track.lasting)
+        self._stages = Stages(first), Stages(behind)
+        self._ends = track.order.ends
+        self._wanted = any(wire.direct for wire in track.lasting)
+        spaces = {space for wire in track.lasting for space in wire.spaces}
+        heard = np.zeros(SPACES, np.bool_)
+        heard[[space for space in Space if space.name.lower() in spaces]] = True
+        room = min(self.rows, HELD + READ)
+        self._held = Held(track, self.sites, self.zones, heard, len(self.shapes), room)
+        self._distinct = DistinctRows(track, self.shapes, max(TAKEN, AT_RANDOM))
+        self._units = pack_units(track)
+
+    def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
+        """Hold rows of accesses to the spaces that any stage with state hears of."""
+        self._held.take(batch, named, reaches)
+
+    def take_samples(self, samples: Samples) -> None:
+        """Hold rows of texels, which go through the stages in front at once."""
+        site, zone = locate(samples, self.sites, self.zones)
+        front = Stages(tuple(w for w in self.track.front if "texture" in w.spaces))
+        front.run(samples.batch, {}, listeners=self.track.lasting)
+        for name, flow in front.passed.items():
+            moved = replace(flow, row=flow.row + self._samples)
+            self._flows.setdefault(name, []).append(moved)
+        number = self._samples + np.arange(len(site))
+        self._samples += len(site)
+        self._held.take_samples((samples.block, samples.warp, samples.step), site, zone, number)
+
+    def release(self, settled: int | None) -> None:
+        """Count the waves of which no block comes any more: those before block `settled`."""
+        ends, held = self._ends, self._held
+        if held.many > HELD:
+            settled = None
+        done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
+        if not held.many or held.lowest >= done:
+            return
+        sampled, windows = self._pool_samples(), self._windows()
+        for order in held.order(done):
+            self._count(order, sampled, windows)
+        held.drop(done)
+
+    def _count(
+        self, order: Ints, sampled: Mapping[str, Pool], windows: tuple[Ints, Ints, Bools]
+    ) -> None:
+        """Have rows in order sent, some at a time."""
+        start = 0
+        while start < len(order):
+            rows = order[start : start + self._taken]
+            start += len(rows)
+            held = self._held.columns(), self._held.bits
+            chosen = self._distinct.choose(rows, *held, self._units.words, windows)
+            is_random = chosen.fresh * FRESH > len(rows)
+            most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
+            self._taken = AT_RANDOM if is_random else min(TAKEN, most, 2 * self._taken)
+            flows = flows_of(self._distinct.pools, sampled, chosen)
+            batch = self._rebuild(rows, chosen)
+            if self.line is None or self._wanted:
+                self._send(batch, chosen, flows)
+            else:
+                size = sum(len(pool.kind) for pool in self._distinct.pools.values())
+                self.line.submit(size, self._send, batch, chosen, flows)
+
+    def close(self) -> None:
+        """Count what is held, and enter what all stages have said."""
+        self.release(None)
+        if self.line is not None:
+            self.line.finish()
+        site, zone, scope, mixed = self._held.groups.parts()
+        for wire in self.track.lasting if self._sums else ():
+            sums = self._sums[wire.stage.name].T
+            sums = np.pad(sums, ((0, len(site) - len(sums)), (0, 0)))
+            self.track.ledger.add_sums(wire, site, zone, scope, sums, False)
+            if mixed.any():
+                some = site[mixed], zone[mixed], scope[mixed], sums[mixed]
+                self.track.ledger.add_sums(wire, *some, True)
+
+    def whose(self) -> tuple[Ints, Ints]:
+        """Return the site and the zone of each group that a batch's `group` numbers."""
+        site, zone, _, _ = self._held.groups.parts()
+        return site, zone
+
+    def _windows(self) -> tuple[Ints, Ints, Bools]:
+        """Return for each group its kind, where the window of its space begins, whether local."""
+        site, *_ = self._held.groups.parts()
+        space = site % SPACES
+        begins = np.where(space == Space.CONST, CONST, 0)
+        begins[space == Space.LOCAL] = LOCAL
+        return self.sites.kind[site], begins.astype(np.int64), space == Space.LOCAL
+
+    def _pool_samples(self) -> Mapping[str, Pool]:
+        """Return what the stages in front pass on for texels."""
+        flows = self._flows.items()
+        return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
+
+    def _send(self, batch: Batch, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
+        """Send some rows through the stages that keep state, and add up what they say; those that
+        others feed do their work beside these. `batch` are rows that a stage wants as a trace has
+        them.
+        """
+        units = self._units.split(chosen.units)
+        first, behind = self._stages
+        group = chosen.rows["group"]
+        self._add_up(first.run(batch, units, flows, behind.wires, group))
+        told = batch, units, {**flows, **first.passed}, (), group
+
+        def send_on() -> None:
+            self._add_up(behind.run(*told))
+            self._distinct.forget(chosen)
+
+        line = None if self.line is None or self._wanted else self.line.behind
+        if line is None:
+            send_on()
+        else:
+            line.submit(sum(map(len, first.passed.values())), send_on)
+
+    def _add_up(self, answers: Answers) -> None:
+        """Add up what stages say of rows."""
+        for name, sums in answers.items():
+            before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
+            if (more := sums.shape[1] - before.shape[1]) > 0:
+                before = self._sums[name] = np.pad(before, ((0, 0), (0, more)))
+            before[:, : sums.shape[1]] += sums
+
+    def _rebuild(self, rows: Ints, chosen: Chosen) -> Batch:
+        """Return the accesses as a trace has them, if any stage with state wants them so."""
+        known = (
+            np.flatnonzero(chosen.rows["number"] >= 0) if self._wanted else np.zeros(0, np.int64)
+        )
+        base, pattern, group = (c[rows[known]] for c in self._held.columns()[1:4])
+        base, pattern = base.astype(np.int64), pattern.astype(np.int64)
+        kind = self._windows()[0][group]
+        made = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
+        return replace(made, row=known)
+
+
+def count_ordered(
+    trace: "LaunchTrace",
+    tracks: Sequence[Track],
+    sites: Sites,
+    zones: Zones,
+    take: Callable[[pa.RecordBatch], None],
+    tell: Callable[[float], None],
+) -> None:
+    """Read all rows for the devices with stages that keep state, and enter their counts.
+
+    `take` is handed each batch of accesses too; `tell` hears how much is done, from 0 to 1.
+    """
+    shapes = Shapes(trace.pattern_store())
+    reaches = Reaches(shapes)
+    rows = trace.count("accesses") + trace.count("texels")
+    with assembly_line(rows) as line:
+        orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
+        for done in read_in_order(trace, orderings, reaches, take):
+            tell(done)
+
+
+def read_in_order(
+    trace: "LaunchTrace",
+    orderings: Sequence[Ordering],
+    reaches: Reaches,
+    take: Callable[[pa.RecordBatch], None] = lambda _: None,
+) -> Iterator[float]:
+    """Have the rows of a launch sent in order; yield how much is done, from 0 to 1.
+
+    `take` is handed each batch of accesses before.
+    """
+    lowest = [low for low, high in trace.block_ranges.tolist() if low <= high]
+    for samples in read_samples(trace):
+        for ordering in orderings:
+            ordering.take_samples(samples)
+    floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
+    seen, many = 0, max(1, trace.count("accesses"))
+    with read_ahead(_taken(trace, take), many) as batches:
+        for batch, settled in zip(batches, floors[1:].tolist(), strict=True):
+            named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
+            for ordering in orderings:
+                ordering.take(batch, named, reaches)
+                ordering.release(settled)
+            seen += batch.num_rows
+            if seen < many:
+                yield seen / many
+    for ordering in orderings:
+        ordering.close()
+    yield 1.0
+
+
+def _taken(
+    trace: "LaunchTrace", take: Callable[[pa.RecordBatch], None]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of accesses, each after it was taken."""
+    for batch in trace.access_batches():
+        if batch.num_rows:
+            take(batch)
+            yield batch

@@ -1,0 +1,268 @@
+"""Rows that repeat, served by a cache unit after unit: plain integers and sequences, so that
+`compiled.py` can compile the loops, around those of `cache_lines.py`.
+
+- `pool`: (first, kind, address), as `count/pool.py` has them: the requests of distinct rows.
+- `stride`: for each kind by how many bytes a request moves for each byte that its row does.
+- `chosen`: (number, shift, group), each (n,), in order: which distinct row each is, by how many
+  bytes it lies elsewhere, and whose counts its requests are added to.
+- `distinct`: pool, stride and pieces.
+- `rows`: (number, shift, unit, group, time, row), each (n,): these, those of a unit together; time
+  is that before the first request, and row the place among all in order.
+- `pieces`: of each distinct row, where its pieces begin, none of a row that does not only read; and
+  of each piece, what a row asks of one line: the line, the sectors, how many these are, each as
+  often as it is wanted, the first request, how many the row has made behind the last, and the
+  stride.
+- `near`: (line, base, slot) of pieces, found some ahead: a processor waits for many at once; and of
+  a unit's lines that were there lately, in slots of a number that is a power of two, (line, base,
+  place): which, where its set begins, and where in it the line was.
+
+All else is as in `cache_lines.py`.
+"""
+
+from typing import Any
+
+from ....jit.value import prefetch
+from ..histogram.counting import SPREAD
+from .cache_sim import (
+    ACT,
+    BANK_BITS,
+    COLUMNS,
+    EMPTY,
+    FAR,
+    LINE,
+    MANY,
+    NEAR,
+    PASS,
+    READ,
+    READ_HITS,
+    READS,
+    SECTOR,
+    SETS,
+    SIZE,
+    START,
+    WAYS,
+    bank_of,
+    cycles,
+    find,
+    find_set,
+    open_set,
+    read,
+    replace,
+    serve,
+    touch,
+)
+
+SPREAD_BITS = 24
+"""Bits below those that tell lines apart: rows of a matrix begin a power of two of lines apart."""
+NEXT = 4
+"""Rows of a unit for which room is asked for ahead: those of the next line of the processor's."""
+
+
+def arrange(
+    first: Any, asked: Any, chosen: Any, units: Any, now: int, starts: Any, rows: Any
+) -> tuple[int, int, int]:
+    """Put rows in order of their units, those of one as they are, each with its time.
+
+    `asked` are, of each distinct row, the requests that are looked up; `units` are those of the
+    rows, (n,), and `starts` (units + 1,) are zeros. Returns how many requests all rows have, the
+    time behind the last, and all bits of all shifts.
+    """
+    numbers, shifts, groups = chosen
+    requests, bits = 0, 0
+    for row in range(len(numbers)):
+        starts[units[row] + 1] += 1
+    for unit in range(1, len(starts)):
+        starts[unit] += starts[unit - 1]
+    for row in range(len(numbers)):
+        number, shift, unit = numbers[row], shifts[row], units[row]
+        place = starts[unit]
+        starts[unit] = place + 1
+        prefetch(rows[0][min(place + NEXT, len(rows[0]) - 1)])
+        rows[0][place] = number
+        rows[1][place] = shift
+        rows[2][place] = unit
+        rows[3][place] = groups[row]
+        rows[4][place] = now
+        rows[5][place] = row
+        now += asked[number]
+        requests += first[number + 1] - first[number]
+        bits |= shift
+    return requests, now, bits
+
+
+def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> int:
+    """Find what distinct rows ask of each line; return how many such pieces there are.
+
+    Requests that move unlike each other when their row does are never of one piece.
+    """
+    first, kind_of, address_of = pool
+    begins, lines, masks, sectors, requests, made, moves = pieces
+    size, acts = kinds[SIZE], kinds[ACT]
+    many, moved = 0, 0
+    for row in range(len(first) - 1):
+        begins[row], reads, line = many, True, EMPTY
+        for one in range(first[row], first[row + 1]):
+            what, wanted = kind_of[one], address_of[one] >> shape[LINE]
+            reads = reads and acts[what] == READ
+            if wanted != line or stride[what] != moved:
+                lines[many], masks[many], sectors[many], requests[many] = wanted, 0, 0, one
+                line, moved = wanted, stride[what]
+                moves[many] = moved
+                many += 1
+            offset = address_of[one] - (line << shape[LINE])
+            begin, end = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
+            masks[many - 1] |= (2 << end) - (1 << begin)
+            sectors[many - 1] += end - begin + 1
+            made[many - 1] = one + 1 - first[row]
+        if not reads:
+            many = begins[row]
+    begins[len(first) - 1] = many
+    return many
+
+
+def serve_rows(
+    distinct: Any, rows: Any, begin: int, room: int, made: Any, near: Any, kinds: Any, state: Any
+) -> int:
+    """Serve the requests of rows from row `begin` on; return the row that is left, since `passed`
+    has room for less than `room` things, the most of any row.
+
+    A piece that is all here is counted at once; requests of a row that does not only read are
+    written down in `made` and served one by one.
+    """
+    pool, stride, pieces = distinct
+    lines, _, clocks, shape, _, counts, passed, _ = state
+    begins, _, masks, sectors, _, behind, _ = pieces
+    numbers, _, units, groups, times, _ = rows
+    ways, is_timed, cache = shape[WAYS], shape[NEAR] < shape[FAR], (lines, shape, counts, passed)
+    place, ready, here = begin, begin, 0
+    while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= room:
+        if place == ready:
+            ready = look_ahead(pieces, rows, place, near, state)
+            here = 0
+        number, start = numbers[place], begins[numbers[place]]
+        last, found, banks = begins[number + 1], 0, 0
+        for piece in range(start, last):
+            line, slot = near[0][here], near[2][here]
+            at = near[5][slot]
+            if lines[at] != line:
+                at = find(lines, near[1][here], ways, line)
+            if is_timed and last - start > 1:
+                banks += 1 << BANK_BITS * bank_of(line)
+            if at >= 0 and masks[piece] & ~lines[at + ways] == 0:
+                touch(lines, shape, at, times[place] + behind[piece], True)
+                found += sectors[piece]
+            else:
+                wanted = line, near[1][here], at
+                at = read_piece(distinct, rows, kinds, cache, place, piece, wanted)
+            near[5][slot] = at
+            here += 1
+        if found:
+            counts[COLUMNS * groups[place] + READS] += found
+            counts[COLUMNS * groups[place] + READ_HITS] += found
+        if last - start == 1:
+            clocks[units[place]] += START + 1
+        elif last > start:
+            clocks[units[place]] += cycles(banks)
+        else:
+            many = write_down(pool, stride, rows, place, kinds, made)
+            addresses, kind, cause, unit_of, group, time = made
+            told = (
+                addresses[:many],
+                kind[:many],
+                cause[:many],
+                unit_of[:many],
+                group[:many],
+                time[:many],
+            )
+            serve(told, kinds, state)
+        place += 1
+    return place
+
+
+def read_piece(
+    distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, wanted: Any
+) -> int:
+    """Read what a row asks of a line, of which something is missing; `wanted` are the line, where
+    its set begins, and where it is, or -1. Returns where the line is then.
+    """
+    (first, kind_of, address_of), stride, (_, _, _, _, starts, behind, _) = distinct
+    line, base, at = wanted
+    numbers, shifts, _, groups, times, causes = rows
+    size, _, policies, wholes, fetched, _, written = kinds
+    lines, shape, _, _ = cache
+    begin, was_here = first[numbers[place]], at >= 0
+    for one in range(starts[piece], begin + behind[piece]):
+        what, now = kind_of[one], times[place] + one + 1 - begin
+        asker = fetched[what], written[what], causes[place], COLUMNS * groups[place]
+        if at < 0:
+            at = replace(cache, asker, base, line, now)
+        touch(lines, shape, at, now, was_here)
+        address = address_of[one] + shifts[place] * stride[what]
+        read(cache, asker, at, address, size[what], policies[what], wholes[what])
+    return at  # type: ignore[no-any-return]
+
+
+def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int:
+    """Find the lines and the sets of the pieces of some rows of a unit, and ask for them; return
+    the row behind the last.
+    """
+    begins, line_of, _, _, _, _, moves = pieces
+    numbers, shifts, units, _, _, _ = rows
+    lines, sets, _, shape, inverse, _, passed, _ = state
+    wanted, bases, slots, latest, sets_of, places = near
+    many, unit, ways = 0, units[place], shape[WAYS]
+    if place == 0 or units[place - 1] != unit:
+        for slot in range(len(latest)):
+            latest[slot] = EMPTY
+    is_room = True
+    while is_room and place < len(numbers) and units[place] == unit:
+        number, shift = numbers[place], shifts[place]
+        is_room = many + begins[number + 1] - begins[number] <= len(wanted)
+        if is_room:
+            for piece in range(begins[number], begins[number + 1]):
+                line = line_of[piece] + (shift * moves[piece] >> shape[LINE])
+                slot = (line * SPREAD >> SPREAD_BITS) & len(latest) - 1
+                if latest[slot] != line:
+                    which = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
+                    base = open_set(lines, sets, ways, passed[0], which)
+                    prefetch(lines[base])
+                    prefetch(lines[base + ways])
+                    latest[slot], sets_of[slot], places[slot] = line, base, base
+                wanted[many], bases[many], slots[many] = line, sets_of[slot], slot
+                many += 1
+            place += 1
+    return place
+
+
+def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, made: Any) -> int:
+    """Write down the requests of a row; return how many they are."""
+    first, kind_of, address_of = pool
+    numbers, shifts, units, groups, times, causes = rows
+    addresses, kind, cause, unit, group, time = made
+    number, now, many = numbers[row], times[row], 0
+    for one in range(first[number], first[number + 1]):
+        what = kind_of[one]
+        now += kinds[ACT][what] != PASS
+        addresses[many] = address_of[one] + shifts[row] * stride[what]
+        kind[many] = what
+        cause[many] = causes[row]
+        unit[many] = units[row]
+        group[many] = groups[row]
+        time[many] = now
+        many += 1
+    return many
+
+
+def put_back(passed: Any, rows: Any, made: Any) -> None:
+    """Put what was passed on in the order of the rows that caused it; `rows` (n + 1,) are zeros."""
+    head, addresses, kinds, causes = passed
+    for one in range(head[MANY]):
+        rows[causes[one] + 1] += 1
+    for row in range(1, len(rows)):
+        rows[row] += rows[row - 1]
+    for one in range(head[MANY]):
+        place = rows[causes[one]]
+        rows[causes[one]] = place + 1
+        made[0][place] = addresses[one]
+        made[1][place] = kinds[one]
+        made[2][place] = causes[one]

@@ -1,4 +1,0 @@
-"""What is known before a text is written: where registers and parameters lie, where blocks are cut.
-
-No LLVM assembly here.
-"""

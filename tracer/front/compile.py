@@ -1,0 +1,287 @@
+"""One compilation of a source by NVRTC, and the Compiled that is made of it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...traces.schema import Compiler
+from . import nvrtc
+from . import standin_headers as tensor_core
+from .ptx import with_plain_paths
+from .signature import list_kernels
+from .source import Compiled, Source, decode_source
+from .standin_headers import NAME
+from .syntax.syntax import written_kernels
+from .texture_reference import list_references
+from .toolkit import in_cuda, include_folders
+
+LIGHT = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
+"""Keeps `cooperative_groups.h` from reading libcu++, which takes NVRTC 0.6 s."""
+
+_END = "\n;\n"
+"""NVRTC forgets the instances asked for after a last definition that is an unused template."""
+
+
+def compile_source(
+    source: Source,
+    target: str,
+    *,
+    text: str | None = None,
+    extra: tuple[str, ...] = (),
+    headers: Mapping[str, str] | None = None,
+    instances: Sequence[str] = (),
+) -> nvrtc.Outcome:
+    """Compile `source` (or `text` in its place), its name expressions and `instances`.
+
+    `headers` exist in memory only. The log has no path of this machine in it.
+    """
+    cuda = (f"-I{folder}" for folder in include_folders())
+    outcome = nvrtc.compile_program(
+        (source.text if text is None else text) + _END,
+        source.name,
+        _virtual(target),
+        ("-lineinfo", *source.options.words, *extra, *cuda),
+        tuple(dict.fromkeys((*source.options.name_expressions, *instances))),
+        headers,
+    )
+    return replace(outcome, log=portable_log(outcome.log))
+
+
+def finish(
+    source: Source,
+    target: str,
+    outcome: nvrtc.Outcome,
+    *,
+    textures: Mapping[str, tuple[str, ...]] | None = None,
+    notes: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> Compiled:
+    """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
+
+    `textures` holds the template arguments of texture references; `notes` go into the log after
+    the warnings; `missing` are sentences on headers. `texts` are the user's headers as they were
+    compiled, by path.
+    """
+    raw = with_plain_paths(outcome.ptx or "")
+    asked = {name: outcome.names[name] for name in source.options.name_expressions}
+    sources = user_sources(raw, source, texts or {})
+    kernels = list_kernels(raw, tuple(sources.values()), asked)
+    if not kernels:
+        raise CutraceError("\n".join((_no_kernels(source), *missing)))
+    ptx = portable_ptx(raw, source)
+    return Compiled(
+        ptx=ptx,
+        names=dict(outcome.names),
+        compiler=Compiler(
+            "nvrtc", outcome.version, ("-lineinfo", *source.options.words), _virtual(target)
+        ),
+        log="\n".join((*_warnings(outcome.log), *notes)),
+        missing=tuple(missing),
+        sources=sources,
+        kernels=kernels,
+        textures=list_references(ptx, textures or {}),
+    )
+
+
+def _warnings(log: str) -> Iterator[str]:
+    """The messages of a log that speak of the user's files, not of CUDA's headers."""
+    for each in read_diagnostics(log):
+        if not in_cuda(each.places[0][0]):
+            yield each.text
+
+
+def _virtual(target: str) -> str:
+    """The target as NVRTC takes it: `sm_75` is compiled for `compute_75`."""
+    return target.replace("sm_", "compute_")
+
+
+def _no_kernels(source: Source) -> str:
+    templates = [kernel for kernel in written_kernels(source.text) if kernel.template]
+    if not templates:
+        return f"{source.name} has no kernel: no __global__ function was found in it"
+    first = templates[0]
+    listed = ", ".join(
+        f"{kernel.name}<{', '.join(kernel.template or ())}> (line {kernel.line})"
+        for kernel in templates
+    )
+    return (
+        f"{source.name} has only templates of kernels, and none is launched in it: {listed}; "
+        f'name an instance, as in name_expressions=["{first.name}<...>"]'
+    )
+
+
+_HEAD = re.compile(
+    r"^(?P<file>\S.*?)\((?P<line>\d+)\): (?P<kind>(?:catastrophic )?error|warning|remark)"
+    r"(?: #\d+(?:-D)?)?: (?P<words>.*)$"
+)
+_AT = re.compile(r' at line (\d+)(?: of "?([^"]+?)"?)?$')
+_TAIL = re.compile(r"^\d+ (?:catastrophic )?errors? detected|^Compilation terminated|^Remark: ")
+_MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_INDENT = 2  # the compiler shows a line two columns in
+NAME_MAP = "__nv_name_map"
+"""The file in which NVRTC says that it finds name expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message: `places` are (file, line), its own first, then whence it was instantiated.
+
+    `column` counts from 0, in characters of its own line, -1 where the compiler shows none.
+    """
+
+    kind: str
+    words: str
+    places: tuple[tuple[str, int], ...]
+    column: int
+    text: str
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it kept the compiler from giving PTX."""
+        return self.kind.endswith("error")
+
+    @property
+    def missing_header(self) -> str:
+        """The header that could not be opened, or `""`."""
+        found = _MISSING.search(self.words)
+        return found[1] if found else ""
+
+    @property
+    def name_expression(self) -> str:
+        """The template instance that was asked for and names nothing, or `""`."""
+        if self.places[0][0] != NAME_MAP:
+            return ""
+        _, _, rest = self.text.partition("#pragma nv_mangled_name ")
+        return rest.partition("\n")[0].strip()
+
+    def at(self, path: str, line: int) -> "Diagnostic":
+        """The same words, said of another place alone, without what the compiler showed."""
+        text = f"{path}({line}): {self.kind}: {self.words}"
+        return Diagnostic(self.kind, self.words, ((path, line),), -1, text)
+
+
+def read_diagnostics(log: str) -> tuple[Diagnostic, ...]:
+    """The messages of a log, in order; notes belong to the message before them."""
+    return tuple(_read(chunk) for chunk in _chunks(log))
+
+
+def _chunks(log: str) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    for line in log.splitlines():
+        if _HEAD.match(line):
+            if chunk:
+                yield chunk
+            chunk = [line]
+        elif chunk and line.strip() and not _TAIL.match(line):
+            chunk.append(line)
+    if chunk:
+        yield chunk
+
+
+def _read(chunk: list[str]) -> Diagnostic:
+    head = _HEAD.match(chunk[0])
+    assert head is not None
+    own = head["file"], int(head["line"])
+    whence = ((at[2] or own[0], int(at[1])) for line in chunk[1:] if (at := _AT.search(line)))
+    caret = next((line for line in chunk[1:] if line.strip() == "^"), "")
+    column = caret.find("^") - _INDENT if caret else -1
+    return Diagnostic(head["kind"], head["words"], (own, *whence), column, "\n".join(chunk))
+
+
+_FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)
+OWN = frozenset({NAME, tensor_core.NAME})
+"""Headers that cutrace writes itself, whatever lies in a folder of that name."""
+BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
+"""Headers whose code nobody reads."""
+
+
+def portable_ptx(ptx: str, source: Source) -> str:
+    """The same PTX with portable paths, forward slashes in them, and locations in files alone."""
+
+    def shorten(found: re.Match[str]) -> str:
+        given = _cuda_header(found[3]) or _as_given(found[3], source)
+        return f'{found[1]}"{_slashes(given)}"'
+
+    return _hide_built_in(_FILE.sub(shorten, ptx))
+
+
+def _hide_built_in(ptx: str) -> str:
+    """Put what was inlined from the built-in header and cutrace's own at the line that calls it."""
+    hidden = {number for _, number, path in _FILE.findall(ptx) if path in BUILT_IN}
+    if not hidden:
+        return ptx
+    seen: dict[str, str] = {}
+    callers: dict[str, str] = {}
+
+    def visible(found: re.Match[str]) -> str:
+        place, caller = found[1], found[2]
+        if place.split()[0] not in hidden:
+            seen[place] = found[0]
+            return found[0]
+        callers[place] = caller = callers.get(caller, caller) if caller else ""
+        if not caller or caller.split()[0] in hidden:
+            return ""
+        return seen.get(caller, f"\t.loc\t{caller}\n")
+
+    return _LOC.sub(visible, ptx)
+
+
+def portable_log(log: str) -> str:
+    """The compiler's messages with CUDA's headers named as they are included."""
+    for folder in include_folders():
+        log = log.replace(folder + os.sep, "").replace(folder + "/", "")
+    return log.strip()
+
+
+def user_sources(ptx: str, source: Source, known: Mapping[str, str]) -> dict[str, str]:
+    """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path.
+
+    Headers are read unless they are `known`, by normal path, as they were compiled.
+    """
+    texts = {_slashes(source.name): source.text}
+    for _, _, path in _FILE.findall(ptx):
+        given = _as_given(path, source)
+        given = _slashes(given)
+        if given in texts or _cuda_header(path):
+            continue
+        if (text := known.get(os.path.normpath(given))) is not None:
+            texts[given] = text
+        elif Path(given).is_file():
+            texts[given] = decode_source(Path(given).read_bytes())
+    return texts
+
+
+def _cuda_header(path: str) -> str:
+    """How a header of CUDA's is included, `""` for any other file."""
+    return next(filter(None, (_below(path, folder) for folder in include_folders())), "")
+
+
+def _as_given(path: str, source: Source) -> str:
+    if any(_below(path, folder) for folder in _given_absolute(source)):
+        return _slashes(path)
+    return _below(path, os.getcwd()) or _slashes(path)
+
+
+def _given_absolute(source: Source) -> Iterator[str]:
+    """The folders that the user gave as absolute paths."""
+    for folder in (os.path.dirname(source.name), *source.options.includes):
+        if os.path.isabs(folder):
+            yield folder
+
+
+def _below(path: str, folder: str) -> str:
+    """What follows `folder` in `path`, or `""` where it does not lie in it."""
+    head = _slashes(folder).rstrip("/") + "/"
+    whole = _slashes(path)
+    return whole[len(head) :] if whole.startswith(head) else ""
+
+
+def _slashes(path: str) -> str:
+    r"""`C:\\a\\b.cu` as PTX escapes it, or `C:\a\b.cu`, as `C:/a/b.cu`."""
+    return path.replace("\\\\", "/").replace("\\", "/")

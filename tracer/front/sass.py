@@ -1,0 +1,218 @@
+"""What a cubin does to memory, by the lines of the PTX that it was made of; and its schedule."""
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TypeAlias
+
+from ...base.dataclass import dataclass
+from ...traces.machine_schedule import Scheduled
+
+BYTES = 16
+OPERATIONS = {
+    **{0x180: "LD", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x185: "ST", 0x186: "STG"},
+    **{0x187: "STL", 0x188: "STS", 0x18A: "ATOM", 0x18B: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS"},
+    **{
+        0x18E: "RED",
+        0x1A6: "RED",
+        0x1A3: "ATOMG",
+        0x1A8: "ATOMG",
+        0x1A9: "ATOMG",
+        0x1AE: "LDGSTS",
+        0x03B: "LDSM",
+    },
+    **{0x147: "BRA", 0x149: "BRX", 0x14D: "EXIT"},
+}
+"""Operations that access memory or leave the straight way."""
+_PLAIN = frozenset({"LD", "LDG", "LDL", "LDS", "ST", "STG", "STL", "STS"})
+_WIDTHS = (1, 1, 2, 2, 4, 8, 16, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """`bytes` is what a lane moves, 0 where it is not a load or a store; `guarded`: `@P0`.
+
+    `operation` begins with `!` where it never runs: `@!PT LDS RZ, [RZ]`.
+    """
+
+    address: int
+    operation: str
+    bytes: int
+    guarded: bool
+
+
+def decode(code: bytes) -> Iterator[MachineInstruction]:
+    """Yield the instructions that access memory or leave the straight way."""
+    for address in range(0, len(code) - BYTES + 1, BYTES):
+        word = int.from_bytes(code[address : address + BYTES], "little")
+        operation, predicate = OPERATIONS.get(word & 0x1FF), word >> 12 & 15
+        if operation and predicate == 15:
+            yield MachineInstruction(address, f"!{operation}", 0, True)
+        elif operation:
+            width = _WIDTHS[word >> 73 & 7] if operation in _PLAIN else 0
+            yield MachineInstruction(address, operation, width, predicate != 7)
+
+
+ByLine: TypeAlias = Mapping[int, Sequence[MachineInstruction]]
+"""Machine instructions that access memory or branch, by the PTX line that they come from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is read of a kernel's machine code; in its `schedule` a pc is a line of the PTX."""
+
+    by_line: ByLine = field(default_factory=dict)
+    schedule: Sequence[Scheduled] = ()
+
+
+def read_facts(cubin: bytes, kernel: str) -> Facts:
+    """Return those of a kernel; none where it has functions of its own, or no line table.
+
+    The cubin is of PTX of `mark_lines`, assembled with `-lineinfo`.
+    """
+    known = {each.name: each for each in sections(cubin)}
+    code, table = known.get(f".text.{kernel}"), known.get(".debug_line")
+    lines = read_lines(table.of(cubin)) if code and table else {}
+    if code is None or not lines:
+        return Facts()
+    line, last = dict[int, int](), 0
+    for address in range(0, code.size, BYTES):
+        last = line[address] = lines.get(address, last)
+    found: dict[int, list[MachineInstruction]] = {}
+    for each in decode(code.of(cubin)):
+        found.setdefault(line[each.address], []).append(each)
+    return Facts(found, tuple(read_schedule(code.of(cubin), line)))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: where its bytes begin in the file, and how many there are."""
+
+    name: str
+    start: int
+    size: int
+
+    def of(self, elf: bytes) -> bytes:
+        """Its bytes."""
+        return elf[self.start : self.start + self.size]
+
+
+def sections(elf: bytes) -> Iterator[Section]:
+    """Yield the sections of a file."""
+    (table,) = struct.unpack_from("<Q", elf, 0x28)
+    entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", elf, table + i * entry) for i in range(count)]
+    strings = headers[names][4]
+    for header in headers:
+        start = strings + header[0]
+        name = elf[start : elf.index(b"\0", start)].decode()
+        yield Section(name, header[4], header[5])
+
+
+_COPY, _ADVANCE_PC, _ADVANCE_LINE, _FIXED_ADVANCE, _CONST_ADD = 1, 2, 3, 9, 8
+_END_OF_SEQUENCE = 1
+
+
+def read_lines(table: bytes) -> dict[int, int]:
+    """Return the line at each address where one begins; nothing where there are several functions.
+
+    Of a cubin with one function: each further one has addresses of its own from 0 on.
+    """
+    rows = list(_rows(table))
+    ends = sum(line is None for _, line in rows)
+    return {at: line for at, line in rows if line is not None} if ends == 1 else {}
+
+
+def _rows(table: bytes) -> Iterator[tuple[int, int | None]]:
+    """Yield address and line of each row; the end of a sequence has no line."""
+    place = 0
+    while place + 15 <= len(table):
+        length, version, header = struct.unpack_from("<IHI", table, place)
+        end, program = place + 4 + length, place + 10 + header
+        least, *rest = table[place + 10 : place + 10 + (5 if version < 4 else 6)]
+        line_base, line_range, first_special = rest[-3:]
+        lengths = table[place + 10 + len(rest) + 1 : place + 10 + len(rest) + first_special]
+        signed = line_base - 256 if line_base > 127 else line_base
+        yield from _run(table[program:end], least, (signed, line_range, first_special), lengths)
+        place = end
+
+
+def _run(
+    code: bytes, least: int, special: tuple[int, int, int], lengths: bytes
+) -> Iterator[tuple[int, int | None]]:
+    line_base, line_range, first_special = special
+    place, address, line = 0, 0, 1
+    while place < len(code):
+        op, place = code[place], place + 1
+        if op >= first_special:
+            step, rest = divmod(op - first_special, line_range)
+            address, line = address + step * least, line + line_base + rest
+            yield address, line
+        elif op == 0:
+            size, place = _unsigned(code, place)
+            if code[place] == _END_OF_SEQUENCE:
+                yield address, None
+                address, line = 0, 1
+            place += size
+        elif op == _COPY:
+            yield address, line
+        elif op == _ADVANCE_PC:
+            step, place = _unsigned(code, place)
+            address += step * least
+        elif op == _ADVANCE_LINE:
+            step, place = _signed(code, place)
+            line += step
+        elif op == _CONST_ADD:
+            address += (255 - first_special) // line_range * least
+        elif op == _FIXED_ADVANCE:
+            address, place = address + struct.unpack_from("<H", code, place)[0], place + 2
+        else:
+            for _ in range(lengths[op - 1]):
+                _, place = _unsigned(code, place)
+
+
+def _unsigned(code: bytes, place: int) -> tuple[int, int]:
+    """A number in LEB128, and where it ends."""
+    value = shift = 0
+    while True:
+        byte, place = code[place], place + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, place
+
+
+def _signed(code: bytes, place: int) -> tuple[int, int]:
+    start = place
+    value, place = _unsigned(code, place)
+    sign = 1 << (7 * (place - start) - 1)
+    return value - 2 * sign if value & sign else value, place
+
+
+_BRANCHES = frozenset({0x143, 0x144, 0x147})
+"""BRA, and CALL to an address of the same function."""
+_ALWAYS = 7
+
+
+def read_schedule(code: bytes, pcs: Mapping[int, int]) -> Iterator[Scheduled]:
+    """Yield the instructions of a function in order; `pcs` are those of addresses."""
+    for address in range(0, len(code) - BYTES + 1, BYTES):
+        word = int.from_bytes(code[address : address + BYTES], "little")
+        operation, control = word & 0x1FF, word >> 105
+        yield Scheduled(
+            pc=pcs[address],
+            operation=operation,
+            stall=control & 15,
+            sets=control >> 5 & 7,
+            reads=control >> 8 & 7,
+            waits=control >> 11 & 63,
+            guarded=int(word >> 12 & 15 != _ALWAYS),
+            target=_target(word, address) if operation in _BRANCHES else -1,
+        )
+
+
+def _target(word: int, address: int) -> int:
+    """The place where a branch goes, told in words of four bytes from the next instruction on."""
+    words = (word >> 34 & (1 << 30) - 1) << 8 | word >> 16 & 0xFF
+    signed = words - (1 << 38) if words >> 37 else words
+    return (address + 4 * signed) // BYTES + 1

@@ -1,0 +1,131 @@
+"""The recording of a process that goes on: traces begin and end, its memory and modules stay."""
+
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
+from ....traces.bounded_writer import SparingWriter
+from ....traces.manifest_builder import ManifestBuilder
+from ....traces.schema import Event
+from ...session.filter import RecordOptions, read_filter
+from ..arena import SharedMemory
+from ..choice import Choice, Tally
+from ..code import Code
+from ..device import Device
+from ..launches import Launches
+from ..run import Ended, Greeter
+from ..server import Server
+from ..session import ProgramSession
+from ..storage import Storage
+from ..texels import Texels
+
+
+class Interlude(ManifestBuilder):
+    """In place of a trace between two: it keeps who compiled what, for launches to come.
+
+    Nothing has room in it, so that launches are run and not recorded.
+    """
+
+    has_room = False
+    bytes = count = not_chosen = without_room = 0
+    left_out = ""
+
+    def event(self, event: Event) -> None:
+        """Forget it."""
+
+    def __enter__(self) -> "Interlude":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        pass
+
+
+class LastingSession(ProgramSession):
+    """A session whose trace is exchanged, and whose memory and modules last."""
+
+    def __init__(self, shared: SharedMemory) -> None:
+        super().__init__(Path("between traces"), shared)
+        self._interlude = Interlude()
+
+    def _make_writer(self, path: Path) -> Any:
+        self._writer = self._interlude  # type: ignore[assignment]
+        return self._interlude
+
+    def begin(self, path: Path, options: RecordOptions) -> None:
+        """Write what is launched from now on to a trace."""
+        kept = read_filter(options)
+        writer = SparingWriter(path, kept.max_bytes)
+        self._interlude.hand_on(writer)
+        recording = self.recording
+        recording.trace = self._writer = writer
+        recording.filter, recording.options = kept, options
+        recording.resources.clear()
+        recording.launched.clear()
+        recording.lines_met.clear()
+        recording.reached.clear()
+
+    def end(self) -> SparingWriter:
+        """Close the trace; what is launched from now on is run and not recorded."""
+        writer, recording = self.writer, self.recording
+        writer.hand_on(self._interlude)
+        recording.trace = self._writer = self._interlude  # type: ignore[assignment]
+        try:
+            for number, answer in enumerate(recording.resources):
+                writer.resources(number, answer.result())
+            writer.close()
+        finally:
+            writer.discard()
+        return writer
+
+
+@dataclass(slots=True)
+class Lasting:
+    """What a process is answered by, and told to begin and end; `parts` are what lasts."""
+
+    session: LastingSession
+    greeter: Greeter
+    code: Code
+    storage: Storage
+    texels: Texels
+    server: Server
+    is_recording: bool = False
+    tally: Tally = field(default_factory=Tally)
+    launches: Launches | None = None
+
+    def begin(self, path: Path, choice: Choice, options: RecordOptions) -> None:
+        """Record from now on; CutraceError where no trace can be written."""
+        if self.is_recording:
+            raise CutraceError("a recording is open in this process: end it before the next")
+        self.session.begin(path, options)
+        self.is_recording = True
+        self._take_launches(choice)
+
+    def end(self) -> Ended:
+        """End the trace: how many launches it has, how many failed, what was left out."""
+        assert self.launches is not None
+        refused = self.launches.refused
+        self.is_recording = False
+        writer = self.session.end()
+        self._take_launches(Choice())
+        return Ended(0, writer.count, refused, left_out=writer.left_out)
+
+    def _take_launches(self, choice: Choice) -> None:
+        self.tally = Tally()
+        session = self.session
+        self.launches = Launches(session, self.code, self.storage, None, choice, self.tally)
+        self.server.take(self.launches.verbs)
+
+
+def make_lasting(shared: SharedMemory, device: Device) -> Lasting:
+    """What answers a process."""
+    session = LastingSession(shared)
+    session.__enter__()
+    greeter, code = Greeter(device, shared.size), Code(session, device)
+    storage = Storage(session, device.facts["memory_bytes"])
+    texels = Texels(session, storage)
+    parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs)
+    lasting = Lasting(session, greeter, code, storage, texels, Server(storage, parts))
+    lasting._take_launches(Choice())
+    return lasting

@@ -1,0 +1,150 @@
+"""A process that records itself: the library comes in while it runs, a recorder starts beside it.
+
+Packages that look for CUDA's driver later find the library: it has that driver's name. Where one
+has opened a real driver before, that is said.
+"""
+
+import ctypes
+import json
+import linecache
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ....base.cache import made_folder
+from ....base.claim import Owner, in_child
+from ....base.errors import CutraceError
+from ..library import build_library
+from ..run import PYTHON_CACHES, asked_by_packages
+from ..server import Listener
+from ..startup.sitecustomize import BEFORE_COMPILING, patch_packages
+from ..toolkit import find_host_compiler, find_toolkit
+
+_DRIVER = re.compile(r"\S*/libcuda\.so\S*")
+_ADVICE = "open `with cutrace.recording(...)` before the first call of CUDA's in this process"
+
+
+class Beside:
+    """The recorder of this process, which lasts as long as it; `device` is what it shows."""
+
+    def __init__(self, command: Callable[[Sequence[str]], Sequence[str]], device: str) -> None:
+        _refuse_what_is_too_late()
+        library = build_library(find_toolkit(), find_host_compiler())
+        self.device = device
+        self._owner = Owner()
+        listener = Listener()
+        mine, other = socket.socketpair()
+        files = (listener.socket.fileno(), other.fileno())
+        self._recorder = _start(command([*map(str, files), device]), files)
+        other.close()
+        in_child(mine.close)  # the recorder lasts as long as this process, not as its children
+        self._control = Control(mine)
+        try:
+            _place(library, listener.name)
+        finally:
+            listener.close()
+        BEFORE_COMPILING.append(self._tell_source)
+
+    def ask(self, **question: Any) -> dict[str, Any]:
+        """Ask the recorder; CutraceError with what it answers, or if it has gone."""
+        if not self._owner.is_here:
+            raise CutraceError(
+                "this process was forked from one that records: it has no device, as with CUDA; "
+                "start it anew (multiprocessing's method `spawn`)"
+            )
+        self._control.send(**question)
+        answer = self._control.receive()
+        if answer is None:
+            raise CutraceError(f"the recorder beside this process has ended: {self._why()}")
+        if "error" in answer:
+            raise CutraceError(answer["error"])
+        return answer
+
+    def _tell_source(self, function: Any) -> None:
+        """Hand over the text of what was typed into a notebook, and is in no file."""
+        name = function.__code__.co_filename
+        path = os.path.abspath(name)  # as Numba calls it
+        if not os.path.isfile(path) and (lines := linecache.getlines(name)):
+            self.ask(source=path, text="".join(lines))
+
+    def _why(self) -> str:
+        status = self._recorder.wait()
+        return f"exit status {status}; stderr says more"
+
+
+def _start(command: Sequence[str], files: Sequence[int]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command, pass_fds=files, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def _place(library: Path, recorder: str) -> None:
+    """Open the library, which all that come later find by its name, and connect it."""
+    for name, kind in PYTHON_CACHES.items():
+        os.environ.setdefault(name, str(made_folder(kind)))
+    os.environ.update(asked_by_packages())
+    os.environ["CUTRACE_LIBCUDA"] = str(library / "within")
+    os.environ["CUTRACE_RECORDER"] = recorder
+    try:
+        driver = ctypes.CDLL(str(library / "within" / "libcuda.so.1"))
+        driver._cutrace_bind()
+        status = driver.cuInit(0)
+    finally:
+        del os.environ["CUTRACE_RECORDER"]
+    if status:
+        raise CutraceError(f"the recorder beside this process does not answer: CUDA error {status}")
+    _forget_there_was_none()
+    patch_packages()
+
+
+def _refuse_what_is_too_late() -> None:
+    """CutraceError where this process has a driver already, or a package knows of none."""
+    if "CUTRACE_RECORDER" in os.environ and "/cutrace/runtime/" in _maps():
+        raise CutraceError(
+            "this program is recorded as a whole already, by `cutrace record`: run it with python "
+            "instead, and cutrace.recording() writes its own trace"
+        )
+    if found := _DRIVER.search(_maps()):
+        raise CutraceError(
+            f"this process has opened {found[0]}, the driver of a real device: {_ADVICE}"
+        )
+
+
+def _forget_there_was_none() -> None:
+    """Numba asks for a driver when a kernel is decorated, and keeps that it found none."""
+    numba = sys.modules.get("numba.cuda.cudadrv.driver")
+    if numba is not None and numba.driver.initialization_error:
+        numba.driver.is_initialized, numba.driver.initialization_error = False, None
+
+
+def _maps() -> str:
+    return Path("/proc/self/maps").read_text()
+
+
+class Control:
+    """One end of the line."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+        self._file = line.makefile("rwb")
+
+    def send(self, **message: Any) -> None:
+        """Say something; nobody hears it who has gone."""
+        with suppress(OSError):
+            self._file.write(json.dumps(message).encode() + b"\n")
+            self._file.flush()
+
+    def receive(self) -> dict[str, Any] | None:
+        """Wait for what the other says; None if it has gone."""
+        try:
+            text = self._file.readline()
+        except OSError:
+            return None
+        message: dict[str, Any] | None = json.loads(text) if text else None
+        return message

@@ -1,0 +1,152 @@
+"""Warp-wide instructions at which lanes may meet that come from two sides of a branch.
+
+Either each side has one of the kind, or both sides come to the same one before they join: control
+flow that a compiler has rearranged may lead some lanes past it.
+
+A `.sync` instruction waits until all lanes of its mask have come to one with the same modifiers
+and mask: to the same instruction or, where a warp has parted, to another one (PTX ISA, shfl.sync).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from .digraph import spread
+from .kernel import Immediate, Instruction, Operand, Register, Special
+from .opcodes import destinations, sources
+from .reconvergence import immediate_post_dominators
+
+_MASK: Mapping[str, int] = {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "bar": 0}
+"""Where the operands of an opcode have the mask."""
+
+_APART = frozenset({"ld", "atom", "shfl", "match", "redux", "activemask", "elect", "call"})
+"""Opcodes whose results differ from lane to lane, or may."""
+
+_ALL = 0xFFFF_FFFF
+
+Key: TypeAlias = tuple[str, tuple[str, ...]]
+
+
+def meeting_key(instruction: Instruction) -> Key | None:
+    """Return what has to be the same for lanes to meet; None if none meet there."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode not in _MASK or "sync" not in modifiers or instruction.guard is not None:
+        return None
+    if opcode == "bar" and "warp" not in modifiers:
+        return None
+    return opcode, modifiers
+
+
+def mask_of(instruction: Instruction) -> Operand:
+    """Return the operand that names the lanes of a meeting."""
+    return instruction.operands[_MASK[instruction.opcode]]
+
+
+def waiting_places(instructions: Sequence[Instruction]) -> list[int]:
+    """Return the instructions at which lanes wait for others if these run elsewhere."""
+    here = _here(instructions)
+    return [k for k, instruction in enumerate(instructions) if _waits(instruction, here)]
+
+
+def find_meetings(
+    instructions: Sequence[Instruction],
+    spans: Sequence[tuple[int, int]],
+    after: Mapping[int, tuple[int, ...]],
+    leaving: Sequence[int],
+) -> frozenset[int]:
+    """Return the instructions at which lanes may meet that parted.
+
+    `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
+    successors; `leaving` are the blocks that end in a return.
+    """
+    if not any(meeting_key(instruction) for instruction in instructions):
+        return frozenset()
+    waiting = set(waiting_places(instructions))
+    keyed = {block: [k for k in range(*span) if k in waiting] for block, span in enumerate(spans)}
+    masks = {
+        k: _known(mask_of(instructions[k]), instructions) for each in keyed.values() for k in each
+    }
+    joins = immediate_post_dominators(after, leaving, len(spans))
+    apart = spread((destinations(i), sources(i), _differs(i)) for i in instructions)
+    found: set[int] = set()
+    for block, sides in after.items():
+        guard = instructions[spans[block][1] - 1].guard
+        if len(sides) < 2 or (guard is not None and guard.register not in apart):
+            continue
+        regions = [_region(after, side, joins[block]) for side in sides]
+        for number, region in enumerate(regions):
+            others = set().union(*regions[:number], *regions[number + 1 :])
+            mine = [k for b in region - others for k in keyed[b]]
+            theirs = [k for b in others - region for k in keyed[b]]
+            found.update(_matches(instructions, masks, mine, theirs))
+            found.update(k for b in region & others for k in keyed[b])
+    return frozenset(found)
+
+
+def _region(after: Mapping[int, tuple[int, ...]], first: int, join: int) -> set[int]:
+    """Return the blocks that can be reached from `first` before `join`."""
+    reached: set[int] = set()
+    pending = [first]
+    while pending:
+        block = pending.pop()
+        if block != join and block not in reached:
+            reached.add(block)
+            pending += after[block]
+    return reached
+
+
+def _known(mask: Operand, instructions: Sequence[Instruction]) -> int:
+    """Return the lanes that a mask may name: a constant, maybe by way of a register, or all."""
+    if isinstance(mask, Register):
+        makers = [i for i in instructions if mask in destinations(i)]
+        mask = makers[0].operands[1] if len(makers) == 1 and makers[0].opcode == "mov" else mask
+    return mask.bits & _ALL if isinstance(mask, Immediate) else _ALL
+
+
+def _here(instructions: Sequence[Instruction]) -> set[Register]:
+    """Return the registers that name none but lanes that ran together when they were made."""
+    makers: dict[Register, list[Instruction]] = {}
+    for instruction in instructions:
+        for register in destinations(instruction):
+            makers.setdefault(register, []).append(instruction)
+    here: set[Register] = set()
+    grows = True
+    while grows:
+        before = len(here)
+        here |= {
+            register for register, made in makers.items() if all(_is_here(i, here) for i in made)
+        }
+        grows = len(here) > before
+    return here
+
+
+def _waits(instruction: Instruction, here: Set[Register]) -> bool:
+    """Whether lanes may wait there for others: their mask may name some that are elsewhere."""
+    return meeting_key(instruction) is not None and mask_of(instruction) not in here
+
+
+def _is_here(instruction: Instruction, here: Set[Register]) -> bool:
+    opcode, read = instruction.opcode, sources(instruction)
+    if opcode in ("and", "mov"):
+        return any(register in here for register in read)
+    if opcode in ("match", "vote") and meeting_key(instruction) is not None:
+        return mask_of(instruction) in here
+    return opcode == "activemask"
+
+
+def _matches(
+    instructions: Sequence[Instruction],
+    masks: Mapping[int, int],
+    mine: Sequence[int],
+    theirs: Sequence[int],
+) -> Iterator[int]:
+    for k in mine:
+        key = meeting_key(instructions[k])
+        if any(meeting_key(instructions[o]) == key and masks[o] & masks[k] for o in theirs):
+            yield k
+
+
+def _differs(instruction: Instruction) -> bool:
+    if instruction.opcode in _APART:
+        return not (instruction.opcode == "ld" and instruction.space in ("param", "const"))
+    specials = [o.name for o in instruction.operands if isinstance(o, Special)]
+    return any(name.startswith(("%tid", "%lane")) for name in specials)

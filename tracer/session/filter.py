@@ -1,0 +1,215 @@
+"""What a session records: its options, read into ranges, names and spaces."""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+from ...base.config import bytes_of
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
+from ...base.options import option
+from ...traces.schema import Range, Space
+from ..simt.kernel.launch import RunOptions
+
+Words: TypeAlias = str | int | Iterable[str | int]
+"""Names or numbers: one, several with commas between, or a list."""
+
+_PANEL = "What is recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions(RunOptions):
+    """How a session runs launches, and what it records of them (`filter.py` reads these)."""
+
+    only_kernels: str | None = option(
+        None, "Record launches of these kernels alone.", "NAME,...", panel=_PANEL
+    )
+    only_launches: str | None = option(
+        None, "Record these launches, counted from 0.", "N|N-M,...", panel=_PANEL
+    )
+    only_blocks: str | None = option(
+        None, "Record these blocks of each grid.", "N|N-M,...", panel=_PANEL
+    )
+    only_warps: str | None = option(
+        None, "Record these warps of each block.", "N|N-M,...", panel=_PANEL
+    )
+    only_lines: str | None = option(
+        None, "Record the accesses of these lines.", "[FILE:]LINE,...", panel=_PANEL
+    )
+    only_spaces: str | None = option(
+        None, "Record the accesses to these state spaces.", "global|shared|...", panel=_PANEL
+    )
+    control: bool = option(True, "Leave out which instructions the warps ran.", panel=_PANEL)
+    sample_blocks: str | None = option(
+        None,
+        "Draw so many blocks and run only those; counters are scaled up, with intervals.",
+        "N|F%",
+        panel=_PANEL,
+    )
+    sample_seed: int = option(0, "Seed of the draw; else 0.", "S", panel=_PANEL)
+    max_trace_size: str | None = option(
+        None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
+    )
+
+
+_DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 (frozen)
+
+
+@contextmanager
+def default_options(options: RecordOptions) -> Iterator[None]:
+    """While the body runs, sessions that open have these options, unless they say otherwise."""
+    token = _DEFAULT.set(options)
+    try:
+        yield
+    finally:
+        _DEFAULT.reset(token)
+
+
+def choose_options(only: Mapping[str, Words] | None = None, **given: Any) -> RecordOptions:
+    """The options of a session: what was `given` (None was not), else the defaults.
+
+    `only` has the fields called only_NAME by NAME. Raises CutraceError for a name or value that
+    makes no sense.
+    """
+    fields = RecordOptions.__dataclass_fields__
+    known = [name.removeprefix("only_") for name in fields if name.startswith("only_")]
+    for name, words in (only or {}).items():
+        if name not in known:
+            expected = ", ".join(known)
+            raise CutraceError(f"only {name}{nearest(name, known)}: expected one of {expected}")
+        given[f"only_{name}"] = _text(words)
+    for name in ("sample_blocks", "max_trace_size"):
+        if given.get(name) is not None:
+            given[name] = str(given[name])
+    return replace(_DEFAULT.get(), **{n: value for n, value in given.items() if value is not None})
+
+
+def _text(words: Words) -> str:
+    """Names or numbers as the command line has them, with commas between."""
+    return str(words) if isinstance(words, str | int) else ",".join(map(str, words))
+
+
+Read = TypeVar("Read")
+_SPACES = {space.name.lower(): space for space in Space}
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """How many blocks to draw: `count` of them, or `percent` of the grid if that is not 0."""
+
+    count: int = 0
+    percent: float = 0.0
+
+    def of(self, blocks: int) -> int:
+        """Return how many of so many blocks, at least 2 and at most all; 0 if none was asked."""
+        wanted = -int(-blocks * self.percent // 100) if self.percent else self.count
+        return min(max(wanted, 2), blocks) if wanted else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What is to be recorded; by default everything. Empty collections do not restrict."""
+
+    kernels: tuple[str, ...] = ()
+    launches: tuple[Range, ...] = ()
+    blocks: tuple[Range, ...] = ()
+    warps: tuple[Range, ...] = ()
+    lines: tuple[str, ...] = ()
+    spaces: tuple[Space, ...] = ()
+    control: bool = True
+    sample: Fraction = Fraction()
+    seed: int = 0
+    max_bytes: int = 0
+
+
+def read_filter(options: RecordOptions) -> Filter:
+    """Read what a session records. CutraceError for what cannot be read, or makes no sense."""
+    sample, size = options.sample_blocks, options.max_trace_size
+    return Filter(
+        _only("kernels", options.only_kernels, _read_words),
+        _only("launches", options.only_launches, _read_ranges),
+        _only("blocks", options.only_blocks, _read_ranges),
+        _only("warps", options.only_warps, _read_ranges),
+        _only("lines", options.only_lines, _read_words),
+        _only("spaces", options.only_spaces, _read_spaces),
+        options.control,
+        Fraction() if sample is None else read_fraction(sample),
+        operator.index(options.sample_seed),
+        0 if size is None else bytes_of(size, "max_trace_size"),
+    )
+
+
+def _only(
+    name: str, words: str | None, read: Callable[[str, str], tuple[Read, ...]]
+) -> tuple[Read, ...]:
+    return () if words is None else read(name, words)
+
+
+def _read_words(name: str, words: str) -> tuple[str, ...]:
+    found = tuple(word.strip() for word in _split(words) if word.strip())
+    if not found:
+        raise CutraceError(f"only {name} {words!r}: nothing is named")
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas, but not inside a template's angle brackets: `scale<float, 4>, copy`."""
+    return re.split(r",(?![^<]*>)", text)
+
+
+def _read_ranges(name: str, words: str) -> tuple[Range, ...]:
+    """Read `3`, `0-7` and so on."""
+    found = []
+    for word in _read_words(name, words):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if last < first:
+            raise CutraceError(f"only {name} {word}: expected numbers, as in 3 or 0-7")
+        found.append((first, last))
+    return tuple(found)
+
+
+def _read_spaces(name: str, words: str) -> tuple[Space, ...]:
+    found = set()
+    for word in _read_words(name, words):
+        if word not in _SPACES:
+            known = ", ".join(_SPACES)
+            raise CutraceError(f"only {name} {word}{nearest(word, _SPACES)}: expected {known}")
+        found.add(_SPACES[word])
+    return tuple(sorted(found))
+
+
+def read_fraction(text: int | str) -> Fraction:
+    """Read a number of blocks or a percentage: `100`, `1%`, `0.5%`.
+
+    >>> read_fraction("0.5%").of(1000), read_fraction(40).of(1000), read_fraction("1%").of(30)
+    (5, 40, 2)
+    """
+    match = re.fullmatch(r"(\d+)|(\d+(?:\.\d*)?|\.\d+) *%", str(text).strip())
+    if match and match[1] and int(match[1]) > 1:
+        return Fraction(count=int(match[1]))
+    if match and match[2] and 0 < float(match[2]) <= 100:
+        return Fraction(percent=float(match[2]))
+    raise CutraceError(
+        f"sample_blocks is {text!r}: expected a number of blocks, at least 2, for one says nothing"
+        " of how blocks differ, or a part of the grid as in 1%"
+    )
+
+
+def check_filter(chosen: Filter, launched: set[str], lines: set[str], launches: int) -> None:
+    """Raise CutraceError if something was to be recorded alone that never came."""
+    for name in chosen.kernels:
+        if name not in launched:
+            close = nearest(name, sorted(launched)) or "; no kernel was"
+            raise CutraceError(f"only kernels {name}: no such kernel was launched{close}")
+    for line in chosen.lines:
+        if line not in lines:
+            raise CutraceError(f"only lines {line}: no kernel that was launched has code there")
+    for first, _ in chosen.launches:
+        if first >= launches:
+            found = f"there were {launches}, counted from 0" if launches else "nothing was launched"
+            raise CutraceError(f"only launches {first}: {found}")

@@ -1,0 +1,164 @@
+"""A compiled module: its kernels and its variables."""
+
+import re
+from collections.abc import Mapping
+
+from ...base.errors import CutraceError, nearest
+from ..front.source import Compiled, KernelSignature
+from ..front.syntax.syntax import written_kernels
+from ..simt.memory.memory import Allocation, NoRoomError
+from .function import Function, Linked
+from .kernel_facts import known_kernel, known_module
+from .recording import Recording
+from .resources import ask_resources
+from .signature import read_signature
+from .surface import Surface
+from .symbol import Symbol, declared_at, name_symbols
+from .texture import Texture
+from .texture_reference import bind, bind_surface
+
+
+class Module:
+    """What `Session.compile` and `Session.load_ptx` return; its variables are in memory."""
+
+    def __init__(self, recording: Recording, compiled: Compiled, source: str) -> None:
+        self._recording = recording
+        self._compiled = compiled
+        self._source = source
+        try:
+            self._loaded = recording.memory.load(known_module(compiled.ptx))
+        except NoRoomError as error:
+            place = declared_at(error.variable, compiled.sources)
+            raise CutraceError(f"{place}: {error.problem}") if place else error from None
+        self._functions: dict[str, Function] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its kernels, as in the source; template instances with their arguments."""
+        return tuple(each.name for each in self._compiled.kernels)
+
+    @property
+    def signatures(self) -> tuple[KernelSignature, ...]:
+        """Its kernels with their C signatures."""
+        return self._compiled.kernels
+
+    @property
+    def templates(self) -> tuple[KernelSignature, ...]:
+        """Its kernel templates of which nobody asked for an instance."""
+        return list_templates(self._compiled)
+
+    @property
+    def ptx(self) -> str:
+        """The PTX text."""
+        return self._compiled.ptx
+
+    @property
+    def symbols(self) -> Mapping[str, Allocation]:
+        """Its variables in memory, by their names in PTX."""
+        return self._loaded.symbols
+
+    def get_function(self, name: str) -> Function:
+        """Find a kernel by its name in the source, its PTX name, or as a template's instance."""
+        spoken = self._find(name)
+        if spoken.mangled not in self._functions:
+            self._functions[spoken.mangled] = self._link(spoken)
+        return self._functions[spoken.mangled]
+
+    def get_global(self, name: str) -> Symbol:
+        """Find a `__device__` or `__constant__` variable by its name in C or in PTX."""
+        by_c_name = name_symbols(self._loaded)
+        if name in by_c_name:
+            return Symbol(self._recording, name, by_c_name[name])
+        if name in self._loaded.symbols:
+            return Symbol(self._recording, name, self._loaded.symbols[name])
+        listed = ", ".join(by_c_name) or "none"
+        raise CutraceError(
+            f"{self._source} has no variable `{name}`{nearest(name, by_c_name)}; it has {listed}"
+        )
+
+    def bind_texture(self, name: str, texture: Texture) -> None:
+        """Bind a texture to a texture reference of the source, by its name in C or in PTX."""
+        bind(self._recording, self._compiled, self._loaded, name, texture)
+
+    def bind_surface(self, name: str, surface: Surface) -> None:
+        """Bind a surface to a reference of the source, or to a `.surfref` of the PTX."""
+        bind_surface(self._recording, self._loaded, name, surface)
+
+    def _link(self, spoken: KernelSignature) -> Function:
+        known = known_kernel(self._compiled.ptx, spoken.mangled)
+        parameters = known.kernel.parameters
+        signature = read_signature(spoken, parameters, self._loaded.module.address_size)
+        answer = ask_resources(self._compiled.ptx, known.kernel, self._compiled.assembly)
+        linked = Linked(known, self._loaded, signature, self._source, answer)
+        return Function(self._recording, linked)
+
+    def _find(self, name: str) -> KernelSignature:
+        wanted = self._compiled.names.get(name, name)
+        exact = [each for each in self._compiled.kernels if each.mangled == wanted]
+        named = exact or [e for e in self._compiled.kernels if _bare(e.name) == _bare(name)]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            listed = "".join(f"\n  {each.mangled}  {each}" for each in named)
+            raise CutraceError(f"{self._source} has several `{name}`, say one's PTX name:{listed}")
+        everything = (*self.signatures, *self.templates)
+        raise CutraceError(explain_missing(self._source, name, everything))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\s+", "", name)
+
+
+def list_written(text: str) -> tuple[KernelSignature, ...]:
+    """The kernels of CUDA C++ as written, uncompiled; a template is `scale<T, N>(T *data)`."""
+    return tuple(
+        KernelSignature("", _written_name(each.name, each.template), each.parameters)
+        for each in written_kernels(text)
+    )
+
+
+def _written_name(name: str, template: tuple[str, ...] | None) -> str:
+    return name if template is None else f"{name}<{', '.join(template)}>"
+
+
+def list_templates(compiled: Compiled) -> tuple[KernelSignature, ...]:
+    """The templates of which the compiler made no instance."""
+    instances = {base_name(kernel.name) for kernel in compiled.kernels}
+    written = (kernel for text in compiled.sources.values() for kernel in list_written(text))
+    return tuple(w for w in written if "<" in w.name and base_name(w.name) not in instances)
+
+
+def base_name(kernel: str) -> str:
+    """A kernel's name without template arguments."""
+    return kernel.partition("<")[0].strip()
+
+
+def example_name(kernel: KernelSignature) -> str:
+    """What to launch: `scale<float, 16>` for a template; a parameter that is a type is float."""
+    base, is_template, parameters = kernel.name.partition("<")
+    if not is_template or kernel.mangled:
+        return kernel.name
+    words = set(re.findall(r"\w+", " ".join(c_type for c_type, _ in kernel.parameters)))
+    names = re.findall(r"\w+", parameters)
+    return f"{base}<{', '.join('float' if name in words else '16' for name in names)}>"
+
+
+def is_launchable(name: str, kernels: tuple[KernelSignature, ...]) -> bool:
+    """Whether some kernel, as written, has that name, with arguments if it is a template."""
+    return any(
+        base_name(kernel.name) == base_name(name) and ("<" in kernel.name) == ("<" in name)
+        for kernel in kernels
+    )
+
+
+def explain_missing(source: str, name: str, kernels: tuple[KernelSignature, ...]) -> str:
+    """The message for a kernel that is not there: the nearest names, and all with signatures."""
+    templates = [each for each in kernels if "<" in each.name and not each.mangled]
+    wanted = [each for each in templates if base_name(each.name) == name]
+    if wanted:
+        reason = f"; it is a template, to be launched as an instance: {example_name(wanted[0])}"
+    else:
+        reason = nearest(name, [each.name for each in kernels])
+    listed = "".join(f"\n  {each}" for each in kernels) or " none"
+    place = source or "a module from memory"
+    return f"{place} has no kernel `{name}`{reason}; its kernels:{listed}"

@@ -1,0 +1,292 @@
+"""The session: device memory, modules and launches, recorded from `with` to its end."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, ClassVar, Self, TextIO
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ...base.errors import CutraceError, KernelFault
+from ...traces.reader import read_trace
+from ...traces.writer import TraceWriter
+from ..front import cuda, ptx
+from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
+from ..simt.memory.memory import Memory, Reuse
+from .array import DeviceArray, Shape, allocate_array
+from .destination import absolute, choose_trace, is_path, read_text
+from .filter import Words, choose_options, read_filter
+from .module import Module
+from .recording import Recording
+from .surface import Surface, make_surface
+from .texel import TexelForm
+from .texture import Modes, Texture, make_texture
+
+
+class Session:
+    """A GPU that records: `with cutrace.Session("reverse.cutrace") as gpu: ...`.
+
+    Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
+    path, good once the `with` block has ended well; an exception inside leaves no trace, but for
+    the KernelFault of a launch: then the launches before it are a trace, whose manifest has the
+    message, and there is none if it was the first. What kernels print goes to `output`, or to
+    `sys.stdout`. A kernel in which a warp runs more than `max_instructions` (else 2**28) is stopped
+    with a KernelFault that names the loop; a launch of more than `max_threads` (else 2**28) is
+    refused before it starts. With `check_uninitialized` it is one, too, to load bytes of global,
+    shared or local memory that neither the host nor a kernel has written. `bounds` says what it is
+    to access global memory outside of every allocation: a KernelFault (`strict`), or, in pages of 2
+    MB that hold a part of one, done as a chip does it, counted, and told on stderr (`report`).
+    `engine` is `array`, `compiled` (CutraceError for a kernel with an instruction that it does not
+    know) or `auto`: the trace is the same.
+
+    What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
+    lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
+    without `control` the instructions that warps ran are left out. With `sample_blocks`, a number
+    or a part of the grid (`"1%"`), so many blocks are drawn, with `sample_seed` for the dice, and
+    only they are run, unless blocks depend on one another. A trace that would be larger than
+    `max_trace_size` (bytes, or `"10M"`) ends in a CutraceError that says how far it came.
+    """
+
+    at_close: ClassVar[list[Callable[[Path], None]]] = []
+    """What happens at the end of every session: functions that take the complete trace's path."""
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        output: TextIO | None = None,
+        max_instructions: int | None = None,
+        check_uninitialized: bool | None = None,
+        max_threads: int | None = None,
+        engine: str | None = None,
+        bounds: str | None = None,
+        only: Mapping[str, Words] | None = None,
+        control: bool | None = None,
+        sample_blocks: int | str | None = None,
+        sample_seed: int | None = None,
+        max_trace_size: int | str | None = None,
+    ) -> None:
+        self._options = choose_options(
+            only,
+            max_instructions=max_instructions,
+            check_uninitialized=check_uninitialized,
+            max_threads=max_threads,
+            engine=engine,
+            bounds=bounds,
+            control=control,
+            sample_blocks=sample_blocks,
+            sample_seed=sample_seed,
+            max_trace_size=max_trace_size,
+        )
+        self._filter = read_filter(self._options)
+        self.trace = self._named = choose_trace(path)
+        self._output = output
+        self._exits = ExitStack()
+        self._opened: Recording | None = None
+
+    def __repr__(self) -> str:
+        state = (
+            "recording" if self._is_open else "its trace is whole" if self._is_whole else "not open"
+        )
+        return f"<cutrace.Session {str(self._named)!r}: {state}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the trace once it is whole."""
+        if self._is_whole:
+            return read_trace(self.trace)._repr_html_()
+        from html import escape
+
+        return f"<code>{escape(repr(self))}</code>"
+
+    def __enter__(self) -> Self:
+        if self._opened:
+            raise CutraceError(f"{self._named}: a session is opened once; make another Session()")
+        writer = self._make_writer(self._named)
+        self.trace = absolute(self._named)  # the current folder may change inside
+        self._exits.enter_context(writer)
+        self._opened = Recording(
+            writer, self._print, self._options, self._filter, self._make_memory()
+        )
+        return self
+
+    def _make_writer(self, path: Path) -> TraceWriter:
+        return TraceWriter(path, self._filter.max_bytes, owns_columns=True)
+
+    def _make_memory(self) -> Memory:
+        return Memory(self._options.check_uninitialized)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind and self._opened and not self._opened.owner.is_here:
+            return  # a forked child leaves: the session goes on where it was opened
+        self._recording.is_open = False
+        if kind and not self._keeps(problem):
+            self._exits.__exit__(kind, problem, traceback)
+            return
+        with self._exits:
+            self._recording.finish()
+        Reuse.end(self._recording.memory)  # the trace is whole: no launch is left that works in it
+        if problem:
+            count = len(self._recording.resources)
+            before = "the launch" if count == 1 else f"the {count} launches"
+            problem.add_note(f"{self.trace} has {before} before it")
+        for act in self.at_close:
+            act(self.trace)
+
+    def _keeps(self, problem: BaseException | None) -> bool:
+        """Whether there is a trace although the session ends so: of the launches before a fault."""
+        fault, launches = self._recording.fault, self._recording.resources
+        return isinstance(problem, KernelFault) and str(problem) == fault and bool(launches)
+
+    def compile(
+        self,
+        source: str | Path,
+        arch: str = DEFAULT_TARGET,
+        options: Sequence[str] = (),
+        name_expressions: Sequence[str] = (),
+    ) -> Module:
+        """Compile CUDA C++: a Path or a string that is no code is a file.
+
+        `arch` is a virtual architecture (`compute_75`), `options` are the compiler's (`-DN=4`),
+        `name_expressions` the template instances wanted (`scale<float, 4>`).
+        """
+        name, text = _read_source(source, "source.cu")
+        asked = Source(name, text, read_options(options, name_expressions))
+        return self._load(name, cuda.to_ptx(asked, arch))
+
+    def load_ptx(self, source: str | Path) -> Module:
+        """Take PTX: a Path or a string that is no code is a file."""
+        name, text = _read_source(source, "source.ptx")
+        return self._load(name, ptx.to_ptx(Source(name, text)))
+
+    def to_device(self, values: ArrayLike, name: str | None = None) -> DeviceArray:
+        """Copy a host array to new device memory; `name` is what tables call it."""
+        host = np.asarray(values)
+        array = allocate_array(self._recording, host.shape, host.dtype, name, is_pitched=False)
+        array.copy_to_device(host)
+        return array
+
+    def device_array(
+        self, shape: Shape, dtype: DTypeLike = np.float64, name: str | None = None
+    ) -> DeviceArray:
+        """Reserve device memory, which reads as zeros."""
+        return allocate_array(self._recording, shape, dtype, name, is_pitched=False)
+
+    def pitched_array(
+        self, shape: tuple[int, ...], dtype: DTypeLike = np.float64, name: str | None = None
+    ) -> DeviceArray:
+        """Reserve rows that start at multiples of 256 bytes, as cudaMallocPitch does: see `pitch`.
+
+        A row is what the last dimension spans: (100, 60) of float32 takes 100 times 256 bytes.
+        """
+        return allocate_array(self._recording, shape, dtype, name, is_pitched=True)
+
+    def texture(
+        self,
+        array: DeviceArray | Surface | ArrayLike,
+        address_mode: str | Sequence[str] = "clamp",
+        filter_mode: str = "point",
+        normalized_coords: bool = False,
+        read_mode: str = "element",
+        *,
+        channels: int | None = None,
+        layered: bool = False,
+        cubemap: bool = False,
+        name: str | None = None,
+    ) -> Texture:
+        """Make a texture, to be passed to a kernel or bound with `Module.bind_texture`.
+
+        Of a host array it keeps a copy, as a CUDA array does; over a device array it reads linear
+        memory as it is at each launch, over a surface the texels that this has then. Shapes are
+        (width,), (height, width) or (depth, height, width), with the layers in front if
+        `layered`; channels are a structured dtype's fields, or
+        a last axis of 2 or 4 if `channels` says so. A `cubemap` has six square layers, or
+        with `layered` six a cube.
+
+        `address_mode` is clamp, border, wrap or mirror, for all dimensions or one each, x first
+        (wrap and mirror act as clamp without `normalized_coords`); `filter_mode` is point or
+        linear; `read_mode` is element, or normalized_float for integers of 8 and 16 bits.
+        CutraceError for what does not go together.
+        """
+        modes = Modes(address_mode, filter_mode, normalized_coords, read_mode)
+        return make_texture(
+            self._recording, array, modes, TexelForm(channels, layered, cubemap), name
+        )
+
+    def surface(
+        self,
+        array: ArrayLike,
+        *,
+        channels: int | None = None,
+        layered: bool = False,
+        name: str | None = None,
+    ) -> Surface:
+        """Make a surface, a copy of a host array that kernels read and write (`surf2Dwrite`).
+
+        Pass it to a kernel, or bind it with `Module.bind_surface`; `texture(surface, ...)` is a
+        texture over the same texels. Axes are as for textures. CutraceError for what no surface
+        holds.
+        """
+        return make_surface(self._recording, array, TexelForm(channels, layered), name)
+
+    @property
+    def _is_open(self) -> bool:
+        return self._opened is not None and self._opened.is_open
+
+    @property
+    def _is_whole(self) -> bool:
+        return self._opened is not None and not self._opened.is_open and self.trace.is_dir()
+
+    @property
+    def _recording(self) -> Recording:
+        if not self._opened:
+            raise CutraceError("open the session first: `with cutrace.Session(...) as gpu:`")
+        self._opened.owner.require(f"the session {str(self._named)!r}")
+        return self._opened
+
+    def _load(self, given: str, compiled: Compiled) -> Module:
+        self._recording.check_open()
+        names = self._name_sources(PurePath(given), compiled)
+        text = compiled.ptx
+        for old, new in names.items():
+            text = text.replace(f'"{old}"', f'"{new}"')
+        self._recording.trace.compiler(compiled.compiler)
+        for sentence in compiled.missing:
+            self._recording.remark(sentence)
+        source = names.get(PurePath(given).as_posix(), "")
+        return Module(self._recording, replace(compiled, ptx=text), source)
+
+    def _name_sources(self, given: PurePath, compiled: Compiled) -> dict[str, str]:
+        """Record the sources' texts; return the name in the trace for each name in the PTX.
+
+        A trace has no machine's folders: a source given by an absolute path, and the headers
+        beside it, are named from its folder; what PTX was compiled from elsewhere, by its name.
+        """
+        folder = f"{given.parent.as_posix()}/" if given.is_absolute() else ""
+        shown = {path: path.removeprefix(folder) for path in compiled.sources}
+        return {
+            path: self._recording.trace.source(
+                PurePath(name).name if PurePath(name).is_absolute() else name,
+                compiled.sources[path],
+            )
+            for path, name in shown.items()
+        }
+
+    def _print(self, text: str) -> Any:
+        readable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        (self._output or sys.stdout).write(readable)
+
+
+def _read_source(source: str | Path, unnamed: str) -> tuple[str, str]:
+    """Return (name as given, text)."""
+    if is_path(source):
+        return str(source), read_text(Path(source))
+    return unnamed, str(source)

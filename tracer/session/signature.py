@@ -1,0 +1,184 @@
+"""Arrays as Numba's kernels take them: one argument, for which PTX has many parameters.
+
+Numba's PTX names tell the arguments' types: `Array<float, 2, C, mutable, aligned>`. An array is
+handed over member by member, 64 bits each: two pointers that kernels leave alone, the number of
+elements, the bytes of one, the data, the shape and the strides in bytes (ArrayModel in
+numba/core/datamodel/models.py).
+"""
+
+import re
+from functools import cached_property
+from itertools import accumulate
+
+from ...base.dataclass import dataclass
+from ..front.source import KernelSignature
+from ..ptx.kernel import TYPE_BYTES, Variable
+from .array import DeviceArray
+
+_ARRAY = re.compile(r"Array<(.+), (\d+), [ACF], \w+, \w+>")
+_DATA, _BEFORE_SHAPE = 4, 5
+
+
+def array_of(c_type: str) -> tuple[str, int]:
+    """The elements' C type and the dimensions of one of Numba's arrays; `("", 0)` for another."""
+    found = _ARRAY.fullmatch(c_type)
+    return (found[1], int(found[2])) if found else ("", 0)
+
+
+def count_words(c_type: str) -> int:
+    """How many parameters of PTX such an argument takes: 7 for an array of one dimension."""
+    _, dimensions = array_of(c_type)
+    return _BEFORE_SHAPE + 2 * dimensions if dimensions else 1
+
+
+def unfold(array: DeviceArray) -> bytes:
+    """The members of an array, as a kernel of Numba takes them."""
+    strides = array.elements().strides
+    members = (0, 0, array.size, array.dtype.itemsize, array.address, *array.shape, *strides)
+    return b"".join(member.to_bytes(8, "little") for member in members)
+
+
+def data_address(members: bytes) -> int:
+    """Where the elements of an array lie, of its members as a kernel takes them."""
+    return int.from_bytes(members[8 * _DATA : 8 * _DATA + 8], "little")
+
+
+POINTER = "pointer"
+INTEGER = "integer"
+FLOAT = "float"
+STRUCT = "struct"
+WORD = "word"
+TEXTURE = "texture"
+SURFACE = "surface"
+ARRAY = "array"
+
+_QUALIFIERS = frozenset({"const", "volatile", "__restrict__", "__restrict", "signed"})
+_HALVES = frozenset({"half", "__half"})
+_SIGNED = frozenset({"char", "short", "int", "long", "ptrdiff_t", "ssize_t"})
+_UNSIGNED = frozenset({"unsigned", "size_t", "uchar", "ushort", "uint", "ulong"})
+_C_BYTES = {"char": 1, "bool": 1, "short": 2, "half": 2, "__half": 2, "int": 4, "unsigned": 4}
+_C_FLOATS = {"float": 4, "double": 8, "half": 2, "__half": 2}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: `number` counts from 1, `element` and `size` are PTX's, `c_type` may be `""`.
+
+    Pointers have `pointer_bytes`. `kind` says what may be passed: a pointer takes device arrays, a
+    word (as many bytes, of unknown C type) an array, a texture, a surface or an integer, a struct
+    its bytes, an array of Numba's, which stands for several parameters of PTX, a device array.
+    """
+
+    number: int
+    name: str
+    c_type: str
+    element: str
+    size: int
+    pointer_bytes: int = 8
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the C type without qualifiers: `{"unsigned", "int"}`."""
+        return frozenset(_words(self.c_type))
+
+    @cached_property
+    def kind(self) -> str:
+        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE, ARRAY."""
+        if array_of(self.c_type)[1]:
+            return ARRAY
+        if "cudaTextureObject_t" in self.words:
+            return TEXTURE
+        if "cudaSurfaceObject_t" in self.words:
+            return SURFACE
+        if "*" in self.c_type.rpartition(">")[2]:
+            return POINTER
+        if self.element in ("f16", "f32", "f64") or (self.size == 2 and self.words & _HALVES):
+            return FLOAT
+        if self.element == "b8" or self.size > 8:
+            return STRUCT
+        return INTEGER if self.c_type or self.size != self.pointer_bytes else WORD
+
+    @cached_property
+    def integer_range(self) -> tuple[int, int]:
+        """Least and largest integer; where C's sign is unknown, what either sign can hold."""
+        bits = 8 * self.size
+        if self.words & {"bool"}:
+            return 0, 1
+        if self.words & _UNSIGNED or any(re.fullmatch(r"uint\d+_t", w) for w in self.words):
+            return 0, (1 << bits) - 1
+        if self.words & _SIGNED or any(re.fullmatch(r"int\d+_t", w) for w in self.words):
+            return -(1 << bits - 1), (1 << bits - 1) - 1
+        return -(1 << bits - 1), (1 << bits) - 1
+
+    @cached_property
+    def pointee(self) -> tuple[str, int] | None:
+        """NumPy kind (`i`: any integer, `f`) and bytes of what it points to; None if unknown."""
+        if self.kind != POINTER or self.c_type.count("*") != 1 or "<" in self.c_type:
+            return None
+        words = _words(self.c_type)
+        fixed = [int(m[1]) // 8 for w in words if (m := re.fullmatch(r"u?int(\d+)_t", w))]
+        if fixed:
+            return "i", fixed[0]
+        if words.count("long") == 2:
+            return "i", 8
+        floats = [_C_FLOATS[w] for w in words if w in _C_FLOATS]
+        integers = [_C_BYTES[w] for w in words if w in _C_BYTES]
+        if floats:
+            return "f", floats[0]
+        return ("i", min(integers)) if integers and "long" not in words else None
+
+    def __str__(self) -> str:
+        return f"argument {self.number} `{self.name}`"
+
+    @property
+    def type(self) -> str:
+        """The C type, or PTX's where C's is not known."""
+        return self.c_type or f".{self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A kernel's name in the source, its PTX name and its parameters."""
+
+    name: str
+    mangled: str
+    parameters: tuple[Parameter, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def read_signature(
+    spoken: KernelSignature, declared: tuple[Variable, ...], address_size: int = 64
+) -> Signature:
+    """Join what the front end knows of a kernel with the parameters that its PTX declares.
+
+    PTX without `.address_size` may be of either size: where a parameter has 64 bits, pointers do.
+    """
+    narrow = address_size == 32 and all(variable.size <= 4 for variable in declared)
+    sizes = [count_words(c_type) for c_type, _ in spoken.parameters]
+    if sum(sizes) > len(declared):
+        sizes = []
+    sizes += [1] * (len(declared) - sum(sizes))
+    first = [declared[start] for start in (0, *accumulate(sizes))[:-1]]
+    unnamed = (("", ""),) * len(declared)
+    pairs = zip(first, (*spoken.parameters, *unnamed), strict=False)
+    parameters = (
+        _parameter(number, variable, *pair, 4 if narrow else 8)
+        for number, (variable, pair) in enumerate(pairs, 1)
+    )
+    return Signature(spoken.name, spoken.mangled, tuple(parameters), str(spoken))
+
+
+def _parameter(
+    number: int, variable: Variable, c_type: str, name: str, pointer_bytes: int
+) -> Parameter:
+    """A PTX type in place of the C type says no more than the declaration."""
+    known = "" if c_type in TYPE_BYTES else c_type
+    plain = name.partition("[")[0] or f"p{number}"
+    return Parameter(number, plain, known, variable.element, variable.size, pointer_bytes)
+
+
+def _words(c_type: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", c_type) if word not in _QUALIFIERS]

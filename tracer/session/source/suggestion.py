@@ -1,0 +1,523 @@
+"""What to type when a source says no launch: its kernels, and a launch line that would fit one."""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, prod
+from typing import Any
+
+from ....base.dataclass import dataclass
+from ...front.source import KernelSignature
+from ..module import example_name
+from ..signature import array_of
+
+_TYPES = {
+    **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},
+    **{"short": "i16", "unsigned short": "u16", "int": "i32", "signed": "i32", "unsigned": "u32"},
+    **{"long": "i64", "unsigned long": "u64", "long long": "i64", "unsigned long long": "u64"},
+    **{"__half": "f16", "half": "f16", "float": "f32", "double": "f64"},
+    **{"uchar": "u8", "ushort": "u16", "uint": "u32", "ulong": "u64", "size_t": "u64"},
+    **{"clock_t": "i64", "ptrdiff_t": "i64", "__nv_bfloat16": "u16", "void": "f32"},
+    **{f"int{bits}_t": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}_t": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+_VECTORS = {
+    **{"cuComplex": "float2", "cuFloatComplex": "float2", "cuDoubleComplex": "double2"},
+    **{"half2": "half2", "__half2": "half2", "__nv_bfloat162": "__nv_bfloat162"},
+}
+_VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double|half|__nv_bfloat16)([1-4])")
+_ALIASES = 8  # names that stand for names that stand for a type
+_FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
+_COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
+"""Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
+_MOST, _BLOCK = 1 << 22, 1024
+"""Threads of a program's own launch that are suggested at most, and those of a block."""
+_SHOWN = 4
+"""Kernels of a source for which a launch is written."""
+_THREADS, _COLUMNS = 256, 16
+"""Threads in a block and, of two dimensions, in a row of it."""
+
+
+SizeOf = Callable[[Sequence[str]], Mapping[str, int]]
+
+
+def _unknown(names: Sequence[str]) -> Mapping[str, int]:
+    return {}
+
+
+def explain_launches(
+    source: str, kernels: tuple[KernelSignature, ...], text: str = "", size_of: SizeOf = _unknown
+) -> str:
+    """The message for a source without a launch line: kernels, where to say it, an example.
+
+    `text` is the source's own, which tells more of what would fit; `size_of` finds what the
+    structures take that it defines.
+    """
+    if not kernels:
+        whole = f"; `cutrace record {source} --` runs the whole program" if "main(" in text else ""
+        return f"{source} has no kernel: expected a __global__ function{whole}"
+    listed = "".join(f"\n  {each}" for each in kernels)
+    plain = [each for each in kernels if not (_takes_texture(each) or _takes_value(each, text))]
+    if not plain:
+        return (
+            f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
+            f"{_explain_script(kernels[0])}"
+        )
+    shown = plain[:_SHOWN]
+    structures = [*dict.fromkeys(name for each in shown for name in _structures(each, text))]
+    sizes = size_of(structures)
+    written = "".join(
+        f'\n  cutrace record {source} --launch "{example_line(each, text, kernels, sizes)}"'
+        for each in shown
+    )
+    own = "".join(f"\n  {line}" for each in shown if (line := _own_launch(each, text)))
+    told = f"\nThe program itself launches so:{own}" if own else ""
+    whole = "Write"
+    if own and re.search(r"\bmain\s*\(", text):
+        whole = f"Run the whole program:\n  cutrace record {source} --\nOr write"
+    return (
+        f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
+        f"{whole} a launch into a comment of the source (// cutrace: ...) or on the command line:"
+        f"{written}{_explain_structures(structures, sizes)}{told}"
+    )
+
+
+def _explain_script(kernel: KernelSignature) -> str:
+    """Why a launch line cannot say it, and what can."""
+    if _takes_texture(kernel):
+        return (
+            "A kernel that takes textures is launched from a Python script, which makes them with "
+            "gpu.texture(...):\n  cutrace gallery texture shows some"
+        )
+    return (
+        "A kernel that takes a structure by value is launched from a Python script, which passes "
+        "a NumPy scalar:\n"
+        '  p = np.array((1.5, 2), np.dtype([("x", "f4"), ("n", "i4")], align=True))'
+    )
+
+
+def _explain_structures(names: Sequence[str], sizes: Mapping[str, int]) -> str:
+    """How arrays of structures are written."""
+    return "".join(
+        f"\nAn array of `{name}` is written as its bytes, {sizes.get(name, f'sizeof({name})')} each"
+        for name in names
+    )
+
+
+def _structures(kernel: KernelSignature, text: str) -> list[str]:
+    """The structures of which a kernel takes arrays."""
+    names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
+    return [*dict.fromkeys(names)]
+
+
+def _own_launch(kernel: KernelSignature, text: str) -> str:
+    """How the program itself launches the kernel; empty where it does not."""
+    name = re.escape(example_name(kernel).partition("<")[0].rpartition("::")[2])
+    own = re.search(rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", text)
+    return " ".join(own[0].split()) if own else ""
+
+
+def _takes_texture(kernel: KernelSignature) -> bool:
+    return any("cudaTextureObject_t" in c_type for c_type, _ in kernel.parameters)
+
+
+def _takes_value(kernel: KernelSignature, text: str) -> bool:
+    """Whether it takes a vector, or a structure that the source defines, by value."""
+    names = [
+        _meaning(_base(c_type), text) for c_type, _ in kernel.parameters if not _points(c_type)
+    ]
+    return any(
+        _VECTOR.fullmatch(name)
+        or re.search(
+            rf"(?<!enum )\b(?:struct|class|union)\b[^;{{}}()]*\b{re.escape(name)}\s*(?::[^;]*)?{{",
+            text,
+        )
+        or re.search(rf"}}\s*{re.escape(name)}\s*;", text)
+        for name in names
+        if name not in _TYPES
+    )
+
+
+def example_line(
+    kernel: KernelSignature,
+    text: str = "",
+    kernels: tuple[KernelSignature, ...] = (),
+    sizes: Mapping[str, int] = {},
+) -> str:
+    """The program's own launch, as far as its text tells its shape and its numbers.
+
+    Else a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
+
+    A second integer is taken for the length of a row: it is 64, and arrays are as much longer.
+    Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
+    with shared memory where it leaves the size of that open, and in blocks that its launch bounds
+    allow. One of several of its name among `kernels` is called by its PTX name. `sizes` are the
+    bytes of structures.
+    """
+    is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
+    name = kernel.mangled if is_overloaded else example_name(kernel)
+    if own := _own_line(kernel, text, sizes):
+        return f"{name}{own}"
+    body = _body(kernel, text)
+    is_flat = _FLAT.search(body) is not None
+    count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
+    sizes_of = _sizes(kernel, text, count)
+    if not is_flat and len({*sizes_of}) > 1:
+        shape = f"{_COUNT * _SIDE}"
+    launch = _launch_shape(is_flat, min(_THREADS, kernel.max_threads or _THREADS))
+    if "extern __shared__" in body:
+        launch += f", {_SHARED}"
+    arguments = (
+        f"{name or f'p{number}'}:u8[{shape},{sizes.get(_base(c_type), _STRUCTURE)}]"
+        if _is_structure(c_type, kernel.name, text)
+        else _argument(name or f"p{number}", c_type, sizes_of[number - 1], shape, text)
+        for number, (c_type, name) in enumerate(kernel.parameters, 1)
+    )
+    return f"{name}<<<{launch}>>>({', '.join(arguments)})"
+
+
+def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
+    """What stands for each parameter if it is an integer: `count`, of later ones the side."""
+    sizes, known = [], 0
+    for c_type, _ in kernel.parameters:
+        element = _TYPES.get(_meaning(_base(c_type), text), "f32")
+        is_integer = not _points(c_type) and not element.startswith("f")
+        sizes.append(_SIDE if is_integer and known else count)
+        known += is_integer
+    return sizes
+
+
+def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
+    """What follows the name in the program's own launch; empty where the text does not tell."""
+    own = read_own_launch(example_name(kernel).partition("<")[0].rpartition("::")[2], text, sizes)
+    if own is None or len(own.numbers) != len(kernel.parameters):
+        return ""
+    threads = prod(own.grid) * prod(own.block)
+    if not 0 < threads <= _MOST or not 0 < prod(own.block) <= _BLOCK:
+        return ""
+    arguments = []
+    for number, (c_type, name) in enumerate(kernel.parameters):
+        value, size = own.numbers[number], own.sizes[number]
+        if _points(c_type):
+            element = sizes.get(_base(c_type)) if _is_structure(c_type, kernel.name, text) else None
+            arguments.append(
+                _own_array(name or f"p{number + 1}", c_type, size, element, threads, text)
+            )
+        elif value is None:
+            return ""
+        else:
+            is_real = _TYPES.get(_meaning(_base(c_type), text), "").startswith("f")
+            arguments.append(str(float(value) if is_real else int(value)))
+    shape = [_own_extent(own.grid), _own_extent(own.block)]
+    shape += [str(own.shared)] if own.shared else []
+    return f"<<<{', '.join(shape)}>>>({', '.join(arguments)})"
+
+
+def _own_array(
+    name: str, c_type: str, size: int | None, structure: int | None, threads: int, text: str
+) -> str:
+    """An array of the bytes that the program allocates, else of an element a thread."""
+    if structure:
+        return f"{name}:u8[{(size or threads * structure) // structure},{structure}]"
+    base = _meaning(_base(c_type), text)
+    vector = _VECTOR.fullmatch(base)
+    written = _argument(name, c_type, 1, "1", text)
+    element, rest = written.partition(":")[2].split("[", 1)
+    lanes = int(vector[2]) if vector else 1
+    count = size // (int(element[1:]) // 8 * lanes) if size else threads
+    shape = f"{max(count, 1)},{lanes}" if vector else f"{max(count, 1)}"
+    return f"{name}:{element}[{shape}]{rest.partition(']')[2]}"
+
+
+def _own_extent(extent: tuple[int, ...]) -> str:
+    return str(extent[0]) if len(extent) == 1 else f"({', '.join(map(str, extent))})"
+
+
+def _launch_shape(is_flat: bool, threads: int) -> str:
+    """Grid and block, of `threads` at most, that cover the elements."""
+    if not is_flat:
+        return f"{-(-_COUNT // threads)}, {threads}"
+    columns = min(_COLUMNS, threads)
+    rows = threads // columns
+    return f"({-(-_SIDE // columns)}, {-(-_SIDE // rows)}), ({columns}, {rows})"
+
+
+def _body(kernel: KernelSignature, text: str) -> str:
+    """The kernel's definition and what follows it up to the next kernel."""
+    name = example_name(kernel).partition("<")[0].rpartition("::")[2]
+    word = re.compile(rf"\b(?:{re.escape(name)}|{re.escape(kernel.mangled or name)})\b")
+    parts = re.split(r"__global__|\.entry", text)[1:]
+    return next((part for part in parts if word.search(part)), "")
+
+
+def _argument(name: str, c_type: str, count: int, shape: str, text: str) -> str:
+    element, dimensions = array_of(c_type)
+    if dimensions:
+        sizes = {1: f"{count}", 2: f"{_SIDE},{_SIDE}"}.get(
+            dimensions, ",".join(["16"] * dimensions)
+        )
+        return f"{name}:{_TYPES.get(element, 'f32')}[{sizes}]"
+    base = _meaning(_base(c_type), text)
+    if not _points(c_type):
+        return "1.0" if _TYPES.get(base, "").startswith("f") else str(count)
+    initial = "=arange" if "const" in c_type else ""
+    if vector := _VECTOR.fullmatch(base):
+        element = vector[1].replace("longlong", "long long")
+        element = f"unsigned {element[1:]}" if element.startswith("u") else element
+        return f"{name}:{_TYPES[_plain(element)]}[{shape},{vector[2]}]{initial}"
+    return f"{name}:{_TYPES.get(base, 'f32')}[{shape}]{initial}"
+
+
+def _is_structure(c_type: str, kernel: str, text: str) -> bool:
+    """Whether it points at what is neither a number nor a vector nor a template's parameter."""
+    base = _base(c_type)
+    meaning = _meaning(base, text)
+    is_parameter = re.search(rf"<.*\b{re.escape(base)}\b.*>", kernel) is not None
+    known = meaning in _TYPES or _VECTOR.fullmatch(meaning) or is_parameter
+    return _points(c_type) and not known
+
+
+def _points(c_type: str) -> bool:
+    """Whether it is a pointer, or an array, which is one as a parameter."""
+    return "*" in c_type or "[" in c_type
+
+
+def _meaning(base: str, text: str) -> str:
+    """The number or vector that a type's name stands for, as far as `text` defines it."""
+    for _ in range(_ALIASES):
+        base = _VECTORS.get(_plain(base), _plain(base))
+        name = re.escape(base)
+        alias = re.search(
+            rf"\btypedef\s+([^;{{}}()]+?)\s*\b{name}\s*;|\busing\s+{name}\s*=([^;<>()]+);"
+            rf"|^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+([\w ]+?)[ \t]*$",
+            text,
+            re.MULTILINE,
+        )
+        if base in _TYPES or not alias:
+            break
+        base = next(found for found in alias.groups() if found)
+    return base
+
+
+def _plain(base: str) -> str:
+    """One spelling for each integer: `long unsigned int` is `unsigned long`."""
+    words = base.split()
+    if not {*words} & {"short", "long", "signed", "unsigned"}:
+        return base
+    size = [word for word in words if word not in ("int", "unsigned", "signed")]
+    sign = "unsigned" if "unsigned" in words else "signed" if size in ([], ["char"]) else ""
+    return " ".join((*sign.split(), *size))
+
+
+def _base(c_type: str) -> str:
+    qualifiers = ("const", "volatile", "__restrict__", "struct", "class")
+    words = re.sub(r"\(\*\)|\[[^]]*\]|[*&]", " ", c_type).split()
+    return " ".join(word for word in words if word not in qualifiers)
+
+
+_SIZES = {
+    **dict.fromkeys(("char", "bool", "uchar", "int8_t", "uint8_t"), 1),
+    **dict.fromkeys(("short", "ushort", "half", "__half", "int16_t", "uint16_t"), 2),
+    **dict.fromkeys(("int", "unsigned", "unsigned int", "uint", "float"), 4),
+    **dict.fromkeys(("int32_t", "uint32_t", "uchar4"), 4),
+    **dict.fromkeys(("long", "unsigned long", "long long", "double", "size_t", "int64_t"), 8),
+    **dict.fromkeys(("unsigned long long", "uint64_t", "float2", "int2"), 8),
+    **dict.fromkeys(("float4", "int4", "uint4", "double2"), 16),
+}
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+_CALLS: Mapping[str, Callable[..., Any]] = {"ceil": ceil, "ceilf": ceil, "min": min, "max": max}
+_DEPTH, _LARGEST = 12, 1 << 40
+"""Names behind names, and the largest number that is a size."""
+Number = int | float
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLaunch:
+    """Grid, block, bytes of dynamic shared memory, and each argument: a number, or None.
+
+    `sizes` holds the bytes of each argument that is an array whose allocation is known.
+    """
+
+    grid: Shape
+    block: Shape
+    shared: int
+    numbers: tuple[Number | None, ...]
+    sizes: tuple[int | None, ...]
+
+
+class _UnknownError(Exception):
+    """The text does not tell."""
+
+
+def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnLaunch | None:
+    """The first launch of a kernel in a program's text whose shape and numbers are constants.
+
+    `sizes` are the bytes of the program's own types.
+    """
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: " " * len(found[0]), text, flags=re.S)
+    pattern = rf"\b{re.escape(name)}\s*(?:<[^;{{}}<>]*>)?\s*<<<"
+    for found in re.finditer(pattern, plain):
+        try:
+            return _Reader(plain, found.start(), {**_SIZES, **sizes}).launch(found.end())
+        except (_UnknownError, SyntaxError, ValueError, RecursionError):
+            continue
+    return None
+
+
+class _Reader:
+    """Constants of a text, as they are known at a place in it."""
+
+    def __init__(self, text: str, place: int, sizes: Mapping[str, int]) -> None:
+        self.text, self.place, self.sizes = text, place, sizes
+
+    def launch(self, start: int) -> OwnLaunch:
+        """The launch whose configuration begins at `start`."""
+        shape, end = _split(self.text, start, ">>>")
+        opening = self.text.find("(", end)
+        if len(shape) < 2 or opening < 0:
+            raise _UnknownError
+        arguments, _ = _split(self.text, opening + 1, ")")
+        shared = self.number(shape[2], 0) if len(shape) > 2 else 0
+        return OwnLaunch(
+            self.extent(shape[0]),
+            self.extent(shape[1]),
+            int(shared),
+            tuple(map(self._number_or_none, arguments)),
+            tuple(map(self._bytes_of, arguments)),
+        )
+
+    def extent(self, words: str) -> Shape:
+        """`256`, `n / 256`, `dim3(16, 16)`, or the name of such a variable."""
+        made = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
+        if made and words.strip().startswith(("dim3", "{")):
+            parts = _split(made[1] + ")", 0, ")")[0]
+            return tuple(int(self.number(part, 0)) for part in parts)
+        if re.fullmatch(r"\s*\w+\s*", words):
+            declared = rf"\bdim3\s+(?:[^;]*,\s*)?{words.strip()}\s*(?:=\s*dim3\s*)?[({{]"
+            if found := self._last(declared):
+                inner = _split(self.text, found.end(), ")}")[0]
+                return tuple(int(self.number(part, 0)) for part in inner)
+        return (int(self.number(words, 0)),)
+
+    def number(self, words: str, depth: int) -> Number:
+        """The value of an expression of constants."""
+        value = self._value(ast.parse(_as_python(words, self.sizes), mode="eval").body, depth)
+        if not -_LARGEST < value < _LARGEST:
+            raise _UnknownError
+        return value
+
+    def _value(self, node: ast.AST, depth: int) -> Number:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self._named(node.id, depth + 1)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -self._value(node.operand, depth)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            call = _CALLS.get(node.func.id)
+            if call:
+                return _number(call(*(self._value(each, depth) for each in node.args)))
+        if isinstance(node, ast.BinOp):
+            return self._binary(node, depth)
+        raise _UnknownError
+
+    def _binary(self, node: ast.BinOp, depth: int) -> Number:
+        left, right = (self._value(each, depth) for each in (node.left, node.right))
+        if isinstance(node.op, ast.Div):
+            if not right:
+                raise _UnknownError
+            whole = isinstance(left, int) and isinstance(right, int)
+            return int(left / right) if whole else left / right
+        act = _BINARY.get(type(node.op))
+        if act is None or (isinstance(node.op, ast.LShift) and not 0 <= right < 48):
+            raise _UnknownError
+        try:
+            return _number(act(left, right))
+        except (TypeError, ZeroDivisionError):
+            raise _UnknownError from None
+
+    def _named(self, name: str, depth: int) -> Number:
+        """What the last definition before the launch gave a name."""
+        if depth > _DEPTH:
+            raise _UnknownError
+        word = re.escape(name)
+        if macro := self._last(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\n]+)"):
+            return self.number(macro[1], depth)
+        if found := self._last(rf"\b{word}\s*=(?!=)\s*([^;,={{}}]+?)\s*[;,]"):
+            return self.number(found[1], depth)
+        raise _UnknownError
+
+    def _last(self, pattern: str) -> "re.Match[str] | None":
+        found = [*re.finditer(pattern, self.text[: self.place], re.M)]
+        return found[-1] if found else None
+
+    def _number_or_none(self, words: str) -> Number | None:
+        try:
+            return self.number(words, 0)
+        except (_UnknownError, SyntaxError, ValueError, RecursionError):
+            return None
+
+    def _bytes_of(self, words: str) -> int | None:
+        """The bytes that a pointer was allocated with."""
+        name = re.search(r"(\w+)\s*$", words)
+        if not name:
+            return None
+        pattern = (
+            rf"\bcudaMalloc(?:Managed|Host)?\s*\(\s*(?:\([^()]*\)\s*)?&\s*{re.escape(name[1])}\s*,"
+        )
+        found = self._last(pattern)
+        if not found:
+            return None
+        size = self._number_or_none(_split(self.text, found.end(), ")")[0][0])
+        return int(size) if size and size > 0 else None
+
+
+def _number(value: object) -> Number:
+    if isinstance(value, int | float):
+        return value
+    raise _UnknownError
+
+
+def _as_python(words: str, sizes: Mapping[str, int]) -> str:
+    """An expression of C as one of Python: sizes for types, no casts, no suffixes."""
+    words = re.sub(
+        r"\bsizeof\s*\(\s*(?:struct\s+)?([\w ]+?)\s*\)", lambda w: _size(w[1], sizes), words
+    )
+    types = "|".join(sorted(map(re.escape, _SIZES), key=len, reverse=True))
+    words = re.sub(r"\(\s*(?:float|double)\s*\)", " 1.0 * ", words)
+    words = re.sub(rf"\(\s*(?:{types})\s*\)", " ", words)
+    words = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", words)
+    words = re.sub(r"\b(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)[fF]\b", r"\1", words)
+    return " ".join(words.replace("std::", "").split())
+
+
+def _size(name: str, sizes: Mapping[str, int]) -> str:
+    if name not in sizes:
+        raise _UnknownError
+    return str(sizes[name])
+
+
+def _split(text: str, start: int, ends: str) -> tuple[list[str], int]:
+    """The parts between commas up to the closing, and where it ends; `>>>` closes as a whole."""
+    depth, at, parts = 0, start, [""]
+    while at < len(text):
+        letter = text[at]
+        closes = text.startswith(ends, at) if ends == ">>>" else letter in ends
+        if closes and not depth:
+            return [part.strip() for part in parts], at + (3 if ends == ">>>" else 1)
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+        at += 1
+    raise _UnknownError

@@ -1,0 +1,1 @@
+"""Instructions that reach memory: loads, stores, atomics, copies; bounds and faults."""

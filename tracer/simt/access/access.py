@@ -1,0 +1,232 @@
+"""Loads and stores: address facts to bounds checks, gathers, scatters and trace rows."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....jit.ufunc import select
+from ....traces.schema import Space
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    Bucket,
+    Instruction,
+    Register,
+)
+from ..memory.address_facts import Facts
+from ..memory.memory import WINDOWS
+from ..ops.lanes import LANES, Array, Mask
+from ..warp.decoder import Decoder
+from ..warp.invariant import require_facts
+from ..warp.program import Group, Step
+from . import cluster
+from .address import Access, describe, elements
+from .bounds import Reach, mark_written, reach, require_written
+from .fault import check_lanes, wrapped
+
+_GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
+"""State spaces and their windows of generic addresses, shared memory of other blocks last: global
+memory is what lies in no other."""
+
+_NEAR = (1 << 30) - 16
+"""Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
+
+
+def decode_access(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a load or store outside parameters, or None if it is none."""
+    if instruction.space == "param" and not _is_through_pointer(instruction):
+        return None
+    if instruction.opcode in ("ld", "ldu"):
+        return _load(decoder, instruction)
+    if instruction.opcode == "st":
+        return _store(decoder, instruction)
+    return None
+
+
+def _is_through_pointer(instruction: Instruction) -> bool:
+    return any(
+        isinstance(operand, Address) and isinstance(operand.base, Register)
+        for operand in instruction.operands
+    )
+
+
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
+    to, source = instruction.operands[:2]
+    access = describe(decoder, instruction, source)
+    kind = instruction.type
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
+    if TYPE_BYTES[kind] * instruction.vector != access.width or len(stores) != access.count:
+        raise decoder.refuse(f"expected {access.count} registers")
+
+    def load(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        values = read(group, lanes, access, access.address(frame))
+        for store, value in zip(stores, values, strict=True):
+            if store is not None:
+                store(frame, value)
+
+    return load
+
+
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
+    to, source = instruction.operands[:2]
+    access = describe(decoder, instruction, to)
+    kind = instruction.type
+    fetches = [decoder.fetch(e, kind) for e in elements(source)]
+    if len(fetches) != access.count:
+        raise decoder.refuse(f"expected {access.count} registers")
+
+    def store(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        write(group, lanes, access, access.address(frame), [f(frame) for f in fetches])
+
+    return store
+
+
+def read(group: Group, lanes: Mask | None, access: Access, value: Array) -> list[Array]:
+    """Load under `lanes`, record the rows, and return `count` arrays of elements."""
+    results = [np.zeros((1, 1), dtype=access.dtype) for _ in range(access.count)]
+    for mask, where in resolve(group, lanes, access, value):
+        require_written(group, access, value, where)
+        loaded = [where.load(element) for element in range(access.count)]
+        results = (
+            loaded
+            if mask is None
+            else [select(mask, new, old) for new, old in zip(loaded, results, strict=True)]
+        )
+    return results
+
+
+def write(
+    group: Group, lanes: Mask | None, access: Access, value: Array, values: list[Array]
+) -> None:
+    """Store `count` arrays of elements under `lanes`, and record the rows."""
+    for _, where in resolve(group, lanes, access, value):
+        for element, stored in enumerate(values):
+            where.store(element, stored)
+        mark_written(where, access.count)
+
+
+def resolve(
+    group: Group, lanes: Mask | None, access: Access, value: Array
+) -> list[tuple[Mask | None, Reach]]:
+    """Find the memory that the lanes reach, checked, and record a row a warp for each part.
+
+    Lanes in one space within 2 GiB, the rule, make one part (mask None); others several, each with
+    the mask of its lanes.
+    """
+    facts, delta = found = group.wave.facts.of(value, lanes, group.columns, access.offset)
+    if group.wave.asserts:
+        require_facts(value, access.offset, lanes, found)
+    if facts is None:
+        return []
+    space = access.space or _window(facts.low + delta, facts.high + delta)
+    if space is None or facts.high - facts.low >= 1 << 31:
+        return _resolve_parts(group, access, facts, delta)
+    delta -= access.shift(space)
+    where = _checked(group, access, facts, delta, space)
+    _record(group, access, facts, delta, space, access.part)
+    return [(None, where)]
+
+
+def _checked(group: Group, access: Access, facts: Facts, delta: int, space: Space) -> Reach:
+    where = reach(group, facts, delta, space, access.dtype, access.count)
+    if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
+        check_lanes(group, facts, delta, space, access.width, access.pc)
+    return where
+
+
+def _record(
+    group: Group, access: Access, facts: Facts, delta: int, space: Space, part: int
+) -> None:
+    trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
+    base = facts.base + trace_delta if trace_delta else facts.base
+    if not access.hidden:
+        keep = facts.keep
+        if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+            keep = cluster.lanes_at_home(group, facts, delta)
+        group.wave.rows.accesses.add(
+            group, access.position, access.pc, space, part, base, facts.pattern, keep
+        )
+
+
+def _window(low: int, high: int) -> Space | None:
+    """Return the space in whose generic window both addresses lie (GLOBAL where none does)."""
+    spaces = {_space_of(low), _space_of(high)}
+    return spaces.pop() if len(spaces) == 1 else None
+
+
+def _space_of(address: int) -> Space:
+    for space, (start, end) in _GENERIC:
+        if start <= address < end:
+            return space
+    return Space.GLOBAL
+
+
+def _spaces_of(addresses: Array) -> Array:
+    """Return for each generic address the number of the space in whose window it lies."""
+    spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
+    for space, (start, end) in _GENERIC:
+        spaces[(addresses >= start) & (addresses < end)] = space
+    return spaces
+
+
+def _resolve_parts(
+    group: Group, access: Access, facts: Facts, delta: int
+) -> list[tuple[Mask | None, Reach]]:
+    """Split each warp's lanes by space, and within a space where they lie 2 GiB apart.
+
+    What a warp's row says is its own: parts are numbered from 0 in each, whatever others reach.
+    """
+    shape = (group.rows, group.columns)
+    addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
+    spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
+    lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
+    where, which, left = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
+    parts: dict[int, tuple[Facts, Mask, Reach]] = {}
+    cuts = [
+        (number, alike)
+        for number, mask in enumerate(_parts_of_warps(where, which, left))
+        for alike in _warps_alike(where, which, mask)
+    ]
+    for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
+        _, alike = cuts[place]  # by warps, so that a fault is that of the first lane
+        space = Space(int(which[alike][0]))
+        own, chosen = addresses - access.shift(space), alike.reshape(shape)
+        found, _ = group.wave.facts.of(own, chosen, group.columns)
+        if found is not None:
+            parts[place] = found, chosen, _checked(group, access, found, 0, space)
+    for place, (found, _, _) in sorted(parts.items()):  # by parts: a warp's rows are in order
+        number, alike = cuts[place]
+        _record(group, access, found, 0, Space(int(which[alike][0])), number)
+    return [parts[place][1:] for place in sorted(parts)]
+
+
+def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
+    """Yield masks (warps, 32): the first part of every warp, the second of those that have one."""
+    left = lanes.copy()
+    while left.any():
+        first = np.arange(len(left)), left.argmax(axis=1)
+        mask = left & _near(addresses, spaces, addresses[first], spaces[first])
+        yield mask
+        left &= ~mask
+
+
+def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array]:
+    """Cut a mask (warps, 32) where warps reach several spaces, or lie 2 GiB apart."""
+    left = mask.copy()
+    while left.any():
+        near = _near(addresses, spaces, addresses[left][:1], spaces[left][:1])
+        same = np.asarray((near | ~left).all(axis=1))
+        yield left & same[:, None]
+        left &= ~same[:, None]
+
+
+def _near(addresses: Array, spaces: Array, to: Array, space: Array) -> Array:
+    """Which lanes (warps, 32) lie in the `space` of each warp within 1 GiB of its address `to`."""
+    low = np.maximum(to, _NEAR - (1 << 63)) - _NEAR
+    high = np.minimum(to, (1 << 63) - 1 - _NEAR) + _NEAR
+    near = (addresses >= low[:, None]) & (addresses <= high[:, None])
+    return np.asarray(near & (spaces == space[:, None]))

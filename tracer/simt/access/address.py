@@ -1,0 +1,183 @@
+"""The address operand of an instruction: its state space, elements, register and offset."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
+from ....traces.schema import Space
+from ...front.texture_reference import is_handle
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    Bucket,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+)
+from ...ptx.lines import source_line
+from ..kernel.layout import parameter_offsets
+from ..memory.memory import GLOBAL_BASE, WINDOWS, LoadedModule
+from ..ops.lanes import DTYPES, Array, scalar
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Program, Step
+from ..warp.slot import Fetch
+
+_SPACES = {
+    "global": Space.GLOBAL,
+    "shared": Space.SHARED,
+    "local": Space.LOCAL,
+    "const": Space.CONST,
+    "param": Space.LOCAL,
+}
+"""Spaces of addresses. Parameters of functions lie on the stack where something points at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
+
+    A hidden one leaves no rows: it fetches the handle that stands for a texture reference, or a
+    function's parameter. A narrow one has an address of 32 bits, which in global memory are the
+    lower ones (`.address_size 32`).
+    """
+
+    pc: int
+    position: int
+    space: Space | None
+    dtype: np.dtype[Any]
+    count: int
+    address: Fetch
+    offset: int
+    guard: Fetch | None
+    part: int = 0
+    hidden: bool = False
+    narrow: bool = False
+
+    def shift(self, space: Space) -> int:
+        """Return what to take off its addresses to have those of a space."""
+        if space == Space.GLOBAL:
+            return -GLOBAL_BASE if self.narrow else 0
+        return WINDOWS[space][0] if self.space is None else 0
+
+    @property
+    def width(self) -> int:
+        """Bytes that a lane moves."""
+        return self.dtype.itemsize * self.count
+
+
+def describe(decoder: Decoder, instruction: Instruction, operand: Operand) -> Access:
+    """Read the space, element, vector and address of a memory instruction.
+
+    A variable by its name is reached in its own space where the instruction names none.
+    """
+    if isinstance(operand, Symbol):
+        operand = Address(operand)
+    if not isinstance(operand, Address):
+        raise decoder.refuse("expected an address in brackets")
+    fetch, offset = address_of(decoder, operand)
+    space = _SPACES.get(instruction.space)
+    if space is None and isinstance(operand.base, Symbol):
+        space = decoder.symbol_space(operand.base.name)
+    return Access(
+        decoder.pc,
+        decoder.position,
+        space,
+        DTYPES[instruction.type or "b8"],
+        instruction.vector,
+        fetch,
+        offset,
+        decoder.guard(),
+        hidden=instruction.space == "param"
+        or (isinstance(operand.base, Symbol) and is_handle(operand.base.name)),
+        narrow=isinstance(operand.base, Register) and TYPE_BYTES[operand.base.type] == 4,
+    )
+
+
+def address_of(decoder: Decoder, operand: Address) -> tuple[Fetch, int]:
+    """Return a function to the value that addresses are made from, and the bytes to add."""
+    if isinstance(operand.base, Register):
+        if TYPE_BYTES[operand.base.type] not in (4, 8):
+            raise decoder.refuse(f"`{operand.base.name}` is .{operand.base.type}, and no address")
+        slot = decoder.slots.read(decoder.slots.of(decoder.function, operand.base))
+        return (lambda frame: frame[slot]), operand.offset
+    start = 0
+    if isinstance(operand.base, Symbol):
+        if decoder.has_frames(operand.base.name):
+            raise decoder.refuse("a local variable of a recursion is reached by an address only")
+        start = decoder.symbol_address(operand.base.name) + operand.base.offset
+    value = scalar(start, np.dtype(np.int64))
+    return (lambda frame: value), operand.offset
+
+
+def elements(operand: Operand) -> tuple[Operand, ...]:
+    """Return the elements of a vector operand, or the operand alone."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def place_parameters(decoder: Decoder | Program) -> tuple[int, int]:
+    """Copy the arguments to where generic addresses of them point; return first address and end.
+
+    Without any `cvta.param` in the module no address is one.
+    """
+    place = decoder.loaded.parameters
+    if place is None:
+        return 0, 0
+    image = parameter_image(decoder)
+    decoder.memory.view(place)[: image.size] = image
+    start = parameters_start(decoder.loaded)
+    return start, start + image.size
+
+
+def parameters_start(loaded: LoadedModule) -> int:
+    """Return the first generic address of parameters; 0 if none is taken."""
+    place = loaded.parameters
+    return 0 if place is None else WINDOWS[Space.CONST][0] + place.address
+
+
+def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a load of parameters through a register, or None if it is none."""
+    if instruction.opcode != "ld" or instruction.space != "param" or decoder.function:
+        return None
+    to, address = instruction.operands
+    if not isinstance(address, Address) or not isinstance(address.base, Register):
+        return None
+    kind, offset, pc = instruction.type, address.offset, decoder.pc
+    if TYPE_BYTES[address.base.type] not in (4, 8):
+        raise decoder.refuse(f"`{address.base.name}` is .{address.base.type}, and no address")
+    fetch = decoder.fetch(address.base, address.base.type)
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
+    guard, size = decoder.guard(), DTYPES[kind].itemsize
+    image, octet = parameter_image(decoder), np.arange(size)
+    last = len(image) - size * len(stores)
+
+    def load(group: Group) -> None:
+        frame = group.frame
+        place: Array = fetch(frame).astype(np.int64) + offset
+        lanes = group.guarded(None if guard is None else guard(frame))
+        outside = (place < 0) | (place > last)
+        if outside.any() and (outside if lanes is None else outside & lanes).any():
+            kernel = decoder.kernel
+            raise KernelFault(
+                f"{source_line(kernel, pc)}: kernel `{kernel.name}` reads {size * len(stores)} "
+                f"bytes outside of its parameters"
+            )
+        for number, store in enumerate(stores):
+            octets = image.take((place + number * size)[..., None] + octet, mode="clip")
+            if store is not None:
+                store(frame, octets.view(DTYPES[kind])[..., 0])
+
+    return load
+
+
+def parameter_image(decoder: Decoder | Program) -> NDArray[np.uint8]:
+    """Return the bytes of all parameters."""
+    image = bytearray()
+    for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):
+        start = parameter_offsets(decoder.kernel)[parameter.name]
+        image += bytes(start - len(image)) + data.ljust(parameter.size, b"\0")
+    return np.frombuffer(bytes(image), dtype=np.uint8)

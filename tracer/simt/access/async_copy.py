@@ -1,0 +1,278 @@
+"""`cp.async`: copies from global to shared memory (PTX ISA 9.7.9.25).
+
+A copy is done when it is issued, which is one of the times that the ISA allows, so that there is
+nothing to wait for. It makes two accesses: part 0 reads, part 1 writes. Bytes beyond the source
+size are zeros; lanes that read only some of their bytes, or none, have no row of reading.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ....base.errors import KernelFault
+from ....jit.ufunc import select
+from ....traces.schema import Space
+from ....traces.unique import sorted_unique
+from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
+from ...ptx.lines import source_line
+from ..memory.address_facts import as_addresses
+from ..ops.lanes import Array, Mask, scalar
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.shuffle_vote import by_lane, by_warp
+from ..warp.slot import Fetch
+from .access import read, write
+from .address import Access, describe
+from .atomic import update_lanes
+from .fault import name_lane
+
+
+def decode_async_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `cp.async`, or None if the instruction is none."""
+    if instruction.opcode != "cp" or "async" not in instruction.modifiers:
+        return None
+    if {"commit_group", "wait_group", "wait_all"} & set(instruction.modifiers):
+        return lambda group: None
+    if "bulk" in instruction.modifiers or "mbarrier" in instruction.modifiers:
+        return None
+    return _copy(decoder, instruction)
+
+
+def _copy(decoder: Decoder, instruction: Instruction) -> Step:
+    operands = list(instruction.operands)
+    if any(m.endswith("cache_hint") for m in instruction.modifiers):
+        operands.pop()
+    size = operands[2].bits if len(operands) > 2 and isinstance(operands[2], Immediate) else 0
+    if size not in (4, 8, 16):
+        raise decoder.refuse("expected two addresses and a number of bytes: 4, 8 or 16")
+    dtype = np.dtype(np.uint32 if size == 4 else np.uint64)
+    count = size // dtype.itemsize
+    to, source = (
+        replace(describe(decoder, instruction, o), space=space, dtype=dtype, count=count)
+        for o, space in zip(operands[:2], (Space.SHARED, Space.GLOBAL), strict=True)
+    )
+    given = _source_size(decoder, operands[3], size) if len(operands) > 3 else None
+
+    def copy(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if to.guard is None else to.guard(frame))
+        where, value = to.address(frame), source.address(frame)
+        if given is None:
+            write(group, lanes, replace(to, part=1), where, read(group, lanes, source, value))
+            return
+        _copy_some(group, lanes, (to, source), (where, value), given(frame))
+
+    return copy
+
+
+def _source_size(decoder: Decoder, operand: Operand, size: int) -> Fetch:
+    """Return a function to how many bytes each lane reads; a predicate says to read none."""
+    if isinstance(operand, Register) and operand.type == "pred":
+        ignored = decoder.fetch(operand, "pred")
+        return lambda frame: np.where(ignored(frame), 0, size)
+    given = decoder.fetch(operand, "u32")
+    return lambda frame: np.minimum(given(frame), size).astype(np.int64)
+
+
+def _copy_some(
+    group: Group, lanes: Mask | None, accesses: tuple[Access, Access],
+    places: tuple[Array, Array], sizes: Array,
+) -> None:  # fmt: skip
+    """Copy where lanes read different numbers of bytes; a warp's parts follow each other."""
+    to, source = accesses
+    shape = (group.rows, group.columns)
+    active: Mask = np.broadcast_to(True if lanes is None else lanes, shape)
+    sizes = np.broadcast_to(sizes, shape)
+    full = active & (sizes == source.width)
+    values = read(group, full, source, places[1])
+    for bytes_read in sorted_unique(sizes[active & ~full]):
+        some = active & (sizes == bytes_read)
+        partial = _read_bytes(group, some, source, places[1], int(bytes_read))
+        values = [select(some, new, old) for new, old in zip(partial, values, strict=True)]
+    some_lane: Mask = np.any(by_warp(group, full), axis=1, keepdims=True)
+    reads = by_lane(group, some_lane)
+    for part, warps in ((1, reads), (0, ~reads)):
+        write(group, active & warps, replace(to, part=part), places[0], values)
+
+
+def _read_bytes(
+    group: Group, lanes: Mask, source: Access, value: Array, bytes_read: int
+) -> list[Array]:
+    """Return the elements of which only the first bytes are read, without a row."""
+    octet = np.dtype(np.uint8)
+    values: list[Array] = [np.zeros((1, 1), dtype=source.dtype) for _ in range(source.count)]
+    for place in range(bytes_read):
+        access = replace(source, dtype=octet, count=1, offset=source.offset + place, hidden=True)
+        (found,) = read(group, lanes, access, value)
+        element, shift = divmod(place, source.dtype.itemsize)
+        wide = found.astype(source.dtype) << source.dtype.type(8 * shift)
+        values[element] = values[element] | wide
+    return values
+
+
+_COUNT = np.uint64((1 << 20) - 1)
+_PHASE = np.uint64(61)
+_B64 = np.dtype(np.uint64)
+
+_ARRIVE = """%count = and i64 %b, 1048575
+  %pending = and i64 %old, 1048575
+  %left = sub i64 %pending, %count
+  %ex = lshr i64 %old, 20
+  %drop = lshr i64 %b, 32
+  %expected0 = sub i64 %ex, %drop
+  %expected = and i64 %expected0, 1048575
+  %high = shl i64 %old, 3
+  %bytes = ashr i64 %high, 43
+  %tx = add i64 %bytes, %d
+  %phase = lshr i64 %old, 61
+  %none = icmp eq i64 %left, 0
+  %dry = icmp eq i64 %tx, 0
+  %whole = and i1 %none, %dry
+  %later = add i64 %phase, 1
+  %ph = select i1 %whole, i64 %later, i64 %phase
+  %coming = select i1 %whole, i64 %expected, i64 %left
+  %n1 = and i64 %coming, 1048575
+  %e1 = shl i64 %expected, 20
+  %tx1 = and i64 %tx, 2097151
+  %t1 = shl i64 %tx1, 40
+  %p1 = shl i64 %ph, 61
+  %w1 = or i64 %n1, %e1
+  %w2 = or i64 %t1, %p1
+  %new = or i64 %w1, %w2"""
+"""%b arrivals, in its upper half those that later phases will not expect; %d bytes to come."""
+
+
+def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of an `mbarrier` instruction, or None if it is none."""
+    modifiers = set(instruction.modifiers)
+    if instruction.opcode == "cp" and "mbarrier" in modifiers and "async" in modifiers:
+        return _copies_arrive(decoder, instruction)
+    if instruction.opcode != "mbarrier":
+        return None
+    if "init" in modifiers:
+        return _init(decoder, instruction)
+    if modifiers & {"test_wait", "try_wait"}:
+        return _wait(decoder, instruction)
+    if "pending_count" in modifiers:
+        return _pending(decoder, instruction)
+    if "inval" in modifiers:
+        return lambda group: None
+    return _arrive(decoder, instruction)
+
+
+def _word(decoder: Decoder, instruction: Instruction, operand: Operand) -> Access:
+    return replace(describe(decoder, instruction, operand), dtype=_B64, count=1, hidden=True)
+
+
+def _init(decoder: Decoder, instruction: Instruction) -> Step:
+    place, count = instruction.operands
+    access, fetch = _word(decoder, instruction, place), decoder.fetch(count, "u32")
+
+    def init(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        number = fetch(frame).astype(np.uint64) & _COUNT
+        write(group, lanes, access, access.address(frame), [number | number << np.uint64(20)])
+
+    return init
+
+
+def _arrive(decoder: Decoder, instruction: Instruction) -> Step:
+    """Arrive, expect or complete bytes: what is added to the three counts."""
+    modifiers, operands = set(instruction.modifiers), list(instruction.operands)
+    arrives = bool(modifiers & {"arrive", "arrive_drop"})
+    to = operands.pop(0) if arrives else Bucket()
+    amount = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
+    in_bytes = bool(modifiers & {"expect_tx", "complete_tx"})
+    sign = -1 if "complete_tx" in modifiers else 1
+    drops = "arrive_drop" in modifiers
+
+    def changes(frame: list[Array]) -> tuple[Array, Array]:
+        given = scalar(1, _B64) if amount is None else amount(frame).astype(np.uint64)
+        bytes_to_come = (given.astype(np.int64) * sign).view(np.uint64)
+        count = scalar(int(arrives), _B64) if in_bytes else given
+        count = count | (count << np.uint64(32) if drops else scalar(0, _B64))
+        return count, bytes_to_come if in_bytes else scalar(0, _B64)
+
+    return _update(decoder, instruction, operands[0], to, changes)
+
+
+def _copies_arrive(decoder: Decoder, instruction: Instruction) -> Step:
+    """Arrive for copies, which are done already; without `.noinc` the arrival is not counted."""
+    counted = scalar(int("noinc" in instruction.modifiers), _B64)
+    nothing = scalar(0, _B64)
+    return _update(
+        decoder, instruction, instruction.operands[0], Bucket(), lambda frame: (counted, nothing)
+    )
+
+
+def _update(
+    decoder: Decoder, instruction: Instruction, place: Operand, to: Operand,
+    changes: Callable[[list[Array]], tuple[Array, Array]],
+) -> Step:  # fmt: skip
+    access, store = _word(decoder, instruction, place), decoder.store(to, "b64")
+    pc = decoder.pc
+    run = update_lanes("mbarrier_arrive", "i64", _ARRIVE)
+
+    def update(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        count, bytes_to_come = changes(frame)
+        found = run(group, lanes, access, [count, bytes_to_come])
+        _require_expected(decoder, group, lanes, (pc, access), found, count)
+        if store is not None:
+            store(frame, found)
+
+    return update
+
+
+def _require_expected(
+    decoder: Decoder, group: Group, lanes: Mask | None, where: tuple[int, Access],
+    found: Array, count: Array,
+) -> None:  # fmt: skip
+    """Raise KernelFault if more arrive than a phase still expects."""
+    shape = (group.rows, group.columns)
+    more = np.broadcast_to((found & _COUNT) < (count & _COUNT), shape)
+    if lanes is not None:
+        more = more & lanes
+    if more.any():
+        lane = int(np.flatnonzero(more)[0])
+        pc, access = where
+        address = np.broadcast_to(as_addresses(access.address(group.frame)), shape)
+        at = int(address.reshape(-1)[lane]) + access.offset
+        raise KernelFault(
+            f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` arrives at the "
+            f"mbarrier at {at:#x}, whose phase expects no more arrivals (or which was never "
+            f"initialized), in {name_lane(group, lane)}"
+        )
+
+
+def _wait(decoder: Decoder, instruction: Instruction) -> Step:
+    to, place, state = instruction.operands[:3]
+    parity = "parity" in instruction.modifiers
+    access = _word(decoder, instruction, place)
+    phase: Fetch = decoder.fetch(state, "u32" if parity else "b64")
+    store = decoder.store(to, "pred")
+
+    def wait(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        (word,) = read(group, lanes, access, access.address(frame))
+        now, asked = word >> _PHASE, phase(frame).astype(np.uint64)
+        over = (now & np.uint64(1)) != asked if parity else now != asked >> _PHASE
+        if store is not None:
+            store(frame, over)
+
+    return wait
+
+
+def _pending(decoder: Decoder, instruction: Instruction) -> Step:
+    to, state = instruction.operands
+    fetch, store = decoder.fetch(state, "b64"), decoder.store(to, "b32")
+
+    def pending(group: Group) -> None:
+        if store is not None:
+            store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
+
+    return pending

@@ -1,0 +1,208 @@
+"""Bounds check of an access, and the indices of its lanes in the bytes of its state space."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
+from ....traces.schema import Space
+from ...ptx.lines import source_line
+from ..memory.address_facts import Facts, as_addresses, moved
+from ..memory.memory import WINDOWS
+from ..ops.lanes import LANES, Array, Mask
+from ..warp.program import Group
+from . import cluster
+from .address import Access
+from .fault import name_lane
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Elements `words[index + k]` for element k of each lane.
+
+    `index` broadcasts to (rows, columns); what inactive lanes have in it means nothing. With
+    `by_block` the words are (blocks, words a block) and `index` is the same for every block.
+    `inside` is False if the bounds of the whole access do not lie in one allocation. `written` is
+    the same place in the map of written bytes, where one is kept.
+    """
+
+    words: Array
+    index: Array
+    lanes: Mask | None
+    shape: tuple[int, int]
+    inside: bool
+    by_block: bool = False
+    space: Space = Space.GLOBAL
+    written: "Reach | None" = None
+
+    def load(self, element: int) -> Array:
+        """Return element `element` of every lane."""
+        loaded: Array
+        if self.by_block:
+            loaded = self.words.take(self.index[0] + element, axis=1, mode="clip")
+        else:
+            loaded = self.words[element:].take(self.index, mode="clip")
+        return loaded
+
+    def flat(self) -> tuple[Array, Array]:
+        """Return the words in one dimension, and the indices of element 0 into them."""
+        if not self.by_block:
+            return self.words, self.index
+        rows = np.arange(self.shape[0])[:, None] * self.words.shape[1]
+        return self.words.reshape(-1), rows + self.index
+
+    def store(self, element: int, value: Array) -> None:
+        """Write element `element` of every active lane, in order of block, warp and lane."""
+        words, index = self.flat()
+        index = index + element if element else index
+        value = value.view(words.dtype)
+        if self.lanes is not None:
+            chosen = np.broadcast_to(self.lanes, self.shape)
+            index = np.broadcast_to(index, self.shape)[chosen]
+            value = np.broadcast_to(value, self.shape)[chosen]
+        elif index.shape != value.shape:
+            index = np.broadcast_to(index, self.shape)
+        words[index] = value
+
+
+def reach(
+    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int
+) -> Reach:
+    """Find what an access at `facts` plus `delta` bytes touches; bounds first, lanes not yet."""
+    wave = group.wave
+    match space:
+        case Space.SHARED:
+            memory = wave.shared
+        case Space.LOCAL:
+            memory = wave.local
+        case _:
+            memory = wave.program.memory.arena(space).bytes
+    where = _find(group, facts, delta, space, dtype, count, memory)
+    written = None if wave.shadow is None else wave.shadow.of(space)
+    if written is None:
+        return where
+    twin = _find(group, facts, delta, space, dtype, count, written)
+    return replace(where, written=twin)
+
+
+def _find(
+    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int,
+    memory: NDArray[np.uint8],
+) -> Reach:  # fmt: skip
+    low, high = facts.low + delta, facts.high + delta + dtype.itemsize * count
+    shape = (group.rows, group.columns)
+    if space in (Space.GLOBAL, Space.CONST, Space.SURFACE):
+        arena = group.wave.program.memory.arena(space)
+        found = arena.find(low)
+        inside = found is not None and high <= found.address + found.size
+        start = low - arena.base
+        start -= start % dtype.itemsize
+        words = _words(memory, max(start, 0), max(high - arena.base, 0), dtype)
+        return Reach(words, facts.index(dtype.itemsize), facts.lanes, shape, inside)
+    if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+        return _find_elsewhere(group, facts, delta, dtype, count, memory)
+    inside = low >= 0 and high <= memory.shape[1]
+    if not inside:
+        return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
+    words = memory.view(dtype)
+    first = low // dtype.itemsize
+    if space == Space.SHARED and len(facts.addresses) == 1 and not group.compacted:
+        index = facts.index(dtype.itemsize) + first
+        return Reach(words, index, facts.lanes, shape, inside, by_block=True, space=space)
+    index = _own_index(group, facts, space, dtype.itemsize, words.shape[1])
+    return Reach(words.reshape(-1)[first:], index, facts.lanes, shape, inside, space=space)
+
+
+def _find_elsewhere(
+    group: Group, facts: Facts, delta: int, dtype: np.dtype[Any], count: int,
+    memory: NDArray[np.uint8],
+) -> Reach:  # fmt: skip
+    """Find what lanes touch that reach shared memory of several blocks of their cluster."""
+    words = memory.view(dtype)
+    index, ended = cluster.find_elsewhere(group, facts, delta, dtype.itemsize, words.shape[1])
+    addresses = np.broadcast_to(facts.addresses, ended.shape) + delta
+    within = cluster.is_inside(group, addresses, dtype.itemsize * count)
+    if facts.lanes is not None:
+        within = within | ~facts.lanes
+    inside = bool(within.all()) and not ended.any()
+    shape = (group.rows, group.columns)
+    return Reach(words.reshape(-1), index, facts.lanes, shape, inside, space=Space.SHARED)
+
+
+def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]) -> Array:
+    length = max(end - start, 0) // dtype.itemsize * dtype.itemsize
+    return memory[start : start + length].view(dtype)
+
+
+def _own_index(group: Group, facts: Facts, space: Space, itemsize: int, pitch: int) -> Array:
+    """Return indices into the memory of all blocks or threads, relative to `facts.low`."""
+    key = (space.name, itemsize)
+    if not group.compacted and key in facts.indices:
+        return facts.indices[key]
+    if space == Space.SHARED:
+        owner = group.row_block[:, None]
+    else:
+        owner = (group.place * LANES)[:, None] + np.arange(LANES)
+        owner = owner.reshape(group.rows, group.columns)
+    index = owner * pitch + facts.index(itemsize)
+    if not group.compacted:
+        facts.indices[key] = index
+    return index
+
+
+_REASONS = {
+    Space.SHARED: "a block's shared memory holds nothing until it is stored to",
+    Space.LOCAL: "a thread's local memory holds nothing until it is stored to",
+}
+
+
+def mark_written(where: Reach, count: int) -> None:
+    """Mark what the active lanes store: `count` elements each."""
+    if where.written is not None:
+        mark = _mark(where.written.words.dtype)
+        for element in range(count):
+            where.written.store(element, mark)
+
+
+def require_written(group: Group, access: Access, value: Array, where: Reach) -> None:
+    """Raise KernelFault if an active lane loads a byte that nobody wrote.
+
+    `value` is what the access' addresses are made from.
+    """
+    if where.written is None:
+        return
+    mark = _mark(where.written.words.dtype)
+    missing = np.zeros(where.shape, np.bool_)
+    for element in range(access.count):
+        missing |= where.written.load(element) != mark
+    if where.lanes is not None:
+        missing &= where.lanes
+    if missing.any():
+        raise _fault(group, access, value, where, int(missing.argmax()))
+
+
+def _mark(dtype: np.dtype[np.generic]) -> Array:
+    """Return one element all of whose bytes are 1, (1, 1)."""
+    return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
+
+
+def _fault(group: Group, access: Access, value: Array, where: Reach, lane: int) -> KernelFault:
+    program, space = group.wave.program, where.space
+    addresses = np.broadcast_to(as_addresses(moved(value, access.offset)), where.shape)
+    address = int(addresses.reshape(-1)[lane])
+    if access.space is None and space != Space.GLOBAL:
+        address -= WINDOWS[space][0]
+    found = program.memory.global_.find(address) if space == Space.GLOBAL else None
+    reason = _REASONS.get(space) or (
+        f"`{found.name}`, from {found.address:#x} on, was not copied to there, filled or stored to"
+        if found
+        else "nobody stored to it"
+    )
+    return KernelFault(
+        f"{source_line(program.kernel, access.pc)}: kernel `{program.name}` reads "
+        f"{access.width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
+        f"{name_lane(group, lane)}: {reason}"
+    )

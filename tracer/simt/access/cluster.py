@@ -1,0 +1,162 @@
+"""Distributed shared memory: what blocks of a cluster see of one another's (PTX ISA 5.1.7.2).
+
+A block reaches its own shared memory at offsets from 0 on. The others' lies in windows of 16 MB
+each, in order of rank, behind that: `mapa` gives addresses there, which any access of shared or
+generic memory takes. The ISA leaves the numbers open.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import KernelFault
+from ....traces.schema import Space
+from ...ptx.kernel import Instruction
+from ...ptx.lines import source_line
+from ..memory.address_facts import Facts
+from ..memory.memory import WINDOWS
+from ..ops.lanes import LANES, Array, Mask
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+
+START, SPAN = 0x0F00_0000, 1 << 24
+"""Where the window of rank 0 begins among shared addresses, and how long each is."""
+
+MOST_BLOCKS = 16
+"""Blocks of a cluster at most: more than 8 are not portable (CUDA C++ Programming Guide, Thread
+Block Clusters)."""
+
+_FIRST = WINDOWS[Space.SHARED][0] + START
+GENERIC = (_FIRST, _FIRST + MOST_BLOCKS * SPAN)
+"""Where these windows lie among generic addresses: first address, end."""
+
+
+def is_elsewhere(facts: Facts, delta: int) -> bool:
+    """Whether an access of shared memory may reach other blocks of the cluster."""
+    return START <= facts.high + delta < START + MOST_BLOCKS * SPAN
+
+
+def lanes_at_home(group: Group, facts: Facts, delta: int) -> Mask:
+    """Return the warps (rows, warps a row) all of whose lanes reach their own block."""
+    shape = (group.rows, group.columns)
+    addresses: Array = np.broadcast_to(facts.addresses, shape) + delta
+    elsewhere: Mask = np.greater_equal(addresses, START)
+    if facts.lanes is not None:
+        elsewhere = np.logical_and(elsewhere, facts.lanes)
+    home: Mask = np.logical_not(elsewhere.reshape(group.rows, -1, LANES).any(axis=2))
+    return home if facts.keep is None else home & facts.keep
+
+
+def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
+    """Return of shared addresses (rows, columns) the blocks of the wave that own them, -1 where
+    the cluster has no such block, and the offsets in these blocks' memory."""
+    size = group.wave.program.launch.blocks_a_cluster
+    own = group.row_block[:, None]
+    elsewhere = addresses >= START
+    rank = (addresses - START) // SPAN
+    owner = np.where(elsewhere, own // size * size + rank, own)
+    owner = np.where(elsewhere & (rank >= size), -1, owner)
+    return owner, np.where(elsewhere, (addresses - START) % SPAN, addresses)
+
+
+def is_inside(group: Group, addresses: Array, width: int) -> Mask:
+    """Return which of some shared addresses (rows, columns) have `width` bytes of memory."""
+    owner, offset = owner_and_offset(group, addresses)
+    inside: Mask = (owner >= 0) & (offset >= 0) & (offset <= group.wave.shared.shape[1] - width)
+    return inside
+
+
+def find_elsewhere(
+    group: Group, facts: Facts, delta: int, itemsize: int, pitch: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Return indices of elements in the shared memory of all blocks, `pitch` elements each, and
+    which lanes' lie in a block that has ended."""
+    shape = (group.rows, group.columns)
+    owner, offset = owner_and_offset(group, np.broadcast_to(facts.addresses, shape) + delta)
+    stacks = group.wave.stacks
+    over: Mask = np.logical_and.reduce(stacks.ended().reshape(-1, stacks.warps_a_block), axis=1)
+    ended: Mask = np.logical_and(over[owner], owner >= 0)
+    if facts.lanes is not None:
+        ended = np.logical_and(ended, facts.lanes)
+    return owner * pitch + offset // itemsize, ended
+
+
+def decode_cluster_address(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `mapa` or `getctarank`, or None if the instruction is neither."""
+    if instruction.opcode == "mapa":
+        return _map(decoder, instruction)
+    if instruction.opcode == "getctarank":
+        return _rank(decoder, instruction)
+    return None
+
+
+def _split(
+    decoder: Decoder, instruction: Instruction
+) -> tuple[int, Callable[[Group], tuple[Array, Array]]]:
+    """Return where the addresses of an instruction's state space begin, and what gives of its
+    source, an address, the rank of the block that owns it, and the offset there."""
+    shift = 0 if instruction.space else WINDOWS[Space.SHARED][0]
+    fetch = decoder.fetch(instruction.operands[1], instruction.type)
+
+    def split(group: Group) -> tuple[Array, Array]:
+        value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+        address = value.astype(np.int64) - shift
+        rank = np.where(address >= START, (address - START) // SPAN, _own_rank(group))
+        return rank, np.where(address >= START, (address - START) % SPAN, address)
+
+    return shift, split
+
+
+def _own_rank(group: Group) -> Array:
+    """Return the rank of each row's block in its cluster, (rows, 1)."""
+    rank: Array = group.row_block[:, None] % group.wave.program.launch.blocks_a_cluster
+    return rank
+
+
+def _map(decoder: Decoder, instruction: Instruction) -> Step:
+    """`mapa d, a, b`: the address in the block of rank b that a is in its own."""
+    kind = instruction.type
+    shift, split = _split(decoder, instruction)
+    rank, store = (
+        decoder.fetch(instruction.operands[2], "u32"),
+        decoder.store(instruction.operands[0], kind),
+    )
+    guard, pc = decoder.guard(), decoder.pc
+
+    def map_address(group: Group) -> None:
+        _, offset = split(group)
+        wanted = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
+        active = group.guarded(None if guard is None else guard(group.frame))
+        _require_rank(decoder, group, pc, wanted if active is None else np.where(active, wanted, 0))
+        there = np.where(wanted == _own_rank(group), 0, START + wanted * SPAN)
+        if store is not None:
+            store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
+
+    return map_address
+
+
+def _bytes(kind: str) -> int:
+    return int(kind[1:]) // 8
+
+
+def _require_rank(decoder: Decoder, group: Group, pc: int, ranks: NDArray[Any]) -> None:
+    size = group.wave.program.launch.blocks_a_cluster
+    if int(ranks.max()) >= size:
+        raise KernelFault(
+            f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` asks for "
+            f"memory of block {int(ranks.max())} of a cluster of {size}"
+        )
+
+
+def _rank(decoder: Decoder, instruction: Instruction) -> Step:
+    """`getctarank d, a`: the rank of the block that owns an address."""
+    _, split = _split(decoder, instruction)
+    store = decoder.store(instruction.operands[0], "u32")
+
+    def find_rank(group: Group) -> None:
+        if store is not None:
+            store(group.frame, split(group)[0].astype(np.uint32))
+
+    return find_rank

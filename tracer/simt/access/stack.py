@@ -1,0 +1,103 @@
+"""`alloca`, `stacksave` and `stackrestore`: local memory of any size (PTX ISA 9.7.17).
+
+A thread has so much of it behind its local variables, and takes it from the front. What a function
+takes it keeps until it restores the stack, or the kernel ends.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ....base.errors import KernelFault
+from ....jit.ufunc import select
+from ...ptx.kernel import Immediate, Instruction, Kernel
+from ...ptx.lines import source_line
+from ..kernel.kernel_key import KERNELS, Alike, alike
+from ..kernel.layout import local_bytes
+from ..ops.lanes import Array
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from .fault import name_lane
+
+BYTES = 4096
+"""Bytes of a thread's stack: CUDA's own limit is 1 KB unless the program raises it."""
+
+OPCODES = frozenset({"alloca", "stacksave", "stackrestore"})
+_ALIGN = 8
+"""Bytes to which PTX aligns what `alloca` takes where nothing is said."""
+
+
+def stack_bytes(kernel: Kernel) -> int:
+    """Return the bytes of a thread's stack, 0 if nothing takes any."""
+    return BYTES if _takes_stack(alike(kernel)) else 0
+
+
+@lru_cache(maxsize=KERNELS)
+def _takes_stack(like: Alike) -> bool:
+    return any(instruction.opcode in OPCODES for instruction in like.kernel.instructions)
+
+
+def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of an instruction of the stack, or None if it is none."""
+    if instruction.opcode not in OPCODES:
+        return None
+    slot = decoder.slots.of_stack()
+    if instruction.opcode == "alloca":
+        return _allocate(decoder, instruction, slot)
+    kind = f"u{instruction.type[1:]}"
+    guard = decoder.guard()
+    if instruction.opcode == "stacksave":
+        store = decoder.store(instruction.operands[0], kind)
+        decoder.slots.read(slot)
+
+        def save(group: Group) -> None:
+            if store is not None:
+                store(group.frame, group.frame[slot].astype(np.dtype(f"u{int(kind[1:]) // 8}")))
+
+        return save
+    fetch = decoder.fetch(instruction.operands[0], kind)
+    decoder.slots.write(slot, maybe=guard is not None)
+
+    def restore(group: Group) -> None:
+        frame = group.frame
+        value = fetch(frame).astype(np.uint64)
+        frame[slot] = value if guard is None else select(guard(frame), value, frame[slot])
+
+    return restore
+
+
+def _allocate(decoder: Decoder, instruction: Instruction, slot: int) -> Step:
+    """`alloca ptr, size{, align}`: the address of so many bytes, which are taken."""
+    to, size, *aligned = instruction.operands
+    kind = f"u{instruction.type[1:]}"
+    fetch, store = decoder.fetch(size, kind), decoder.store(to, kind)
+    align = aligned[0].bits if aligned and isinstance(aligned[0], Immediate) else _ALIGN
+    base = -(-local_bytes(decoder.kernel) // 16) * 16
+    guard, pc = decoder.guard(), decoder.pc
+    decoder.slots.write(slot, maybe=True)
+
+    def allocate(group: Group) -> None:
+        frame = group.frame
+        lanes = group.guarded(None if guard is None else guard(frame))
+        taken = frame[slot]
+        start = (taken + np.uint64(align - 1)) // np.uint64(align) * np.uint64(align)
+        end = start + fetch(frame).astype(np.uint64)
+        _require_room(decoder, group, pc, end if lanes is None else np.where(lanes, end, 0))
+        frame[slot] = end if guard is None else select(guard(frame), end, taken)
+        if store is not None:
+            address = start + np.uint64(base)
+            store(frame, address.astype(np.dtype(f"u{int(kind[1:]) // 8}")))
+
+    return allocate
+
+
+def _require_room(decoder: Decoder, group: Group, pc: int, end: Array) -> None:
+    if int(end.max()) <= BYTES:
+        return
+    over = np.broadcast_to(end, (group.rows, group.columns)).reshape(-1) > BYTES
+    lane = int(np.flatnonzero(over)[0])
+    raise KernelFault(
+        f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` takes "
+        f"{int(end.max())} bytes of stack, and a thread has {BYTES}, in {name_lane(group, lane)}",
+        "outside",
+    )

@@ -1,0 +1,174 @@
+"""Calls: parameters by the byte, and the functions that the runtime brings: printf, malloc.
+
+A `.param` variable of a call and the callee's own parameter are one place, so that a call copies
+nothing. Lanes of different call sites keep apart, since every write is merged under its lanes.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ....base.errors import KernelFault
+from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
+from ...ptx.lines import source_line
+from ..access.fault import name_lane
+from ..kernel.layout import Place, Span
+from ..memory.device_runtime import Heap
+from ..ops.lanes import DTYPES, Array
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from .argument_passing import fetch_bytes, place_of, store_bytes
+from .device_launch import make_step as make_launch_step
+from .printf import print_lanes, string_at
+
+
+def decode_call(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a parameter access or a call into the runtime, or None."""
+    if instruction.space == "param" and instruction.opcode in ("ld", "st"):
+        return _parameter(decoder, instruction)
+    if instruction.opcode == "call":
+        return _runtime_call(decoder, instruction)
+    return None
+
+
+def _parameter(decoder: Decoder, instruction: Instruction) -> Step:
+    load = instruction.opcode == "ld"
+    value, address = instruction.operands if load else reversed(instruction.operands)
+    if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        raise decoder.refuse("expected the name of a parameter, or a pointer to one, as address")
+    place = place_of(decoder, address.base.name)
+    offset = address.base.offset + address.offset
+    kind, size = instruction.type, TYPE_BYTES[instruction.type]
+    elements = value.elements if isinstance(value, Vector) else (value,)
+    steps = [
+        _move(decoder, load, element, place, (offset + k * size, size), kind)
+        for k, element in enumerate(elements)
+    ]
+
+    def move_all(group: Group) -> None:
+        for step in steps:
+            step(group)
+
+    return steps[0] if len(steps) == 1 else move_all
+
+
+def _move(
+    decoder: Decoder, load: bool, element: Operand, place: Place, span: Span, kind: str
+) -> Step:
+    if load:
+        fetch = fetch_bytes(decoder, place, span, kind)
+        store = decoder.store(element, kind)
+    else:
+        fetch, store = decoder.fetch(element, kind), store_bytes(decoder, place, span, kind)
+
+    def move(group: Group) -> None:
+        value = fetch(group.frame)
+        if store is not None:
+            store(group.frame, value)
+
+    return move
+
+
+def _runtime_call(decoder: Decoder, instruction: Instruction) -> Step:
+    target = next(o for o in instruction.operands if isinstance(o, CallTarget))
+    name = target.callee.name
+    make = BROUGHT.get(name)
+    if make is None:
+        if (step := make_launch_step(decoder, target, name)) is not None:
+            return step
+        raise decoder.refuse(f"cutrace does not have the function `{name}`")
+    return make(decoder, target)
+
+
+def _printf(decoder: Decoder, target: CallTarget) -> Step:
+    if len(target.arguments) != 2 or len(target.returns) != 1:
+        raise decoder.refuse("expected a format, a buffer and a result")
+    places = [place_of(decoder, _name(o)) for o in (*target.arguments, *target.returns)]
+    takes = [fetch_bytes(decoder, place, (0, 8), "s64") for place in places[:2]]
+    give = store_bytes(decoder, places[2], (0, 4), "b32")
+
+    def printf(group: Group) -> None:
+        frame = group.frame
+        shape = (group.rows, group.columns)
+        form, values = (np.broadcast_to(take(frame), shape) for take in takes)
+        lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+        counts: Array = np.zeros(shape, dtype=DTYPES["b32"])
+        counts[lanes] = print_lanes(group, form[lanes], values[lanes], np.flatnonzero(lanes))
+        give(frame, counts)
+
+    return printf
+
+
+def _name(operand: Operand) -> str:
+    return operand.name if isinstance(operand, Symbol) else ""
+
+
+def _assert(decoder: Decoder, target: CallTarget) -> Step:
+    """`__assertfail(text, file, line, function, bytes of a character)`."""
+    if not target.arguments:
+        raise decoder.refuse("expected the text of an assertion")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
+    pc = decoder.pc
+
+    def fail(group: Group) -> None:
+        texts, lanes = _by_lane(group, fetch(group.frame))
+        first = int(np.flatnonzero(lanes)[0])
+        what = f"assertion `{string_at(group, first, texts[0])}`" if texts[0] else "an assertion"
+        line = source_line(group.wave.program.kernel, pc)
+        raise KernelFault(f"{line}: {what} failed in {name_lane(group, first)}", "assertion")
+
+    return fail
+
+
+def _malloc(decoder: Decoder, target: CallTarget) -> Step:
+    if len(target.arguments) != 1 or len(target.returns) != 1:
+        raise decoder.refuse("expected a size and a result")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
+    give = store_bytes(decoder, place_of(decoder, _name(target.returns[0])), (0, 8), "u64")
+    heap = _heap(decoder)
+
+    def malloc(group: Group) -> None:
+        sizes, lanes = _by_lane(group, fetch(group.frame))
+        addresses: Array = np.zeros(lanes.shape, dtype=np.uint64)
+        addresses[lanes] = [heap.take(size) for size in sizes]
+        give(group.frame, addresses)
+
+    return malloc
+
+
+def _free(decoder: Decoder, target: CallTarget) -> Step:
+    if len(target.arguments) != 1 or target.returns:
+        raise decoder.refuse("expected an address")
+    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
+    heap, pc = _heap(decoder), decoder.pc
+
+    def free(group: Group) -> None:
+        for address in _by_lane(group, fetch(group.frame))[0]:
+            if address and not heap.give(address):
+                line = source_line(group.wave.program.kernel, pc)
+                raise KernelFault(
+                    f"{line}: free({address:#x}): expected what malloc gave, and once", "heap"
+                )
+
+    return free
+
+
+def _by_lane(group: Group, value: Array) -> tuple[list[int], Array]:
+    """Return a value for each active lane in order, and which lanes of the group are active."""
+    shape = (group.rows, group.columns)
+    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+    return np.broadcast_to(value, shape)[lanes].tolist(), lanes
+
+
+def _heap(decoder: Decoder) -> Heap:
+    assert decoder.memory.heap is not None, "a module that declares malloc has a heap"
+    return decoder.memory.heap
+
+
+BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
+    "vprintf": _printf,
+    "__assertfail": _assert,
+    "malloc": _malloc,
+    "free": _free,
+}
+"""What the runtime brings, by the name that the compiler calls it."""

@@ -1,0 +1,176 @@
+"""A basic block in parts: runs of instructions that compute, and single ones that reach further.
+
+A part runs for one warp after another of a group. Memory has to look as if each instruction ran for
+all warps before the next began, so parts are kept in segments: in one of them a state space is
+either only read, or has a single access. An instruction that the array engine runs, an escape, and
+an access with generic addresses are segments of their own.
+"""
+
+from collections.abc import Container, Iterator, Set
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import Address, BasicBlock, Instruction, Kernel, Symbol
+from ...ptx.opcodes import destinations, sources
+from ..interp.move import NO_EFFECT
+
+RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"
+GENERIC, POINTED = "generic", "pointed"
+_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux", "mma"})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Instructions (pcs) of one kind; `starts_segment` if all warps must have come so far."""
+
+    kind: str
+    pcs: tuple[int, ...]
+    starts_segment: bool = False
+
+
+def cut_parts(
+    kernel: Kernel, block: BasicBlock, ends: bool, escaped: Container[int] = ()
+) -> list[Part]:
+    """Cut a basic block; its last instruction belongs to no part if it `ends` the block. The array
+    engine runs the `escaped` ones (pcs).
+
+    What computes waits until something needs it, so that a few long runs come of many short ones.
+    """
+    parts: list[Part] = []
+    run: list[int] = []
+    for kind, pc in _kinds(kernel, block, ends, escaped):
+        is_alone = kind == RUN and is_directed(kernel.instructions[pc])
+        if kind == RUN and not is_alone:
+            run.append(pc)
+            continue
+        if run and (is_alone or kind == ESCAPE or _needs(kernel, pc, run)):
+            parts.append(Part(RUN, tuple(run)))
+            run = []
+        parts.append(Part(kind, (pc,)))
+    if run:
+        parts.append(Part(RUN, tuple(run)))
+    return list(_in_segments(kernel, parts))
+
+
+def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
+    """Whether an instruction reads or writes what the run writes, or writes what the run reads."""
+    instruction = kernel.instructions[pc]
+    read, written = set(sources(instruction)), set(destinations(instruction))
+    before = [kernel.instructions[other] for other in run]
+    made = {register for other in before for register in destinations(other)}
+    taken = {register for other in before for register in sources(other)}
+    return not made.isdisjoint(read | written) or not taken.isdisjoint(written)
+
+
+def _kinds(
+    kernel: Kernel, block: BasicBlock, ends: bool, escaped: Container[int]
+) -> Iterator[tuple[str, int]]:
+    for pc in range(block.first, block.last - ends):
+        instruction = kernel.instructions[pc]
+        if pc in escaped:
+            yield ESCAPE, pc
+            continue
+        kind = kind_of(instruction)
+        if kind == RUN and instruction.guard is not None and is_counted(instruction):
+            yield COUNT, pc
+        if kind:
+            yield kind, pc
+
+
+def is_counted(instruction: Instruction) -> bool:
+    """Whether the lanes are counted for which the guard of a computing instruction holds."""
+    return instruction.opcode not in ("mov", "cvta", "ld", "st", "isspacep", "createpolicy")
+
+
+def is_directed(instruction: Instruction) -> bool:
+    """Whether an instruction needs another rounding mode than to nearest: a run of its own, for
+    what changes the mode does not become vectors."""
+    directed = not {"rz", "rm", "rp"}.isdisjoint(instruction.modifiers)
+    return directed and instruction.opcode != "cvt"
+
+
+def kind_of(instruction: Instruction) -> str:
+    """Return the kind of the part that an instruction belongs to, "" if it does nothing."""
+    opcode = instruction.opcode
+    if opcode in NO_EFFECT or (opcode in ("bar", "barrier") and "warp" in instruction.modifiers):
+        return ""
+    if opcode in ("ld", "ldu", "st") and instruction.space != "param":
+        return ACCESS if instruction.space else GENERIC
+    if opcode == "ld" and instruction.space == "param" and not reads_parameter(instruction):
+        return POINTED
+    if opcode in ("atom", "red"):
+        return ATOMIC if instruction.space else GENERIC
+    if opcode == "cp" and is_async_copy(instruction):
+        return ACCESS if instruction.space else ""
+    if opcode in ("ldmatrix", "stmatrix") and instruction.space:
+        return ACCESS
+    is_product = opcode == "wmma" and instruction.modifiers[0] == "mma"
+    return WARP if opcode in _ACROSS or is_product else RUN
+
+
+def is_async_copy(instruction: Instruction) -> bool:
+    """Whether it is a `cp.async`, or waits for such copies, which are done when they are issued."""
+    others = {"bulk", "mbarrier"}
+    return "async" in instruction.modifiers and others.isdisjoint(instruction.modifiers)
+
+
+def accesses_of(instruction: Instruction) -> tuple[tuple[str, bool], ...]:
+    """Return the state space of each access of an instruction, and whether it writes."""
+    if instruction.opcode == "cp":
+        return ("global", False), ("shared", True)
+    return ((instruction.space, instruction.opcode in ("st", "stmatrix", "atom", "red")),)
+
+
+def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
+    read: set[str] = set()
+    written: set[str] = set()
+    is_alone = False
+    for part in parts:
+        begins = is_alone or part.kind in (ESCAPE, GENERIC)
+        is_alone = part.kind in (ESCAPE, GENERIC)
+        if begins:
+            read, written = set(), set()
+        if part.kind in (ACCESS, ATOMIC):
+            accesses = accesses_of(kernel.instructions[part.pcs[0]])
+            reached = [(s, writes) for s, writes in accesses if s not in ("local", "const")]
+            if any(s in written or (writes and s in read) for s, writes in reached):
+                begins = True
+                read, written = set(), set()
+            for space, writes in reached:
+                (written if writes else read).add(space)
+        yield Part(part.kind, part.pcs, begins)
+
+
+def spans_of(
+    kernel: Kernel, block: BasicBlock, parts: list[Part], others: Set[tuple[int, str]]
+) -> list[tuple[tuple[int, str], int, int]]:
+    """Return the registers that need a place in the frame for the block alone, each with the first
+    and last part that uses it: those of more than one part, or of one that is no run, and none of
+    the `others`, which have a place already or need none."""
+    used: dict[tuple[int, str], list[int]] = {}
+    in_memory: set[tuple[int, str]] = set()
+    last = kernel.instructions[block.last - 1]
+    for number, part in enumerate([*parts, Part(WARP, (block.last - 1,))]):
+        instructions = [kernel.instructions[pc] for pc in part.pcs]
+        if number == len(parts):
+            instructions = [last]
+        for instruction in instructions:
+            for register in (*sources(instruction), *destinations(instruction)):
+                key = block.function, register.name
+                used.setdefault(key, []).append(number)
+                if part.kind != RUN:
+                    in_memory.add(key)
+    return [
+        (key, numbers[0], numbers[-1])
+        for key, numbers in used.items()
+        if key not in others and (numbers[0] != numbers[-1] or key in in_memory)
+    ]
+
+
+def reads_parameter(instruction: Instruction) -> bool:
+    """Whether it loads a parameter by its name."""
+    return (
+        instruction.opcode == "ld"
+        and instruction.space == "param"
+        and isinstance(instruction.operands[1], Address)
+        and isinstance(instruction.operands[1].base, Symbol)
+    )

@@ -1,0 +1,121 @@
+"""The calls of a kernel: which functions each may enter, and what a recursion puts aside."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import BasicBlock, CallTarget, Instruction, Kernel, Register
+from ..kernel.function_pointer import callees
+from .register_frame import Frame, Place
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call that ends a basic block: the functions that it may enter, the block after it, and what
+    it puts aside: places of registers, each with the bytes before it there."""
+
+    pc: int
+    function: int
+    target: CallTarget
+    callees: tuple[int, ...]
+    after: int | None
+    aside: tuple[tuple[Place, int], ...] = ()
+    puts_aside: bool = False
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of a kernel by the block that they end, and by the block after them; `aside_bytes`
+    is what a level of recursion needs for a warp."""
+
+    ending: dict[int, CallSite] = field(default_factory=dict)
+    returning: dict[int, CallSite] = field(default_factory=dict)
+    aside_bytes: int = 0
+
+    def add(self, block: int, site: CallSite) -> None:
+        """Add a call at the end of a block."""
+        self.ending[block] = site
+        if site.after is not None:
+            self.returning[site.after] = site
+
+
+def find_calls(kernel: Kernel, frame: Frame) -> Calls:
+    """Return the calls of functions that have a body.
+
+    Lanes of a warp may be as deep as one another by different calls. So what any call puts aside
+    of a lane lies where no other call puts aside anything of another lane: places of each size have
+    a part of the level to themselves, cut in the same way for all calls.
+    """
+    found = Calls()
+    sites: dict[int, tuple[CallSite, list[Place]]] = {}
+    for block in kernel.blocks:
+        instruction = kernel.instructions[block.last - 1]
+        if is_inner_call(kernel, block, instruction):
+            sites[block.number] = _site(kernel, frame, block, instruction)
+    most: Counter[int] = Counter()
+    for _, places in sites.values():
+        most |= Counter(place.size for place in places)
+    begins: dict[int, int] = {}
+    for size in sorted(most, reverse=True):
+        begins[size] = found.aside_bytes
+        found.aside_bytes += 32 * size * most[size]
+    for number, (site, places) in sites.items():
+        found.add(number, replace(site, aside=tuple(_lay_out(places, begins))))
+    return found
+
+
+def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tuple[Place, int]]:
+    """Yield places with the bytes before each, in the part for its size."""
+    ends = dict(begins)
+    for place in places:
+        yield place, ends[place.size]
+        ends[place.size] += 32 * place.size
+
+
+def is_inner_call(kernel: Kernel, block: BasicBlock, instruction: Instruction) -> bool:
+    """Whether an instruction calls a function of the module."""
+    target = _target(instruction)
+    return target is not None and (
+        isinstance(target.callee, Register) or bool(callees(kernel, block.function, target))
+    )
+
+
+def _target(instruction: Instruction) -> CallTarget | None:
+    return next((o for o in instruction.operands if isinstance(o, CallTarget)), None)
+
+
+def _site(
+    kernel: Kernel, frame: Frame, block: BasicBlock, instruction: Instruction
+) -> tuple[CallSite, list[Place]]:
+    """Return a call without what it puts aside, and that."""
+    target = _target(instruction)
+    assert target is not None
+    reached = tuple(callees(kernel, block.function, target))
+    after = block.successors[0] if block.successors else None
+    recursive = frame.passing.recursive
+    again = after is not None and block.function in recursive and bool(recursive & set(reached))
+    places = list(_put_aside(kernel, frame, block, target, after)) if again else []
+    site = CallSite(block.last - 1, block.function, target, reached, after, puts_aside=again)
+    return site, places
+
+
+def _put_aside(
+    kernel: Kernel, frame: Frame, block: BasicBlock, target: CallTarget, after: int | None
+) -> Iterator[Place]:
+    """Yield the places of what is live after a call, and of the function's own parameters."""
+    assert after is not None
+    taken = {r.name for r in target.returns if isinstance(r, Register)}
+    for function, name in sorted(kernel.live_in[after]):
+        if name not in taken and (function, name) not in frame.parameters:
+            yield frame.place(function, name)
+    own = kernel.functions[block.function].function
+    pieces = {
+        (*place, *span)
+        for variable in (*own.returns, *own.parameters)
+        if variable.space == "param"
+        for place in [frame.passing.place(block.function, variable.name)]
+        for span in frame.passing.spans(place)
+    }
+    for piece in sorted(pieces):
+        yield frame.others[piece]

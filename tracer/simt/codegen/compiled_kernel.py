@@ -1,0 +1,372 @@
+"""A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache, lru_cache
+from itertools import pairwise
+from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import CutraceError
+from ....jit.loop_codegen import translate
+from ....jit.machine_code import compile_assembly
+from ....traces.schema import Space
+from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
+from ..access.address import parameters_start
+from ..access.stack import stack_bytes
+from ..interp.decode import decode
+from ..kernel.kernel_key import KERNELS, Alike, alike, endless_of
+from ..kernel.layout import local_layout, shared_layout
+from ..memory.memory import LoadedModule, Memory, Reuse
+from ..rows.access_rows import ROWS
+from ..rows.history import RUNS
+from ..warp.program import Program
+from .access_check import REGIONS, finish_some
+from .call_site import is_inner_call
+from .emit_call import ways_of
+from .emit_kernel import KernelText, write_kernel
+from .machine import (
+    BARRIER,
+    CALL,
+    DIVIDE,
+    JUMP,
+    LEAVE,
+    LEAVE_SOME,
+    MEETING,
+    OTHER,
+    RETURN_SOME,
+    SWITCH,
+    Machine,
+)
+from .register_frame import PARAMETERS, Place
+from .scheduler import account, end_group, note_spins, run_warps
+
+BUFFER_BYTES = 1 << 28
+"""Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
+
+_NAME = "kernel"
+_SPACES = {
+    "global": Space.GLOBAL,
+    "shared": Space.SHARED,
+    "local": Space.LOCAL,
+    "const": Space.CONST,
+}
+
+
+class Buffers:
+    """Arrays that waves use in turn, under names."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[Any]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all of them."""
+        return sum(held.nbytes for held in self._held.values())
+
+    def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of at least this size, with whatever the last wave left in it."""
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            held = self._held[name] = np.empty(size, dtype=dtype)
+        return held
+
+    def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of zeros; a new one takes memory only where it is written.
+
+        NumPy's own would take pages of 2 MiB, of which each warp that ends at once writes one.
+        """
+        held = self._held.get(name)
+        if held is None or len(held) < size:
+            own = ACCESS_COPY if os.name == "posix" else ACCESS_DEFAULT  # not a fork's, too
+            pages = mmap(-1, size * np.dtype(dtype).itemsize, access=own)
+            held = self._held[name] = np.frombuffer(pages, dtype=dtype)
+        else:
+            held[:size] = 0
+        return held
+
+    def widen(self, name: str, size: int) -> NDArray[Any]:
+        """Return the array of this name with room for more, and what it holds."""
+        old = self._held[name]
+        grown = self._held[name] = np.empty(size, dtype=old.dtype)
+        grown[: len(old)] = old
+        return grown
+
+
+_BUFFERS = Reuse(Buffers)
+
+
+def buffers_of(memory: Memory) -> Buffers:
+    """Return the buffers of a session."""
+    return _BUFFERS.of(memory)
+
+
+class Routines(NamedTuple):
+    """What runs a wave until Python is needed, what ends a basic block, what counts it, what counts
+    waiting, and what takes the rows of its first accesses; each takes the address of a Machine."""
+
+    run_warps: Callable[[int], int]
+    end_group: Callable[[int], int]
+    account: Callable[[int], int]
+    note_spins: Callable[[int], int]
+    finish_some: Callable[[int], int]
+
+
+@cache
+def routines() -> Routines:
+    """Return the compiled routines of the schedule."""
+    all_of_them = [run_warps, end_group, account, note_spins, finish_some]
+    find = compile_assembly(translate(all_of_them), vectors=False)
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+    return Routines(*(kind(find(name)) for name in Routines._fields))
+
+
+def compile_kernel(program: Program) -> "CompiledKernel":
+    """Return the code of a program's kernel; CutraceError names what is not compiled, or what no
+    engine knows."""
+    symbols = symbols_of(program.kernel, program.loaded)
+    key = alike(program.kernel), tuple(symbols.items())
+    if key not in _CODE:
+        while len(_CODE) >= KERNELS:
+            _CODE.pop(next(iter(_CODE)))
+        _CODE[key] = _code_or_problem(program, symbols)
+    found = _CODE[key]
+    if isinstance(found, CutraceError):
+        raise found.with_traceback(None)
+    return found
+
+
+def _code_or_problem(
+    program: Program, symbols: dict[tuple[int, str], int]
+) -> "CompiledKernel | CutraceError":
+    """Return the code, or why there is none: the next launch of the kernel asks again."""
+    try:
+        decode(program)
+        return CompiledKernel(program.kernel, symbols)
+    except CutraceError as problem:
+        return problem
+
+
+_Key: TypeAlias = tuple[Alike, tuple[tuple[tuple[int, str], int], ...]]
+_CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
+
+
+class CompiledKernel:
+    """The code of a kernel, and arrays over its basic blocks and accesses; `machine` is what those
+    of all waves have in common."""
+
+    def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
+        self.kernel = kernel
+        made = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
+        self.made = made
+        self.frame = made.frame
+        self.machine = m = Machine()
+        sites = np.diff([*made.first_site, len(made.sites)])
+        m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
+        m.codes = _compile(made, len(kernel.blocks))
+        m.codes[list(endless_of(alike(kernel)))] = 0
+        self._arrange(kernel)
+        self.zeroed = self._places_read_first(kernel)
+
+    def _places_read_first(self, kernel: Kernel) -> list[Place]:
+        """Return what has to be 0 at first: some paths read it before they write it."""
+        frame = self.frame
+        known = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
+        placed = [frame.place(*key) for key in (known | frame.carries) - frame.parameters.keys()]
+        return [*placed, *frame.others.values()]
+
+    def capacity(self, warps: int, limit: int = ROWS) -> int:
+        """Return the rows that may wait for so many warps, which stop once there are `limit`."""
+        return limit + self.most_sites * warps
+
+    def refuse_large(self, warps: int) -> None:
+        """Raise CutraceError if so many warps need more than BUFFER_BYTES."""
+        needed = warps * self.frame.size + 24 * self.capacity(warps)
+        if needed > BUFFER_BYTES:
+            raise CutraceError(
+                f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
+                f"its registers and rows, more than {BUFFER_BYTES}"
+            )
+
+    def _arrange(self, kernel: Kernel) -> None:
+        endings, targets, others, branches = [], [], [], []
+        for block in kernel.blocks:
+            exit_ = kernel.functions[block.function].exit
+            after = (*block.successors, exit_, exit_)
+            last = kernel.instructions[block.last - 1]
+            how = _ENDINGS[ending(kernel, block)]
+            endings.append(how)
+            targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
+            others.append(after[1])
+            goes = how == JUMP and last.opcode == "bra"
+            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
+            branches.append(goes or divides)
+        m = self.machine
+        m.endings = np.array(endings, dtype=np.int32)
+        m.targets = np.array(targets, dtype=np.int32)
+        m.others = np.array(others, dtype=np.int32)
+        m.branches = np.array(branches, dtype=np.int32)
+        self._arrange_sides(kernel)
+        m.first_end = len(kernel.blocks)
+        m.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
+        m.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
+        behind = [block.behind for block in kernel.blocks]
+        m.first_behind = np.cumsum([0, *map(len, behind)]).astype(np.int32)
+        m.behind = np.array([each for of_block in behind for each in of_block], dtype=np.int32)
+        m.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
+        m.first_site = np.array(self.made.first_site, dtype=np.int32)
+        made = self.made.sites
+        sites = self.sites = [*made, *self._sites_anywhere()]
+        self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
+        spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
+        self.site_space = np.array(spaces, dtype=np.uint8)
+        parts = [pc == before for (pc, _, _), (before, _, _) in pairwise([(-1, "", 0), *made])]
+        self.site_part = np.array([*parts, *[0] * (len(sites) - len(made))], dtype=np.uint8)
+
+    def _sites_anywhere(self) -> list[tuple[int, str, int]]:
+        """Return the accesses with generic addresses, once for each state space."""
+        made = self.made
+        site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
+        site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS) + len(made.sites)
+        self.machine.site_in = site_in
+        each = (made.sites[number] for number in made.anywhere)
+        return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
+
+    def _arrange_sides(self, kernel: Kernel) -> None:
+        """Note the functions that each block calls, or where its switch goes, block by block."""
+        sides = [self._sides(kernel, block) for block in kernel.blocks]
+        m = self.machine
+        m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
+        pairs = [pair for of_block in sides for pair in of_block]
+        m.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
+        m.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
+        self.most_sides = max(map(len, sides))
+        loops = max(len(block.behind) for block in kernel.blocks)
+        self.spare = max(self.most_sides, 2) + loops + 1
+
+    def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
+        """Return where lanes may go at the end of a block, and where functions there end."""
+        last = kernel.instructions[block.last - 1]
+        call = self.made.calls.ending.get(block.number)
+        if call is not None:
+            spans = [kernel.functions[callee] for callee in call.callees]
+            return [(span.entry, span.exit) for span in spans]
+        return [(way, -1) for way in ways_of(block, last)] if last.opcode == "brx" else []
+
+    @property
+    def log_size(self) -> int:
+        """Entries of histories that wait at most."""
+        return RUNS
+
+
+def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
+    """Return the addresses of variables in their own state spaces, -1 for those of no function."""
+    found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
+    found.update(local_layout(kernel).offsets)
+    found.update(shared_layout(kernel).offsets)
+    if loaded.parameters is not None:
+        found[-1, PARAMETERS] = parameters_start(loaded)
+    return found
+
+
+def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
+    """Return where the functions of the basic blocks lie."""
+    for definition, vectors in made.support.values():
+        compile_assembly(definition, vectors)
+    return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
+
+
+LONG_FUNCTION = 1 << 17
+"""Characters of a basic block's function from which LLVM's time for it runs away: 3200 fused
+multiply-adds of doubles in a row, 350,000 of them, take 72 s with effort 1 and 6 s with 0."""
+
+
+def effort_for(text: str) -> int:
+    r"""The effort that a kernel's text is worth.
+
+    >>> effort_for("define @a\n" + "x" * 100_000), effort_for("define @a\n" + "x" * 200_000)
+    (1, 0)
+    >>> effort_for("".join("\ndefine @a\n" + "x" * 1000 for _ in range(200)))
+    1
+    """
+    return int(max(map(len, text.split("\ndefine "))) <= LONG_FUNCTION)
+
+
+@lru_cache(maxsize=KERNELS)
+def _load_kernel(text: str, blocks: int) -> list[int]:
+    find = compile_assembly(text, effort=effort_for(text))
+    return [find(f"{_NAME}.{number}") for number in range(blocks)]
+
+
+_ENDINGS = {
+    "": JUMP,
+    "go": JUMP,
+    "divide": DIVIDE,
+    "leave": LEAVE,
+    "leave some": LEAVE_SOME,
+    "barrier": BARRIER,
+    "other": OTHER,
+    "call": CALL,
+    "return some": RETURN_SOME,
+    "switch": SWITCH,
+    "meeting": MEETING,
+}
+
+
+def ending(kernel: Kernel, block: BasicBlock) -> str:
+    """Return how a basic block ends, "" where it runs into the next one; a key of _ENDINGS."""
+    last = kernel.instructions[block.last - 1]
+    if block.last - 1 in kernel.meetings:
+        return "other" if _follows_call(kernel, block) else "meeting"
+    guarded = last.guard is not None
+    match last.opcode:
+        case "bra":
+            return "divide" if guarded else "go"
+        case "ret":
+            return "return some" if guarded else "go"
+        case "call" if is_inner_call(kernel, block, last):
+            return "call"
+        case "exit":
+            return "leave some" if guarded else "leave"
+        case "brx":
+            return "switch"
+        case "trap":
+            return "other"
+        case "bar" | "barrier" if "warp" not in last.modifiers:
+            is_plain = "cluster" not in last.modifiers and _is_plain(last)
+            return "barrier" if is_plain else "other"
+    return ""
+
+
+def ends(kernel: Kernel, block: BasicBlock) -> bool:
+    """Whether the last instruction of a block does nothing but send the warps on their way."""
+    return ending(kernel, block) not in ("", "meeting")
+
+
+def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:
+    """Whether a block begins with what a function gives back, which has to be taken first."""
+    before = kernel.blocks[block.number - 1]
+    last = kernel.instructions[before.last - 1]
+    return before.last == block.first and is_inner_call(kernel, before, last)
+
+
+def _is_plain(barrier: Instruction) -> bool:
+    fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
+    odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
+    return fixed and not odd and len(barrier.operands) < 2
+
+
+def refuse_launch(program: Program) -> None:
+    """Raise CutraceError for a launch that the compiled engine does not run."""
+    if program.launch.options.check_uninitialized:
+        raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
+    if stack_bytes(program.kernel):
+        raise CutraceError("the compiled engine has no stack of any size")
+    if program.launch.blocks_a_cluster > 1:
+        raise CutraceError("the compiled engine takes no clusters of several blocks")
+    if program.memory.global_.used.size >= 1 << 31:
+        raise CutraceError("the compiled engine takes less than 2 GiB of global memory")

@@ -1,0 +1,451 @@
+"""The text of loads and stores of one warp: checked, recorded, then done."""
+
+from functools import cache
+
+from ....base.dataclass import dataclass
+from ....jit.loop_codegen import translate
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    Bucket,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Symbol,
+    Vector,
+)
+from ..memory.memory import GLOBAL_BASE
+from ..ops.update import OPERATIONS, update
+from ..warp.slot import immediate
+from .access_check import CONST, LOCAL, SHARED, look, touch
+from .emit_gather import ARGUMENTS, TYPES, loaded, stored
+from .emit_lane import Refuse
+from .emit_lines import WarpText
+
+_TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRule:
+    """How a state space is reached: the window that its trace addresses leave out, and the arena
+    (1 global, 2 constant) whose allocations a lane must be inside of; 0: below a limit."""
+
+    window: int
+    arena: int
+
+
+SPACES = {
+    "global": SpaceRule(GLOBAL_BASE, 1),
+    "const": SpaceRule(0, 2),
+    "shared": SpaceRule(0, 0),
+    "local": SpaceRule(0, 0),
+}
+
+
+def element_operands(operand: Operand) -> tuple[Operand, ...]:
+    """Return the elements of a vector operand, or the operand alone."""
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def add_access(
+    text: WarpText, instruction: Instruction, pc_position: int, number: int, refuse: Refuse
+) -> None:
+    """Add a load or store; `number` is its place among the accesses of the basic block."""
+    is_load = instruction.opcode != "st"
+    first, second = instruction.operands[:2]
+    target, value = (second, first) if is_load else (first, second)
+    size = TYPE_BYTES[instruction.type]
+    elements = element_operands(value)
+    if size > 8 or len(elements) != instruction.vector:
+        raise refuse("this form")
+    bytes_ = size * instruction.vector
+    reach = touched(text, instruction, target, bytes_, pc_position, number, refuse)
+    for k, element in enumerate(elements):
+        if isinstance(element, Bucket):
+            continue
+        start = text.emit(f"add i64 {reach.start}, {k * size}")
+        given = f"i64 {start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+        if is_load:
+            blended = instruction.guard is not None or text.outlives_block(element)
+            called, place = loaded(text, instruction.type, element, blended, refuse)
+        else:
+            wide, place = _value(text, instruction.type, element, "%values", refuse)
+            called = stored(text, instruction.type, wide)
+        text.add(f"call void @{called}({given}, ptr {place})")
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Names: where the space begins, bytes between its lanes, the addresses, the lanes that go."""
+
+    start: str
+    step: str
+    addresses: str
+    mask: str
+
+
+def touched(
+    text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
+    number: int, refuse: Refuse, lanes: str = "", space: str = "",
+) -> Reached:  # fmt: skip
+    """Add the check and the row of an access of `bytes_` bytes a lane, by `lanes` or all that are
+    on, to `space` or that of the instruction."""
+    space = space or instruction.space
+    if not space:
+        return _touched_anywhere(text, instruction, operand, bytes_, position, number, refuse)
+    rule = SPACES.get(space)
+    if rule is None or not isinstance(operand, Address):
+        raise refuse("an access without a state space")
+    base = operand.base
+    if space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
+        raise refuse("an address of 32 bits")
+    addresses, offset = _addresses(text, operand, refuse)
+    start, step = _start(text, space)
+    where = _Where(str(offset), str(rule.window), str(rule.arena), start, step)
+    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number, lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Names or numbers: what is added to addresses, the window and the arena as SpaceRule has them,
+    where the space begins, bytes between its lanes."""
+
+    offset: str
+    window: str
+    arena: str
+    start: str
+    step: str
+
+
+def _touch_lanes(
+    text: WarpText, instruction: Instruction, addresses: str, where: _Where, bytes_: int,
+    position: int, number: int, lanes: str = "",
+) -> Reached:  # fmt: skip
+    mask = lanes or text.lanes_on(instruction)
+    numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
+    fixed = f"i64 {where.offset}, i64 {bytes_}, i64 {where.window}, i64 {where.arena}"
+    called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
+    kept = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
+    start = text.emit(f"add i64 {where.start}, {where.offset}")
+    return Reached(start, where.step, addresses, kept)
+
+
+def _touched_anywhere(
+    text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
+    number: int, refuse: Refuse,
+) -> Reached:  # fmt: skip
+    """As touched, in the space that `decide` found for the whole group."""
+    addresses, offset = generic_addresses(text, operand, refuse)
+    shift = text.field("shift")
+    region = text.field("region")
+    start, step = "%global", "0"
+    for other, name in ((SHARED, "%shared"), (LOCAL, "%local"), (CONST, "%const")):
+        is_other = text.emit(f"icmp eq i64 {region}, {other}")
+        start = text.emit(f"select i1 {is_other}, i64 {name}, i64 {start}")
+        if other == LOCAL:
+            step = text.emit(f"select i1 {is_other}, i64 %local_size, i64 0")
+    by = text.emit(f"sub i64 {offset}, {shift}")
+    where = _Where(by, text.field("window"), text.field("arena"), start, step)
+    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number)
+
+
+def generic_addresses(text: WarpText, operand: Operand, refuse: Refuse) -> tuple[str, int]:
+    """Return a pointer to 32 generic addresses, and the bytes to add."""
+    base = operand.base if isinstance(operand, Address) else None
+    if not isinstance(base, Register) or TYPE_BYTES[base.type] != 8:
+        raise refuse("a generic address of this form")
+    assert isinstance(operand, Address)
+    return text.place(base), operand.offset
+
+
+def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
+    """Look where the lanes of an access with generic addresses go; return the bytes to add."""
+    place = 0 if instruction.opcode in ("st", "red") else 1
+    addresses, offset = generic_addresses(text, instruction.operands[place], refuse)
+    called = text.fragments.once("look", "ptr, ptr, i64", _look(), "i64")
+    text.emit(f"call i64 @{called}(ptr %m, ptr {addresses}, i64 {text.lanes_on(instruction)})")
+    return offset
+
+
+def add_pointed(
+    text: WarpText, instruction: Instruction, pc: int, known: tuple[int, int], refuse: Refuse
+) -> None:
+    """Add a load of the kernel's parameters through a pointer: it leaves no row.
+
+    `known` is the number of accesses of the basic block before it, and where parameters end. The
+    array engine says which lane reads outside of them. The lines end at the label `insidePC`.
+    """
+    to, address = instruction.operands
+    size, elements = TYPE_BYTES[instruction.type], element_operands(to)
+    if not isinstance(address, Address) or size > 8:
+        raise refuse("this form")
+    addresses, offset = _addresses(text, address, refuse)
+    mask = text.lanes_on(instruction)
+    number, end = known
+    called = text.fragments.once("is_inside", "ptr, i64, i64, i64", _IS_INSIDE, "i1")
+    last = end - size * len(elements)
+    if last < 0:
+        raise refuse("more bytes than the parameters have")
+    inside = text.emit(f"call i1 @{called}(ptr {addresses}, i64 {offset}, i64 {last}, i64 {mask})")
+    text.add(f"br i1 {inside}, label %inside{pc}, label %outside{pc}")
+    text.lines.append(f"outside{pc}:")
+    back = text.field("escape", "ptr")
+    text.emit(f"call i64 {back}(i64 {pc}, i64 {number})")
+    text.add("br label %faulty")
+    text.lines.append(f"inside{pc}:")
+    start = text.emit("ptrtoint ptr %parameters to i64")
+    for k, element in enumerate(elements):
+        if isinstance(element, Bucket):
+            continue
+        blended = instruction.guard is not None or text.outlives_block(element)
+        called, place = loaded(text, instruction.type, element, blended, refuse)
+        at = text.emit(f"add i64 {start}, {offset + k * size}")
+        text.add(f"call void @{called}(i64 {at}, i64 0, ptr {addresses}, i64 {mask}, ptr {place})")
+
+
+_IS_INSIDE = """
+define i1 @is_inside(ptr %addresses, i64 %offset, i64 %last, i64 %mask) {
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %o0 = insertelement <32 x i64> poison, i64 %offset, i64 0
+  %o = shufflevector <32 x i64> %o0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %p = add <32 x i64> %a, %o
+  %l0 = insertelement <32 x i64> poison, i64 %last, i64 0
+  %l = shufflevector <32 x i64> %l0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %c = icmp ugt <32 x i64> %p, %l
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %b = and <32 x i1> %c, %m
+  %w = bitcast <32 x i1> %b to i32
+  %r = icmp eq i32 %w, 0
+  ret i1 %r
+}
+"""
+
+
+@cache
+def _look() -> str:
+    return translate([look])
+
+
+@cache
+def _touch() -> str:
+    return translate([touch])
+
+
+def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, int]:
+    """Return a pointer to 32 addresses of 64 bits, and the bytes to add."""
+    base = operand.base
+    if isinstance(base, Register):
+        place = text.place(base)
+        size = TYPE_BYTES[base.type]
+        if size == 8:
+            return place, operand.offset
+        if size != 4:
+            raise refuse("an address of this size")
+        return text.widened(place, "zext", operand.offset & 0xFFFFFFFF), 0
+    start = 0
+    if isinstance(base, Symbol):
+        found = text.frame.address_of(text.function, base)
+        if found is None:
+            raise refuse("a variable whose address it does not know")
+        start = found
+    text.fill("%scratch", start)
+    return "%scratch", operand.offset
+
+
+def _start(text: WarpText, space: str) -> tuple[str, str]:
+    if space == "local":
+        return "%local", "%local_size"
+    return f"%{space}", "0"
+
+
+def _value(
+    text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse
+) -> tuple[int, str]:
+    """Return the bits and the place of the lanes of a value that goes to memory."""
+    bits = 8 * TYPE_BYTES[kind]
+    if isinstance(element, Register):
+        wide = 8 * TYPE_BYTES[element.type]
+        if wide < bits or element.type == "pred":
+            raise refuse("a register narrower than its type")
+        return wide, text.place(element)
+    if isinstance(element, Immediate):
+        value = immediate(element, kind)
+        number = int(value.view(f"u{bits // 8}")[0, 0])
+    else:
+        found = text.frame.address_of(text.function, element)
+        if found is None:
+            raise refuse("an operand that it does not know")
+        number = found & ((1 << bits) - 1)
+    text.fill(scratch, number)
+    return 64, scratch
+
+
+def same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:
+    """Return the place of the lanes of an operand, each of the size of `kind`."""
+    bits = 8 * TYPE_BYTES[kind]
+    wide, place = _value(text, kind, element, scratch, refuse)
+    if wide == bits:
+        return place
+    called = text.fragments.once(f"cut{wide}_{bits}", "ptr, ptr", f"""
+define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
+  %v = load <32 x i{wide}>, ptr %from, align 8
+  %x = trunc <32 x i{wide}> %v to <32 x i{bits}>
+  store <32 x i{bits}> %x, ptr %to, align 8
+  ret void
+}}
+""")  # fmt: skip
+    text.add(f"call void @{called}(ptr {place}, ptr {scratch})")
+    return scratch
+
+
+def keep_lanes(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse) -> None:
+    """Put what lies in `%olds`, of type `kind`, into the lanes `mask` of a register."""
+    bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[to.type]
+    if wide < bits or to.type == "pred":
+        raise refuse("a register narrower than its type")
+    grow = "sext" if kind[0] == "s" else "zext"
+    name = f"keep{bits}_{grow}{wide}"
+    result = f"{grow if wide > bits else 'bitcast'} <32 x i{bits}> %x to <32 x i{wide}>"
+    called = text.fragments.once(name, "i64, ptr, ptr", f"""
+define void @{name}(i64 %mask, ptr %from, ptr %to) {{
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %x = load <32 x i{bits}>, ptr %from, align 8
+  %v = {result}
+  %old = load <32 x i{wide}>, ptr %to, align 8
+  %y = select <32 x i1> %m, <32 x i{wide}> %v, <32 x i{wide}> %old
+  store <32 x i{wide}> %y, ptr %to, align 8
+  ret void
+}}
+""")  # fmt: skip
+    text.add(f"call void @{called}(i64 {mask}, ptr %olds, ptr {text.place(to)})")
+
+
+_ATOMIC = """define internal {t} @{name}.new({t} %old, {t} %b, {t} %d) alwaysinline {{
+  {body}
+  ret {t} %new
+}}
+define void @{name}({arguments}, ptr %bs, ptr %ds) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %after]
+  %bit = lshr i64 %mask, %i
+  %on = trunc i64 %bit to i1
+  br i1 %on, label %change, label %after
+change:
+  %pa = getelementptr i64, ptr %addresses, i64 %i
+  %a = load i64, ptr %pa
+  %own = mul i64 %step, %i
+  %a0 = add i64 %a, %start
+  %a1 = add i64 %a0, %own
+  %pw = inttoptr i64 %a1 to ptr
+  %pb = getelementptr {t}, ptr %bs, i64 %i
+  %b = load {t}, ptr %pb, align 1
+  %pd = getelementptr {t}, ptr %ds, i64 %i
+  %d = load {t}, ptr %pd, align 1
+  %old = load {t}, ptr %pw, align 1
+  %new = call {t} @{name}.new({t} %old, {t} %b, {t} %d)
+  store {t} %new, ptr %pw, align 1
+  %po = getelementptr {t}, ptr %lanes, i64 %i
+  store {t} %old, ptr %po, align 1
+  br label %after
+after:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 32
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def add_atomic(
+    text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
+) -> None:
+    """Add an `atom` or `red`."""
+    operands = list(instruction.operands)
+    to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
+    kind, modifiers = instruction.type, instruction.modifiers
+    operation = next((m for m in modifiers if m in OPERATIONS), "")
+    if instruction.vector != 1 or any(m.endswith("cache_hint") for m in modifiers):
+        raise refuse("this form")
+    is_global = instruction.space == "global"
+    found = update(operation, kind, is_global)
+    differs = not instruction.space and found != update(operation, kind, True)
+    if found is None or differs or "async" in modifiers:
+        raise refuse("this form")
+    size = TYPE_BYTES[kind]
+    reach = touched(text, instruction, operands[0], size, position, number, refuse)
+    values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
+    name = f"atomic_{operation}_{kind}_{instruction.space}"
+    element, body, definitions = found
+    definition = _ATOMIC.format(name=name, t=element, body=body, arguments=ARGUMENTS)
+    called = text.fragments.once(name, f"{TYPES}, ptr, ptr", definitions + definition)
+    given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+    given = f"{given}, ptr %olds, ptr {values[0]}, ptr {values[-1]}"
+    text.add(f"call void @{called}({given})")
+    if isinstance(to, Register):
+        keep_lanes(text, to, kind, reach.mask, refuse)
+    elif not isinstance(to, Bucket):
+        raise refuse("a result that is no register")
+
+
+_COPY = """
+declare i64 @llvm.cttz.i64(i64, i1)
+define void @copy{bits}(i64 %from, ptr %sources, i64 %to, ptr %targets, i64 %mask) {{
+entry:
+  %none = icmp eq i64 %mask, 0
+  br i1 %none, label %done, label %each
+each:
+  %rest = phi i64 [%mask, %entry], [%after, %each]
+  %i = call i64 @llvm.cttz.i64(i64 %rest, i1 true)
+  %sp = getelementptr i64, ptr %sources, i64 %i
+  %s = load i64, ptr %sp, align 8
+  %sa = add i64 %from, %s
+  %p = inttoptr i64 %sa to ptr
+  %x = load i{bits}, ptr %p, align 1
+  %tp = getelementptr i64, ptr %targets, i64 %i
+  %t = load i64, ptr %tp, align 8
+  %ta = add i64 %to, %t
+  %q = inttoptr i64 %ta to ptr
+  store i{bits} %x, ptr %q, align 1
+  %less = sub i64 %rest, 1
+  %after = and i64 %rest, %less
+  %more = icmp ne i64 %after, 0
+  br i1 %more, label %each, label %done
+done:
+  ret void
+}}
+"""
+
+
+def copied_bytes(instruction: Instruction) -> int:
+    """Return how many bytes each lane copies; 0 if it is more than that number that says so."""
+    given = instruction.operands[2:]
+    if any(m.endswith("cache_hint") for m in instruction.modifiers):
+        given = given[:-1]
+    sizes = {o.bits if isinstance(o, Immediate) else 0 for o in given}
+    size = sizes.pop() if len(sizes) == 1 else 0
+    return size if size in (4, 8, 16) else 0
+
+
+def add_copy(
+    text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
+) -> None:
+    """Add a copy: access `number` of the basic block reads, the next one writes."""
+    size = copied_bytes(instruction)
+    if not size:
+        raise refuse("this form")
+    to, source = instruction.operands[:2]
+    read = touched(text, instruction, source, size, position, number, refuse, space="global")
+    if read.addresses == "%scratch":
+        raise refuse("a source that is no register of 64 bits")
+    write = touched(text, instruction, to, size, position, number + 1, refuse)
+    mask = text.emit(f"and i64 {read.mask}, {write.mask}")
+    parameters = "i64, ptr, i64, ptr, i64"
+    called = text.fragments.once(f"copy{8 * size}", parameters, _COPY.format(bits=8 * size))
+    given = f"i64 {read.start}, ptr {read.addresses}, i64 {write.start}, ptr {write.addresses}"
+    text.add(f"call void @{called}({given}, i64 {mask})")

@@ -1,0 +1,440 @@
+"""The text of calls: what is passed, what a recursion puts aside, which lanes enter which function.
+
+It gives what branch.py and argument_passing.py give with arrays, warp by warp.
+"""
+
+from collections.abc import Callable
+
+from ....base.errors import CutraceError
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    BasicBlock,
+    Instruction,
+    Kernel,
+    Operand,
+    Register,
+    Symbol,
+    Variable,
+)
+from ..kernel.function_pointer import function_address
+from ..kernel.layout import Place as ParameterPlace
+from ..kernel.layout import Span, local_layout, pointed_parameters
+from .argument_frame import WIDEST, Passing, shared_register
+from .call_site import CallSite
+from .emit_access import same_size
+from .emit_gather import stored
+from .emit_lane import Lane, Refuse, llvm_type
+from .emit_lines import WarpText
+from .register_frame import Frame
+
+
+class CallWriter:
+    """Writes the calls of one kernel; `close_run` makes a loop over the lanes of a run, `begin` is
+    told the labels of what follows."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        frame: Frame,
+        close_run: Callable[[WarpText, Lane], None],
+        begin: Callable[[str], None],
+    ) -> None:
+        self._kernel = kernel
+        self._frame = frame
+        self._passing: Passing = frame.passing
+        self._close_run = close_run
+        self._begin = begin
+
+    def call(self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]) -> None:
+        """Add what a call does before its functions run."""
+        mask = text.emit("zext i32 %active to i64")
+        if site.puts_aside:
+            put_aside(text, self._frame, site, mask, self._begin)
+        lane = Lane(self._frame, site.function, refuse)
+        for callee in site.callees:
+            self._pass(lane, site, callee)
+        self._keep_all(text, lane)
+        for callee in site.callees:
+            for variable in pointed_parameters(self._kernel.functions[callee].function):
+                self._copy_to_local(text, callee, variable, mask, refuse)
+        self._sides(text, site, refuse)
+
+    def come_back(
+        self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]
+    ) -> None:
+        """Add what the block after a call begins with."""
+        lane = Lane(self._frame, site.function, refuse)
+        for callee in site.callees:
+            variables = self._kernel.functions[callee].function.returns
+            for to, variable in zip(site.target.returns, variables, strict=True):
+                self._take(lane, site.function, callee, variable, to)
+        self._keep_all(text, lane)
+        if site.puts_aside:
+            take_back(text, self._frame, site)
+
+    def _keep_all(self, text: WarpText, lane: Lane) -> None:
+        for register in lane.written.values():
+            lane.keep(register, blended=True)
+        if lane.written:
+            self._close_run(text, lane)
+
+    # arguments and results
+
+    def read(self, lane: Lane, place: ParameterPlace, span: Span) -> str:
+        """Return bytes of a parameter as an integer."""
+        parts = self._parts(lane, place, span)
+        if len(parts) == 1:
+            return lane.operand(parts[0][0], f"b{8 * span[1]}")
+        whole, bits = "0", 8 * span[1]
+        for register, shift in parts:
+            value = lane.operand(register, register.type)
+            value = lane.emit(f"zext {llvm_type(register.type)} {value} to i{bits}")
+            value = lane.emit(f"shl i{bits} {value}, {shift}")
+            whole = lane.emit(f"or i{bits} {whole}, {value}")
+        return whole
+
+    def pieces_of(
+        self, lane: Lane, place: ParameterPlace, span: Span, kind: str, value: str
+    ) -> list[tuple[Operand, str, str]]:
+        """Return the registers to which a value of type `kind` goes, with their types and parts."""
+        parts = self._parts(lane, place, span)
+        if len(parts) == 1:
+            return [(parts[0][0], kind, value)]
+        bits = 8 * span[1]
+        value = lane.bitcast(value, llvm_type(kind), f"i{bits}")
+        results: list[tuple[Operand, str, str]] = []
+        for register, shift in parts:
+            moved = lane.emit(f"lshr i{bits} {value}, {shift}")
+            narrow = llvm_type(register.type)
+            results.append(
+                (register, register.type, lane.emit(f"trunc i{bits} {moved} to {narrow}"))
+            )
+        return results
+
+    def _parts(self, lane: Lane, place: ParameterPlace, span: Span) -> list[tuple[Register, int]]:
+        parts = self._passing.registers(place, span)
+        if not parts or span[1] > WIDEST:
+            raise lane.refuse("this size of a parameter")
+        return parts
+
+    def _write(self, lane: Lane, place: ParameterPlace, span: Span, kind: str, value: str) -> None:
+        for register, type_, part in self.pieces_of(lane, place, span, kind, value):
+            assert isinstance(register, Register)
+            lane.write(register, type_, part, None)
+
+    def _copy(self, lane: Lane, source: ParameterPlace, to: ParameterPlace) -> None:
+        if source != to:
+            for span in self._passing.spans(to):
+                value = self.read(lane, source, span)
+                self._write(lane, to, span, f"b{8 * span[1]}", value)
+
+    def _pass(self, lane: Lane, site: CallSite, callee: int) -> None:
+        taken = self._kernel.functions[callee].function.parameters
+        for operand, variable in zip(site.target.arguments, taken, strict=True):
+            place = self._passing.place(callee, variable.name)
+            if variable.space == "reg":
+                value = lane.operand(operand, variable.element)
+                to = shared_register(self._kernel, callee, variable)
+                lane.write(to, variable.element, value, None)
+            elif isinstance(operand, Symbol):
+                self._copy(lane, self._passing.place(site.function, operand.name), place)
+            else:
+                self._require_register(lane, variable)
+                value = lane.operand(operand, variable.element)
+                self._write(lane, place, (0, variable.size), variable.element, value)
+
+    def _take(
+        self, lane: Lane, function: int, callee: int, variable: Variable, to: Operand
+    ) -> None:
+        source = self._passing.place(callee, variable.name)
+        if isinstance(to, Symbol):
+            self._copy(lane, source, self._passing.place(function, to.name))
+        elif isinstance(to, Register) and (function, to.name) in self._frame.lasting:
+            if variable.space == "reg":
+                register = shared_register(self._kernel, callee, variable)
+                value = lane.operand(register, variable.element)
+            else:
+                self._require_register(lane, variable)
+                value = self.read(lane, source, (0, variable.size))
+                value = lane.bitcast(value, f"i{8 * variable.size}", llvm_type(variable.element))
+            lane.write(to, variable.element, value, None)
+
+    def _require_register(self, lane: Lane, variable: Variable) -> None:
+        if variable.size != TYPE_BYTES[variable.element]:
+            raise lane.refuse("a parameter that is no register's")
+
+    def _copy_to_local(
+        self, text: WarpText, callee: int, variable: Variable, mask: str,
+        refuse: Callable[[str], CutraceError],
+    ) -> None:  # fmt: skip
+        """Copy what a call passes to local memory, where the callee's address of it points."""
+        place = self._passing.place(callee, variable.name)
+        start = local_layout(self._kernel).offsets[callee, variable.name]
+        if callee in self._passing.recursive:
+            put_levels(text, self._frame)
+        else:
+            text.fill("%scratch", 0)
+        for offset, size in self._passing.spans(place):
+            if size > WIDEST:
+                raise refuse("this size of a parameter")
+            held = self._frame.others[*place, offset, size].offset
+            value = text.emit(f"getelementptr i8, ptr %frame, i64 {held}")
+            at = text.emit(f"add i64 %local, {start + offset}")
+            called = stored(text, f"b{8 * size}", 8 * size)
+            given = f"i64 {at}, i64 %local_size, ptr %scratch, i64 {mask}, ptr {value}"
+            text.add(f"call void @{called}({given})")
+
+    # which lanes go where
+
+    def _sides(self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]) -> None:
+        """Write the lanes that enter each function."""
+        through = site.target.callee
+        if isinstance(through, Symbol):
+            text.put_side(0, "%active")
+            return
+        place = text.place(through)
+        if TYPE_BYTES[through.type] != 8:
+            raise refuse("a pointer of this size")
+        called = text.fragments.once("points_to", "ptr, i64", _POINTS_TO, "i32")
+        found = "0"
+        for number, callee in enumerate(site.callees):
+            function = self._kernel.functions[callee].function
+            address = function_address(self._kernel.module, function.name)
+            equal = "0"
+            if address is not None:
+                equal = text.emit(f"call i32 @{called}(ptr {place}, i64 {address})")
+                equal = text.emit(f"and i32 {equal}, %active")
+            text.put_side(number, equal)
+            found = text.emit(f"or i32 {found}, {equal}")
+        known = text.emit(f"icmp eq i32 {found}, %active")
+        text.add(f"br i1 {known}, label %known, label %lost")
+        text.lines.append("lost:")
+        sound = ask(text, site.pc, LOST)
+        text.add(f"br i1 {sound}, label %known, label %faulty")
+        text.lines.append("known:")
+        self._begin("known")
+
+
+_POINTS_TO = """
+define i32 @points_to(ptr %pointers, i64 %address) {
+  %p = load <32 x i64>, ptr %pointers, align 8
+  %a0 = insertelement <32 x i64> poison, i64 %address, i64 0
+  %a = shufflevector <32 x i64> %a0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %c = icmp eq <32 x i64> %p, %a
+  %r = bitcast <32 x i1> %c to i32
+  ret i32 %r
+}
+"""
+
+
+ROOM, LOST = -1, -2
+"""What a call asks Python for, instead of an escape: room for another level, or what to say of a
+pointer that is no function's."""
+
+
+def ask(text: WarpText, pc: int, what: int) -> str:
+    """Call Python; return whether all is well."""
+    back = text.field("escape", "ptr")
+    failed = text.emit(f"call i64 {back}(i64 {pc}, i64 {what})")
+    return text.emit(f"icmp eq i64 {failed}, 0")
+
+
+def depths_of(text: WarpText, frame: Frame) -> str:
+    """Return a pointer to how deep each lane is."""
+    return text.emit(f"getelementptr i8, ptr %frame, i64 {frame.depth.offset}")
+
+
+def put_levels(text: WarpText, frame: Frame) -> None:
+    """Put into `%scratch` where the local memory of each lane's level begins."""
+    called = text.fragments.once("levels", "ptr, i64, ptr", _LEVELS)
+    depths = depths_of(text, frame)
+    text.add(f"call void @{called}(ptr {depths}, i64 {frame.local_stride}, ptr %scratch)")
+
+
+def put_aside(
+    text: WarpText, frame: Frame, site: CallSite, mask: str, begin: Callable[[str], None]
+) -> None:
+    """Add what puts registers aside, in lanes `mask`; `begin` is told the label that follows."""
+    depths = depths_of(text, frame)
+    called = text.fragments.once("deepest", "ptr, i64", _DEEPEST, "i64")
+    most = text.emit(f"call i64 @{called}(ptr {depths}, i64 {mask})")
+    room = text.emit(f"icmp slt i64 {most}, {text.field('aside_levels')}")
+    text.add(f"br i1 {room}, label %enough, label %narrow")
+    text.lines.append("narrow:")
+    text.add(f"br i1 {ask(text, site.pc, ROOM)}, label %enough, label %faulty")
+    text.lines.append("enough:")
+    begin("enough")
+    _move(text, site, mask, depths, "aside")
+    _deepen(text, depths, mask, 1)
+
+
+def take_back(text: WarpText, frame: Frame, site: CallSite) -> None:
+    """Add what takes back what was put aside, in the active lanes."""
+    depths, mask = depths_of(text, frame), text.emit("zext i32 %active to i64")
+    _deepen(text, depths, mask, -1)
+    _move(text, site, mask, depths, "back")
+
+
+def _deepen(text: WarpText, depths: str, mask: str, by: int) -> None:
+    called = text.fragments.once("deepen", "ptr, i64, i32", _DEEPEN)
+    text.add(f"call void @{called}(ptr {depths}, i64 {mask}, i32 {by})")
+
+
+def _move(text: WarpText, site: CallSite, mask: str, depths: str, way: str) -> None:
+    """Move what a call puts aside, there or back again."""
+    row = text.emit("mul i64 %warp, ASIDE_BYTES")
+    row = text.emit(f"getelementptr i8, ptr {text.field('aside', 'ptr')}, i64 {row}")
+    stride = text.emit(f"mul i64 {text.field('warps')}, ASIDE_BYTES")
+    for place, offset in site.aside:
+        bits = 8 * place.size
+        held = text.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
+        there = text.emit(f"getelementptr i8, ptr {row}, i64 {offset}")
+        name = f"{way}{bits}"
+        definition = (_ASIDE if way == "aside" else _BACK).format(name=name, bits=bits)
+        called = text.fragments.once(name, "ptr, ptr, i64, ptr, i64", definition)
+        given = f"ptr {held}, ptr {there}, i64 {stride}, ptr {depths}, i64 {mask}"
+        text.add(f"call void @{called}({given})")
+
+
+_LEVELS = """
+define void @levels(ptr %depths, i64 %stride, ptr %to) {
+  %d = load <32 x i32>, ptr %depths, align 4
+  %w = zext <32 x i32> %d to <32 x i64>
+  %s0 = insertelement <32 x i64> poison, i64 %stride, i64 0
+  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %x = mul <32 x i64> %w, %s
+  store <32 x i64> %x, ptr %to, align 8
+  ret void
+}
+"""
+_DEEPEST = """
+declare i32 @llvm.vector.reduce.smax.v32i32(<32 x i32>)
+define i64 @deepest(ptr %depths, i64 %mask) {
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %d = load <32 x i32>, ptr %depths, align 4
+  %a = select <32 x i1> %m, <32 x i32> %d, <32 x i32> zeroinitializer
+  %r = call i32 @llvm.vector.reduce.smax.v32i32(<32 x i32> %a)
+  %w = zext i32 %r to i64
+  ret i64 %w
+}
+"""
+_DEEPEN = """
+define void @deepen(ptr %depths, i64 %mask, i32 %by) {
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %d = load <32 x i32>, ptr %depths, align 4
+  %b0 = insertelement <32 x i32> poison, i32 %by, i64 0
+  %b = shufflevector <32 x i32> %b0, <32 x i32> poison, <32 x i32> zeroinitializer
+  %n = add <32 x i32> %d, %b
+  %x = select <32 x i1> %m, <32 x i32> %n, <32 x i32> %d
+  store <32 x i32> %x, ptr %depths, align 4
+  ret void
+}
+"""
+_LEVEL_OF_ALL = """
+declare i64 @llvm.cttz.i64(i64, i1)
+define void @{{name}}(ptr %lanes, ptr %row, i64 %stride, ptr %depths, i64 %mask) {{{{
+entry:
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %d = load <32 x i32>, ptr %depths, align 4
+  %i = call i64 @llvm.cttz.i64(i64 %mask, i1 true)
+  %fp = getelementptr i32, ptr %depths, i64 %i
+  %f = load i32, ptr %fp, align 4
+  %s0 = insertelement <32 x i32> poison, i32 %f, i64 0
+  %s = shufflevector <32 x i32> %s0, <32 x i32> poison, <32 x i32> zeroinitializer
+  %c = icmp ne <32 x i32> %d, %s
+  %n = and <32 x i1> %c, %m
+  %bits = bitcast <32 x i1> %n to i32
+  %same = icmp eq i32 %bits, 0
+  br i1 %same, label %all, label %each
+all:
+  %level = zext i32 %f to i64
+  %at = mul i64 %level, %stride
+  %p = getelementptr i8, ptr %row, i64 %at
+  %new = load <32 x i{{bits}}>, ptr {source}, align 8
+  %old = load <32 x i{{bits}}>, ptr {to}, align 8
+  %x = select <32 x i1> %m, <32 x i{{bits}}> %new, <32 x i{{bits}}> %old
+  store <32 x i{{bits}}> %x, ptr {to}, align 8
+  ret void
+each:
+  %rest = phi i64 [%mask, %entry], [%after, %each]
+  %j = call i64 @llvm.cttz.i64(i64 %rest, i1 true)
+  %dp = getelementptr i32, ptr %depths, i64 %j
+  %dj = load i32, ptr %dp, align 4
+  %lj = zext i32 %dj to i64
+  %aj = mul i64 %lj, %stride
+  %rj = getelementptr i8, ptr %row, i64 %aj
+  %there = getelementptr i{{bits}}, ptr %rj, i64 %j
+  %here = getelementptr i{{bits}}, ptr %lanes, i64 %j
+  %v = load i{{bits}}, ptr {from_lane}, align 1
+  store i{{bits}} %v, ptr {to_lane}, align 1
+  %less = sub i64 %rest, 1
+  %after = and i64 %rest, %less
+  %more = icmp ne i64 %after, 0
+  br i1 %more, label %each, label %done
+done:
+  ret void
+}}}}
+"""
+_ASIDE = _LEVEL_OF_ALL.format(source="%lanes", to="%p", from_lane="%here", to_lane="%there")
+_BACK = _LEVEL_OF_ALL.format(source="%p", to="%lanes", from_lane="%there", to_lane="%here")
+
+
+_INDEXED = """
+define i32 @indexed(ptr %numbers, i32 %index) {
+  %n = load <32 x i32>, ptr %numbers, align 4
+  %i0 = insertelement <32 x i32> poison, i32 %index, i64 0
+  %i = shufflevector <32 x i32> %i0, <32 x i32> poison, <32 x i32> zeroinitializer
+  %c = icmp eq <32 x i32> %n, %i
+  %r = bitcast <32 x i1> %c to i32
+  ret i32 %r
+}
+"""
+
+
+def ways_of(block: BasicBlock, instruction: Instruction) -> tuple[int, ...]:
+    """Return the blocks to which a switch may go, in the order of its sides: targets by number,
+    then the block after it if it is guarded."""
+    if instruction.guard is None:
+        return tuple(sorted(set(block.successors)))
+    return (*sorted(set(block.successors[:-1])), block.successors[-1])
+
+
+def add_switch(
+    text: WarpText, block: BasicBlock, instruction: Instruction, refuse: Refuse,
+    begin: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Add the end of a block with a switch; `begin` is told the label that follows."""
+    guard, successors = instruction.guard, block.successors
+    taken, rest, targets = "%active", "", successors
+    if guard is not None:
+        taken = text.packed(guard.register, guard.negated)
+        rest = text.emit(f"xor i32 {taken}, %active")
+        targets = successors[:-1]
+    numbers = same_size(text, "b32", instruction.operands[0], "%values", refuse)
+    called = text.fragments.once("indexed", "ptr, i32", _INDEXED, "i32")
+    sides = dict.fromkeys(sorted(set(targets)), "0")
+    for index, target in enumerate(targets):
+        equal = text.emit(f"call i32 @{called}(ptr {numbers}, i32 {index})")
+        equal = text.emit(f"and i32 {equal}, {taken}")
+        sides[target] = text.emit(f"or i32 {sides[target]}, {equal}")
+    found = "0"
+    for lanes in sides.values():
+        found = text.emit(f"or i32 {found}, {lanes}")
+    _require_all(text, block.last - 1, found, taken, begin)
+    for number, lanes in enumerate((*sides.values(), *([rest] if rest else []))):
+        text.put_side(number, lanes)
+
+
+def _require_all(
+    text: WarpText, pc: int, found: str, taken: str, begin: Callable[[str], None]
+) -> None:
+    """Let the array engine speak of an index beyond the targets."""
+    known = text.emit(f"icmp eq i32 {found}, {taken}")
+    text.add(f"br i1 {known}, label %known, label %lost")
+    text.lines.append("lost:")
+    text.add(f"br i1 {ask(text, pc, LOST)}, label %known, label %faulty")
+    text.lines.append("known:")
+    begin("known")

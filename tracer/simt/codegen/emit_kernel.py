@@ -1,0 +1,430 @@
+"""A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from functools import cache
+
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
+from ....jit.loop_codegen import translate
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    BasicBlock,
+    Bucket,
+    Instruction,
+    Kernel,
+    Operand,
+    Pair,
+    Register,
+    Symbol,
+)
+from ...ptx.kernel import Part as Selected
+from ...ptx.opcodes import destinations, sources
+from ..kernel.layout import parameter_bytes, parameter_offsets
+from ..matrix.ldmatrix import ROW_BYTES
+from ..ops.family import find_rule
+from .access_check import decide
+from .block_part import (
+    ACCESS,
+    ATOMIC,
+    COUNT,
+    ESCAPE,
+    GENERIC,
+    POINTED,
+    RUN,
+    Part,
+    accesses_of,
+    cut_parts,
+    is_directed,
+    spans_of,
+)
+from .call_site import Calls, find_calls
+from .emit_access import (
+    add_access,
+    add_atomic,
+    add_copy,
+    add_look,
+    add_pointed,
+    copied_bytes,
+    element_operands,
+)
+from .emit_alu import Fragments, compute
+from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
+from .emit_call import CallWriter, add_switch
+from .emit_lane import Lane, llvm_type
+from .emit_lines import WarpText
+from .emit_mma import add_matrix_access
+from .emit_move import converted_address, move
+from .emit_warp import add_warp
+from .register_frame import CARRY, Frame, Place
+
+
+@dataclass(slots=True)
+class KernelText:
+    """The assembly of a kernel, with what the engine has to know to run it.
+
+    `places` has for each instruction that the array engine runs (its pc), and for the last one of
+    each basic block, where its registers lie; `escaped` says why those instructions are not
+    compiled. `sites` holds pc, state space and bytes of each access, `anywhere` those of generic
+    addresses (their numbers), `first_site` where those of
+    each basic block begin; `counted` the pcs whose lanes are counted; `support` functions that it
+    calls, and whether their loops become vectors; `crosses_lanes` whether lanes may read registers
+    of others.
+    """
+
+    frame: Frame
+    text: str = ""
+    escaped: Mapping[int, str] = field(default_factory=dict)
+    places: dict[int, dict[str, Place]] = field(default_factory=dict)
+    sites: list[tuple[int, str, int]] = field(default_factory=list)
+    anywhere: list[int] = field(default_factory=list)
+    first_site: list[int] = field(default_factory=list)
+    counted: list[int] = field(default_factory=list)
+    support: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    crosses_lanes: bool = False
+    calls: Calls = field(default_factory=Calls)
+
+
+def write_kernel(
+    kernel: Kernel,
+    symbols: Mapping[tuple[int, str], int],
+    name: str,
+    ends: Callable[[BasicBlock], bool],
+) -> KernelText:
+    """Return the text of a kernel. What no text is known for, the array engine runs.
+
+    `symbols` are the addresses of variables; `ends` tells whether the last instruction of a basic
+    block sends the warps on their way. The function of block 3 is called `NAME.3`.
+    """
+    escaped: dict[int, str] = {}
+    while True:
+        made = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
+        made.calls = find_calls(kernel, made.frame)
+        writer = _Writer(kernel, made, name)
+        blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
+        if not writer.refused:
+            break
+        escaped = escaped | writer.refused
+    frame = made.frame
+    text = "\n".join((SUPPORT, writer.fragments.text(), *blocks, metadata(writer.loops)))
+    sizes = frame.row_bytes | {"ASIDE_BYTES": made.calls.aside_bytes}
+    made.text = with_sizes(text, sizes)
+    made.support = writer.fragments.support
+    return made
+
+
+_ACCESSES = {
+    **{"atom": add_atomic, "red": add_atomic, "cp": add_copy},
+    **{"ldmatrix": add_matrix_access, "stmatrix": add_matrix_access},
+}
+
+
+def _bytes_of(instruction: Instruction) -> int:
+    """Return the bytes that a lane accesses."""
+    if instruction.opcode == "cp":
+        return copied_bytes(instruction)
+    is_matrix = instruction.opcode in ("ldmatrix", "stmatrix")
+    return ROW_BYTES if is_matrix else TYPE_BYTES[instruction.type] * instruction.vector
+
+
+class _Writer:
+    """Writes the basic blocks of one kernel."""
+
+    def __init__(self, kernel: Kernel, made: KernelText, name: str) -> None:
+        self._kernel = kernel
+        self._made = made
+        self._name = name
+        self.loops: list[bool] = []  # whether each run takes its lanes one by one
+        self._last = ""
+        self.fragments = Fragments()
+        self._calls = CallWriter(kernel, made.frame, self._close_run, self._begin)
+        self.refused: dict[int, str] = {}
+
+    def block(self, block: BasicBlock, ends: bool) -> str:
+        """Return the functions of a basic block."""
+        kernel, made = self._kernel, self._made
+        made.first_site.append(len(made.sites))
+        parts = cut_parts(kernel, block, ends, made.escaped)
+        placed = made.frame.lasting | made.frame.parameters.keys()
+        made.frame.begin_block(spans_of(kernel, block, parts, placed))
+        segments: list[Segment] = []
+        self._come_back(segments, block)
+        for number, part in enumerate(parts):
+            if part.starts_segment or not segments:
+                self._last = f"each{len(segments)}"
+                segments.append(Segment([]))
+            if part.kind == ESCAPE:
+                self._escape(segments[-1], block, part.pcs[0])
+                continue
+            if part.kind == GENERIC:
+                self._look(segments, block, part.pcs[0])
+            text = WarpText(made.frame, block.function, self.fragments)
+            try:
+                self._add_part(text, block, part, parts[number + 1 :])
+            except CutraceError as problem:
+                self._refuse(part.pcs[0], problem)
+            segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
+            segments[-1].last = self._last
+        self._keep_places(block, block.last - 1)
+        skipped = (
+            bool(parts) and parts[-1].kind == GENERIC
+        )  # where the array engine made the access
+        if not segments or segments[-1].pc is not None or skipped:
+            self._last = f"each{len(segments)}"
+            segments.append(Segment([], self._last))
+        lines = self._ending(block, ends)
+        if lines:
+            segments[-1].lines += lines
+            segments[-1].last = self._last
+        return block_text(f"{self._name}.{block.number}", segments)
+
+    def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
+        """Find out where an access with generic addresses goes, and begin a segment for it."""
+        text = WarpText(self._made.frame, block.function, self.fragments)
+        segment = Segment([])
+        try:
+            segment.offset = add_look(text, self._kernel.instructions[pc], self._refusal(pc))
+        except CutraceError as problem:
+            self._refuse(pc, problem)
+        segments[-1].lines += [line.replace("%u", f"%look{len(segments)}.") for line in text.lines]
+        segments[-1].last = self._last
+        self._escape(segment, block, pc)
+        definition = _decide()
+        segment.decide = self.fragments.once("decide", "ptr, i64, i64", definition, "i64")
+        self._last = f"each{len(segments) + 1}"
+        segments += [segment, Segment([], self._last)]
+
+    def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
+        """Let the array engine run an instruction, which may read lanes that are not active."""
+        self._made.crosses_lanes = True
+        segment.pc = pc
+        segment.accesses = len(self._made.sites) - self._made.first_site[-1]
+        self._keep_places(block, pc)
+
+    def _keep_places(self, block: BasicBlock, pc: int) -> None:
+        """Note where an instruction's registers lie: those of one block have no fixed place."""
+        instruction = self._kernel.instructions[pc]
+        registers = (*sources(instruction), *destinations(instruction))
+        names = {register.name for register in registers}
+        placed = {n for n in names if (block.function, n) not in self._made.frame.parameters}
+        place = self._made.frame.place
+        self._made.places[pc] = {name: place(block.function, name) for name in placed}
+
+    def _refuse(self, pc: int, why: CutraceError) -> None:
+        self.refused[pc] = str(why)
+
+    def _come_back(self, segments: list[Segment], block: BasicBlock) -> None:
+        """Begin a block that follows a call."""
+        site = self._made.calls.returning.get(block.number)
+        if site is None:
+            return
+        self._last = "each0"
+        text = WarpText(self._made.frame, block.function, self.fragments)
+        self._calls.come_back(text, site, self._refusal(site.pc))
+        lines = [line.replace("%u", "%back.") for line in text.lines]
+        segments.append(Segment(lines, self._last))
+
+    def _ending(self, block: BasicBlock, ends: bool) -> list[str]:
+        """Write the lanes that take the block's branch, or enter functions, if it has any."""
+        instruction = self._kernel.instructions[block.last - 1]
+        site = self._made.calls.ending.get(block.number)
+        if site is not None:
+            text = WarpText(self._made.frame, block.function, self.fragments)
+            self._calls.call(text, site, self._refusal(site.pc))
+            return text.lines
+        if instruction.opcode == "brx":
+            text = WarpText(self._made.frame, block.function, self.fragments)
+            add_switch(text, block, instruction, self._refusal(block.last - 1), self._begin)
+            return text.lines
+        if (
+            not ends
+            or instruction.guard is None
+            or instruction.opcode not in ("bra", "ret", "exit")
+        ):
+            return []
+        text = WarpText(self._made.frame, block.function, self.fragments)
+        taken = text.packed(instruction.guard.register, instruction.guard.negated)
+        at = text.emit("getelementptr i32, ptr %takens, i64 %place")
+        text.add(f"store i32 {taken}, ptr {at}")
+        return text.lines
+
+    def _add_part(self, text: WarpText, block: BasicBlock, part: Part, later: list[Part]) -> None:
+        pc = part.pcs[0]
+        instruction = self._kernel.instructions[pc]
+        refuse = self._refusal(pc)
+        position = pc - block.first
+        number = len(self._made.sites) - self._made.first_site[-1]
+        if part.kind == RUN:
+            self._add_run(text, block, part, later)
+        elif part.kind == COUNT:
+            self._add_count(text, instruction, pc)
+        elif part.kind == POINTED:
+            if block.function:
+                raise refuse("a parameter through a pointer")
+            self._keep_places(block, pc)
+            add_pointed(text, instruction, pc, (number, parameter_bytes(self._kernel)), refuse)
+            self._last = f"inside{pc}"
+        elif part.kind in (ACCESS, ATOMIC, GENERIC):
+            add = _ACCESSES.get(instruction.opcode, add_access)
+            if "async" in instruction.modifiers and add is not add_copy:
+                raise refuse("this instruction")
+            add(text, instruction, position, number, refuse)
+            if part.kind == GENERIC:
+                self._made.anywhere.append(len(self._made.sites))
+            size = _bytes_of(instruction)
+            self._made.sites += [(pc, space, size) for space, _ in accesses_of(instruction)]
+        else:
+            add_warp(text, instruction, refuse)
+            self._made.crosses_lanes = True
+
+    def _add_count(self, text: WarpText, instruction: Instruction, pc: int) -> None:
+        lanes = text.lanes_on(instruction)
+        row = text.emit(f"mul i64 {text.field('blocks')}, {len(self._made.counted)}")
+        at = text.emit(
+            f"getelementptr i64, ptr %lanes_on, i64 {text.emit(f'add i64 {row}, %block')}"
+        )
+        old = text.emit(f"load i64, ptr {at}")
+        more = text.emit(f"call i64 @llvm.ctpop.i64(i64 {lanes})")
+        text.add(f"store i64 {text.emit(f'add i64 {old}, {more}')}, ptr {at}")
+        self._made.counted.append(pc)
+
+    def _add_run(self, text: WarpText, block: BasicBlock, part: Part, later: list[Part]) -> None:
+        lane = Lane(self._made.frame, block.function, self._refusal(part.pcs[0]))
+        for pc in part.pcs:
+            lane.refuse = self._refusal(pc)
+            instruction = self._kernel.instructions[pc]
+            try:
+                self._compute(lane, instruction)
+            except CutraceError as problem:
+                self._refuse(pc, problem)
+                for register in destinations(instruction):  # for what follows in this attempt
+                    lane.write(register, register.type, "undef", None)
+        self._keep(lane, block, later)
+        self._close_run(text, lane, is_directed(self._kernel.instructions[part.pcs[0]]))
+
+    def _begin(self, label: str) -> None:
+        """Note the label at which the lines in hand stand."""
+        self._last = label
+
+    def _close_run(self, text: WarpText, lane: Lane, one_by_one: bool = False) -> None:
+        """Add the loop over the lanes of a run."""
+        number = len(self.loops)
+        text.lines.append(run_text(number, self._last, lane.lines))
+        self._last = f"done.run{number}"
+        self.loops.append(one_by_one)
+
+    def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
+        """Store what later parts of the block read, or what outlives it; a register that is live
+        anywhere keeps its value in lanes that are not active, which may have it still to read."""
+        kernel = self._kernel
+        read = {r.name for r in sources(kernel.instructions[block.last - 1])}
+        for part in later:
+            for pc in part.pcs:
+                instruction = kernel.instructions[pc]
+                read |= {r.name for r in sources(instruction)}
+                if instruction.guard is not None:
+                    read |= {r.name for r in destinations(instruction)}
+        for name, register in lane.written.items():
+            key = block.function, name
+            if key in self._made.frame.parameters:
+                continue
+            shared = self._made.frame.is_shared(name)
+            lasts = key in kernel.live_out[block.number] or register == CARRY or shared
+            if lasts or name in read or key in self._made.frame.passed:
+                lane.keep(register, blended=shared or key in self._made.frame.lasting)
+
+    def _compute(self, lane: Lane, instruction: Instruction) -> None:
+        guard = instruction.guard
+        holds = None
+        if guard is not None:
+            holds = lane.operand(guard.register, "pred")
+            if guard.negated:
+                holds = lane.emit(f"xor i1 {holds}, true")
+        results = self._results(lane, instruction)
+        for operand, kind, value in results:
+            if isinstance(operand, Bucket):
+                continue
+            if isinstance(operand, Selected):
+                operand = operand.register
+            if not isinstance(operand, Register):
+                raise lane.refuse("a result that is no register")
+            lane.write(operand, kind, value, holds)
+
+    def _results(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
+        if instruction.opcode == "mov":
+            return move(lane, instruction)
+        if instruction.opcode == "cvta":
+            return [converted_address(lane, instruction)]
+        if instruction.opcode in ("ld", "st"):
+            return self._parameters(lane, instruction)
+        rule = find_rule(instruction)
+        if rule is None:
+            raise lane.refuse("this instruction")
+        first, *rest = instruction.operands
+        to = [first.first, first.second] if isinstance(first, Pair) else [first]
+        if len(rest) != len(rule.sources):
+            raise lane.refuse("this form")
+        values = compute(lane, self.fragments, rule, rest)
+        if values is None or len(values) < len(to):
+            raise lane.refuse("this instruction")
+        if rule.carry_out:
+            return [(to[0], rule.results[0], values[0]), (CARRY, "pred", values[1])]
+        return list(zip(to, rule.results, values, strict=False))
+
+    def _parameters(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
+        kernel, kind = self._kernel, instruction.type
+        loads = instruction.opcode == "ld"
+        to, address = instruction.operands[:2] if loads else instruction.operands[1::-1]
+        base = getattr(address, "base", None)
+        offsets = parameter_offsets(kernel)
+        if instruction.space != "param" or not isinstance(base, Symbol):
+            raise lane.refuse("a parameter through a pointer")
+        if lane.function != 0 or base.name not in offsets:
+            assert isinstance(address, Address)
+            return self._passed(lane, instruction, to, address)
+        if not loads:
+            raise lane.refuse("a store to a parameter of the kernel")
+        start = offsets[base.name] + base.offset + getattr(address, "offset", 0)
+        return [
+            (element, kind, lane.parameter(start + k * TYPE_BYTES[kind], kind))
+            for k, element in enumerate(element_operands(to))
+        ]
+
+    def _passed(
+        self, lane: Lane, instruction: Instruction, operand: Operand, address: Address
+    ) -> list[tuple[Operand, str, str]]:
+        """Move bytes of a function's parameter from or to registers."""
+        assert isinstance(address.base, Symbol)
+        place = self._made.frame.passing.place(lane.function, address.base.name)
+        start, kind = address.base.offset + address.offset, instruction.type
+        size = TYPE_BYTES[kind]
+        results: list[tuple[Operand, str, str]] = []
+        for number, element in enumerate(element_operands(operand)):
+            span = start + number * size, size
+            if instruction.opcode == "ld":
+                value = self._calls.read(lane, place, span)
+                value = lane.bitcast(value, f"i{8 * size}", llvm_type(kind))
+                results.append((element, kind, value))
+            else:
+                value = lane.operand(element, kind)
+                results += self._calls.pieces_of(lane, place, span, kind, value)
+        return results
+
+    def _refusal(self, pc: int) -> Callable[[str], CutraceError]:
+        instruction = self._kernel.instructions[pc]
+        place = instruction.location
+        source = f", from {place.file}:{place.line}" if place else ""
+
+        def refuse(why: str) -> CutraceError:
+            return CutraceError(
+                f"kernel `{self._kernel.name}`: the compiled engine does not know {why}: "
+                f"`{instruction.text}` (PTX line {instruction.ptx_line}{source})"
+            )
+
+        return refuse
+
+
+@cache
+def _decide() -> str:
+    return translate([decide])

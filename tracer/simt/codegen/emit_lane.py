@@ -1,0 +1,178 @@
+"""The text of instructions that compute, for one lane: registers in, registers out.
+
+A run of such instructions becomes a loop over the 32 lanes of a warp, which LLVM turns into
+vectors. Between its instructions values stay in LLVM's registers; at its end those that others
+read go to the warp's frame.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ...ptx.kernel import Immediate, Not, Operand, Part, Register, Special
+from ..ops.lanes import DTYPES
+from ..warp.slot import immediate
+from .register_frame import BLOCK, THREAD, Frame
+
+Refuse: TypeAlias = Callable[[str], Exception]
+
+WHOLE = {"pred": "i1", "f32": "float", "f64": "double"}
+
+
+def llvm_type(kind: str) -> str:
+    """Return LLVM's type for a value of a PTX type: bits travel as integers."""
+    return WHOLE.get(kind) or f"i{8 * DTYPES[kind].itemsize}"
+
+
+def width(kind: str) -> int:
+    """Return the bits of a PTX type's LLVM value."""
+    return 1 if kind == "pred" else 8 * DTYPES[kind].itemsize
+
+
+class Lane:
+    """The lines of one run in the function `function` of a kernel; `names` numbers its values."""
+
+    def __init__(self, frame: Frame, function: int, refuse: Refuse) -> None:
+        self.lines: list[str] = []
+        self.frame = frame
+        self.function = function
+        self.refuse = refuse
+        self.written: dict[str, Register] = {}
+        self._values: dict[str, tuple[str, str]] = {}
+        self._count = 0
+
+    def emit(self, statement: str) -> str:
+        """Add a statement; return the name of its value."""
+        self._count += 1
+        self.lines.append(f"  %x{self._count} = {statement}")
+        return f"%x{self._count}"
+
+    def bitcast(self, value: str, source: str, to: str) -> str:
+        """Return a value as another type of the same size."""
+        return value if source == to else self.emit(f"bitcast {source} {value} to {to}")
+
+    def operand(self, operand: Operand, kind: str) -> str:
+        """Return an operand as the PTX type `kind`."""
+        match operand:
+            case Register() | Part(Register()):
+                register = operand.register if isinstance(operand, Part) else operand
+                return self._register(register, kind)
+            case Not(register):
+                return self.emit(f"xor i1 {self._register(register, 'pred')}, true")
+            case Special(name):
+                return self._special(name, kind)
+            case Immediate():
+                return self._literal(operand, kind)
+        return self._fixed(operand, kind)
+
+    def _fixed(self, operand: Operand, kind: str) -> str:
+        number = self.frame.address_of(self.function, operand)
+        if number is None:
+            raise self.refuse("an operand that it does not know")
+        bits = width(kind)
+        return self.bitcast(str(number & ((1 << bits) - 1)), f"i{bits}", llvm_type(kind))
+
+    def _literal(self, operand: Immediate, kind: str) -> str:
+        value = immediate(operand, kind)
+        if kind == "pred":
+            return "true" if value[0, 0] else "false"
+        bits = value.dtype.itemsize
+        number = int(value.view(f"u{bits}")[0, 0])
+        return self.bitcast(str(number), f"i{8 * bits}", llvm_type(kind))
+
+    def _special(self, name: str, kind: str) -> str:
+        place = self.frame.specials.places.get(name)
+        if place is None:
+            raise self.refuse(f"the special register `{name}`")
+        stored = f"i{8 * place.size}"
+        if place.table == THREAD:
+            value = self._load("%of_warp", place.offset, stored)
+        else:
+            table = "%of_block" if place.table == BLOCK else "%of_launch"
+            value = self._load_fixed(table, place.offset, stored)
+        return self._cut(value, 8 * place.size, kind)
+
+    def _cut(self, value: str, bits: int, kind: str) -> str:
+        wanted = width(kind)
+        if wanted < bits:
+            value = self.emit(f"trunc i{bits} {value} to i{wanted}")
+        elif wanted > bits:
+            raise self.refuse("a register narrower than its type")
+        return self.bitcast(value, f"i{wanted}", llvm_type(kind))
+
+    def _register(self, register: Register, kind: str) -> str:
+        held = self._values.get(register.name)
+        if held is None:
+            held = self._fetched(register)
+            self._values[register.name] = held
+        value, source = held
+        if llvm_type(kind) == source:
+            return value
+        bits = width(register.type)
+        return self._cut(self.bitcast(value, source, f"i{bits}"), bits, kind)
+
+    def _fetched(self, register: Register, frame: str = "%frame") -> tuple[str, str]:
+        offset = self.frame.parameters.get((self.function, register.name))
+        if offset is not None:
+            return self.parameter(offset, register.type), llvm_type(register.type)
+        place = self.frame.place(self.function, register.name)
+        kind = llvm_type(register.type)
+        value = self._load(frame, place.offset, "i8" if kind == "i1" else kind)
+        return (self.emit(f"trunc i8 {value} to i1") if kind == "i1" else value), kind
+
+    def _load(self, start: str, offset: int, kind: str) -> str:
+        """Return the lane's own of 32 values side by side."""
+        at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
+        at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
+        return self.emit(f"load {kind}, ptr {at}, !llvm.access.group !0")
+
+    def level(self, kind: str) -> str:
+        """Return the bytes of local memory below the lane's level of recursion."""
+        bits = width(kind)
+        depth = self._load("%frame", self.frame.depth.offset, "i32")
+        if bits > 32:
+            depth = self.emit(f"zext i32 {depth} to i{bits}")
+        return self.emit(f"mul i{bits} {depth}, {self.frame.local_stride}")
+
+    def parameter(self, offset: int, kind: str) -> str:
+        """Return bytes of the kernel's parameters."""
+        stored = "i8" if kind == "pred" else llvm_type(kind)
+        return self._load_fixed("%parameters", offset, stored)
+
+    def _load_fixed(self, start: str, offset: int, kind: str) -> str:
+        """Return what all lanes have and nobody changes."""
+        at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
+        return self.emit(
+            f"load {kind}, ptr {at}, align 1, !invariant.load !0, !llvm.access.group !0"
+        )
+
+    def write(self, register: Register, kind: str, value: str, guard: str | None) -> None:
+        """Put a value into a register, extended to its width, where the guard holds."""
+        source, bits, have = llvm_type(kind), width(register.type), width(kind)
+        if bits < have or (bits != have and have == 1):
+            raise self.refuse("a register narrower than its type")
+        if bits > have:
+            grow = "sext" if kind[0] == "s" else "zext"
+            value = self.bitcast(value, source, f"i{have}")
+            value, source = self.emit(f"{grow} i{have} {value} to i{bits}"), f"i{bits}"
+        if guard is not None:
+            old = self._register(register, register.type)
+            own = llvm_type(register.type)
+            value = self.bitcast(value, source, own)
+            value, source = self.emit(f"select i1 {guard}, {own} {value}, {own} {old}"), own
+        self._values[register.name] = (value, source)
+        self.written[register.name] = register
+
+    def keep(self, register: Register, blended: bool) -> None:
+        """Store a register into the frame; blended, only where the lane is active."""
+        value, source = self._values[register.name]
+        place = self.frame.place(self.function, register.name)
+        kind = llvm_type(register.type)
+        value = self.bitcast(value, source, kind)
+        if blended:
+            old, _ = self._fetched(register, "%old_frame")
+            value = self.emit(f"select i1 %on, {kind} {value}, {kind} {old}")
+        if kind == "i1":
+            value, kind = self.emit(f"zext i1 {value} to i8"), "i8"
+        at = self.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
+        at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
+        self.lines.append(f"  store {kind} {value}, ptr {at}, !llvm.access.group !0")

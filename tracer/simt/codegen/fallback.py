@@ -1,0 +1,170 @@
+"""Escapes: instructions that the array engine runs between two stretches of machine code.
+
+What is rare or long (texture samples, `printf`, matrix loads) is written once, for arrays. Machine
+code comes to such an instruction with all warps of the group; their registers are taken out of the
+frames as arrays, the array engine's step runs, and what it wrote goes back under the active lanes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import BasicBlock
+from ..interp.decode import decode_instruction
+from ..ops.lanes import ALL_LANES, LANES, Array, unpack
+from ..warp.decoder import Decoder
+from ..warp.group import WarpGroup
+from ..warp.program import Program, Step, Terminator
+from ..warp.shuffle_vote import decode_warp
+from ..warp.special_register import special_values
+from .emit_kernel import KernelText
+from .register_frame import Place
+
+
+class FrameWave(Protocol):
+    """What an escape asks of a wave whose registers lie in frames."""
+
+    numbers: NDArray[np.int64]
+    block_of_warp: NDArray[np.intp]
+    warps_a_block: int
+    program: Program
+
+    def lanes_of_place(self, place: Place) -> NDArray[Any]:
+        """The lanes of all warps at a place of the frame, (warps, 32)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A slot of the array engine, where it lies in a frame, and its NumPy type."""
+
+    number: int
+    place: Place
+    dtype: np.dtype[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Escaped:
+    """An instruction ready to run: the step, or the end of its block; what it reads and writes.
+
+    `specials` are special registers by slot; `position` is its place in the block.
+    """
+
+    step: Step | None
+    ending: Terminator | None
+    reads: tuple[_Slot, ...]
+    writes: tuple[_Slot, ...]
+    specials: tuple[tuple[int, str], ...]
+
+
+class Escapes:
+    """What the array engine runs of a kernel in one launch, made ready when first met."""
+
+    def __init__(self, program: Program, made: KernelText) -> None:
+        self._program = program
+        self._made = made
+        self._decoder: Decoder | None = None
+        self._ready: dict[int, Escaped] = {}
+        for pc in sorted(made.escaped):
+            self.find(pc)
+
+    def find(self, pc: int) -> Escaped:
+        """Return the instruction at `pc`; CutraceError if cutrace does not know it."""
+        if pc not in self._ready:
+            if self._decoder is None:
+                p = self._program
+                self._decoder = Decoder(p.kernel, p.launch, p.memory, p.loaded)
+            self._ready[pc] = self._decode(self._decoder, pc)
+        return self._ready[pc]
+
+    def place_of(self, slot: int) -> Place:
+        """Return where a register lies that a barrier's vote goes to."""
+        assert self._decoder is not None
+        function, name = cast("tuple[int, str]", self._decoder.slots.key_of(slot))
+        return self._made.frame.place(function, name)
+
+    def _decode(self, decoder: Decoder, pc: int) -> Escaped:
+        block = _block_of(self._program.kernel.blocks, pc)
+        slots = decoder.slots
+        decoder.function, decoder.block = block.function, block
+        slots.begin_block()
+        step, ending = decode_instruction(decoder, pc)
+        if pc in decoder.kernel.meetings:  # for when nobody is to be waited for
+            step = decode_warp(decoder, decoder.kernel.instructions[pc])
+        places = self._made.places[pc]
+        specials: list[tuple[int, str]] = []
+        reads = []
+        for number in sorted(slots.read_first | slots.written):
+            key = slots.key_of(number)
+            if isinstance(key, str):
+                specials.append((number, key))
+            elif (place := self._place(key, places)) is not None:
+                reads.append(_Slot(number, place, slots.zeros[number].dtype))
+        writes = tuple(slot for slot in reads if slot.number in slots.written)
+        return Escaped(step, ending, tuple(reads), writes, tuple(specials))
+
+    def _place(self, key: Any, places: Mapping[str, Place]) -> Place | None:
+        """Return where a slot's value lies; None for an argument of the kernel, which is fixed."""
+        if key in self._made.frame.others:
+            return self._made.frame.others[key]
+        if len(key) == 4:
+            return None
+        return places.get(key[1]) or self._made.frame.place(*key)
+
+    def enter(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
+        """Fill the group's frame with what the instruction reads."""
+        assert self._decoder is not None
+        frame = list(self._decoder.slots.zeros)
+        for slot in escaped.reads:
+            frame[slot.number] = _taken(wave.lanes_of_place(slot.place), group, slot.dtype)
+        if escaped.specials:
+            values = special_values(wave.program.launch, wave.numbers)
+            for number, name in escaped.specials:
+                frame[number] = _shaped(wave, group, values[name])
+        group.frame, group.committed = frame, list(frame)
+
+    def leave(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
+        """Put what the instruction wrote into the frames."""
+        every = bool((group.active == ALL_LANES).all())
+        lanes = None if every else unpack(group.active)
+        for slot in escaped.writes:
+            value = group.frame[slot.number]
+            if value is group.committed[slot.number]:
+                continue
+            given = np.broadcast_to(value, (group.rows, group.columns))
+            given = np.ascontiguousarray(given).view(_stored(slot.place)).reshape(-1, LANES)
+            if not group.compacted and not group.whole:
+                given = given[group.warps]
+            held = wave.lanes_of_place(slot.place)
+            if lanes is None:
+                held[slice(None) if group.whole else group.warps] = given
+            else:
+                held[group.warps] = np.where(lanes, given, held[group.warps])
+
+
+def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:
+    return next(block for block in blocks if block.first <= pc < block.last)
+
+
+def _stored(place: Place) -> np.dtype[Any]:
+    """Return the type in which a place's lanes are moved."""
+    return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
+
+
+def _taken(held: NDArray[Any], group: WarpGroup, dtype: np.dtype[Any]) -> Array:
+    """Return the lanes of a place (warps, 32) in the shape of a group."""
+    values = held[group.warps] if group.compacted else np.array(held)
+    values = values.reshape(group.rows, group.columns)
+    return values != 0 if dtype == np.bool_ else values.view(dtype)
+
+
+def _shaped(wave: FrameWave, group: WarpGroup, value: Array) -> Array:
+    """Return a special register, (blocks or 1, columns or 1), in the shape of a group."""
+    if not group.compacted or value.size == 1:
+        return value
+    if value.shape[1] == 1:
+        return value[wave.block_of_warp[group.warps]]
+    by_warp = value.reshape(-1, LANES)
+    return by_warp[group.warps % wave.warps_a_block if value.shape[0] == 1 else group.warps]

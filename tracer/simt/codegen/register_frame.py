@@ -1,0 +1,318 @@
+"""Registers that hold a parameter of the kernel, as it is: all lanes have the same in them, so that
+they need no place in the frames of warps."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Address,
+    Instruction,
+    Kernel,
+    Operand,
+    Register,
+    Special,
+    Symbol,
+    Variable,
+)
+from ...ptx.opcodes import destinations, sources
+from ..kernel.function_pointer import function_address
+from ..kernel.launch import Launch
+from ..kernel.layout import local_layout, parameter_offsets
+from ..ops.lanes import LANES
+from ..warp.special_register import block_values, special_values, thread_values
+from .argument_frame import ANY, Passing, Piece, piece_register, shared_register
+from .block_part import RUN, kind_of, reads_parameter
+
+
+def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tuple[int, str], int]:
+    """Return the offset among the parameters for each such register, (function, name).
+
+    One instruction writes it, in every lane and before anything reads it, and only instructions
+    that compute do: others, and those that the array engine runs (`escaped`), take it from the
+    frame.
+    """
+    offsets = parameter_offsets(kernel)
+    own = [pc for b in kernel.blocks if b.function == 0 for pc in range(b.first, b.last)]
+    instructions = [kernel.instructions[pc] for pc in sorted(own)]
+    written = Counter(r.name for i in instructions for r in destinations(i))
+    placed = _read_from_frames(kernel, escaped)
+    found: dict[tuple[int, str], int] = {}
+    for instruction in instructions:
+        to = instruction.operands[0] if instruction.operands else None
+        if not isinstance(to, Register) or instruction.guard is not None or to.name in placed:
+            continue
+        offset = _offset(instruction, offsets, found)
+        if offset is not None and written[to.name] == 1 and _fits(instruction, to):
+            found[0, to.name] = offset
+    return found
+
+
+def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
+    """Return the registers that are read before they are written, or by what does not compute."""
+    names = {name for _, name in kernel.live_in[kernel.functions[0].entry]}
+    for block in kernel.blocks:
+        for pc in range(block.first, block.last):
+            instruction = kernel.instructions[pc]
+            if pc == block.last - 1 or pc in escaped or kind_of(instruction) != RUN:
+                names.update(register.name for register in sources(instruction))
+            if pc in escaped:
+                names.update(register.name for register in destinations(instruction))
+    return names
+
+
+def _offset(
+    instruction: Instruction, offsets: dict[str, int], found: dict[tuple[int, str], int]
+) -> int | None:
+    """Return where the parameter lies that an instruction puts into a register, if it does."""
+    source = instruction.operands[-1]
+    if reads_parameter(instruction) and isinstance(source, Address):
+        base = source.base
+        if isinstance(base, Symbol) and base.name in offsets:
+            return offsets[base.name] + base.offset + source.offset
+    is_copy = instruction.opcode == "mov"
+    if is_copy or (instruction.opcode == "cvta" and instruction.space == "global"):
+        return found.get((0, source.name)) if isinstance(source, Register) else None
+    return None
+
+
+def _fits(instruction: Instruction, to: Register) -> bool:
+    return to.type != "pred" and TYPE_BYTES[to.type] == TYPE_BYTES[instruction.type]
+
+
+ALIGN = 64
+
+PARAMETERS = "[parameters]"
+"""Stands for the place to which generic addresses of the kernel's parameters point."""
+
+CARRY = Register("%cc", "pred")
+"""The flag of sums of more than a register's width: each function has its own, and it lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes from the frame's start, and the bytes of a lane."""
+
+    offset: int
+    size: int
+
+
+class Frame:
+    """Places of registers, (function, name): those that outlive a basic block have their own, the
+    others share theirs between blocks. `specials` are the places of special registers.
+
+    `symbols` are the addresses of variables, (function, name). `parameters` are registers without a
+    place, and the offsets of what they hold among the parameters. The array engine runs the
+    instructions `escaped` (pcs). `others` are the places of pieces of parameters of functions,
+    (function, name, offset, bytes), and `depth` is where it says how deep each lane is in a
+    recursion, of which each level has `local_stride` bytes of local memory.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        symbols: Mapping[tuple[int, str], int],
+        escaped: Container[int] = (),
+    ) -> None:
+        self._kernel = kernel
+        self._symbols = symbols
+        self._places: dict[tuple[int, str], Place] = {}
+        self.passing = Passing(kernel)
+        self.local_stride = -(-local_layout(kernel).size // 16) * 16
+        self.specials = Specials(special_names(kernel))
+        self.parameters = parameter_registers(kernel, escaped)
+        live = frozenset().union(*kernel.live_in, *kernel.live_out, passed_registers(kernel))
+        self.passed = passed_registers(kernel)
+        self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
+        self.lasting = (live | self.carries) - self.parameters.keys()
+        self.size = 0
+        for key in sorted(self.lasting):
+            self._places[key] = self._reserve(self._size(key))
+        self.others: dict[Piece, Place] = {}
+        for piece in self.passing.pieces():
+            self.others[piece] = self._share(piece_register(piece), self._reserve(piece[3]))
+        for function, name in passed_registers(kernel):
+            variable = _variable(kernel, function, name)
+            shared = shared_register(kernel, function, variable)
+            self._share(shared, self._places[function, name])
+        self.depth = self._reserve(4) if self.passing.recursive else Place(0, 4)
+        self._lasting_size = self.size
+
+    def _share(self, register: Register, place: Place) -> Place:
+        """Let all functions know a register."""
+        self._places[ANY, register.name] = place
+        self.lasting |= {(ANY, register.name)}
+        return place
+
+    def is_shared(self, name: str) -> bool:
+        """Whether all functions know a register of this name: it outlives every basic block."""
+        return (ANY, name) in self.lasting
+
+    def has_levels(self, function: int, name: str) -> bool:
+        """Whether a local variable lies elsewhere on each level of a recursion."""
+        offsets = local_layout(self._kernel).offsets
+        return function in self.passing.recursive and (function, name) in offsets
+
+    def _reserve(self, size: int) -> Place:
+        place = Place(self.size, size)
+        self.size = -(-(self.size + LANES * size) // ALIGN) * ALIGN
+        return place
+
+    def _size(self, key: tuple[int, str]) -> int:
+        function, name = key
+        if name == CARRY.name:
+            return TYPE_BYTES[CARRY.type]
+        return TYPE_BYTES[self._kernel.functions[function].function.registers[name]]
+
+    @property
+    def row_bytes(self) -> dict[str, int]:
+        """Bytes of a warp's frame, and of the rows of tables of special registers."""
+        rows = self.specials.row_bytes
+        return {
+            "FRAME_BYTES": self.size,
+            "OF_WARP_BYTES": rows[THREAD],
+            "OF_BLOCK_BYTES": rows[BLOCK],
+        }
+
+    def place(self, function: int, name: str) -> Place:
+        """Return where a register lies."""
+        found = self._places.get((function, name))
+        return self._places[ANY, name] if found is None else found
+
+    def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
+        """Give places to the registers of a block that do not outlive it: each with the first and
+        last of the block's parts in which it is used; two that never meet may share a place."""
+        free: dict[int, list[Place]] = {}
+        busy: list[tuple[int, Place]] = []
+        end = self._lasting_size
+        for key, first, last in sorted(spans, key=lambda span: span[1]):
+            for until, place in [b for b in busy if b[0] < first]:
+                busy.remove((until, place))
+                free.setdefault(place.size, []).append(place)
+            size = self._size(key)
+            waiting = free.get(size)
+            if waiting:
+                place = waiting.pop()
+            else:
+                place = Place(end, size)
+                end = -(-(end + LANES * size) // ALIGN) * ALIGN
+            self._places[key] = place
+            busy.append((last, place))
+        self.size = max(self.size, end)
+
+    def address_of(self, function: int, operand: Operand) -> int | None:
+        """Return the address of a variable, None if it has none that is known."""
+        if not isinstance(operand, Symbol):
+            return None
+        name = operand.name
+        start = self._symbols.get((function, name), self._symbols.get((-1, name)))
+        if start is None and self._is_parameter(function, name):
+            start = parameter_offsets(self._kernel)[name]
+        elif start is None:
+            start = function_address(self._kernel.module, name)
+        return None if start is None else start + operand.offset
+
+    def _is_parameter(self, function: int, name: str) -> bool:
+        return function == 0 and any(p.name == name for p in self._kernel.parameters)
+
+
+def _variable(kernel: Kernel, function: int, name: str) -> Variable:
+    own = kernel.functions[function].function
+    return next(v for v in (*own.parameters, *own.returns) if v.name == name)
+
+
+def _carrying(kernel: Kernel) -> set[int]:
+    """Return the functions that have a carry flag."""
+    return {
+        block.function
+        for block in kernel.blocks
+        for instruction in kernel.instructions[block.first : block.last]
+        if "cc" in instruction.modifiers or instruction.opcode in ("addc", "subc", "madc")
+    }
+
+
+def passed_registers(kernel: Kernel) -> set[tuple[int, str]]:
+    """Return the registers in which values go from function to function."""
+    return {
+        (number, variable.name)
+        for number, span in enumerate(kernel.functions)
+        for variable in (*span.function.parameters, *span.function.returns)
+        if variable.space == "reg"
+    }
+
+
+def special_names(kernel: Kernel) -> list[str]:
+    """Return the special registers that a kernel reads."""
+    return sorted(
+        {o.name for i in kernel.instructions for o in i.operands if isinstance(o, Special)}
+    )
+
+
+LAUNCH, BLOCK, THREAD = "launch", "block", "thread"
+"""Whose a special register is: a table has one row, one for each block of the wave, or one for each
+warp of a block with 32 lanes side by side."""
+
+TABLE_ALIGN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialPlace:
+    """The table, bytes from the start of its row, and the bytes of a value."""
+
+    table: str
+    offset: int
+    size: int
+
+
+_OF_WORKSPACE = ("%envreg1", "%envreg2")
+"""These hold the address of the workspace of cooperative groups, where a module has one."""
+
+
+def _kinds() -> dict[str, tuple[str, int]]:
+    """Return whose each special register is, and its bytes."""
+    launch = Launch((1, 1, 1), (2 * LANES, 1, 1), 0, (), print)
+    kinds = {
+        name: (THREAD if value.shape[1] > 1 else LAUNCH, value.dtype.itemsize)
+        for name, value in thread_values(launch).items()
+    }
+    blocks = block_values(launch, np.zeros(1, dtype=np.int64))
+    for name in _OF_WORKSPACE:
+        del kinds[name]
+    del blocks["%warpid"]  # each warp of each block has its own: the array engine knows it
+    return kinds | {name: (BLOCK, value.dtype.itemsize) for name, value in blocks.items()}
+
+
+_KINDS = _kinds()
+
+
+class Specials:
+    """Places of the special registers `names`, as far as they are fixed for a thread."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.places: dict[str, SpecialPlace] = {}
+        self.row_bytes = {LAUNCH: 0, BLOCK: 0, THREAD: 0}
+        for name in names:
+            if name in _KINDS:
+                table, size = _KINDS[name]
+                self.places[name] = SpecialPlace(table, self.row_bytes[table], size)
+                row = size * LANES if table == THREAD else size
+                self.row_bytes[table] += -(-row // TABLE_ALIGN) * TABLE_ALIGN
+
+    def tables(self, launch: Launch, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
+        """Return the tables of a wave of the blocks with these numbers."""
+        rows = {LAUNCH: 1, BLOCK: len(numbers), THREAD: -(-launch.threads // LANES)}
+        tables: dict[str, NDArray[np.uint8]] = {
+            table: np.zeros((count, self.row_bytes[table]), dtype=np.uint8)
+            for table, count in rows.items()
+        }
+        if self.places:
+            values = special_values(launch, numbers)
+            for name, place in self.places.items():
+                value = values[name].reshape(rows[place.table], -1)
+                bytes_ = np.ascontiguousarray(value).view(np.uint8)
+                tables[place.table][:, place.offset : place.offset + bytes_.shape[1]] = bytes_
+        return tables

@@ -1,0 +1,500 @@
+"""The access rows of a machine: those that machine code makes, those of escapes among them."""
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....jit.machine_code import address
+from ....traces.schema import Space
+from ..access.address import parameter_image
+from ..access.fault import check_lanes
+from ..call.argument_passing import too_deep
+from ..interp.wave import ArrayWave
+from ..kernel.launch import Sink
+from ..kernel.layout import levels_within
+from ..memory.address_facts import Facts
+from ..ops.lanes import LANES, Array, Mask
+from ..rows.access_rows import ROWS, AccessRows, columns_of
+from ..rows.history import Entries
+from ..rows.pattern import PatternTable
+from ..rows.warps import Warps
+from ..warp.group import WarpGroup
+from ..warp.instruction_limit import never_ends
+from ..warp.program import FrameStack, Program
+from ..warp.stack_entry import DONE, WAITING
+from .access_check import LEAST, MOST
+from .compiled_kernel import Buffers, CompiledKernel, routines
+from .emit_call import LOST, ROOM
+from .fallback import Escapes
+from .machine import (
+    DEEPEN,
+    ENDED,
+    ENDING,
+    FAULT,
+    FOREIGN,
+    IDLE,
+    SPINS,
+    TURN,
+    Machine,
+)
+from .register_frame import BLOCK, LAUNCH, THREAD, Place
+from .wave_state import Rooms
+
+_BUFFERS = {
+    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
+    **{"run_site": "i4", "run_count": "i4"},
+}
+
+FEW_ROWS = 1 << 12
+"""Rows for whose patterns there is room at first: room for ROWS takes a while to empty."""
+
+
+class MachineRows(AccessRows):
+    """As AccessRows, with each item a run of the machine's rows; `before` says how many accesses of
+    the basic block in hand come before the instruction that the array engine runs."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        patterns: PatternTable,
+        owners: AccessRows,
+        machine: Machine,
+        code: CompiledKernel,
+        buffers: Buffers,
+    ) -> None:
+        super().__init__(sink, patterns, owners.block, owners.warp)
+        self.before = 0
+        self._machine = machine
+        self._code = code
+        self._buffers = buffers
+        self._sites: dict[tuple[int, int, int], int] = {}
+        self._site_pc, self._site_space = code.site_pc, code.site_space
+        self._site_part = code.site_part
+        machine.row_limit = FEW_ROWS
+        for name, kind in _BUFFERS.items():
+            setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))
+
+    def add(
+        self, group: Warps, position: int, pc: int, space: Space, part: int,
+        base: Array, pattern: Array, keep: Mask | None,
+    ) -> None:  # fmt: skip
+        """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""
+        shape = (group.rows, group.warps_a_row)
+        chosen = np.flatnonzero(np.broadcast_to(True if keep is None else keep, shape))
+        if not chosen.size:
+            return
+        self._finish_before()
+        m = self._machine
+        rows = slice(m.rows, m.rows + len(chosen))
+        self._reserve(rows.stop + int(m.site_count[m.number]) * m.warps)
+        m.row_warp[rows] = group.place[chosen]
+        m.row_step[rows] = group.step[chosen] + np.uint32(position)
+        m.row_base[rows] = np.broadcast_to(base, shape).reshape(-1)[chosen]
+        m.row_pattern[rows] = np.broadcast_to(pattern, shape).reshape(-1)[chosen].view(np.int32)
+        m.run_site[m.runs] = self._site((pc, int(space), part))
+        m.run_count[m.runs] = len(chosen)
+        m.rows, m.runs = rows.stop, m.runs + 1
+
+    def flush(self) -> None:
+        """Nothing waits but what `write` writes."""
+
+    def skip(self, pc: int) -> None:
+        """Leave out the rows of the access at `pc` if it is one with generic addresses: the array
+        engine has made it."""
+        m = self._machine
+        site = int(m.first_site[m.number]) + self.before
+        if self.before < m.site_count[m.number] and self._code.sites[site][:2] == (pc, ""):
+            self._finish_before()
+            m.finished = self.before + 1
+
+    def _finish_before(self) -> None:
+        self._machine.upto = self.before
+        routines().finish_some(self._machine.address)
+
+    def _reserve(self, rows: int) -> None:
+        if rows > len(self._machine.row_warp):
+            for name in _BUFFERS:
+                setattr(self._machine, name, self._buffers.widen(name, 2 * rows))
+
+    def _site(self, site: tuple[int, int, int]) -> int:
+        """Return the number of an access (pc, state space, part) of the array engine's."""
+        if site not in self._sites:
+            self._sites[site] = len(self._site_pc)
+            pc, space, part = site
+            self._site_pc = np.append(self._site_pc, np.uint32(pc))
+            self._site_space = np.append(self._site_space, np.uint8(space))
+            self._site_part = np.append(self._site_part, np.uint8(part))
+        return self._sites[site]
+
+    def write(self, final: bool) -> None:
+        """Write batches that end with the access by which ROWS were reached; `final`, all."""
+        m = self._machine
+        counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
+        ends = np.cumsum(counts)
+        first = first_run = 0
+        while first < m.rows:
+            run = int(np.searchsorted(ends, first + ROWS))
+            if run == m.runs and not final:
+                break
+            run = min(run + 1, m.runs)
+            last = int(ends[run - 1])
+            self._write_batch(slice(first, last), slice(first_run, run))
+            first, first_run = last, run
+        self._move_down(first, first_run)
+
+    def _write_batch(self, rows: slice, runs: slice) -> None:
+        m, patterns = self._machine, self.patterns
+        epoch = patterns.epoch
+        pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
+        columns = columns_of(
+            rows.stop - rows.start,
+            run_site=m.run_site[runs],
+            run_count=m.run_count[runs],
+            site_pc=self._site_pc,
+            site_part=self._site_part,
+            site_space=self._site_space,
+            row_warp=m.row_warp[rows],
+            row_step=m.row_step[rows],
+            row_base=m.row_base[rows],
+            warp_block=self.block,
+            warp_number=self.warp,
+        )
+        self.sink.put("accesses", **columns, pattern=pattern)
+        if epoch != patterns.epoch and rows.stop < m.rows:
+            later = m.row_pattern[rows.stop : m.rows]
+            later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
+
+    def _move_down(self, first: int, first_run: int) -> None:
+        """Begin the buffers with what still waits."""
+        m = self._machine
+        if first == m.rows:
+            m.rows = m.runs = 0
+            return
+        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
+            column[: m.rows - first] = column[first : m.rows].copy()
+        for column in (m.run_site, m.run_count):
+            column[: m.runs - first_run] = column[first_run : m.runs].copy()
+        m.rows, m.runs = m.rows - first, m.runs - first_run
+
+
+_ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+WIDEST = 16
+"""Bytes of a load at most: the last parameter may be read as one."""
+
+SLICE = 1 << 22
+"""Instructions of warps after which machine code comes back, a second at most: only then does
+Python hear Ctrl-C or an alarm."""
+
+FIRST_LEVELS = 8
+"""Levels of recursion for which there is room at first."""
+
+
+class CompiledWave(ArrayWave):
+    """As ArrayWave, with the same order of everything, so that its rows are the same."""
+
+    def __init__(
+        self,
+        code: CompiledKernel,
+        rooms: Rooms,
+        buffers: Buffers,
+        program: Program,
+        numbers: NDArray[np.int64],
+        patterns: PatternTable,
+        sink: Sink,
+        escapes: Escapes,
+    ) -> None:
+        self._room = rooms.take(code, program, len(numbers))
+        super().__init__(program, numbers, patterns, sink, self._room)
+        self._code = code
+        self._rooms = rooms
+        self._buffers = buffers
+        self._sink = sink
+        self._patterns = patterns
+        self._epoch = patterns.epoch
+        self._machine = self._room.machine
+        self._machine.budget = min(program.launch.options.max_instructions, SLICE)
+        self._escapes = escapes
+        self._raised: BaseException | None = None
+        self._has_room = False
+        self._bind_memory()
+        self._bind_rows()
+        self._bind_registers()
+
+    def _bind_memory(self) -> None:
+        m, program = self._machine, self.program
+        memory = program.memory
+        m.parameters = np.concatenate((parameter_image(program), np.zeros(WIDEST, np.uint8)))
+        m.global_bytes = address(memory.global_.bytes) - memory.global_.base
+        m.const_bytes = address(memory.const.bytes) - memory.const.base
+        m.shared_bytes, m.shared_size = address(self.shared), program.shared_bytes
+        m.local_bytes, m.local_size = address(self.local), program.local_bytes
+        m.starts, m.ends = memory.global_.bounds()
+        m.allocations = len(memory.global_.allocations)
+        m.const_starts, m.const_ends = memory.const.bounds()
+        m.const_allocations = len(memory.const.allocations)
+        m.low, m.high = MOST, LEAST
+        if program.launch.options.bounds == "report":
+            m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
+            m.mapped = len(m.mapped_starts) - 1
+
+    def _bind_rows(self) -> None:
+        m, code = self._machine, self._code
+        m.table = self._patterns.store.table
+        owners = self.rows.accesses
+        rows = MachineRows(self._sink, self._patterns, owners, m, code, self._buffers)
+        self.rows.accesses = self._access_rows = rows
+        entries = code.log_size + self.warps
+        m.log_limit = code.log_size
+        m.log_warp = self._buffers.take("log_warp", entries, "i4")
+        m.log_block = self._buffers.take("log_block", entries, "i4")
+        m.log_masks = self._buffers.take("log_masks", entries, "i8")
+        m.log_repeat = self._buffers.take("log_repeat", entries, "i4")
+
+    def _bind_registers(self) -> None:
+        """Make the frames, and tables of the special registers of these blocks."""
+        m, frame = self._machine, self._code.frame
+        m.frame_bytes = frame.size
+        crosses = self._code.made.crosses_lanes
+        take = self._buffers.take_zeros if crosses else self._buffers.take
+        m.frames = take("frames", self.warps * frame.size + 64, "u1")
+        tables = frame.specials.tables(self.program.launch, self.numbers)
+        m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
+        m.warp_table = tables[THREAD]
+        for place in self._code.zeroed:
+            self.lanes_of_place(place)[:] = 0
+        if frame.passing.recursive:
+            self.lanes_of_place(frame.depth)[:] = 0
+            self.frames = FrameStack(self.warps * LANES)
+            self._make_room(FIRST_LEVELS)
+
+    def _make_room(self, levels: int) -> None:
+        """Have room for what so many levels of a recursion put aside, and keep what there is."""
+        m = self._machine
+        most = levels_within(self._code.frame.local_stride) - 1
+        m.aside_levels = min(levels, most)
+        size = m.aside_levels * self.warps * self._code.made.calls.aside_bytes
+        room = np.empty(size + 1, dtype=np.uint8)
+        if self._has_room:
+            room[: len(m.aside)] = m.aside
+        m.aside, self._has_room = room, True
+
+    def _deeper(self, pc: int) -> None:
+        """Make room for another level of a recursion; KernelFault if it is too deep."""
+        m = self._machine
+        levels = levels_within(self._code.frame.local_stride)
+        if m.aside_levels >= levels - 1:
+            raise too_deep(self.program, pc, levels)
+        self._make_room(2 * m.aside_levels)
+
+    def lanes_of_place(self, place: Place) -> NDArray[Any]:
+        """Return the lanes of a place in all frames, (warps, 32)."""
+        m = self._machine
+        dtype = np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
+        steps = (m.frame_bytes, dtype.itemsize)
+        return np.ndarray((self.warps, LANES), dtype, m.frames, place.offset, steps)
+
+    def run(self) -> bool:
+        """Run until every warp has ended (True), or all that can run only wait (False)."""
+        call_back = _ESCAPE(self._escape)  # to be held while machine code runs
+        pointer = ctypes.c_void_p.from_buffer(call_back)  # a cast would hold itself, and the wave
+        self._machine.escape = pointer.value or 0
+        return self._run()
+
+    @property
+    def progress(self) -> int:
+        """A number that grows whenever a warp runs anything but a waiting loop."""
+        return int(self._machine.progress)
+
+    def state(self) -> Iterator[NDArray[Any]]:
+        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        m = self._machine
+        yield from self.stacks.state_of_all()
+        yield self.local
+        yield m.frames[: self.warps * m.frame_bytes]
+
+    def _run(self) -> bool:
+        routine = routines()
+        m, stacks = self._machine, self.stacks
+        while True:
+            self._prepare()
+            reason = routine.run_warps(m.address)
+            while reason == DEEPEN:
+                self._room.deepen(2 * m.levels)
+                reason = routine.end_group(m.address)
+            if reason == IDLE:
+                break
+            if reason == FOREIGN:
+                self._report_endless()
+            if reason == FAULT:
+                if self._raised is not None:
+                    raise self._raised
+                self._report_fault()
+            if reason == ENDING:
+                self._end_block()
+                routine.account(m.address)
+                m.most_depth = int(stacks.depth.max())
+            elif reason == ENDED:
+                group = m.chosen[: m.count].astype(np.intp)
+                stacks.barriers.resume(group)
+                stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
+                stacks.meetings.settle(group)
+                self._take_outcomes()
+            if reason in (ENDING, ENDED):
+                reason = routine.note_spins(m.address)
+            if reason == TURN:
+                self._take_turns()
+            self._write(m.logged >= m.log_limit)
+            if m.budget < 0:
+                m.budget = min(self._budget.renew(self, m.number), SLICE)
+            if reason == SPINS or (reason == TURN and stacks.only_spins()):
+                stacks.spins[:] = 0
+                return False
+        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
+        self._access_rows.write(final=True)
+        self._write_history()
+        self._count_lanes()
+        self._tell_outside()
+        self.rows.finish()
+        self._rooms.give(self._room)
+        return True
+
+    def _prepare(self) -> None:
+        """Make room for the patterns of as many rows as may come before rows are written."""
+        m = self._machine
+        if m.rows >= m.row_limit:
+            m.row_limit = ROWS
+        self._reserve()
+        if self._epoch != self._patterns.epoch:
+            self._epoch = self._patterns.epoch
+            m.site_pattern[:] = -1
+        m.waiting = int((self.stacks.state == WAITING).any())
+
+    def _reserve(self) -> None:
+        rows = self._code.capacity(self.warps, self._machine.row_limit)
+        self._patterns.store.reserve(rows)
+
+    def _group(self) -> WarpGroup:
+        """Return the group in hand as the array engine has it."""
+        m = self._machine
+        if self.frames is not None:
+            self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
+        warps = m.chosen[: m.count].astype(np.intp)
+        return WarpGroup(self, warps, m.active[: m.count].copy())
+
+    def _end_block(self) -> None:
+        """Let the array engine send the group on its way."""
+        m, group = self._machine, self._group()
+        escaped = self._escapes.find(self.program.kernel.blocks[m.number].last - 1)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.ending is not None
+        taken = escaped.ending(group)
+        self._escapes.leave(self, group, escaped)
+        if taken is not None:
+            m.taken[: m.count] = taken
+        self._take_outcomes()
+
+    def _take_turns(self) -> None:
+        """Let other splits go first of those warps of the group that have lost their patience."""
+        m, stacks = self._machine, self.stacks
+        stacks.take_turns(m.chosen[: m.count].astype(np.intp))
+        m.most_depth = int(stacks.depth.max())
+        if stacks.levels > m.levels:
+            self._room.deepen(2 * stacks.levels)
+
+    def _take_outcomes(self) -> None:
+        """Put what votes at barriers gave, and lanes that met, into the frames of their warps."""
+        for warp, slot, value in self.stacks.barriers.outcomes:
+            self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
+        self.stacks.barriers.outcomes.clear()
+        for each in self.stacks.meetings.outcomes:
+            held = self.lanes_of_place(self._escapes.place_of(each.slot))
+            held[each.warp][each.lanes] = each.values[each.lanes]
+        self.stacks.meetings.outcomes.clear()
+
+    def _escape(self, pc: int, accesses: int) -> int:
+        """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
+        self._access_rows.before = accesses
+        try:
+            if accesses == ROOM:
+                self._deeper(pc)
+            elif accesses == LOST:
+                self._report_lost(pc)
+            else:
+                self._run_step(pc)
+                self._access_rows.skip(pc)
+        except BaseException as problem:  # it must not be lost on its way through machine code
+            self._raised = problem
+            self._machine.fault_site = 0
+            return 1
+        return 0
+
+    def _run_step(self, pc: int) -> None:
+        group, escaped = self._group(), self._escapes.find(pc)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.step is not None
+        escaped.step(group)
+        self._escapes.leave(self, group, escaped)
+        self._reserve()
+
+    def _report_lost(self, pc: int) -> NoReturn:
+        """Let the array engine say that a call goes through a pointer that is no function's."""
+        group, escaped = self._group(), self._escapes.find(pc)
+        self._escapes.enter(self, group, escaped)
+        assert escaped.ending is not None
+        escaped.ending(group)
+        raise AssertionError(f"all lanes call a function at {pc}")
+
+    def _report_endless(self) -> NoReturn:
+        """Let the array engine say that nothing leaves the loop: such blocks are not compiled."""
+        never_ends(self.program.kernel, self._machine.number)(self._group())
+        raise AssertionError(f"block {self._machine.number} is in no endless loop")
+
+    def _report_fault(self) -> NoReturn:
+        m = self._machine
+        site = int(m.site_as[m.first_site[m.number] + m.fault_site])
+        pc, space, size = self._code.sites[site]
+        warp = np.array([m.fault_warp], dtype=np.intp)
+        group = WarpGroup(self, warp, np.array([m.fault_mask], dtype=np.uint32))
+        addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
+        addresses[group.place == warp] = m.fault_addresses
+        addresses = addresses.reshape(group.rows, group.columns)
+        none: NDArray[Any] = np.zeros((1, 1), dtype=np.int64)
+        facts = Facts(addresses, group.lanes, 0, 0, 0, none, none.astype(np.uint32), None)
+        check_lanes(group, facts, 0, Space[space.upper()], size, pc)
+        raise AssertionError(f"no lane is at fault at {pc}")
+
+    def _write(self, history: bool) -> None:
+        """Write the rows that the array engine would have written by now."""
+        if self._machine.rows >= ROWS:
+            self._access_rows.write(final=False)
+        if history:
+            self._write_history()
+
+    def _write_history(self) -> None:
+        m = self._machine
+        log = Entries(
+            m.log_warp[: m.entries],
+            m.log_block[: m.entries],
+            m.log_masks[: m.entries],
+            m.log_repeat[: m.entries],
+        )
+        self.rows.history.write_log(log, m.lengths, m.branches)
+        m.entries = m.logged = 0
+        m.last_entry[:] = -1
+
+    def _count_lanes(self) -> None:
+        sums = self._machine.lanes_on[:-1].reshape(-1, self.blocks)
+        for pc, lanes in zip(self._code.made.counted, sums, strict=True):
+            self.rows.set_lanes_on(pc, lanes.astype(np.uint64))
+
+    def _tell_outside(self) -> None:
+        """Hand over what lanes did outside of allocations."""
+        m = self._machine
+        for site in np.flatnonzero(m.outside_lanes).tolist():
+            warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
+            found = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
+            self.rows.outside.note(self._code.sites[site][0], *found)

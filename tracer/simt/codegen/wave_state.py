@@ -1,0 +1,150 @@
+"""Where waves of compiled kernels stand, one after another: a machine and its arrays.
+
+A launch of a few hundred instructions takes as long as making some fifty arrays does; so waves of
+one shape take turns, those of later launches of the kernel, too.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..interp.wave import FAIR, Room, blocks_that_meet
+from ..memory.memory import Memory, Reuse
+from ..ops.lanes import LANES
+from ..rows.pattern import no_questions
+from ..warp.program import Program
+from .compiled_kernel import CompiledKernel
+from .machine import NEVER, STALE
+
+MOST_ROOMS = 4
+"""A launch has waves of two shapes: the last may have fewer blocks than those before."""
+
+
+class MachineRoom(Room):
+    """A Room whose arrays a `machine` has, and the arrays in which it works."""
+
+    def __init__(self, code: CompiledKernel, program: Program, blocks: int) -> None:
+        super().__init__(program, blocks)
+        self.shape = shape_of(code, program, blocks)
+        self.machine = code.machine.copy()
+        self._changed: list[NDArray[Any]] = []
+        self._bind_warps(code, program)
+        self._bind_accesses(code, program)
+        self._at_first = [array.copy() for array in self._changed]
+        self._fresh = self.machine.copy()
+        self.below = self.stacks.reserve(2 * len(program.kernel.blocks) + 2)
+        self._bind_stacks()
+
+    def _bind_warps(self, code: CompiledKernel, program: Program) -> None:
+        m, stacks = self.machine, self.stacks
+        m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
+        m.ranks, m.waits = program.ranks, program.waits.view(np.uint8)
+        m.may_wait = int(bool(program.waiting))
+        m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
+        m.state, m.called = stacks.state, stacks.called.view(np.uint8)
+        m.spins, m.patience, m.step = stacks.spins, stacks.patience, self.step
+        m.spare, m.picked, m.fair = code.spare, -1, FAIR
+        parts = -(-self.warps // LANES)
+        m.order = self._array(parts * LANES, np.int32, NEVER)
+        m.part_order = self._array(-(-parts // LANES) * LANES, np.int32, NEVER)
+        m.part_order[:parts] = STALE
+        m.waited = self._array(self.warps, np.int64)
+        m.chosen = self._array(self.warps, np.int32)
+        m.active = self._array(self.warps, np.uint32)
+        m.taken = self._array(self.warps, np.uint32)
+        m.sides = self._array(self.warps * code.most_sides + 1, np.uint32)
+        m.last_entry = self._array(self.warps, np.int32, -1)
+
+    def _bind_accesses(self, code: CompiledKernel, program: Program) -> None:
+        m, sites = self.machine, len(code.sites) + 1
+        m.site_as = self._array(len(code.made.sites) + 1, np.int32)
+        m.site_as[:] = np.arange(len(m.site_as))
+        m.site_low = self._array(sites, np.int64)
+        m.site_limit = self._array(sites, np.int64)
+        m.site_limit[:] = [*(_limit(program, *site[1:]) for site in code.sites), -1]
+        m.site_pattern = self._array(sites * self.warps, np.int32, -1)
+        m.outside_lanes = self._array(sites, np.int64)
+        m.outside_warp = self._array(sites, np.int64)
+        m.outside_lane = self._array(sites, np.int64)
+        m.outside_address = self._array(sites, np.int64)
+        m.fault_site, m.fault_addresses = -1, self._array(LANES, np.int64)
+        m.lanes_on = self._array(len(code.made.counted) * self.blocks + 1, np.int64)
+        m.questions = no_questions()
+
+    def _array(self, size: int, dtype: type[np.generic], value: int = 0) -> NDArray[Any]:
+        """An array that machine code changes, and that has these values at first."""
+        self._changed.append(np.full(size, value, dtype=dtype))
+        return self._changed[-1]
+
+    def _bind_stacks(self) -> None:
+        """Let the machine have what SplitStacks made anew."""
+        m, stacks, below = self.machine, self.stacks, self.below
+        m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
+        m.levels = stacks.levels
+        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
+        m.below_called = below[3].view(np.uint8)
+
+    def begin(self) -> None:
+        """Let a new wave start; forget the arrays that the last one brought."""
+        super().begin()
+        self.machine.begin_as(self._fresh)
+        for array, first in zip(self._changed, self._at_first, strict=True):
+            array[:] = first
+        self.machine.questions.count = 0
+        self._bind_stacks()
+
+    def deepen(self, levels: int) -> None:
+        """Make room for so many splits below the top ones."""
+        self.below = self.stacks.reserve(levels)
+        self._bind_stacks()
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes that it holds."""
+        return sum(array.nbytes for array in (*self._changed, *self._at_first, *self.below))
+
+
+def _limit(program: Program, space: str, size: int) -> int:
+    """Return how far from its start an access of a block's or thread's own memory may lie."""
+    own = {"shared": program.shared_bytes, "local": program.local_bytes}
+    return max(own[space] - size, -1) if space in own else -1
+
+
+class Rooms:
+    """Rooms that no wave is in, for those of their shape: the last few."""
+
+    def __init__(self) -> None:
+        self._free: dict[Hashable, MachineRoom] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """About the bytes of all of them."""
+        return sum(room.nbytes for room in self._free.values())
+
+    def take(self, code: CompiledKernel, program: Program, blocks: int) -> MachineRoom:
+        """Return a room for a wave of so many blocks, as new."""
+        room = self._free.pop(shape_of(code, program, blocks), None)
+        return room or MachineRoom(code, program, blocks)
+
+    def give(self, room: MachineRoom) -> None:
+        """Take the room of a wave that has ended."""
+        room.begin()
+        self._free[room.shape] = room
+        if len(self._free) > MOST_ROOMS:
+            self._free.pop(next(iter(self._free)))
+
+
+def shape_of(code: CompiledKernel, program: Program, blocks: int) -> Hashable:
+    """What decides of the arrays of a room, and of what they hold at first."""
+    sizes = program.launch.threads, program.shared_bytes, program.local_bytes
+    return code, blocks, blocks_that_meet(program), *sizes
+
+
+_ROOMS = Reuse(Rooms)
+
+
+def rooms_of(memory: Memory) -> Rooms:
+    """Return the rooms of a session."""
+    return _ROOMS.of(memory)

@@ -1,0 +1,334 @@
+"""How a basic block ends: branches, returns, calls, barriers and traps send warps on their way."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import KernelFault
+from ....traces.schema import BARRIERS
+from ...isa.table import MOST_THREADS
+from ...ptx.kernel import NOWHERE, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
+from ...ptx.lines import source_line
+from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
+from ..kernel.function_pointer import callees, function_address
+from ..ops.lanes import LANES, Bits
+from ..warp.barrier import Arrival, Reduction
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Terminator
+from ..warp.slot import Fetch
+from .divergent_sync import decode_meeting
+
+_BARRIERS = frozenset({"bar", "barrier"})
+
+
+def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
+    """End a block that runs into the next one, or off the end of its function."""
+    target = block.successors[0] if block.successors else _exit(decoder, block)
+
+    def go(group: Group) -> None:
+        group.wave.stacks.go(group.warps, target)
+        return None
+
+    return go
+
+
+def _exit(decoder: Decoder, block: BasicBlock) -> int:
+    return decoder.kernel.functions[block.function].exit
+
+
+def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    """Return what the last instruction of a block does, or None if it does not send warps."""
+    if decoder.pc in decoder.kernel.meetings:
+        return decode_meeting(decoder, instruction, _after(decoder))
+    match instruction.opcode:
+        case "bra":
+            return _branch(decoder)
+        case "brx":
+            return _switch(decoder, instruction)
+        case "ret":
+            return _return(decoder)
+        case "exit":
+            return _leave(decoder)
+        case "trap":
+            return _trap(decoder, instruction)
+        case "call":
+            return _call(decoder, instruction)
+        case opcode if opcode in _BARRIERS and "warp" not in instruction.modifiers:
+            if "cluster" in instruction.modifiers:
+                return _cluster_barrier(decoder, instruction)
+            return _barrier(decoder, instruction)
+    return None
+
+
+def _after(decoder: Decoder) -> int:
+    """Return the block that follows, or the end of the function."""
+    after = decoder.block.successors
+    return after[0] if after else _exit(decoder, decoder.block)
+
+
+def _branch(decoder: Decoder) -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    target = block.successors[0]
+    if guard is None:
+
+        def jump(group: Group) -> Bits:
+            group.wave.stacks.go(group.warps, target)
+            return group.active
+
+        return jump
+    return _divide(guard, block)
+
+
+def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
+    """A branch that some lanes may take."""
+    (target, other), join, behind = block.successors, block.join, block.behind
+
+    def divide(group: Group) -> Bits:
+        taken, stacks, warps = group.pack(guard(group.frame)), group.wave.stacks, group.warps
+        if behind:
+            mixed = (taken != 0) & (taken != group.active)
+            stacks.wait_behind(warps[mixed], behind)
+        if block.leaving == NOWHERE:
+            stacks.divide(warps, taken, target, other, join)
+        elif block.leaving == target:
+            stacks.go_another_way(warps, taken, target, other, join)
+        else:
+            stacks.go_another_way(warps, group.active & ~taken, other, target, join)
+        return taken
+
+    return divide
+
+
+def _return(decoder: Decoder) -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    exit_ = _exit(decoder, block)
+    if guard is not None:
+        return _leave_some(guard, block.successors[0], returns=True)
+
+    def leave(group: Group) -> None:
+        group.wave.stacks.go(group.warps, exit_)
+        return None
+
+    return leave
+
+
+def _leave(decoder: Decoder) -> Terminator:
+    block, guard = decoder.block, decoder.guard()
+    if guard is not None:
+        return _leave_some(guard, block.successors[0], returns=False)
+
+    def leave(group: Group) -> None:
+        group.wave.stacks.leave(group.warps, group.active)
+        return None
+
+    return leave
+
+
+def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
+    """Let the lanes for which the guard holds exit or return, and the others go on."""
+
+    def leave(group: Group) -> Bits:
+        lanes = group.pack(guard(group.frame))
+        group.wave.stacks.block[group.warps] = after
+        group.wave.stacks.leave(group.warps, lanes, returns)
+        return lanes
+
+    return leave
+
+
+def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
+    place = instruction.location
+    where = f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
+    guard, after = decoder.guard(), decoder.block.successors
+    exit_ = _exit(decoder, decoder.block)
+
+    def trap(group: Group) -> None:
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        if lanes.any():
+            first = group.warps[np.flatnonzero(lanes)[0]]
+            block = int(group.wave.blocks_of(np.array([first]))[0])
+            raise KernelFault(f"{where}: `trap` was executed in block {block}")
+        group.wave.stacks.go(group.warps, after[0] if after else exit_)
+        return None
+
+    return trap
+
+
+def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    target = next(o for o in instruction.operands if isinstance(o, CallTarget))
+    spans = decoder.kernel.functions
+    reached = callees(decoder.kernel, decoder.function, target)
+    through = None
+    if isinstance(target.callee, Register):
+        through = decoder.fetch(target.callee, "u64")
+    elif not reached:
+        return None
+    after = decoder.block.successors[0] if decoder.block.successors else None
+    back = _exit(decoder, decoder.block) if after is None else after
+    save = None
+    if after is not None and any(map(decoder.calls_itself, reached)):
+        slots = frame_slots(decoder, target, after)
+        decoder.saved[after] = slots
+        live = tuple(decoder.slots.read(slot) for slot in slots)
+        save = save_frame(live, decoder.pc, decoder.levels)
+    entered = _entered(decoder, [spans[k] for k in reached], through)
+    passes = [move for k in reached for move in pass_arguments(decoder, target, k)]
+    returns = [given for k in reached for given in returned(decoder, target, k)]
+    if after is not None:
+        decoder.returned[after] = returns
+
+    def call(group: Group) -> None:
+        stacks = group.wave.stacks
+        if save is not None:
+            save(group)
+        for move in passes:
+            move(group)
+        stacks.block[group.warps] = back
+        for callee, chosen in entered(group, group.active):
+            warps = group.warps[chosen != 0]
+            if warps.size:
+                stacks.push(warps, callee.entry, callee.exit, chosen[chosen != 0], called=True)
+        return None
+
+    return call
+
+
+def _entered(
+    decoder: Decoder, spans: list[FunctionSpan], through: Fetch | None
+) -> Callable[[Group, Bits], list[tuple[FunctionSpan, Bits]]]:
+    """Return what tells which of the calling lanes enter which function."""
+    if through is None:
+        return lambda group, lanes: [(spans[0], lanes)]
+    module, pc = decoder.kernel.module, decoder.pc
+    addresses = [function_address(module, span.function.name) for span in spans]
+
+    def entered(group: Group, lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
+        pointer = through(group.frame)
+        chosen = [lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None]
+        lost = lanes & ~np.bitwise_or.reduce(chosen, axis=0) if chosen else lanes
+        if lost.any():
+            block = int(group.wave.blocks_of(group.warps[lost != 0][:1])[0])
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: a thread of block {block} calls through a "
+                f"pointer that is not the address of a function with these parameters"
+            )
+        return list(zip(spans, chosen, strict=True))
+
+    return entered
+
+
+def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
+    """`brx.idx`: each lane goes to the label of its index.
+
+    Of several targets the trace has the lanes of the first as taken, as if a branch had two sides.
+    """
+    block, guard, pc = decoder.block, decoder.guard(), decoder.pc
+    index = decoder.fetch(instruction.operands[0], "u32")
+    targets = block.successors if guard is None else block.successors[:-1]
+    other, join = block.successors[-1], block.join
+    distinct = sorted(set(targets))
+
+    def switch(group: Group) -> Bits:
+        taken = group.active if guard is None else group.pack(guard(group.frame))
+        number = index(group.frame)
+        if (taken & group.pack(number >= np.uint32(len(targets)))).any():
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: the index of a switch lies beyond its "
+                f"{len(targets)} targets"
+            )
+        place = np.array(targets)[np.minimum(number, len(targets) - 1)]
+        sides = [(t, taken & group.pack(place == t)) for t in distinct]
+        if guard is not None:
+            sides.append((other, group.active & ~taken))
+        group.wave.stacks.spread(group.warps, sides, join, block.behind)
+        first: Bits = sides[0][1]
+        for _, lanes in sides[1:]:
+            first = np.where(first != 0, first, lanes)
+        return first
+
+    return switch
+
+
+def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
+    """Read `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
+    operands = list(instruction.operands)
+    result = vote = None
+    if "red" in instruction.modifiers:
+        result, vote = operands.pop(0), decoder.fetch(operands.pop(), "pred")
+    number = decoder.fetch(operands[0], "u32") if operands else None
+    threads = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
+    target = _after(decoder)
+    waits = "arrive" not in instruction.modifiers
+    reduction = None
+    if isinstance(result, Register):
+        operation = next(m for m in instruction.modifiers if m in ("popc", "and", "or"))
+        reduction = Reduction(decoder.slots.of(decoder.function, result), operation)
+    pc = decoder.pc
+
+    def arrive(group: Group) -> None:
+        barriers = group.wave.stacks.barriers
+        frame = group.frame
+        numbers = _by_warp(group, number)
+        counts = _by_warp(group, threads)
+        _require_barrier(decoder, pc, int(numbers.max()), counts)
+        if vote is not None:
+            barriers.votes[group.warps] |= group.pack(vote(frame))
+        for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
+            warps = group.warps[(numbers == which) & (counts == count)]
+            barriers.arrive(warps, Arrival(which, count, target, pc, waits, reduction))
+        return None
+
+    return arrive
+
+
+def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
+    """Read `barrier.cluster.arrive` and `barrier.cluster.wait`; both fault as the ISA calls what
+    they do undefined: to arrive twice, or to wait without having arrived."""
+    arrives = "arrive" in instruction.modifiers
+    guard, target, pc = decoder.guard(), _after(decoder), decoder.pc
+
+    def meet(group: Group) -> None:
+        barrier = group.wave.stacks.barriers.cluster
+        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        if arrives:
+            wrong = barrier.arrive(group.warps, lanes, target)
+        else:
+            wrong = barrier.wait(group.warps, lanes, target, pc)
+        if wrong.size:
+            block = int(group.wave.blocks_of(wrong[:1])[0])
+            what = (
+                "arrives again, and has not waited since it arrived"
+                if arrives
+                else "waits without having arrived"
+            )
+            raise KernelFault(
+                f"{source_line(decoder.kernel, pc)}: a thread of block {block} {what} at the "
+                "barrier of its cluster, which PTX leaves undefined"
+            )
+        return None
+
+    return meet
+
+
+def _require_barrier(decoder: Decoder, pc: int, number: int, counts: NDArray[np.int64]) -> None:
+    """Refuse a barrier that no thread block has, and counts that are not of whole warps."""
+    line = source_line(decoder.kernel, pc)
+    if number >= BARRIERS:
+        raise KernelFault(
+            f"{line}: there is no barrier {number}: a thread block has 0 to {BARRIERS - 1}"
+        )
+    if (counts % LANES).any() or int(counts.max()) > MOST_THREADS:
+        raise KernelFault(
+            f"{line}: a barrier is for a multiple of {LANES} threads up to {MOST_THREADS}, "
+            f"not for {int(counts.max())}"
+        )
+
+
+def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
+    """Return an operand that is the same for all lanes of a warp, for each warp; 0 if absent."""
+    if fetch is None:
+        return np.zeros(len(group.warps), dtype=np.int64)
+    value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+    firsts = value[:, ::LANES].reshape(-1).astype(np.int64)
+    return firsts if group.compacted else firsts[group.warps]

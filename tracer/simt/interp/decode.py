@@ -1,0 +1,220 @@
+"""Instructions that cutrace leaves out on purpose, and what it says of them."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ptx.kernel import (
+    BasicBlock,
+    Instruction,
+    Kernel,
+)
+from ..access import access, async_copy, atomic, cluster
+from ..access import async_copy as mbarrier
+from ..access.address import decode_pointed_parameter
+from ..access.stack import decode_stack, stack_bytes
+from ..call import call
+from ..call.argument_passing import restore_frame, take_returned
+from ..kernel.kernel_key import KERNELS, Alike, alike, endless_of, waits_of
+from ..kernel.launch import Launch
+from ..kernel.layout import local_bytes, shared_layout
+from ..matrix import ldmatrix as matrix_move
+from ..matrix import mma as matrix
+from ..matrix import wgmma, wmma
+from ..memory.memory import LoadedModule, Memory
+from ..ops.family import find_rule
+from ..ops.lanes import Mask
+from ..texture import query, sample, surface_access
+from ..tma import bulk_copy as bulk
+from ..tma import tensor_map_edit as edit
+from ..warp import shuffle_vote as warp
+from ..warp.decoder import Decoder
+from ..warp.instruction_limit import never_ends
+from ..warp.program import BlockPlan, Program, Step, Terminator
+from . import branch, move
+from .move import decode_alu
+
+LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
+    ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
+    ("st", frozenset({"bulk"}), "bulk stores (compute capability 10.0)"),
+    ("wgmma", frozenset({"sp"}), "matrix products with sparse factors"),
+    ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
+    ("multimem", frozenset(), "memory of several GPUs"),
+    ("clusterlaunchcontrol", frozenset(), "clusters of blocks that take over others (10.0)"),
+    ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
+    ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
+    ("cvt", frozenset({"rs"}), "conversions that round at random"),
+    ("cvt", frozenset({"e2m1x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"e2m3x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"e3m2x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("cvt", frozenset({"ue8m0x2"}), "numbers that are an exponent only (compute capability 10.0)"),
+    ("mma", frozenset({"e2m1"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("mma", frozenset({"e2m3"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("mma", frozenset({"e3m2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
+    ("ldmatrix", frozenset({"m16n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
+    ("ldmatrix", frozenset({"m8n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
+    ("stmatrix", frozenset({"m16n8"}), "matrices of 8-bit elements (compute capability 10.0)"),
+)
+"""Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
+
+_OPCODES = frozenset(opcode for opcode, _, _ in LEFT_OUT)
+
+
+def left_out(instruction: Instruction) -> str | None:
+    """Return what is left out, None for instructions that cutrace means to run."""
+    if instruction.opcode not in _OPCODES:
+        return None
+    named = {modifier.partition("::")[0] for modifier in instruction.modifiers}
+    for opcode, modifiers, what in LEFT_OUT:
+        if instruction.opcode == opcode and modifiers <= named:
+            return what
+    return None
+
+
+def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
+    """Lay out a launch; its basic blocks are not decoded yet."""
+    like = alike(kernel)
+    shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
+    taken = stack_bytes(kernel)
+    return Program(
+        kernel=kernel,
+        launch=launch,
+        memory=memory,
+        loaded=loaded,
+        blocks={},
+        zeros=[],
+        specials={},
+        ranks=_ranks_of(like),
+        entry=kernel.functions[0].entry,
+        exit=kernel.functions[0].exit,
+        shared_bytes=-(-shared_bytes // 16) * 16,
+        local_bytes=-(-local_bytes(kernel) // 16) * 16 + taken if taken else local_bytes(kernel),
+        waiting=waits_of(like),
+        waits=_waits_by_block(like),
+    )
+
+
+@lru_cache(maxsize=KERNELS)
+def _ranks_of(like: Alike) -> NDArray[np.int32]:
+    """Return the rank of each basic block, and 0 for what follows the last."""
+    ranks = np.zeros(max(span.exit for span in like.kernel.functions) + 1, dtype=np.int32)
+    for block in like.kernel.blocks:
+        ranks[block.number] = block.rank
+    return ranks
+
+
+@lru_cache(maxsize=KERNELS)
+def _waits_by_block(like: Alike) -> Mask:
+    """Return whether each basic block is one of a waiting loop."""
+    return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
+
+
+def decode(program: Program) -> None:
+    """Make a program's basic blocks ready to run, once; CutraceError for instructions that cutrace
+    does not know."""
+    if program.blocks:
+        return
+    kernel = program.kernel
+    decoder = Decoder(kernel, program.launch, program.memory, program.loaded)
+    blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
+    program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
+    program.blocks = blocks  # last: another thread that finds them takes the rest for ready too
+
+
+def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
+    decoder.function, decoder.block = block.function, block
+    slots = decoder.slots
+    slots.begin_block()
+    steps: list[Step] = []
+    if block.number in endless_of(alike(decoder.kernel)):
+        steps.append(never_ends(decoder.kernel, block.number))
+    if block.number in decoder.returned:
+        steps += [
+            s for given in decoder.returned[block.number] for s in take_returned(decoder, *given)
+        ]
+    if block.number in decoder.saved:
+        taken_back = decoder.saved[block.number]
+        steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
+    terminator = branch.fall_through(decoder, block)
+    for pc in range(block.first, block.last):
+        step, ending = decode_instruction(decoder, pc)
+        terminator = ending or terminator
+        if step is not None:
+            steps.append(step)
+    live = {slots.of_key(key) for key in decoder.kernel.live_out[block.number]}
+    commits = tuple(sorted(s for s in slots.written if s in live or s in slots.lasting))
+    temporaries = tuple(sorted(slots.written - set(commits)))
+    reads = tuple(sorted(slots.read_first))
+    return BlockPlan(
+        tuple(steps),
+        terminator,
+        block.last - block.first,
+        reads,
+        commits,
+        temporaries,
+        tuple(sorted({*reads, *commits})),
+    )
+
+
+def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
+    """Return what an instruction of the decoder's block does: a step, or how it ends the block."""
+    decoder.pc, decoder.position = pc, pc - decoder.block.first
+    instruction = decoder.kernel.instructions[pc]
+    missing = left_out(instruction)
+    if missing:
+        raise decoder.refuse(f"cutrace leaves out {missing}")
+    ending = _ending(decoder, instruction) if pc == decoder.block.last - 1 else None
+    return (_step(decoder, instruction), None) if ending is None else (None, ending)
+
+
+_FORMS = (
+    decode_pointed_parameter,
+    bulk.decode_bulk,
+    edit.decode_edit,
+    decode_stack,
+    access.decode_access,
+    move.decode_move,
+    call.decode_call,
+    atomic.decode_atomic,
+    cluster.decode_cluster_address,
+    warp.decode_warp,
+    matrix.decode_matrix,
+    wgmma.decode_wgmma,
+    wmma.decode_wmma,
+    matrix_move.decode_matrix_move,
+    async_copy.decode_async_copy,
+    mbarrier.decode_mbarrier,
+    sample.decode_sample,
+    surface_access.decode_surface,
+    query.decode_query,
+)
+
+
+_UNREADABLE = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
+"""What goes wrong where an instruction lacks a modifier or operand that its form must have."""
+
+
+def _ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    try:
+        return branch.decode_ending(decoder, instruction)
+    except _UNREADABLE as error:
+        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
+
+
+def _step(decoder: Decoder, instruction: Instruction) -> Step:
+    try:
+        return _decode_step(decoder, instruction)
+    except _UNREADABLE as error:
+        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
+
+
+def _decode_step(decoder: Decoder, instruction: Instruction) -> Step:
+    for decode_form in _FORMS:
+        step = decode_form(decoder, instruction)
+        if step is not None:
+            return step
+    rule = find_rule(instruction)
+    if rule is None:
+        raise decoder.refuse("cutrace does not know this instruction")
+    return decode_alu(decoder, instruction, rule)

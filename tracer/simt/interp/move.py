@@ -1,0 +1,358 @@
+"""Instructions that compute: operands to a row of the operation tables to registers."""
+
+from typing import Any, cast
+
+import numpy as np
+
+from ....traces.schema import Space
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Bucket,
+    Instruction,
+    Not,
+    Operand,
+    Pair,
+    Part,
+    Register,
+    Special,
+    Symbol,
+    Vector,
+)
+from ..access.address import place_parameters
+from ..access.cluster import GENERIC as OF_CLUSTER
+from ..call.argument_passing import lane_numbers
+from ..memory.memory import WINDOWS
+from ..ops.lanes import DTYPES, Array, scalar
+from ..ops.rule import Rule
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.slot import Fetch, Store
+
+_STEPPED = frozenset({"add.s64", "add.u64", "add.s32", "add.u32"})
+"""Sums: if one operand is uniform, the result keeps the facts of the other as addresses."""
+
+
+def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
+    """Bind a row to its operands."""
+    results, operands = _split(instruction)
+    if len(operands) != len(rule.sources):
+        raise decoder.refuse(f"expected {len(rule.sources)} sources, found {len(operands)}")
+    if instruction.opcode != "cvt":
+        _require_sizes(decoder, [*results, *operands], [*rule.results, *rule.sources])
+    fetches = [decoder.fetch(o, k) for o, k in zip(operands, rule.sources, strict=True)]
+    carry = decoder.slots.of_carry(decoder.function)
+    if rule.carry_in:
+        fetches.append(decoder.slots.fetch_slot(carry, DTYPES["pred"]))
+    stores = [decoder.store(o, k) for o, k in zip(results, rule.results, strict=False)]
+    if rule.carry_out:
+        stores.append(decoder.store_slot(carry, "pred"))
+    guard = decoder.guard()
+    if instruction.mnemonic in _STEPPED and guard is None:
+        return _sum(decoder, operands, fetches, stores[0])
+    step = _bind(rule, fetches, stores)
+    return step if guard is None else _counted(step, guard, decoder.pc)
+
+
+def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) -> None:
+    """Refuse registers that are not as wide as the instruction takes them (cvt takes any)."""
+    for operand, kind in zip(operands, kinds, strict=False):
+        register = operand.register if isinstance(operand, (Part, Not)) else operand
+        if isinstance(register, Register):
+            found, expected = TYPE_BYTES[register.type], DTYPES[kind].itemsize
+            if found != expected or (register.type == "pred") != (kind == "pred"):
+                wanted = "a predicate" if kind == "pred" else f"{8 * expected} bits"
+                raise decoder.refuse(f"`{register.name}` is .{register.type}, expected {wanted}")
+
+
+def _split(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:
+    first, *rest = instruction.operands
+    if isinstance(first, Pair):
+        return [first.first, first.second], rest
+    return [first], rest
+
+
+def _bind(rule: Rule, fetches: list[Fetch], stores: list[Store | None]) -> Step:
+    compute = rule.compute
+
+    def many(group: Group) -> None:
+        frame = group.frame
+        values = compute(*[fetch(frame) for fetch in fetches])
+        for store, value in zip(stores, values, strict=True):
+            if store is not None:
+                store(frame, value)
+
+    if len(stores) > 1:
+        return many
+    store = stores[0]
+    if store is None:
+        return _nothing
+
+    def one(group: Group) -> None:
+        frame = group.frame
+        store(frame, cast(Array, compute(*[fetch(frame) for fetch in fetches])))
+
+    return one
+
+
+def _nothing(group: Group) -> None:
+    """Compute what nobody reads."""
+
+
+def _sum(
+    decoder: Decoder, operands: list[Operand], fetches: list[Fetch], store: Store | None
+) -> Step:
+    """Add, and tell the facts when a uniform number steps a value."""
+    if store is None:
+        return _nothing
+    slots = [
+        decoder.slots.of(decoder.function, o) if isinstance(o, Register) else -1 for o in operands
+    ]
+    pairs = ((slots[0], fetches[1]), (slots[1], fetches[0]))
+
+    def step(group: Group) -> None:
+        frame = group.frame
+        result = np.add(fetches[0](frame), fetches[1](frame))
+        for slot, other in pairs:
+            if slot >= 0 and frame[slot].size > 1 and (addend := other(frame)).size == 1:
+                group.wave.facts.note_sum(result, frame[slot], addend)
+        store(frame, result)
+
+    return step
+
+
+def _counted(step: Step, guard: Fetch, pc: int) -> Step:
+    """Record also for how many lanes the guard held."""
+
+    def counted(group: Group) -> None:
+        on = guard(group.frame)
+        lanes = group.lanes
+        group.wave.rows.add_lanes_on(pc, group, on if lanes is None else on & lanes)
+        step(group)
+
+    return counted
+
+
+_TIMERS = frozenset({"%globaltimer", "%globaltimer_lo"})
+_CLOCKS = frozenset({"%clock", "%clock64"}) | _TIMERS
+NO_EFFECT = frozenset(
+    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
+    | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
+)
+"""Hints, fences and waits: what they order is in order here, and time does not pass."""
+
+_SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
+
+
+def decode_move(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a move, or None if the instruction is none."""
+    if instruction.opcode in NO_EFFECT:
+        return lambda group: None
+    if instruction.opcode == "isspacep":
+        return _is_in_space(decoder, instruction)
+    if instruction.opcode == "createpolicy":
+        return _policy(decoder, instruction)
+    if instruction.opcode == "cvta":
+        return _convert_address(decoder, instruction)
+    if instruction.opcode == "mov":
+        return _move(decoder, instruction)
+    return None
+
+
+def _move(decoder: Decoder, instruction: Instruction) -> Step:
+    to, source = instruction.operands
+    kind = instruction.type
+    if isinstance(source, Vector) and isinstance(to, Vector):
+        return _move_vector(decoder, to, source, kind)
+    if isinstance(source, Vector):
+        return _pack(decoder, to, source, kind)
+    if isinstance(to, Vector):
+        return _unpack(decoder, to, source, kind)
+    if isinstance(source, Special) and source.name in _CLOCKS:
+        begin = decoder.launch.begin if source.name in _TIMERS else 0
+        return _clock(decoder, to, kind, begin)
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
+    if store is None:
+        return lambda group: None
+    if isinstance(source, Symbol) and decoder.has_frames(source.name):
+        return _frame_address(fetch, store, decoder.local_stride, DTYPES[kind])
+
+    def move(group: Group) -> None:
+        value = fetch(group.frame)
+        store(group.frame, value)
+
+    return move
+
+
+def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]) -> Step:
+    """Take the address of a local variable in the frame of each lane's level of recursion."""
+
+    def locate(group: Group) -> None:
+        frames = group.wave.frames
+        value = fetch(group.frame)
+        if frames is not None:
+            value = value + frames.depth[lane_numbers(group)].astype(dtype) * dtype.type(stride)
+        store(group.frame, value)
+
+    return locate
+
+
+def _move_vector(decoder: Decoder, to: Vector, source: Vector, kind: str) -> Step:
+    fetches = [decoder.fetch(element, kind) for element in source.elements]
+    stores = [decoder.store(element, kind) for element in to.elements]
+
+    def move(group: Group) -> None:
+        values = [fetch(group.frame) for fetch in fetches]
+        for value, store in zip(values, stores, strict=True):
+            if store is not None:
+                store(group.frame, value)
+
+    return move
+
+
+def _clock(decoder: Decoder, to: Operand, kind: str, begin: int) -> Step:
+    dtype = DTYPES[kind]
+    store = decoder.store(to, kind)
+    position = scalar(begin + decoder.position, dtype)[0, 0]
+
+    def clock(group: Group) -> None:
+        steps = group.wave.step[group.place].astype(dtype) + position
+        lanes = np.repeat(steps, group.columns // group.warps_a_row)
+        if store is not None:
+            store(group.frame, lanes.reshape(group.rows, group.columns))
+
+    return clock
+
+
+def _element_type(kind: str, count: int) -> str:
+    return f"b{8 * TYPE_BYTES[kind] // count}"
+
+
+def _pack(decoder: Decoder, to: Operand, source: Vector, kind: str) -> Step:
+    if any(isinstance(element, Special) for element in source.elements):
+        raise decoder.refuse("expected a register as long as all parts of the special one")
+    part = _element_type(kind, len(source.elements))
+    bits = 8 * TYPE_BYTES[part]
+    fetches = [decoder.fetch(element, part) for element in source.elements]
+    if kind == "b128":
+        return _pack_wide(decoder, to, fetches)
+    store, dtype = decoder.store(to, kind), DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
+
+    def pack(group: Group) -> None:
+        frame = group.frame
+        value: Array = fetches[0](frame).astype(dtype)
+        for place, fetch in enumerate(fetches[1:], start=1):
+            value = value | (fetch(frame).astype(dtype) << dtype.type(place * bits))
+        if store is not None:
+            store(frame, value.view(DTYPES[kind]))
+
+    return pack
+
+
+def _pack_wide(decoder: Decoder, to: Operand, fetches: list[Fetch]) -> Step:
+    """Put two words of 64 bits side by side."""
+    store = decoder.store(to, "b128")
+
+    def pack(group: Group) -> None:
+        words = np.broadcast_arrays(*(fetch(group.frame) for fetch in fetches))
+        value = np.stack(words, axis=-1).view(DTYPES["b128"])[..., 0]
+        if store is not None:
+            store(group.frame, value)
+
+    return pack
+
+
+def _unpack_wide(decoder: Decoder, to: Vector, source: Operand) -> Step:
+    fetch = decoder.fetch(source, "b128")
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, "b64") for e in to.elements]
+
+    def unpack(group: Group) -> None:
+        value = np.ascontiguousarray(fetch(group.frame))
+        words = value.view(DTYPES["b64"]).reshape(*value.shape, 2)
+        for place, store in enumerate(stores):
+            if store is not None:
+                store(group.frame, np.ascontiguousarray(words[..., place]))
+
+    return unpack
+
+
+def _unpack(decoder: Decoder, to: Vector, source: Operand, kind: str) -> Step:
+    if kind == "b128":
+        return _unpack_wide(decoder, to, source)
+    part = _element_type(kind, len(to.elements))
+    bits, element = 8 * TYPE_BYTES[part], DTYPES[part]
+    dtype = DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
+    fetch: Fetch = decoder.fetch(source, f"b{8 * TYPE_BYTES[kind]}")
+    stores = [None if isinstance(e, Bucket) else decoder.store(e, part) for e in to.elements]
+
+    def unpack(group: Group) -> None:
+        value = fetch(group.frame)
+        for place, store in enumerate(stores):
+            if store is not None:
+                shifted = value >> dtype.type(place * bits) if place else value
+                store(group.frame, shifted.astype(element))
+
+    return unpack
+
+
+def _convert_address(decoder: Decoder, instruction: Instruction) -> Step:
+    to, source = instruction.operands
+    kind = instruction.type
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
+    space = _SPACES.get(instruction.space)
+    start = WINDOWS[space][0] if space else 0
+    if instruction.space == "param":
+        start = place_parameters(decoder)[0]
+    shift = DTYPES[kind].type(start)
+    back = "to" in instruction.modifiers
+    slot = decoder.slots.of(decoder.function, source) if isinstance(source, Register) else None
+
+    def convert(group: Group) -> None:
+        frame = group.frame
+        value = fetch(frame)
+        if not start:
+            if store is not None:
+                store(frame, value)
+            return
+        result = value - shift if back else value + shift
+        if slot is not None and value.size > 1:
+            delta = np.array([[-start if back else start]], dtype=np.int64)
+            group.wave.facts.note_sum(result, frame[slot], delta)
+        if store is not None:
+            store(frame, result)
+
+    return convert
+
+
+def _is_in_space(decoder: Decoder, instruction: Instruction) -> Step:
+    """`isspacep`: what lies in no other window is global."""
+    to, source = instruction.operands
+    kind = "u64" if isinstance(source, Register) and TYPE_BYTES[source.type] == 8 else "u32"
+    fetch, store = decoder.fetch(source, kind), decoder.store(to, "pred")
+    space = _SPACES.get(instruction.space)
+    others = [WINDOWS[space]] if space else [WINDOWS[other] for other in _SPACES.values()]
+    if space is None or "shared::cluster" in instruction.modifiers:
+        others.append(OF_CLUSTER)
+    is_parameter = instruction.space == "param"
+    windows = [place_parameters(decoder)] if is_parameter else others
+
+    def test(group: Group) -> None:
+        address = fetch(group.frame)
+        inside: Array = np.zeros((1, 1), dtype=np.bool_)
+        for start, end in windows:
+            inside = inside | ((address >= start) & (address < end))
+        if store is not None:
+            store(group.frame, inside if space or is_parameter else ~inside)
+
+    return test
+
+
+def _policy(decoder: Decoder, instruction: Instruction) -> Step:
+    """`createpolicy`: cutrace heeds no hints to caches, so that all policies are 0."""
+    store = decoder.store(instruction.operands[0], "b64")
+    none = scalar(0, DTYPES["b64"])
+
+    def make(group: Group) -> None:
+        if store is not None:
+            store(group.frame, none)
+
+    return make

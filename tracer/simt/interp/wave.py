@@ -1,0 +1,327 @@
+"""Registers of a few warps, gathered from the wave's and written back when other warps run.
+
+While the same warps go from block to block together, what they computed stays here.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....jit.ufunc import select
+from ..kernel.launch import Sink
+from ..memory.address_facts import FactStore
+from ..memory.memory import Shadow
+from ..memory.wave_rows import WaveRows
+from ..ops.lanes import LANES, Array, Bits, Mask, scalar, unpack
+from ..rows.pattern import PatternTable
+from ..warp.group import WarpGroup
+from ..warp.instruction_limit import Budget, loop_line
+from ..warp.invariant import asserted, require_alone, require_registers
+from ..warp.program import BlockPlan, FrameStack, Program, Wave
+from ..warp.simt_stack import SplitStacks
+
+
+class CompactRegisters:
+    """Values of `warps` (n,), ascending, as (n or 1, 32 or 1) arrays by slot."""
+
+    def __init__(self, wave: Wave, warps: NDArray[np.intp]) -> None:
+        self._wave = wave
+        self.warps = warps
+        self.frame: list[Array] = list(wave.registers)
+        self._here: set[int] = set()
+        self._changed: set[int] = set()
+
+    def enter(self, plan: BlockPlan, lanes: Mask | None) -> list[Array]:
+        """Return the frame in which a block runs: a copy where only some lanes are active."""
+        needed = plan.reads if lanes is None else plan.reads_and_commits
+        for slot in needed:
+            if slot not in self._here:
+                self.frame[slot] = self._gather(self._wave.registers[slot])
+                self._here.add(slot)
+        return self.frame if lanes is None else list(self.frame)
+
+    def leave(self, plan: BlockPlan, lanes: Mask | None, frame: list[Array]) -> None:
+        """Keep what outlives the block.
+
+        Other lanes of the warps may keep something else where the block has its temporaries.
+        """
+        self._here.update(plan.commits)
+        self._changed.update(plan.commits)
+        if lanes is None:
+            self._here.difference_update(plan.temporaries)
+            return
+        for slot in plan.commits:
+            if frame[slot] is not self.frame[slot]:
+                self.frame[slot] = select(lanes, frame[slot], self.frame[slot])
+
+    def write_back(self) -> None:
+        """Put what has changed into the wave's registers."""
+        registers = self._wave.registers
+        for slot in sorted(self._changed):
+            registers[slot] = self._scatter(slot, self.frame[slot])
+
+    def _gather(self, value: Array) -> Array:
+        wave = self._wave
+        if value.size == 1:
+            return value
+        if value.shape[1] == 1:
+            return value[wave.block_of_warp[self.warps]]
+        by_warp = value.reshape(-1, LANES)
+        if value.shape[0] == 1:
+            return by_warp[self.warps % wave.warps_a_block]
+        return by_warp[self.warps]
+
+    def _scatter(self, slot: int, new: Array) -> Array:
+        """Return the wave's value with the bits of the warps' in it; in place if it is its own."""
+        wave = self._wave
+        old = wave.registers[slot]
+        if not wave.owns(slot):
+            old = np.array(np.broadcast_to(old, (wave.blocks, wave.columns)), order="C")
+            wave.own(slot, old)
+        wave.facts.drop(old)
+        if wave.asserts:
+            registers = (r for n, r in enumerate(wave.registers) if n != slot)
+            require_alone(old, (*registers, *wave.facts.values()))
+        old.reshape(-1, LANES)[self.warps] = new.view(old.dtype)
+        return old
+
+
+class Room:
+    """Arrays over the warps of so many thread `blocks`; `begin` makes them those of a new wave."""
+
+    def __init__(self, program: Program, blocks: int) -> None:
+        launch = program.launch
+        self.blocks = blocks
+        self.warps_a_block = -(-launch.threads // LANES)
+        self.warps = blocks * self.warps_a_block
+        self.all_blocks = np.arange(blocks)
+        self.all_warps = np.arange(self.warps)
+        self.block_of_warp = self.all_warps // self.warps_a_block
+        self.warp_of_block = (self.all_warps % self.warps_a_block).astype(np.uint16)
+        self.step: NDArray[np.uint32] = np.zeros(self.warps, dtype=np.uint32)
+        self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
+        columns = self.warps_a_block * LANES
+        lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
+        ends = len(program.kernel.blocks)
+        self.stacks = SplitStacks(
+            program.entry, program.exit, ends, lanes, blocks, blocks_that_meet(program)
+        )
+
+    def begin(self) -> None:
+        """Let a new wave start: nothing has run, and all warps stand at the entry."""
+        self.step.fill(0)
+        self.fenced.fill(False)
+        self.stacks.begin()
+
+
+def blocks_that_meet(program: Program) -> int:
+    """Blocks that meet at a barrier of clusters: 1 if only some blocks are run, for then those of
+    a cluster do not depend on one another."""
+    launch = program.launch
+    return 1 if launch.chosen else launch.blocks_a_cluster
+
+
+FAIR = 64
+"""A block picked this many times running lets the warps that have waited longest go first."""
+
+MASKS_REMEMBERED = 8
+
+
+class ArrayWave:
+    """Thread blocks with these `numbers` (blocks,) in the grid, (blocks, columns) lanes."""
+
+    def __init__(
+        self,
+        program: Program,
+        numbers: NDArray[np.int64],
+        patterns: PatternTable,
+        sink: Sink,
+        room: Room | None = None,
+    ) -> None:
+        launch = program.launch
+        room = Room(program, len(numbers)) if room is None else room
+        self.program = program
+        self.numbers = numbers
+        blocks = self.blocks = room.blocks
+        self.warps_a_block = room.warps_a_block
+        self.columns = self.warps_a_block * LANES
+        self.warps = room.warps
+        self.all_blocks, self.all_warps = room.all_blocks, room.all_warps
+        self.block_of_warp = room.block_of_warp
+        self.zeros = program.zeros
+        self.registers = program.initial_registers(numbers)
+        self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
+        self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
+        self.shadow: Shadow | None = None
+        if launch.options.check_uninitialized:
+            self.shadow = Shadow(self.shared, self.local, program.memory)
+        self.step, self.fenced, self.stacks = room.step, room.fenced, room.stacks
+        self.frames: FrameStack | None = None
+        self.facts = FactStore(patterns)
+        self.asserts = asserted()
+        self._owned: dict[int, Array] = {}
+        self._compact: CompactRegisters | None = None
+        self._masks: dict[tuple[bytes, int], Mask] = {}
+        self._progress = 0
+        self._budget = Budget(launch.options.max_instructions)
+        block = numbers[self.block_of_warp].astype(np.uint64)
+        self.rows = WaveRows(sink, patterns, block, room.warp_of_block, len(program.ranks))
+
+    def lanes_of(self, active: Bits, columns: int) -> Mask:
+        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
+
+        The same masks give the same array object while they are remembered, so that facts hold.
+        """
+        key = (active.tobytes(), columns)
+        found = self._masks.get(key)
+        if found is None:
+            grid = active.reshape(-1, columns // LANES)
+            if len(grid) > 1 and bool((grid == grid[0]).all()):
+                grid = grid[:1]
+            found = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
+            if len(self._masks) >= MASKS_REMEMBERED:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[key] = found
+        return found
+
+    def compact(self, warps: NDArray[np.intp]) -> CompactRegisters:
+        """Return the registers of these warps only: those of the last time, if it is they again."""
+        held = self._compact
+        if held is None or not np.array_equal(held.warps, warps):
+            self.write_back()
+            held = self._compact = CompactRegisters(self, warps)
+        return held
+
+    def write_back(self) -> None:
+        """Put what a few warps hold for themselves into the registers of the wave."""
+        if self._compact is not None:
+            self._compact.write_back()
+            self._compact = None
+
+    def own(self, slot: int, array: Array) -> None:
+        """Remember that a register's array was made for it alone, and may change in place."""
+        self._owned[slot] = array
+
+    def owns(self, slot: int) -> bool:
+        """Whether nothing else can hold the array of a register, or a view of it."""
+        return self._owned.get(slot) is self.registers[slot]
+
+    def lend(self, slots: Iterable[int]) -> None:
+        """Let instructions see registers' own arrays: any of them may keep one, or a view of it.
+
+        Those of a few warps see copies, and what they blend is copied, so this is for whole groups.
+        """
+        if self._owned:
+            for slot in slots:
+                self._owned.pop(slot, None)
+
+    def take_budget(self, budget: Budget) -> None:
+        """Have the basic blocks that run counted by another budget."""
+        self._budget = budget
+
+    def next_group(self) -> WarpGroup | None:
+        """Return the warps that run next, or None when no warp is ready."""
+        chosen = self.stacks.choose(self.program.ranks, self.program.waits, FAIR)
+        if chosen is None:
+            return None
+        return WarpGroup(self, chosen, self.stacks.mask[chosen])
+
+    def run(self) -> bool:
+        """Run until every warp has ended (True), or all that can run only wait (False)."""
+        waiting = self.program.waiting
+        while (group := self.next_group()) is not None:
+            number = int(self.stacks.block[group.warps[0]])
+            plan = self.program.blocks[number]
+            self._enter(group, plan)
+            for instruction in plan.steps:
+                instruction(group)
+            taken = plan.terminator(group)
+            self._leave(group, plan)
+            if self.stacks.barriers.outcomes:
+                self._take_outcomes()
+            if self.stacks.meetings.outcomes:
+                self._take_meetings()
+            warps = None if group.whole else group.warps
+            self.rows.history.add(warps, number, plan.length, group.active, taken)
+            self.step[group.warps] += np.uint32(plan.length)
+            self._budget.spend(self, number, plan.length)
+            if waiting:
+                self._progress += number not in waiting
+                self.stacks.note_spin(group.warps, number in waiting)
+                if number in waiting and self.stacks.only_spins():
+                    self.stacks.spins[:] = 0
+                    return False
+        self.stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
+        self.rows.finish()
+        return True
+
+    def _enter(self, group: WarpGroup, plan: BlockPlan) -> None:
+        """Make the frame from which the block reads."""
+        if group.compacted:
+            group.frame = self.compact(group.warps).enter(plan, group.lanes)
+            return
+        self.write_back()
+        group.frame = self.registers if group.lanes is None else list(self.registers)
+        if group.lanes is None:
+            self.lend(plan.reads)
+
+    def _leave(self, group: WarpGroup, plan: BlockPlan) -> None:
+        """Merge what outlives the block into the registers, and drop the rest."""
+        registers, frame, lanes = self.registers, group.frame, group.lanes
+        if self.asserts:
+            require_registers(frame, self.zeros, plan.commits, (group.rows, group.columns))
+        if group.compacted:
+            self.compact(group.warps).leave(plan, lanes, frame)
+        elif lanes is not None:
+            for slot in plan.commits:
+                if frame[slot] is not registers[slot]:
+                    registers[slot] = select(lanes, frame[slot], registers[slot])
+        else:
+            for slot in plan.temporaries:
+                registers[slot] = self.zeros[slot]
+
+    def _take_outcomes(self) -> None:
+        """Put what votes at barriers gave into the registers of the warps that go on."""
+        self.write_back()
+        shape = (self.blocks, self.columns)
+        for warp, slot, value in self.stacks.barriers.outcomes:
+            register = np.array(np.broadcast_to(self.registers[slot], shape), order="C")
+            bits = scalar(value, np.dtype(f"u{register.itemsize}")).view(register.dtype)
+            register.reshape(-1, LANES)[warp] = bits
+            self.registers[slot] = register
+        self.stacks.barriers.outcomes.clear()
+
+    def _take_meetings(self) -> None:
+        """Put what lanes that have met get into their registers."""
+        self.write_back()
+        shape = (self.blocks, self.columns)
+        for each in self.stacks.meetings.outcomes:
+            register = np.array(np.broadcast_to(self.registers[each.slot], shape), order="C")
+            values = each.as_type(register.dtype)
+            register.reshape(-1, LANES)[each.warp][each.lanes] = values[each.lanes]
+            self.registers[each.slot] = register
+        self.stacks.meetings.outcomes.clear()
+
+    @property
+    def progress(self) -> int:
+        """A number that grows whenever a warp runs anything but a waiting loop."""
+        return self._progress
+
+    def state(self) -> Iterator[Array]:
+        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        self.write_back()
+        yield from self.stacks.state_of_all()
+        yield self.local
+        for register in self.registers:
+            yield np.ascontiguousarray(register)
+
+    def waiting_lines(self) -> set[str]:
+        """Return the source lines at which its ready warps wait."""
+        kernel = self.program.kernel
+        numbers = self.stacks.blocks_of_ready() & self.program.waiting
+        return {loop_line(kernel, number) for number in numbers}
+
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers in the grid of the blocks that hold these warps."""
+        return self.numbers[self.block_of_warp[warps]]

@@ -1,0 +1,289 @@
+"""Loops that wait for another warp: found in the code, watched while they run.
+
+A loop waits if whether it is left depends on an atomic's result, on an mbarrier, or on a load that
+may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
+asks for a lock and its block reads the answer behind a barrier, and by way of functions. A loop
+that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Neither
+does one that takes work until there is none: each `add` moves the counter on, and the loop ends
+where that is beyond its end. Only waiting loops are ever interrupted, so that a loop that merely
+runs long keeps its divergence.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from ....traces.schema import STRONG_LOADS
+from ...ptx.digraph import cycles, subgraph
+from ...ptx.kernel import (
+    BasicBlock,
+    CallTarget,
+    Immediate,
+    Instruction,
+    Kernel,
+    Module,
+    Operand,
+    Register,
+    Special,
+)
+from ...ptx.link import link_kernel
+from ...ptx.opcodes import LEAVES, destinations, sources
+from ...ptx.warp_sync import waiting_places
+from .function_pointer import callees
+
+_ASKS = frozenset({"cas", "exch"})
+"""Atomics with which one thread asks for all of its block: `add` hands out work instead."""
+
+_OUT = LEAVES | {"call"}
+"""Opcodes with which a lane may leave a loop though no branch does."""
+
+_SIZES = ("%ntid", "%nctaid")
+
+_Writers = dict[str, list[Instruction]]
+"""The instructions of a loop that write a register, by its name."""
+
+
+def waiting_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks that lie in loops that wait, and in what they call."""
+    found: set[int] = set()
+    left = list(loops(kernel))
+    while left:
+        loop = left.pop()
+        if _waits(kernel, loop):
+            called = _called(kernel, loop)
+            found |= loop | {b.number for b in kernel.blocks if b.function in called}
+        else:
+            head = min(loop, key=lambda number: kernel.blocks[number].rank)
+            left += loops(kernel, loop - {head})
+    return frozenset(found)
+
+
+def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
+    """Yield the cycles of the control-flow graph, or of some of its blocks: its strongly connected
+    sets."""
+    graph = {block.number: block.successors for block in kernel.blocks}
+    return cycles(graph if within is None else subgraph(graph, within))
+
+
+def endless_blocks(kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the basic blocks in loops that nothing leaves."""
+    return frozenset(n for loop in loops(kernel) if not _leaves(kernel, loop) for n in loop)
+
+
+def _leaves(kernel: Kernel, loop: set[int]) -> bool:
+    blocks = [kernel.blocks[number] for number in loop]
+    return any(
+        set(block.successors) - loop or {i.opcode for i in _instructions(kernel, block)} & _OUT
+        for block in blocks
+    )
+
+
+def _waits(kernel: Kernel, loop: set[int]) -> bool:
+    """Follow what decides whether the loop is left back to what that is computed from."""
+    inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
+    writers = _writers(inside)
+    made = _deciding(kernel, loop, writers)
+    if any(_sees_others(i) and not _takes_work(kernel, i, made) for i in made):
+        return True
+    if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
+        return True
+    loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
+    stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
+    stored = _makers(writers, _names(r for i in stores for r in sources(i)))
+    return any(_sees_others(i) and not _hands_out(i) for i in stored)
+
+
+def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruction]:
+    """Return the instructions of a loop from which it follows whether a lane leaves it.
+
+    Those are what the conditions of its exits are computed from, and what decides whether that is
+    computed at all: the conditions of branches around it.
+    """
+    blocks = [kernel.blocks[number] for number in sorted(loop)]
+    ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
+    around = {b.number: _region(kernel, b) for b in blocks if len(b.successors) > 1}
+    wanted = _names(
+        r
+        for b in blocks
+        if set(b.successors) - loop or ends[b.number].opcode in LEAVES
+        for r in sources(ends[b.number])
+    )
+    while True:
+        made = _makers(writers, wanted)
+        texts = set(map(id, made))
+        at = {b.number for b in blocks if any(id(i) in texts for i in _instructions(kernel, b))}
+        more = wanted | _names(
+            r for n, region in around.items() if at & region for r in sources(ends[n])
+        )
+        if more == wanted:
+            return made
+        wanted = more
+
+
+def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
+    """Return the basic blocks that run or not as a branch decides: those before its sides join."""
+    region: set[int] = set()
+    join = branch.behind[0] if branch.behind else branch.join
+    waiting = [s for s in branch.successors if s != join]
+    while waiting:
+        number = waiting.pop()
+        if number not in region:
+            region.add(number)
+            waiting += [s for s in kernel.blocks[number].successors if s != join]
+    return region
+
+
+def _called(kernel: Kernel, loop: set[int]) -> set[int]:
+    """Return the functions that may be entered from a loop, and from those again."""
+    found: set[int] = set()
+    here = set(loop)
+    while here:
+        entered = {
+            callee
+            for number in here
+            for i in _instructions(kernel, kernel.blocks[number])
+            for operand in i.operands
+            if isinstance(operand, CallTarget)
+            for callee in callees(kernel, kernel.blocks[number].function, operand)
+        } - found
+        found |= entered
+        here = {b.number for b in kernel.blocks if b.function in entered}
+    return found
+
+
+def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
+    """Whether a function that is called from a loop may see what other threads store."""
+    called = _called(kernel, loop)
+    return any(
+        _sees_others(i)
+        for b in kernel.blocks
+        if b.function in called
+        for i in _instructions(kernel, b)
+    )
+
+
+def _writers(inside: Iterable[Instruction]) -> _Writers:
+    writers: _Writers = {}
+    for instruction in inside:
+        for register in destinations(instruction):
+            writers.setdefault(register.name, []).append(instruction)
+    return writers
+
+
+def _makers(writers: _Writers, wanted: set[str]) -> list[Instruction]:
+    """Return the instructions from which the registers `wanted` are computed."""
+    made: dict[int, Instruction] = {}
+    known, left = set(wanted), list(wanted)
+    while left:
+        for instruction in writers.get(left.pop(), ()):
+            if id(instruction) not in made:
+                made[id(instruction)] = instruction
+                more = _names(sources(instruction)) - known
+                known |= more
+                left += more
+    return list(made.values())
+
+
+def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
+    return kernel.instructions[block.first : block.last]
+
+
+def _names(registers: Iterable[Register]) -> set[str]:
+    return {register.name for register in registers}
+
+
+def _hands_out(instruction: Instruction) -> bool:
+    return instruction.opcode == "atom" and _ASKS.isdisjoint(instruction.modifiers)
+
+
+def _takes_work(kernel: Kernel, atom: Instruction, made: Iterable[Instruction]) -> bool:
+    """Whether an atomic moves a counter on, of which is asked if it is beyond an end.
+
+    `made` are the instructions that decide whether the loop is left. What asks for one value, as
+    who tries a lock does (`atomicAdd(lock, 1) == 0`), waits for it.
+    """
+    if atom.opcode != "atom" or "add" not in atom.modifiers:
+        return False
+    if not _is_some(kernel, atom.operands[-1]):
+        return False
+    users: dict[str, list[Instruction]] = {}
+    for instruction in made:
+        for register in sources(instruction):
+            users.setdefault(register.name, []).append(instruction)
+    left, known = list(_names(destinations(atom))), set[str]()
+    while left:
+        for user in users.get(left.pop(), ()):
+            if user.opcode == "setp" and not {"eq", "ne"}.isdisjoint(user.modifiers):
+                return False
+            more = _names(destinations(user)) - known
+            known |= more
+            left += more
+    return True
+
+
+def _is_some(kernel: Kernel, operand: Operand) -> bool:
+    """Whether an operand is a constant other than zero, or how many threads or blocks there are."""
+    if isinstance(operand, Immediate):
+        return operand.bits != 0
+    if isinstance(operand, Special):
+        return operand.name.startswith(_SIZES)
+    if not isinstance(operand, Register):
+        return False
+    writers = [i for i in kernel.instructions if operand in destinations(i)]
+    return bool(writers) and all(
+        i.opcode == "mov"
+        and i.guard is None
+        and not isinstance(i.operands[1], Register)
+        and _is_some(kernel, i.operands[1])
+        for i in writers
+    )
+
+
+def _sees_others(instruction: Instruction) -> bool:
+    if instruction.opcode in ("atom", "mbarrier"):
+        return True
+    return instruction.opcode == "ld" and not STRONG_LOADS.isdisjoint(instruction.modifiers)
+
+
+def link_with_waiting(module: Module, name: str) -> Kernel:
+    """Link a kernel; lanes meet also where they come from waiting loops."""
+    kernel = link_kernel(module, name)
+    places = _places(kernel) - kernel.meetings
+    return link_kernel(module, name, kernel.meetings | places) if places else kernel
+
+
+def _places(kernel: Kernel) -> frozenset[int]:
+    """Return the pcs of the instructions behind waiting loops, or in them, at which lanes wait."""
+    waiting = waiting_blocks(kernel)
+    places: set[int] = set()
+    start = 0
+    for span in kernel.functions if waiting else ():
+        own = span.function.instructions
+        places.update(start + k for k in waiting_places(own))
+        start += len(own)
+    behind = _reached(kernel, waiting) if places else set()
+    blocks = [kernel.blocks[number] for number in behind]
+    return frozenset(pc for b in blocks for pc in range(b.first, b.last) if pc in places)
+
+
+def _reached(kernel: Kernel, first: frozenset[int]) -> set[int]:
+    """Return the blocks that lanes may come to from some blocks, also by calls and returns."""
+    after = {block.number: set(block.successors) for block in kernel.blocks}
+    ends: dict[int, list[int]] = {}
+    for block in kernel.blocks:
+        if not block.successors:
+            ends.setdefault(block.function, []).append(block.number)
+    for block in kernel.blocks:
+        for operand in kernel.instructions[block.last - 1].operands:
+            if not isinstance(operand, CallTarget):
+                continue
+            for callee in callees(kernel, block.function, operand):
+                after[block.number].add(kernel.functions[callee].entry)
+                for end in ends.get(callee, ()):
+                    after[end].update(block.successors)
+    reached: set[int] = set()
+    pending = list(first)
+    while pending:
+        number = pending.pop()
+        if number not in reached:
+            reached.add(number)
+            pending += after[number]
+    return reached

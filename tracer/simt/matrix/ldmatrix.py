@@ -1,0 +1,114 @@
+"""`ldmatrix`, `stmatrix`, `movmatrix`: 8 x 8 matrices of 16-bit elements (PTX ISA 9.7.14.5).
+
+Lanes 8 j to 8 j + 7 give the addresses of the rows of matrix j, 16 bytes each. In registers lane l
+holds elements 2 (l % 4) and the next of row l / 4, or of that column with `.trans`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...ptx.kernel import Instruction
+from ..access.access import read, write
+from ..access.address import Access, describe, elements
+from ..ops.lanes import LANES, Array, Mask, pack
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
+from ..warp.slot import Fetch
+
+COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+"""Matrices that an instruction moves, by its modifier."""
+
+ROW_BYTES = 16
+"""Bytes of a row of a matrix."""
+
+
+_NOTHING = np.uint64(0)
+
+
+def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a move of matrices, or None if the instruction is none."""
+    if instruction.opcode not in ("ldmatrix", "stmatrix", "movmatrix"):
+        return None
+    if "m8n8" not in instruction.modifiers or instruction.type != "b16":
+        raise decoder.refuse("cutrace does not know this shape or type of matrix")
+    if instruction.opcode == "movmatrix":
+        return _transpose(decoder, instruction)
+    return (
+        _load(decoder, instruction)
+        if instruction.opcode[0] == "l"
+        else _store(decoder, instruction)
+    )
+
+
+def _turn(registers: Array, transposed: bool) -> Array:
+    """Return a matrix in registers (warps, 32) as its transpose, or as it is."""
+    if not transposed:
+        return registers
+    halves = np.ascontiguousarray(registers).view(np.uint16).reshape(-1, 8, 8)
+    return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(-1, 64).view(np.uint32)
+
+
+def _transpose(decoder: Decoder, instruction: Instruction) -> Step:
+    to, source = instruction.operands
+    fetch, store = decoder.fetch(source, "b32"), decoder.store(to, "b32")
+    return lambda group: put(group, store, _turn(by_warp(group, fetch(group.frame)), True))
+
+
+def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
+    access = describe(decoder, instruction, instruction.operands[place])
+    return replace(access, dtype=np.dtype(np.uint64), count=2)
+
+
+def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
+    """Return the lanes that give addresses, in the group's shape; the same object each time."""
+    active = pack(active_lanes(group, guard)) & np.uint32((1 << 8 * count) - 1)
+    return group.wave.lanes_of(active, group.columns)
+
+
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
+    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
+    access = _rows(decoder, instruction, 1)
+    stores = [decoder.store(e, "b32") for e in elements(instruction.operands[0])]
+    if len(stores) != count:
+        raise decoder.refuse(f"expected {count} registers")
+    transposed = "trans" in instruction.modifiers
+
+    def load(group: Group) -> None:
+        lanes = _lanes(group, access.guard, count)
+        loaded = read(group, lanes, access, access.address(group.frame))
+        rows = np.stack([by_warp(group, half) for half in loaded], axis=-1)
+        words = np.where(by_warp(group, lanes)[:, :, None], rows, _NOTHING).view(np.uint32)
+        for matrix, store in enumerate(stores):
+            rows = np.ascontiguousarray(words[:, 8 * matrix : 8 * matrix + 8])
+            put(group, store, _turn(rows.reshape(-1, LANES), transposed))
+
+    return load
+
+
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
+    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
+    access = _rows(decoder, instruction, 0)
+    fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
+    if len(fetches) != count:
+        raise decoder.refuse(f"expected {count} registers")
+    transposed = "trans" in instruction.modifiers
+
+    def store(group: Group) -> None:
+        frame = group.frame
+        lanes = _lanes(group, access.guard, count)
+        matrices = [_turn(by_warp(group, fetch(frame)), transposed) for fetch in fetches]
+        write(group, lanes, access, access.address(frame), _row_halves(group, matrices))
+
+    return store
+
+
+def _row_halves(group: Group, matrices: Sequence[Array]) -> list[Array]:
+    """Return the first and second eight bytes of the row that each lane gives an address of."""
+    words = np.zeros((matrices[0].shape[0], LANES, 4), dtype=np.uint32)
+    for number, matrix in enumerate(matrices):
+        words[:, 8 * number : 8 * number + 8] = matrix.reshape(-1, 8, 4)
+    halves = words.view(np.uint64)
+    return [np.ascontiguousarray(by_lane(group, halves[:, :, k])) for k in range(2)]

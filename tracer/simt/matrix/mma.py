@@ -1,0 +1,187 @@
+"""`mma.sync`: the fragments of a warp's lanes to matrices, and the product back (ISA 9.7.14).
+
+Lane l holds of A the rows l / 4 and, for 16 rows, l / 4 + 8; of a row it holds as many elements
+side by side as a register takes, from column l % 4 times that many; further registers go on behind
+those of the other lanes. B is the same with columns for rows. Of C and D it holds columns
+2 (l % 4) and the next.
+
+A sparse A (ISA 9.7.14.6) has the fragment of half its columns. Of each four lanes those from the
+selector on hold its metadata.
+"""
+
+import re
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import Immediate, Instruction
+from ..access.address import elements
+from ..ops.lanes import LANES, Array
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.shuffle_vote import by_warp, put
+from ..warp.slot import Fetch
+from .mma_m8n8k4 import quad_product
+from .product import BITS, Layout, Product, Sparsity, numbered, width
+
+_QUAD_TYPES = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))
+_SPARSE = frozenset({"sp", "sp::ordered_metadata"})
+_SHAPE = re.compile(r"m(\d+)n8k(\d+)")
+_LANE = np.arange(LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Where the elements of a matrix lie: for each of them lane, register and place in it.
+
+    `lane`, `register` and `place` are (rows, columns) for a matrix that is read.
+    """
+
+    lane: Array
+    register: Array
+    place: Array
+    bits: int
+
+    def read(self, registers: Array) -> Array:
+        """Return the elements' bits (rows, columns, warps) of registers (n, warps, 32)."""
+        words: Array = registers[self.register, :, self.lane]
+        if self.bits >= 8 * words.dtype.itemsize:
+            return words
+        shift = (self.place * self.bits).astype(words.dtype)[:, :, None]
+        elements: Array = (words >> shift) & words.dtype.type((1 << self.bits) - 1)
+        return elements
+
+    def numbers(self, kind: str) -> NDArray[np.intp]:
+        """Return the numbers (rows, columns) of the elements, of a PTX type."""
+        return numbered(self.lane, self.register, self.place, kind)
+
+
+def factor(rows: int, columns: int, bits: int) -> Fragment:
+    """Return the fragment of A; that of B is the transposed one of its columns (8 rows)."""
+    width = max(32 // bits, 1)
+    lane = 4 * (np.arange(rows)[:, None] % 8) + np.arange(columns)[None] // width % 4
+    below = np.arange(rows)[:, None] // 8
+    behind = np.arange(columns)[None] // (4 * width)
+    register = below + behind * (rows // 8)
+    place = np.broadcast_to(np.arange(columns)[None] % width, lane.shape)
+    return Fragment(lane, register, place, bits)
+
+
+def accumulator(rows: int, bits: int) -> Fragment:
+    """Return the fragment of C and D, eight columns."""
+    row, column = np.arange(rows)[:, None], np.arange(8)[None]
+    lane = 4 * (row % 8) + column // 2
+    number = 2 * (row // 8) + column % 2
+    if bits == 16:
+        return Fragment(lane, number // 2, number % 2, bits)
+    return Fragment(lane, number, np.zeros_like(number), bits)
+
+
+def _layout(rows: int, inner: int, types: tuple[str, str, str, str], held: int) -> Layout:
+    """Return where the elements lie in a product of `rows` by `inner` with `inner` by 8; of the
+    columns of A registers hold `held`."""
+    _, left, right, start = types
+    a, b = (
+        factor(lines, columns * BITS[kind] // width(kind), width(kind))
+        for lines, columns, kind in ((rows, held, left), (8, inner, right))
+    )
+    c = accumulator(rows, BITS[start])
+    number = np.arange(rows // 4)[:, None]
+    row = _LANE[None] // 4 + 8 * (number // 2)
+    column = 2 * (_LANE[None] % 4) + number % 2
+    return Layout(
+        a.numbers(left)[:, :, None],
+        b.numbers(right).T[:, :, None],
+        c.numbers(start)[:, :, None],
+        (row * 8 + column).reshape(-1),
+    )
+
+
+def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of an `mma`, or None if the instruction is none."""
+    if instruction.opcode != "mma":
+        return None
+    product = product_of(instruction)
+    if product is None:
+        raise decoder.refuse("cutrace does not know this shape or type of mma")
+    matrices = instruction.operands[:4]
+    if tuple(len(elements(o)) for o in matrices) != product.registers:
+        raise decoder.refuse("expected {}, {}, {} and {} registers".format(*product.registers))
+    return multiply_step(decoder, product, instruction)
+
+
+def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:
+    """Return the step of a product whose operands are D, A, B and C, then a sparse A's metadata."""
+    to, *sources = instruction.operands[:4]
+    kind = "b64" if product.types[1] == "f64" else "b32"
+    fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
+    stores = [decoder.store(e, kind) for e in elements(to)]
+    fetch = decoder.fetch(instruction.operands[4], "b32") if product.sparsity else None
+
+    def multiply(group: Group) -> None:
+        a, b, c = (_registers(group, part) for part in fetches)
+        metadata = by_warp(group, fetch(group.frame)) if fetch else None
+        for store, register in zip(stores, product(a, b, c, metadata), strict=True):
+            put(group, store, register)
+
+    return multiply
+
+
+def _registers(group: Group, fetches: list[Fetch]) -> Array:
+    return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
+
+
+def product_of(instruction: Instruction) -> Product | None:
+    """Return what an `mma` computes, None if cutrace does not know its shape or types."""
+    modifiers = instruction.modifiers
+    shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
+    types = tuple(m for m in modifiers if m in BITS)
+    is_sparse = not _SPARSE.isdisjoint(modifiers)
+    if shape is None or len(types) != 4 or len(instruction.operands) != (6 if is_sparse else 4):
+        return None
+    to, left, right, start = types
+    rows, inner = int(shape[1]), int(shape[2])
+    if (rows, inner) == (8, 4) and left != "f64":
+        by_rows = tuple(m == "row" for m in modifiers if m in ("row", "col"))
+        if (left, right) != ("f16", "f16") or (to, start) not in _QUAD_TYPES or len(by_rows) != 2:
+            return None
+        return quad_product((by_rows[0], by_rows[1]), (to, start))
+    form = to, left, right, start
+    selector = None
+    if is_sparse:
+        chosen = instruction.operands[5]
+        if rows != 16 or not isinstance(chosen, Immediate):
+            return None
+        selector = chosen.bits
+    return _product(rows, inner, form, "satfinite" in modifiers, "and" in modifiers, selector)
+
+
+@cache
+def _product(
+    rows: int, inner: int, types: tuple[str, str, str, str], saturate: bool, both: bool,
+    selector: int | None,
+) -> Product:  # fmt: skip
+    to, left, right, start = (BITS[kind] for kind in types)
+    held = inner if selector is None else inner // 2
+    sizes = rows * 8, rows * held, 8 * inner, rows * 8
+    bits = max(to, 16), left, right, max(start, 16)
+    wide = 64 if left == 64 else 32
+    d, a, b, c = (n * b // (LANES * wide) for n, b in zip(sizes, bits, strict=True))
+    sparsity = None if selector is None else _sparsity(inner, left, selector)
+    layout = _layout(rows, inner, types, held)
+    return Product(types, layout, (d, a, b, c), inner, saturate, both, sparsity)
+
+
+def _sparsity(inner: int, bits: int, selector: int) -> Sparsity:
+    """Return where the metadata of 16 rows lie, as an NVIDIA H200 takes them: a lane has those of
+    four groups of two rows, of elements of 8 and 4 bits those of eight groups of one row."""
+    columns = {32: 2 * inner, 4: inner // 2}.get(bits, inner)
+    row, group = np.arange(16)[:, None], np.arange(columns // 4)[None]
+    lane = 4 * (row % 8) + columns // 16 * selector
+    if bits > 8:
+        lane, shift = lane + group // 4, 4 * (group % 4) + 16 * (row // 8)
+    else:
+        lane, shift = lane + row // 8 + 2 * (group // 8), 4 * (group % 8) + 0 * row
+    return Sparsity(lane, shift.astype(np.uint32), bits)

@@ -1,0 +1,226 @@
+"""`wmma`: matrices whose elements lie in the lanes as the hardware likes (PTX ISA 9.7.14.3).
+
+The ISA leaves open where. Here a fragment is the matrix in the order of memory: register k of lane
+l has the next elements from (32 k + l) times as many as a register holds, of A and B by their own
+layout, of C and D by rows. Registers beyond the matrix repeat the first ones. The arithmetic is
+that of `mma`, of tf32 four terms at a time. The accesses leave no rows: what a chip's assembler
+makes of them is its own.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import Instruction
+from ..access.access import read, write
+from ..access.address import Access, describe, elements
+from ..memory.address_facts import as_addresses
+from ..ops.lanes import LANES, Array, scalar
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.shuffle_vote import by_warp, put
+from ..warp.slot import Fetch, Store
+from .mma import multiply_step
+from .product import BITS, Layout, Product, each, numbered, width
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix of `rows` by `columns` elements of a PTX type, in memory by rows or by columns."""
+
+    rows: int
+    columns: int
+    kind: str
+    by_rows: bool
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        return BITS[self.kind]
+
+    @property
+    def unit(self) -> np.dtype[np.unsignedinteger]:
+        """What a register holds: 64 bits of doubles, else 32."""
+        return np.dtype(np.uint64 if self.bits == 64 else np.uint32)
+
+    @property
+    def used(self) -> int:
+        """Registers of a lane that the whole matrix takes."""
+        return max(self.rows * self.columns * self.bits // (8 * self.unit.itemsize * LANES), 1)
+
+    def elements(self, registers: Array) -> Array:
+        """Return the elements' bits (rows, columns, warps) of registers (n, warps, 32)."""
+        words = registers[: self.used].swapaxes(0, 1).reshape(registers.shape[1], -1)
+        each = max(8 * self.unit.itemsize // self.bits, 1)
+        shifts = (np.arange(each) * self.bits).astype(self.unit)
+        low = self.unit.type((1 << self.bits) - 1)
+        flat = (words[:, :, None] >> shifts & low).reshape(len(words), -1)
+        shape = (self.rows, self.columns) if self.by_rows else (self.columns, self.rows)
+        found = flat.reshape(len(words), *shape)
+        found = found if self.by_rows else found.swapaxes(1, 2)
+        return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+
+    def registers(self, matrix: Array, count: int) -> Array:
+        """Return elements (rows, columns, warps) as registers (count, warps, 32)."""
+        order = np.moveaxis(matrix, -1, 0) if self.by_rows else matrix.transpose(2, 1, 0)
+        each = max(8 * self.unit.itemsize // self.bits, 1)
+        parts = order.reshape(len(order), -1, each).astype(self.unit)
+        shifts = (np.arange(each) * self.bits).astype(self.unit)
+        words = np.bitwise_or.reduce(parts << shifts, axis=2).reshape(len(order), self.used, LANES)
+        found: Array = words.swapaxes(0, 1)[np.arange(count) % self.used]
+        return found
+
+
+def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `wmma` instruction, or None if it is none."""
+    if instruction.opcode != "wmma":
+        return None
+    if instruction.modifiers[0] == "load":
+        return _load(decoder, instruction)
+    if instruction.modifiers[0] == "store":
+        return _store(decoder, instruction)
+    return multiply_step(decoder, product_of(instruction), instruction)
+
+
+def _extent(instruction: Instruction) -> tuple[int, int, int]:
+    shape = next(m for m in map(_SHAPE.fullmatch, instruction.modifiers) if m)
+    return int(shape[1]), int(shape[2]), int(shape[3])
+
+
+def _matrix(instruction: Instruction) -> Matrix:
+    """Return the matrix that a load or store moves."""
+    m, n, k = _extent(instruction)
+    rows, columns = {"a": (m, k), "b": (k, n)}.get(instruction.modifiers[1], (m, n))
+    return Matrix(rows, columns, _kind(instruction), "row" in instruction.modifiers)
+
+
+def _kind(instruction: Instruction) -> str:
+    return next(m for m in reversed(instruction.modifiers) if m in BITS)
+
+
+def _places(
+    decoder: Decoder, instruction: Instruction, matrix: Matrix, place: int
+) -> tuple[Access, Fetch]:
+    """Return the access of a register, and the strides between lines of the matrix in elements."""
+    access = describe(decoder, instruction, instruction.operands[place])
+    access = replace(access, dtype=matrix.unit, count=1, hidden=True)
+    if len(instruction.operands) > 2:
+        stride = decoder.fetch(instruction.operands[2], "u32")
+    else:
+        line = matrix.columns if matrix.by_rows else matrix.rows
+        number = scalar(line, np.dtype(np.uint32))
+        stride = lambda frame: number  # noqa: E731
+    return access, stride
+
+
+def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, number: int) -> Array:
+    """Return where each lane's register of this number lies in memory."""
+    line = (matrix.columns if matrix.by_rows else matrix.rows) * matrix.bits // 8
+    at = (number * LANES + np.arange(group.columns) % LANES) * matrix.unit.itemsize
+    start = as_addresses(np.asarray(access.address(group.frame)))
+    pitch = stride(group.frame).astype(np.int64) * matrix.bits // 8
+    found: Array = start + at // line * pitch + at % line
+    return found
+
+
+def _load(decoder: Decoder, instruction: Instruction) -> Step:
+    matrix = _matrix(instruction)
+    kind = "b64" if matrix.bits == 64 else "b32"
+    stores = [decoder.store(e, kind) for e in elements(instruction.operands[0])]
+    access, stride = _places(decoder, instruction, matrix, 1)
+    is_sum = instruction.modifiers[1] == "c"
+
+    def load(group: Group) -> None:
+        parts = []
+        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        for number in range(matrix.used):
+            places = _addresses(group, matrix, access, stride, number)
+            parts.append(by_warp(group, read(group, lanes, access, places)[0]))
+        held = np.stack(parts)
+        if is_sum and not matrix.by_rows:
+            held = replace(matrix, by_rows=True).registers(matrix.elements(held), len(stores))
+        _put_all(group, stores, held)
+
+    return load
+
+
+def _put_all(group: Group, stores: Sequence[Store | None], registers: Array) -> None:
+    for number, store in enumerate(stores):
+        put(group, store, registers[number % len(registers)])
+
+
+def _store(decoder: Decoder, instruction: Instruction) -> Step:
+    matrix = _matrix(instruction)
+    kind = "b64" if matrix.bits == 64 else "b32"
+    fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
+    access, stride = _places(decoder, instruction, matrix, 0)
+
+    def store(group: Group) -> None:
+        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        held = _registers(group, fetches)
+        if not matrix.by_rows:
+            found = replace(matrix, by_rows=True).elements(held)
+            held = matrix.registers(found, len(fetches))
+        for number in range(matrix.used):
+            places = _addresses(group, matrix, access, stride, number)
+            value = np.ascontiguousarray(held[number]).reshape(group.rows, group.columns)
+            write(group, lanes, access, places, [value])
+
+    return store
+
+
+def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
+    return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
+
+
+def product_of(instruction: Instruction) -> Product:
+    """Return what a `wmma.mma` computes."""
+    by_rows = [word == "row" for word in instruction.modifiers if word in ("row", "col")]
+    types = [word for word in instruction.modifiers if word in BITS]
+    if len(types) == 2:
+        types = [types[0], "f16", "f16", types[1]]
+    to, left, right, start = types
+    counts = [len(elements(operand)) for operand in instruction.operands]
+    return _product(
+        _extent(instruction),
+        (by_rows[0], by_rows[1]),
+        (to, left, right, start),
+        (counts[0], counts[1], counts[2], counts[3]),
+        "satfinite" in instruction.modifiers,
+        "and" in instruction.modifiers,
+    )
+
+
+@cache
+def _product(
+    extent: tuple[int, int, int], by_rows: tuple[bool, bool], types: tuple[str, str, str, str],
+    registers: tuple[int, int, int, int], saturate: bool, both: bool,
+) -> Product:  # fmt: skip
+    m, n, k = extent
+    to, left, right, start = types
+    inner = k * BITS[left] // width(left)
+    used = max(m * n * width(to) // (64 if BITS[to] == 64 else 32) // LANES, 1)
+    register = np.arange(registers[0])[:, None, None] % used
+    place = np.arange(each(to))[:, None]
+    layout = Layout(
+        _numbers((m, inner), left, by_rows[0])[:, :, None],
+        _numbers((inner, n), right, by_rows[1])[:, :, None],
+        _numbers((m, n), start, True)[:, :, None],
+        ((register * LANES + np.arange(LANES)) * each(to) + place).reshape(-1),
+    )
+    return Product(types, layout, registers, 4 if left == "tf32" else inner, saturate, both)
+
+
+def _numbers(shape: tuple[int, int], kind: str, by_rows: bool) -> NDArray[np.intp]:
+    """Return the numbers of a matrix's elements, which lie in memory by rows or by columns."""
+    place = np.arange(shape[0] * shape[1])
+    place = place.reshape(shape) if by_rows else place.reshape(shape[::-1]).T
+    register, lane = np.divmod(place // each(kind), LANES)
+    return numbered(lane, register, place % each(kind), kind)

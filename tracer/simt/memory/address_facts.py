@@ -1,0 +1,242 @@
+"""What is known of a register's value as addresses: range, alignment, bases and patterns a warp.
+
+Facts belong to one value (an array object) under one set of active lanes. A later value that
+differs from it by a uniform number shares them, shifted: so a loop that steps a pointer, or loads
+at immediate offsets from it, works its addresses out once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
+from ..rows.pattern import PatternTable
+
+REMEMBERED = 48
+"""Values kept for their facts; more would only hold memory."""
+
+FACT_BYTES = 3 << 22
+"""Bytes of values kept for their facts, and of those kept as steps from others."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """`addresses` (r, c) int64 of lanes; `lanes` the active ones (None: all).
+
+    `low` and `high` bound the active lanes' addresses, `odd_bits` has each of the four low bits
+    that is set in one of them. `base` and `pattern` are (r, warps a row), or broadcast to it;
+    `keep` (same shape) is False for warps without an active lane, None when there are none.
+    """
+
+    addresses: Array
+    lanes: Mask | None
+    low: int
+    high: int
+    odd_bits: int
+    base: NDArray[np.int64]
+    pattern: NDArray[np.uint32]
+    keep: Mask | None
+    indices: dict[tuple[str, int], Array] = field(default_factory=dict)
+
+    def index(self, itemsize: int) -> Array:
+        """Return element indices (r, c) relative to `low`."""
+        key = ("low", itemsize)
+        if key not in self.indices:
+            shift = itemsize.bit_length() - 1
+            self.indices[key] = (self.addresses - self.low) >> shift
+        return self.indices[key]
+
+
+def as_addresses(value: Array) -> Array:
+    """Return the bits of a 32- or 64-bit register as int64: those of 32 are never negative."""
+    if value.dtype.itemsize == 8:
+        return value.view(np.int64)
+    return value.view(np.uint32).astype(np.int64)
+
+
+def moved(value: Array, delta: int) -> Array:
+    """Return a register's value, `delta` further, within the width of the register."""
+    bits = np.dtype(f"u{value.dtype.itemsize}")
+    further: Array = value.view(bits) + bits.type(delta & int(np.iinfo(bits).max))
+    return further
+
+
+def turned(facts: Facts, delta: int, value: Array) -> int | None:
+    """Return `delta` less the times that adding it goes around the register that holds `value`.
+
+    A number of 32 bits lies between 0 and 2^32, one of 64 bits is signed. None if some lanes go
+    around more often than others.
+    """
+    size = 8 * value.dtype.itemsize
+    start = -(1 << 63) if size == 64 else 0
+    turns = (facts.low + delta - start) >> size
+    if (facts.high + delta - start) >> size != turns:
+        return None
+    return delta - (turns << size)
+
+
+def work_out(
+    value: Array, lanes: Mask | None, columns: int, patterns: PatternTable
+) -> Facts | None:
+    """Return the facts of `value` (r, c) under `lanes` (r, c), or None if no lane is active."""
+    addresses = as_addresses(value)
+    if lanes is None:
+        return _of_all(addresses, patterns)
+    shape = np.broadcast_shapes(addresses.shape, lanes.shape, (1, columns))
+    return _of_some(np.broadcast_to(addresses, shape), np.broadcast_to(lanes, shape), patterns)
+
+
+def _of_all(addresses: Array, patterns: PatternTable) -> Facts:
+    rows, columns = addresses.shape
+    if columns == 1:
+        base = addresses
+        offsets = np.zeros((rows, 1, LANES), dtype=np.int64)
+    else:
+        warps = addresses.reshape(rows, columns // LANES, LANES)
+        base = warps[:, :, 0]
+        offsets = warps - base[:, :, None]
+    low, high = int(addresses.min()), int(addresses.max())
+    odd_bits = int(np.bitwise_or.reduce(addresses, axis=None)) & 15
+    active = np.full(base.size, ALL_LANES, dtype=np.uint32)
+    pattern = _interned(offsets, active, patterns)
+    return Facts(addresses, None, low, high, odd_bits, base, pattern, None)
+
+
+def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> Facts | None:
+    spread = addresses.reshape(-1, LANES)
+    mask = lanes.reshape(-1, LANES)
+    chosen = spread[mask]
+    if not chosen.size:
+        return None
+    first = mask.argmax(axis=1)
+    base = spread[np.arange(len(spread)), first]
+    offsets = np.where(mask, spread - base[:, None], 0)
+    active = pack(mask)
+    keep = active != 0
+    grid = (addresses.shape[0], addresses.shape[1] // LANES)
+    pattern = _interned(offsets.reshape(*grid, LANES), active, patterns)
+    return Facts(
+        addresses,
+        lanes,
+        int(chosen.min()),
+        int(chosen.max()),
+        int(np.bitwise_or.reduce(chosen)) & 15,
+        base.reshape(grid),
+        pattern,
+        None if keep.all() else keep.reshape(grid),
+    )
+
+
+def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[np.uint32]:
+    """Intern offsets (rows, warps, 32), a single time where all rows and warps agree."""
+    rows, warps = offsets.shape[:2]
+    if bool((offsets == offsets[:1]).all()) and bool((active == active[0]).all()):
+        one = patterns.intern(active[:warps], offsets[0])
+        return one[None] if one.size > 1 and not (one == one[0]).all() else one[:1].reshape(1, 1)
+    return patterns.intern(active, offsets.reshape(-1, LANES)).reshape(rows, warps)
+
+
+class FactStore:
+    """Remembers facts by value and lanes, and which values are a uniform step from others.
+
+    What it holds is bounded in number and bytes; the oldest goes first.
+    """
+
+    def __init__(self, patterns: PatternTable) -> None:
+        self._patterns = patterns
+        self._facts: dict[tuple[int, int], tuple[Array, Mask | None, Facts | None]] = {}
+        self._steps: dict[int, tuple[Array, Array, int]] = {}
+        self._known: set[int] = set()
+        self._fact_bytes = 0
+        self._step_bytes = 0
+        self._epoch = patterns.epoch
+
+    def of(
+        self, value: Array, lanes: Mask | None, columns: int, offset: int = 0
+    ) -> tuple[Facts | None, int]:
+        """Return facts, and the number of bytes by which a value plus `offset` lies beyond them.
+
+        The sum is as wide as the register: what goes below zero and comes back has no carry.
+        """
+        if self._epoch != self._patterns.epoch:
+            self.forget()
+            self._epoch = self._patterns.epoch
+        start, delta = value, offset
+        step = self._steps.get(id(value))
+        if step is not None and step[0] is value and (id(step[1]), id(lanes)) in self._facts:
+            start, delta = step[1], offset + step[2]
+        facts = self._facts_of(start, lanes, columns)
+        if facts is None:
+            return None, 0
+        beyond = turned(facts, delta, value)
+        if beyond is not None:
+            return facts, beyond
+        return self._facts_of(moved(value, offset), lanes, columns), 0
+
+    def values(self) -> Iterator[Array]:
+        """Yield all arrays that facts are kept of, and from which they follow."""
+        for value, _, facts in self._facts.values():
+            yield from (value,) if facts is None else (value, facts.addresses)
+        for result, source, _ in self._steps.values():
+            yield from (result, source)
+
+    def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> Facts | None:
+        """Return the facts of a value, worked out once."""
+        key = (id(value), id(lanes))
+        found = self._facts.get(key)
+        if found is None:
+            while len(self._facts) >= REMEMBERED or self._fact_bytes > FACT_BYTES:
+                self._forget_fact(next(iter(self._facts)))
+            found = (value, lanes, work_out(value, lanes, columns, self._patterns))
+            self._facts[key] = found
+            self._fact_bytes += _held(found[2])
+            self._known.add(id(value))
+        return found[2]
+
+    def note_sum(self, result: Array, source: Array, addend: Array) -> None:
+        """Remember that `result` is `source` plus the single number in `addend`."""
+        base, delta = source, int(as_addresses(addend)[0, 0])
+        earlier = self._steps.get(id(source))
+        if earlier is not None and earlier[0] is source and id(source) not in self._known:
+            base, delta = earlier[1], earlier[2] + delta
+        while len(self._steps) >= REMEMBERED or self._step_bytes > FACT_BYTES:
+            self._forget_step(next(iter(self._steps)))
+        self._forget_step(id(result))
+        self._steps[id(result)] = (result, base, delta)
+        self._step_bytes += result.nbytes
+
+    def drop(self, value: Array) -> None:
+        """Forget a value that is about to change in place."""
+        place = id(value)
+        if place not in self._known and place not in self._steps:
+            return
+        self._known.discard(place)
+        for key in [k for k in self._facts if k[0] == place]:
+            self._forget_fact(key)
+        for step in [k for k, (_, source, _) in self._steps.items() if place in (k, id(source))]:
+            self._forget_step(step)
+
+    def forget(self) -> None:
+        """Let go of every value."""
+        self._facts.clear()
+        self._steps.clear()
+        self._known.clear()
+        self._fact_bytes = self._step_bytes = 0
+
+    def _forget_fact(self, key: tuple[int, int]) -> None:
+        """Let go of one value under one set of lanes."""
+        self._fact_bytes -= _held(self._facts.pop(key)[2])
+        if not any(place == key[0] for place, _ in self._facts):
+            self._known.discard(key[0])
+
+    def _forget_step(self, place: int) -> None:
+        step = self._steps.pop(place, None)
+        self._step_bytes -= 0 if step is None else step[0].nbytes
+
+
+def _held(facts: Facts | None) -> int:
+    """Return the bytes that facts come to hold: addresses, and indices made from them."""
+    return 0 if facts is None else 2 * facts.addresses.nbytes

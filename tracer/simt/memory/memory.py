@@ -1,0 +1,554 @@
+"""Device memory: one arena for global memory, one bank for constants, and what lies where.
+
+Allocations start at multiples of 256 bytes, in order, from a fixed base, with a guard gap between
+them, so that the same calls give the same addresses on every machine and an index past the end of
+one array never lands in the next. Global memory is mapped in pages, as a chip maps it: up to the
+end of the last allocation's page there are bytes, zeros unless somebody wrote them.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import CutraceError
+from ....traces.schema import MAPPED_BYTES, Space
+from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
+from ..kernel.function_pointer import function_address
+from .device_runtime import BYTES as HEAP_BYTES
+from .device_runtime import DeviceLaunches, Heap
+from .surface import Surface
+from .texture import Texture
+
+ALIGNMENT = 256
+CONSTANT_BYTES = 64 * 1024
+GLOBAL_BASE = 0x7_0000_0000
+WORKSPACE_BYTES = 256
+TAKES_FROM_HEAP = (
+    *("malloc", "free"),
+    *("__cudaCDP2GetParameterBufferV2", "__cudaCDP2Malloc", "__cudaCDP2Free"),
+)
+"""Functions of CUDA's for which a module needs a heap."""
+WINDOWS: Mapping[Space, tuple[int, int]] = {
+    Space.SHARED: (0x0100_0000, 0x0200_0000),
+    Space.LOCAL: (0x0200_0000, 0x0300_0000),
+    Space.CONST: (0x0300_0000, 0x0400_0000),
+    Space.GLOBAL: (GLOBAL_BASE, 1 << 62),
+}
+"""Where each state space lies among generic addresses: first address, end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Bytes of device memory. `address` is what a kernel sees: generic for global memory,
+    an offset in the bank for constants."""
+
+    name: str
+    address: int
+    size: int
+    space: Space = Space.GLOBAL
+    itemsize: int = 0
+    shape: tuple[int, ...] = ()
+    pitch: int = 0
+
+    @property
+    def offset(self) -> int:
+        """The address in the window of its space, as the trace has it."""
+        return self.address - (GLOBAL_BASE if self.space == Space.GLOBAL else 0)
+
+
+class NoRoomError(CutraceError):
+    """Memory has no room for a module's variable."""
+
+    def __init__(self, problem: str, variable: Variable) -> None:
+        super().__init__(f"PTX line {variable.line}: {problem}")
+        self.problem = problem
+        self.variable = variable.name
+
+
+class Room(Protocol):
+    """Bytes that somebody else reserved for an arena, all zeros: they do not move or grow."""
+
+    bytes: NDArray[np.uint8]
+
+    def wipe(self, start: int, end: int) -> None:
+        """Make these bytes zeros again: nobody needs them."""
+
+
+class Arena:
+    """The bytes of one state space, and the allocations in them in order of address.
+
+    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes. They
+    are those of `room` where that is given; else they grow as they are needed. The first `before`
+    bytes, whole pages, are always mapped and never allocated.
+    """
+
+    def __init__(
+        self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False,
+        page: int = 1, room: Room | None = None, before: int = 0,
+    ) -> None:  # fmt: skip
+        self.space = space
+        self.base = base
+        self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, np.uint8) if room is None else room.bytes
+        self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
+        self.allocations: list[Allocation] = []
+        self.mapped = before
+        """Bytes from `base` on up to the end of the last page that was ever mapped."""
+        self._guard = guard
+        self._page = page
+        self._limit = limit if room is None else room.bytes.size - max(guard, page)
+        self._wipe = self._write_zeros if room is None else room.wipe
+        self._starts: list[int] = []
+        self._holes: list[tuple[int, int]] = []
+        self._reserved: dict[int, int] = {}
+        self._mapped_ranges: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._end = self._before = before
+        self._grow(before)
+
+    def allocate(self, size: int, name: str, align: int, block: int = 0, itemsize: int = 0,
+                 shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
+        """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them.
+
+        They do not cross a multiple of `block`, or begin at one if they are more; what stays free
+        before them is a hole for smaller ones.
+        """
+        start = self._take_hole(size, align, block)
+        if start is None:
+            start = self._take_end(size, name, align, block)
+        allocation = Allocation(name, self.base + start, size, self.space, itemsize, shape, pitch)
+        self._insert(allocation)
+        return allocation
+
+    def _insert(self, allocation: Allocation) -> None:
+        self._mapped_ranges = None
+        place = bisect_right(self._starts, allocation.address)
+        self.allocations.insert(place, allocation)
+        self._starts.insert(place, allocation.address)
+
+    def reserve(self, size: int, align: int) -> int:
+        """Keep a range of addresses for `allocate_at`; CutraceError where there is no room."""
+        start = self._take_hole(size, align)
+        if start is None:
+            start = self._take_end(size, "reserved addresses", align)
+        self._reserved[start] = size
+        return self.base + start
+
+    def allocate_at(self, address: int, size: int, name: str) -> Allocation | None:
+        """Allocate zeroed bytes in a reserved range; None outside of all, or where one lies."""
+        start = address - self.base
+        before = self.find(address + size - 1)
+        is_free = before is None or before.address + before.size <= address
+        if not is_free or not self._is_reserved(start, size):
+            return None
+        allocation = Allocation(name, address, size, self.space)
+        self._clear(start, start + size)
+        self._insert(allocation)
+        return allocation
+
+    def _is_reserved(self, start: int, size: int) -> bool:
+        return any(
+            first <= start and start + size <= first + length
+            for first, length in self._reserved.items()
+        )
+
+    def unreserve(self, address: int) -> bool:
+        """Give a reserved range back; False if none begins there or something lies in it."""
+        start = address - self.base
+        size = self._reserved.get(start, 0)
+        last = self.find(address + size - 1)
+        if not size or (last and last.address + last.size > address):
+            return False
+        del self._reserved[start]
+        self._give(start, start + size + self._guard)
+        return True
+
+    def _give(self, start: int, end: int) -> None:
+        self._holes.append((start, end))
+        self._holes = _joined(self._holes)
+
+    def free(self, allocation: Allocation) -> None:
+        """Give an allocation's bytes back, as zeros; a later one of its size may lie there."""
+        place = bisect_right(self._starts, allocation.address) - 1
+        del self.allocations[place], self._starts[place]
+        self._mapped_ranges = None
+        start = allocation.address - self.base
+        self._clear(start, start + allocation.size)
+        if not self._is_reserved(start, allocation.size):
+            self._give(start, start + allocation.size + self._guard)
+
+    def _write_zeros(self, start: int, end: int) -> None:
+        self.bytes[start:end] = 0
+
+    def _take_hole(self, size: int, align: int, block: int = 0) -> int | None:
+        """Return the first place among what was given back that has `size` bytes, if any."""
+        for number, (start, end) in enumerate(self._holes):
+            begin = _fit(start, size, align, block)
+            behind = begin + size + self._guard
+            if behind <= end:
+                rest = ((start, begin), (behind, end))
+                self._holes[number : number + 1] = [each for each in rest if each[0] < each[1]]
+                self._clear(begin, behind)
+                return begin
+        return None
+
+    def _take_end(self, size: int, name: str, align: int, block: int = 0) -> int:
+        """Return a place behind all others; CutraceError if there is no room."""
+        start = _fit(self._end, size, align, block)
+        if start + size > self._limit:
+            raise CutraceError(
+                f"`{name}` needs {size} bytes of {self.space.name.lower()} memory; "
+                f"{max(self._limit - start, 0)} of {self._limit} are free"
+            )
+        mapped = -(-(start + size) // self._page) * self._page
+        try:
+            self._grow(max(start + size + self._guard, mapped))
+        except MemoryError:
+            raise CutraceError(
+                f"`{name}` needs {size} bytes of {self.space.name.lower()} memory, and this "
+                "machine has not got them: give it fewer elements"
+            ) from None
+        if block and start > self._end:
+            self._give(self._end, start)
+        self._end = start + size + self._guard
+        self._clear(start, min(start + size, self.mapped))
+        self.mapped = max(self.mapped, mapped)
+        return start
+
+    def _clear(self, start: int, end: int) -> None:
+        """Make zeros of bytes that were mapped before: a kernel may have written there."""
+        if end > start:
+            self._wipe(start, end)
+            if self.written is not None:
+                self.written[start:end] = 0
+
+    @property
+    def used(self) -> NDArray[np.uint8]:
+        """The bytes that allocations and the gaps between them take; good until the next one."""
+        return self.bytes[: self._end]
+
+    def widen(self, size: int) -> None:
+        """Allow `size` bytes more."""
+        self._limit += size
+
+    def _grow(self, needed: int) -> None:
+        if needed > self.bytes.size:
+            self.bytes = _grown(self.bytes, max(needed, 2 * self.bytes.size))
+        if self.written is not None and needed > self.written.size:
+            self.written = _grown(self.written, max(needed, 2 * self.written.size))
+
+    def rename(self, allocation: Allocation, name: str) -> Allocation:
+        """Call an allocation by another name; return it as it is from then on."""
+        place = bisect_right(self._starts, allocation.address) - 1
+        self.allocations[place] = replace(allocation, name=name)
+        return self.allocations[place]
+
+    def find(self, address: int) -> Allocation | None:
+        """Return the last allocation that starts at or below `address`, if any."""
+        place = bisect_right(self._starts, address)
+        return self.allocations[place - 1] if place else None
+
+    def view(self, allocation: Allocation) -> NDArray[np.uint8]:
+        """Return the allocation's bytes; good until the next allocation."""
+        start = allocation.address - self.base
+        return self.bytes[start : start + allocation.size]
+
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the allocations start and end, and 0 after the last."""
+        ends = [a.address + a.size for a in self.allocations]
+        return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
+
+    def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where ranges of mapped memory start and end, rising, and 0 after the last: those
+        before all allocations, and the pages that hold a byte of one."""
+        if self._mapped_ranges is None:
+            self._mapped_ranges = self._find_mapped_ranges()
+        return self._mapped_ranges
+
+    def _find_mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts, ends = (each[:-1] - self.base for each in self.bounds())
+        starts, ends = np.append(0, starts), np.append(self._before, ends)
+        first, last = starts // self._page, -(-ends // self._page)
+        first, last = first[last > first], np.maximum.accumulate(last[last > first])
+        opens = np.append(True, first[1:] > last[:-1])[: len(first)]
+        closes = np.append(opens[1:], True)[: len(first)]
+        return (
+            np.append(first[opens] * self._page + self.base, 0),
+            np.append(last[closes] * self._page + self.base, 0),
+        )
+
+    def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
+        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        start = allocation.address - self.base
+        return None if self.written is None else self.written[start : start + allocation.size]
+
+
+def _fit(start: int, size: int, align: int, block: int) -> int:
+    """The first multiple of `align` from `start` on where bytes cross no multiple of `block`."""
+    begin = -(-start // align) * align
+    if block and begin % block + size > block:
+        begin = -(-begin // block) * block
+    return begin
+
+
+def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return holes in order, those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(holes):
+        if joined and joined[-1][1] >= start:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    grown = np.zeros(size, dtype=np.uint8)
+    grown[: old.size] = old
+    return grown
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A module whose `.global` and `.const` variables have their place in memory."""
+
+    module: Module
+    symbols: Mapping[str, Allocation]
+    handles: dict[str, int] = field(default_factory=dict)
+    """What is bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
+    parameters: Allocation | None = None
+    """Where a launch's arguments lie for kernels that take a generic address of a parameter."""
+    workspace: Allocation | None = None
+    """Memory through which the blocks of a grid meet (`grid.sync()`): its size, then a barrier.
+
+    The driver passes its address in `%envreg1` (high half) and `%envreg2` (CUDA's header
+    cooperative_groups/details/driver_abi.h).
+    """
+    heap: Allocation | None = None
+    """Memory that its kernels may take by `malloc`."""
+
+
+class Memory:
+    """All device memory of a session: `global_`, the constant bank, textures and surfaces.
+
+    `is_watched` keeps a map of the bytes of global memory that anybody wrote. `rooms` are where
+    the bytes of some spaces lie, for a program; the bank of constants may then be larger than a
+    device's, and a page of global memory lies before the first array, as the driver's own does.
+    """
+
+    def __init__(self, is_watched: bool = False, rooms: Mapping[Space, Room] | None = None) -> None:
+        given = rooms or {}
+        self.global_ = Arena(
+            Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES,
+            given.get(Space.GLOBAL), MAPPED_BYTES if Space.GLOBAL in given else 0,
+        )  # fmt: skip
+        self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES, room=given.get(Space.CONST))
+        self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40, room=given.get(Space.SURFACE))
+        self.textures: list[Texture] = []
+        self.surfaces: list[Surface] = []
+        self.heap: Heap | None = None
+        """What kernels take by `malloc`, once a module that does is loaded."""
+        self.heap_bytes = HEAP_BYTES
+        self.device_launches = DeviceLaunches()
+        self._heap_place: Allocation | None = None
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """Every allocation: global memory first, each space in order of address."""
+        return (*self.global_.allocations, *self.const.allocations)
+
+    def arena(self, space: Space) -> Arena:
+        """Return the arena of GLOBAL, CONST or SURFACE."""
+        own = {Space.CONST: self.const, Space.SURFACE: self.surface}
+        return own.get(space, self.global_)
+
+    def allocate(self, size: int, name: str, itemsize: int = 0,
+                 shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
+        """Reserve zeroed global memory at a multiple of 256 bytes."""
+        return self.global_.allocate(
+            size, name, ALIGNMENT, itemsize=itemsize, shape=shape, pitch=pitch
+        )
+
+    def view(self, allocation: Allocation) -> NDArray[np.uint8]:
+        """Return an allocation's bytes to read and write; good until the next allocation."""
+        return self.arena(allocation.space).view(allocation)
+
+    def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
+        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        return self.arena(allocation.space).view_written(allocation)
+
+    def mark_written(self, allocation: Allocation) -> None:
+        """Take all of an allocation's bytes for written."""
+        written = self.view_written(allocation)
+        if written is not None:
+            written[:] = 1
+
+    def add_texture(self, texture: Texture) -> int:
+        """Keep a texture; return its handle, the 64-bit number that kernels take."""
+        self.textures.append(texture)
+        return len(self.textures)
+
+    def add_surface(self, surface: Surface) -> Allocation:
+        """Reserve zeroed memory for a surface, and keep it: its address is set here."""
+        bytes_, rows = surface.texel_bytes, (surface.slices, surface.rows, surface.extent[0])
+        place = self.surface.allocate(
+            surface.nbytes, surface.name, ALIGNMENT, 0, bytes_, rows, surface.pitch
+        )
+        self.surfaces.append(replace(surface, address=place.address))
+        return place
+
+    def load(self, module: Module) -> LoadedModule:
+        """Place a module's variables, write their initialisers, then the addresses in them."""
+        placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
+        meets = any(map(_meets_grid, module.functions.values()))
+        workspace = self._grid_workspace() if meets else None
+        takes = not module.functions.keys().isdisjoint(TAKES_FROM_HEAP)
+        loaded = LoadedModule(
+            module,
+            placed,
+            parameters=self._bank(module),
+            workspace=workspace,
+            heap=self._set_heap_aside() if takes else None,
+        )
+        for variable in module.variables.values():
+            if variable.relocations and variable.name in placed:
+                self._relocate(variable, loaded)
+        return loaded
+
+    def _bank(self, module: Module) -> Allocation | None:
+        """Reserve room behind the constants for the arguments of any kernel with `cvta.param`."""
+        sizes = [
+            sum(p.size + p.align for p in function.parameters)
+            for function in module.functions.values()
+            if function.is_entry
+        ]
+        if not any(map(_points_at_parameters, module.functions.values())):
+            return None
+        self.const.widen(max(sizes, default=0) + ALIGNMENT)
+        return self.const.allocate(max(sizes, default=0), "kernel parameters", ALIGNMENT)
+
+    def _grid_workspace(self) -> Allocation:
+        allocation = self.allocate(WORKSPACE_BYTES, "grid workspace", itemsize=4)
+        self.view(allocation)[:4] = np.array([WORKSPACE_BYTES], dtype="<u4").view(np.uint8)
+        self.mark_written(allocation)
+        return allocation
+
+    def _set_heap_aside(self) -> Allocation:
+        if self._heap_place is None:
+            self._heap_place = self.allocate(self.heap_bytes, "malloc heap")
+            self.heap = Heap(self._heap_place)
+        return self._heap_place
+
+    def _place(self, variable: Variable) -> Allocation:
+        space = Space.CONST if variable.space == "const" else Space.GLOBAL
+        align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
+        itemsize = TYPE_BYTES.get(variable.element, 0)
+        try:
+            allocation = self.arena(space).allocate(
+                variable.size, variable.name, align, itemsize=itemsize
+            )
+        except CutraceError as error:
+            raise NoRoomError(str(error), variable) from None
+        data = np.frombuffer(variable.initializer, dtype=np.uint8)
+        self.view(allocation)[: data.size] = data
+        self.mark_written(allocation)
+        return allocation
+
+    def _relocate(self, variable: Variable, loaded: LoadedModule) -> None:
+        into = self.view(loaded.symbols[variable.name])
+        for offset, symbol, addend in variable.relocations:
+            target = loaded.symbols.get(symbol)
+            address = target.address if target else function_address(loaded.module, symbol)
+            if address is None:
+                raise CutraceError(f"`{variable.name}` refers to `{symbol}`, which has no address")
+            value = np.array([address + addend], dtype="<u8").view(np.uint8)
+            into[offset : offset + 8] = value
+
+
+def _has_place(variable: Variable) -> bool:
+    return variable.space in ("global", "const") and not variable.is_extern
+
+
+def _meets_grid(function: Function) -> bool:
+    return any(
+        isinstance(i.operands[-1], Special) and i.operands[-1].name == "%envreg2"
+        for i in function.instructions
+        if i.opcode == "mov" and i.operands
+    )
+
+
+def _points_at_parameters(function: Function) -> bool:
+    return any(takes_parameter_address(i) for i in function.instructions)
+
+
+def takes_parameter_address(instruction: Instruction) -> bool:
+    """Whether it turns the address of a parameter into a generic one."""
+    modifiers = instruction.modifiers
+    return instruction.opcode == "cvta" and instruction.space == "param" and "to" not in modifiers
+
+
+class Shadow:
+    """The maps of a wave's shared and local memory, and of global memory."""
+
+    def __init__(self, shared: NDArray[np.uint8], local: NDArray[np.uint8], memory: Memory) -> None:
+        self._own = {Space.SHARED: np.zeros_like(shared), Space.LOCAL: np.zeros_like(local)}
+        self._memory = memory
+
+    def of(self, space: Space) -> NDArray[np.uint8] | None:
+        """Return the map of a space, None if it is not watched."""
+        return self._memory.global_.written if space == Space.GLOBAL else self._own.get(space)
+
+
+MOST_BYTES = 1 << 26
+"""Bytes that are kept for a session to come at most: more go with the one that had them."""
+
+
+class Sized(Protocol):
+    """Anything that holds memory."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes it holds."""
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class Reuse(Generic[T]):
+    """Lends each session, known by its memory, what `make` made, for it or for one that has ended.
+
+    Of what no session has, one is kept.
+    """
+
+    _all: ClassVar[list["Reuse[Any]"]] = []
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lent: WeakKeyDictionary[Memory, T] = WeakKeyDictionary()
+        self._kept: list[T] = []
+        self._all.append(self)
+
+    def of(self, memory: Memory) -> T:
+        """Return what a session works in; at first it is as the session before left it."""
+        found = self._lent.get(memory)
+        if found is None:
+            found = self._lent[memory] = self._take()
+        return found
+
+    def _take(self) -> T:
+        try:
+            return self._kept.pop()
+        except IndexError:  # there is none, or another thread's session took it
+            return self._make()
+
+    @classmethod
+    def end(cls, memory: Memory) -> None:
+        """Keep what a session has that launches nothing more."""
+        for each in cls._all:
+            held = each._lent.pop(memory, None)
+            if held is not None and held.nbytes <= MOST_BYTES:
+                each._kept[:] = [held]

@@ -1,0 +1,506 @@
+"""Textures and how they are sampled: coordinates, address modes, taps.
+
+CUDA C++ Programming Guide, texture fetching. Point sampling takes the texel at the floor of the
+coordinate; linear filtering (filter.py) takes the lower corner's and its neighbours. The address
+mode folds the indices: clamp to the edge, border (0 outside), wrap (modulo the size), mirror (with
+a period of two sizes). Wrap and mirror exist for normalised coordinates only and are clamp
+otherwise. Clamped coordinates are clamped before they are split into index and fraction.
+
+Integer coordinates (tex1Dfetch) name texels; outside of the texture, or its layers, they read 0.
+
+All as measured on an NVIDIA H200, every sample of every mode. There normalised coordinates are
+first cut to multiples of 2**-21, and a coordinate that is no number is 0.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....traces.schema import ALONE
+from ....traces.schema import Texture as Description
+from ..ops.lanes import Array
+from .texture_border import LINEAR
+
+Step: TypeAlias = tuple[int, ...]
+"""Where a tap lies from the lower corner: 0 or 1 in x, y, z."""
+
+ONE = 256
+"""The weights of all taps together."""
+
+
+def split_weight(
+    fractions: Sequence[Array], whole: Array | None = None
+) -> Iterator[tuple[Step, Array]]:
+    """Yield the taps and their weights; `fractions` (n,) are those of x, y, z, 0 to 255.
+
+    Of a mipmapped texture's level the `whole` (n,) is its part: the level is split before z.
+    """
+    x, *rest = (f.astype(np.int64) for f in fractions)
+    y, z = rest[0] if rest else None, rest[1] if len(rest) > 1 else None
+    for k, layer in enumerate(_halves(np.full_like(x, ONE) if whole is None else whole, z)):
+        for i, column in enumerate(_halves(layer, x)):
+            if y is None:
+                yield (i,), column
+                continue
+            near, far = _halves(column, y) if i else _halves(column, ONE - y)[::-1]
+            yield (i, 0, k)[: len(fractions)], near
+            yield (i, 1, k)[: len(fractions)], far
+
+
+def _halves(weight: Array, fraction: Array | None) -> tuple[Array, ...]:
+    """Split a weight in near and far by the far one's fraction; whole where there is none."""
+    if fraction is None:
+        return (weight,)
+    far = (weight * fraction + ONE // 2) >> 8
+    return weight - far, far
+
+
+def blend(
+    taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
+    """Return the filtered texels (n, channels); a tap is its weights (n,) and texels (n, channels).
+
+    `normalized` integers become numbers from -1 or 0 to 1. The first `colors` are sRGB.
+    """
+    return settle(weigh(taps, normalized, colors), taps[0][1].dtype, normalized, colors)
+
+
+def weigh(
+    taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
+    """Return the sum of what `blend` takes, 256 times too large: more sums may be added to it."""
+    if not (normalized and taps[0][1].dtype.kind in "iu"):
+        return _total(taps, np.dtype(np.float64))
+    total: NDArray[np.float64] = _total(taps, np.dtype(np.int64)).astype(np.float64)
+    if colors:
+        total[:, :colors] = _linear_total(taps, colors)
+    return total
+
+
+def settle(
+    total: NDArray[np.float64], dtype: np.dtype[Any], normalized: bool, colors: int = 0
+) -> NDArray[np.float64]:
+    """Round a sum of texels of a type, once for all that were added."""
+    if normalized and dtype.kind in "iu":
+        found = _INTEGER[dtype.str[1:]](total.astype(np.int64))
+        if colors:
+            found[:, :colors] = _as_half(total[:, :colors] / ONE)
+        return found
+    mean: NDArray[np.float64] = total / ONE
+    return _as_half(mean) if dtype.itemsize == 2 else mean
+
+
+def _linear_total(taps: Sequence[tuple[Array, NDArray[Any]]], colors: int) -> NDArray[np.float64]:
+    """Return the sum of sRGB texels as linear numbers.
+
+    Of each slice in z they are cut off 8 bits below the largest that has a weight; from 0.945 of a
+    power of two on that is taken for the next one. On an NVIDIA H200 so are all samples of one
+    dimension, of two 1 in 150 differs, of three 1 in 25, by a 400th at most.
+    """
+    total = np.zeros((len(taps[0][0]), colors))
+    for start in range(0, len(taps), 4):
+        part = [
+            (weight[:, None], LINEAR[texels[:, :colors]]) for weight, texels in taps[start:][:4]
+        ]
+        largest = np.max([np.where(weight > 0, value, 0) for weight, value in part], axis=0)
+        fraction, exponent = np.frexp(largest)
+        unit = np.ldexp(1.0, exponent + (fraction >= _NEXT) - 8)
+        for weight, value in part:
+            total += weight * np.floor(value / unit) * unit
+    return total
+
+
+_NEXT = 0.945
+
+
+def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> Array:
+    total: Array = np.zeros(taps[0][1].shape, dtype)
+    for weight, texels in taps:
+        with np.errstate(invalid="ignore"):  # an infinite texel of no weight
+            shares = weight[:, None] * texels.astype(dtype)
+        if dtype.kind == "f":
+            shares[weight == 0] = 0
+        total += shares
+    return total
+
+
+def _octets(total: Array) -> NDArray[np.float64]:
+    """Round a sum of unsigned 8-bit texels, widened."""
+    return _part(_rounded(total * 257), 65535)
+
+
+def _signed_octets(total: Array) -> NDArray[np.float64]:
+    """Widen a sum of signed 8-bit texels, 256 times too large, to 16 bits."""
+    return _part(total + (((total >> 4) * 257 + 1024) >> 11), 32767)
+
+
+def _words(total: Array) -> NDArray[np.float64]:
+    return _part(_rounded(total), 65535)
+
+
+def _signed_words(total: Array) -> NDArray[np.float64]:
+    return _part(_rounded(total), 32767)
+
+
+_INTEGER: Mapping[str, Callable[[Array], NDArray[np.float64]]] = {
+    "u1": _octets,
+    "i1": _signed_octets,
+    "u2": _words,
+    "i2": _signed_words,
+}
+
+
+def _rounded(total: Array) -> Array:
+    return (total + ONE // 2) >> 8
+
+
+def _part(value: Array, of: int) -> NDArray[np.float64]:
+    part: NDArray[np.float64] = np.maximum(value / float(of), -1.0)
+    return part
+
+
+def _as_half(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round to the nearest half float, ties away from zero."""
+    _, exponent = np.frexp(values)
+    unit = np.ldexp(1.0, np.maximum(exponent, -13) - 11)
+    near = np.copysign(np.floor(np.abs(values) / unit + 0.5) * unit, values)
+    return np.where(np.isfinite(values), near, values)
+
+
+FARTHEST_LEVEL = 1 << 10
+"""Levels of detail beyond this are taken as this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mipmap:
+    """How the levels of a texture are chosen; the textures of the others follow its own."""
+
+    count: int
+    filter_mode: str
+    bias: float
+    least: float
+    most: float
+
+
+def split_levels(
+    mipmap: Mipmap, detail: Array, adds_bias: bool = True
+) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
+    """Yield each level that is read, the samples (m,) of `detail` (n,) that do, and its weights."""
+    asked = _parts(np.nan_to_num(detail)) + (_parts(mipmap.bias) if adds_bias else 0)
+    held = np.maximum(np.minimum(asked, _parts(mipmap.most)), _parts(mipmap.least))
+    held = np.clip(held, 0, ONE * (mipmap.count - 1))
+    if mipmap.filter_mode == "linear":
+        lower, far = np.divmod(held, ONE)
+    else:
+        lower = (held + ONE // 2) // ONE
+        far = np.zeros_like(lower)
+    for level in range(mipmap.count):
+        weights = np.where(lower == level, ONE - far, np.where(lower + 1 == level, far, 0))
+        samples = np.flatnonzero(weights)
+        if samples.size:
+            yield level, samples, weights[samples]
+
+
+def _parts(detail: Array | float) -> Array:
+    """A level of detail in 1/256, cut off towards 0; no number is as far as can be."""
+    plain = np.nan_to_num(
+        np.asarray(detail, np.float64),
+        nan=FARTHEST_LEVEL,
+        posinf=FARTHEST_LEVEL,
+        neginf=-FARTHEST_LEVEL,
+    )
+    cut: Array = np.trunc(ONE * np.clip(plain, -FARTHEST_LEVEL, FARTHEST_LEVEL)).astype(np.int64)
+    return cut
+
+
+def detail_of(extent: Sequence[int], gradients: Sequence[Sequence[Array]]) -> Array:
+    """The level of detail (n,) of two gradients in normalised coordinates, a component an axis."""
+    scale = np.array(extent, np.float64)[:, None]
+    one, other = (np.stack(each) * scale for each in gradients)
+    along = np.maximum(_length(one), _length(other))
+    across = 11 / 16 * np.maximum(_length(one + other), _length(one - other))
+    with np.errstate(divide="ignore"):
+        detail: Array = np.log2(np.maximum(along, across))
+    return detail
+
+
+def _length(gradient: Array) -> Array:
+    size = np.abs(gradient)
+    longest = size.max(axis=0)
+    length: Array = longest + 11 / 32 * (size.sum(axis=0) - longest)
+    return length
+
+
+CUT = float(1 << 21)
+"""Normalised coordinates are multiples of one part in this many."""
+
+FAR = 1 << 30
+"""Coordinates beyond this many texels are taken as this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texture:
+    """A texture and its texels: `texels()` gives (layers, depth, height, width, channels).
+
+    For linear memory the function reads the memory as it is now. Of a mipmapped texture it gives
+    level 0. `border` (channels,) is the texel of what lies outside, none: zeros. The
+    first `colors` channels are sRGB. A filter of `bordered_rows` reads one dimension as the lower
+    edge of two, beyond which the border lies: half of each sample is border.
+    """
+
+    description: Description
+    texels: Callable[[], NDArray[Any]]
+    is_cubemap: bool = False
+    mipmap: Mipmap | None = None
+    border: NDArray[Any] | None = None
+    colors: int = 0
+    is_seamless: bool = False
+    bordered_rows: bool = False
+
+    @property
+    def shape(self) -> tuple[int, bool]:
+        """How many dimensions it has, layers apart, and whether it is layered."""
+        return len(self.description.extent), self.description.layers > 0
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether samples are weighted means of texels."""
+        return self.description.filter_mode == "linear"
+
+    @property
+    def is_linear_memory(self) -> bool:
+        """Whether it lies over an array, and is no copy."""
+        return self.description.array != ""
+
+    @property
+    def is_normalized_read(self) -> bool:
+        """Whether integer texels are read as numbers in [0, 1] or [-1, 1]."""
+        return self.description.read_mode == "normalized_float"
+
+    @property
+    def gives_floats(self) -> bool:
+        """Whether samples are floats, and not integers."""
+        return self.is_normalized_read or self.description.format[0] == "f"
+
+
+def shape_words(dimensions: int, layered: bool, is_cubemap: bool = False) -> str:
+    """Say a texture's shape: `2 dimensions`, `layers of 1 dimension`."""
+    if is_cubemap:
+        return "the faces of a cube"
+    words = f"{dimensions} dimension{'s' if dimensions > 1 else ''}"
+    return f"layers of {words}" if layered else words
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Samples (n, 4) of n lanes, float64 or integers, and their lower corners (n, 4) int32."""
+
+    values: Array
+    corner: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where n lanes sample: `coordinates`, one (n,) array a dimension, x first; `layer` is (n,).
+
+    With `fetch` the coordinates are integers that name texels (tex1Dfetch): neither normalised
+    nor filtered. `offsets` are whole texels to add, an array (n,) a dimension, or none. `share` is
+    the weight (n,) in 1/256 that these texels have beside another level's, or none: all.
+    """
+
+    coordinates: Sequence[Array]
+    layer: Array
+    fetch: bool = False
+    offsets: Sequence[Array] = ()
+    share: Array | None = None
+
+    def some(self, lanes: NDArray[np.intp], share: Array | None) -> "Places":
+        """Those of some lanes only, with their share."""
+        coordinates = [each[lanes] for each in self.coordinates]
+        offsets = [each[lanes] for each in self.offsets]
+        return Places(coordinates, self.layer[lanes], self.fetch, offsets, share)
+
+
+def sample(texture: Texture, at: Places) -> Sample:
+    """Sample a texture at places; those with a share give sums that `settled` rounds."""
+    texels = texture.texels()
+    extent = texels.shape[3:0:-1]
+    places = _all_in_texels(texture, at, extent)
+    layer = np.clip(at.layer, 0, len(texels) - 1)
+    if not texture.is_filtered or at.fetch:
+        lower = places if at.fetch else [np.floor(place).astype(np.int64) for place in places]
+        values = _taps(texture, texels, lower, layer, at.fetch)
+        if at.fetch:
+            values[at.layer != layer] = 0
+        if at.share is None:
+            return Sample(_as_read(texture, values), _corners(lower, layer))
+        whole = weigh([(at.share, values)], texture.is_normalized_read, texture.colors)
+        return Sample(whole, _corners(lower, layer))
+    fixed = _fixed(places)
+    edge = [np.full_like(fixed[0], -ONE // 2)] if texture.bordered_rows else []  # y is 0
+    held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed + edge)]
+    taps = [
+        (weight, _taps(texture, texels, _moved(held, step), layer, False))
+        for step, weight in split_weight([each & (ONE - 1) for each in held], at.share)
+    ]
+    lower = [each // ONE for each in fixed]
+    alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
+    total = weigh(taps, texture.is_normalized_read, texture.colors)
+    values = total if at.share is not None else settled(texture, total)
+    return Sample(values, _corners(lower, layer | alone))
+
+
+def settled(texture: Texture, total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round what was summed of samples with shares, of all levels."""
+    dtype = texture.texels().dtype
+    return settle(total, dtype, texture.is_normalized_read, texture.colors)
+
+
+COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
+"""The texels of a gather in the order of its results (PTX ISA, tld4)."""
+
+
+def gather(texture: Texture, at: Places, channel: int) -> Sample:
+    """Return one channel of the four texels that a linear filter would weigh, unweighted."""
+    texels = texture.texels()
+    places = _all_in_texels(texture, at, texels.shape[3:0:-1])
+    layer = np.clip(at.layer, 0, len(texels) - 1)
+    lower = [each // ONE for each in _fixed(places)]
+    if channel >= texels.shape[4]:
+        return Sample(np.zeros((len(layer), 4), texels.dtype), _corners(lower, layer))
+    taps = [
+        _taps(texture, texels, [i + by for i, by in zip(lower, step, strict=True)], layer, False)
+        for step in COUNTER_CLOCKWISE
+    ]
+    values: Array = np.stack([tap[:, channel] for tap in taps], axis=1)
+    if texture.is_normalized_read:
+        whole = np.full(len(layer), ONE)
+        colors = 4 if channel < texture.colors else 0
+        return Sample(blend([(whole, values)], True, colors), _corners(lower, layer))
+    return Sample(values, _corners(lower, layer))
+
+
+def _all_in_texels(texture: Texture, at: Places, extent: tuple[int, ...]) -> list[Array]:
+    """Return the coordinates in texels, offsets added."""
+    places: list[Array]
+    if at.fetch:
+        places = [np.clip(each.astype(np.int64), -FAR, FAR) for each in at.coordinates]
+    else:
+        places = [
+            _in_texels(texture, coordinate, extent[axis], axis)
+            for axis, coordinate in enumerate(at.coordinates)
+        ]
+    if at.offsets:
+        return [place + by for place, by in zip(places, at.offsets, strict=True)]
+    return places
+
+
+def _fixed(places: list[Array]) -> list[Array]:
+    """Return coordinates less half a texel as multiples of 1/256."""
+    return [np.floor(ONE * (place - 0.5) + 0.5).astype(np.int64) for place in places]
+
+
+def _corners(lower: list[Array], layer: Array) -> NDArray[np.int32]:
+    corners = np.zeros((len(layer), 4), dtype=np.int32)
+    for axis, index in enumerate(lower):
+        corners[:, axis] = index
+    corners[:, 3] = layer
+    return corners
+
+
+def _moved(fixed: list[Array], step: Step) -> list[Array]:
+    return [each // ONE + by for each, by in zip(fixed, step, strict=True)]
+
+
+def _held(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
+    """Return a coordinate less half a texel, in 1/256, held inside the texture if it clamps."""
+    clamps = _mode(texture, axis, False) == "clamp"
+    return np.clip(fixed, 0, ONE * (size - 1)) if clamps else fixed
+
+
+def _in_texels(texture: Texture, coordinate: Array, size: int, axis: int) -> NDArray[np.float64]:
+    """Return a coordinate in texels; NaN is 0, and wrapping modes fold it first."""
+    x = np.where(np.isnan(coordinate), 0.0, coordinate.astype(np.float64))
+    if texture.description.normalized_coords:
+        mode = _mode(texture, axis, False)
+        if mode in ("wrap", "mirror") and bool((np.abs(x) > 1e6).any()):
+            x = np.fmod(np.where(np.isinf(x), 0.0, x), 2.0)
+        x = np.floor(x * CUT) / CUT * size
+    return np.clip(x, -FAR, FAR)
+
+
+def _mode(texture: Texture, axis: int, fetch: bool) -> str:
+    """Return the address mode: wrap and mirror exist for normalised coordinates only."""
+    if fetch or axis >= texture.shape[0]:
+        return "border"
+    modes = texture.description.address_mode
+    mode = modes[min(axis, len(modes) - 1)]
+    if mode in ("wrap", "mirror") and not texture.description.normalized_coords:
+        return "clamp"
+    return mode
+
+
+def _taps(
+    texture: Texture, texels: NDArray[Any], index: list[Array], layer: Array, fetch: bool
+) -> Array:
+    """Return texels (n, channels) at indices of x, y, z, by the address mode of each."""
+    inside: NDArray[np.bool_] | None = None
+    places: list[Any] = []
+    for axis, i in enumerate(index):
+        size = texels.shape[3 - axis]
+        mode = _mode(texture, axis, fetch)
+        if mode == "border":
+            held = (i >= 0) & (i < size)
+            inside = held if inside is None else inside & held
+        if mode == "wrap":
+            i = np.mod(i, size)
+        elif mode == "mirror":
+            i = np.mod(i, 2 * size)
+            i = np.where(i < size, i, 2 * size - 1 - i)
+        places.append(np.clip(i, 0, size - 1))
+    found = _at(texels, layer, places[::-1])
+    if inside is not None:
+        border = texels.dtype.type(0) if fetch or texture.border is None else texture.border
+        found = np.where(inside[:, None], found, border)
+    return found
+
+
+def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
+    """Texels (n, channels) of layers at z, y and x, or at as many of these as there are."""
+    if not texels.flags.c_contiguous:  # rows of pitched memory
+        return np.asarray(texels[(layer, *(0,) * (3 - len(places)), *places)])
+    number = layer
+    for size, place in zip(texels.shape[4 - len(places) : 4], places, strict=True):
+        number = number * size + place
+    return texels.reshape(-1, texels.shape[4]).take(number, axis=0)
+
+
+def _as_read(texture: Texture, values: Array) -> Array:
+    """Return texels as they are, or integers of 8 or 16 bits as normalised numbers."""
+    if not texture.is_normalized_read or values.dtype.kind == "f":
+        return values if values.dtype.kind in "iu" else values.astype(np.float64)
+    largest = np.iinfo(values.dtype).max
+    read: Array = np.maximum(values.astype(np.float64) / largest, -1.0)
+    read[:, : texture.colors] = LINEAR[values[:, : texture.colors]]
+    return read
+
+
+FACES = 6
+
+
+def project(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
+    """Return the face (n,), and the two coordinates on it, of directions (n,); z wins a tie."""
+    size_x, size_y, size_z = np.abs(x), np.abs(y), np.abs(z)
+    along_z = (size_z >= size_x) & (size_z >= size_y)
+    along_y = ~along_z & (size_y >= size_x)
+    major = np.where(along_z, z, np.where(along_y, y, x))
+    behind = major < 0
+    face = np.where(along_z, 4, np.where(along_y, 2, 0)) + behind
+    s = np.where(along_z, np.where(behind, -x, x), np.where(along_y, x, np.where(behind, z, -z)))
+    t = np.where(along_y, np.where(behind, -z, z), -y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s, t = ((each / np.abs(major) + 1) / 2 for each in (s, t))
+    return face, s, t

@@ -1,0 +1,113 @@
+"""Rows of one wave on their way to the trace, written in batches of bounded size."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel.launch import Sink
+from ..ops.lanes import LANES, Array, Bits, Mask
+from ..rows.access_rows import AccessRows
+from ..rows.history import HistoryRows
+from ..rows.pattern import PatternTable
+from ..rows.warps import Warps
+from .memory import GLOBAL_BASE
+
+
+class WaveRows:
+    """Collects the rows of a wave whose warps lie in `block` and `warp` (W,)."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        patterns: PatternTable,
+        block: NDArray[np.uint64],
+        warp: NDArray[np.uint16],
+        basic_blocks: int,
+    ) -> None:
+        self._sink = sink
+        self._block = block
+        self._warp = warp
+        self._lanes_on: dict[int, NDArray[np.uint64]] = {}
+        self._patterns = patterns
+        patterns.waves += 1
+        self.accesses = AccessRows(sink, patterns, block, warp)
+        self.history = HistoryRows(sink, block, warp, basic_blocks)
+        self.outside = OutsideRows(sink, block, warp)
+
+    def add_lanes_on(self, pc: int, group: Warps, lanes: Mask) -> None:
+        """Add the number of lanes that are on, summed by block, to the instruction's count."""
+        sums = self._lanes_on.setdefault(pc, np.zeros(group.blocks_in_wave, dtype=np.uint64))
+        on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
+        np.add.at(sums, group.row_block, on)
+
+    def set_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
+        """Take sums of lanes that are on, by block of the wave, as an instruction's count."""
+        self._lanes_on[pc] = lanes
+
+    def add_texels(
+        self, warps: NDArray[np.intp], step: NDArray[np.uint32], pc: int, texture: int,
+        active: Bits, corner: NDArray[np.int32],
+    ) -> None:  # fmt: skip
+        """Write texture samples of warps (n,): active masks (n,), corners (n, 32, 4)."""
+        self._sink.put(
+            "texels", block=self._block[warps], warp=self._warp[warps], step=step, pc=pc,
+            texture=texture, active=active, corner=corner,
+        )  # fmt: skip
+
+    def finish(self) -> None:
+        """Write all that waits at the end of the wave."""
+        self.accesses.flush()
+        self.history.flush()
+        self.outside.flush()
+        self._patterns.waves -= 1
+        for pc in sorted(self._lanes_on):
+            lanes = self._lanes_on[pc]
+            blocks = np.flatnonzero(lanes)
+            if blocks.size:
+                pcs = np.full(len(blocks), pc, dtype=np.uint32)
+                block = self._block[blocks * (len(self._block) // len(lanes))]
+                self._sink.put("lanes_on", block=block, pc=pcs, lanes=lanes[blocks])
+
+
+class OutsideRows:
+    """Counts lanes by instruction, and keeps the first lane of the first warp that did so.
+
+    The wave's warps lie in `block` and `warp` (W,). Both engines run the instructions of a warp in
+    the same order, so that what comes first of a warp does not depend on them.
+    """
+
+    def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
+        self._sink = sink
+        self._block = block
+        self._warp = warp
+        self._found: dict[int, tuple[int, int, int, int]] = {}
+
+    def add(self, pc: int, group: Warps, lanes: Mask, addresses: Array) -> None:
+        """Count `lanes` (rows, columns) of a group, which are outside at `addresses`."""
+        places = np.flatnonzero(lanes)
+        if len(places):
+            warps = group.place[places // LANES]
+            first = int(places[warps.argmin()])
+            address = int(addresses.reshape(-1)[first])
+            self.note(pc, len(places), int(warps.min()), first % LANES, address)
+
+    def note(self, pc: int, lanes: int, warp: int, lane: int, address: int) -> None:
+        """Count lanes, the first of which is `lane` of the wave's warp of this number."""
+        before, *first = self._found.get(pc, (0, warp, lane, address))
+        if warp < first[0]:
+            first = [warp, lane, address]
+        self._found[pc] = (before + lanes, first[0], first[1], first[2])
+
+    def flush(self) -> None:
+        """Hand everything over."""
+        if not self._found:
+            return
+        pcs = sorted(self._found)
+        lanes, warps, lane, address = np.array([self._found[pc] for pc in pcs], np.int64).T
+        self._sink.put(
+            "outside",
+            pc=np.array(pcs, np.uint32),
+            lanes=lanes,
+            block=self._block[warps],
+            thread=self._warp[warps].astype(np.int64) * LANES + lane,
+            address=address - GLOBAL_BASE,
+        )

@@ -1,0 +1,81 @@
+"""What cutrace runs, for people: families of instructions, from the tables and beside them."""
+
+from collections.abc import Mapping
+
+from ...ptx.kernel import Instruction
+from . import (
+    bits,
+    compare,
+    convert,
+    extended,
+    extreme,
+    floating,
+    half,
+    integer,
+    mixed,
+    packed,
+    transcendental,
+    video,
+)
+from .rule import Family, Rule
+
+BESIDE: Mapping[str, tuple[str, ...]] = {
+    "moves and addresses": ("mov", "cvta", "isspacep", "createpolicy"),
+    "loads and stores": ("ld", "ldu", "st"),
+    "atomic operations": ("atom", "red"),
+    "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
+    "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async", "tensormap"),
+    "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
+    "matrices": ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
+    "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),
+    "stack memory": ("alloca", "stacksave", "stackrestore"),
+    "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),
+    "no effect here": (
+        *("membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"),
+        *("applypriority", "brkpt", "griddepcontrol", "setmaxnreg"),
+    ),
+    "textures": ("tex", "tld4", "txq", "istypep"),
+    "surfaces": ("suld", "sust", "sured", "suq"),
+}
+"""Families that are not rows of tables: they touch memory, lanes, or the way of a warp."""
+
+
+def families() -> dict[str, tuple[str, ...]]:
+    """Return every family with its opcodes."""
+    tables = {family.name: tuple(sorted(family.table)) for family in FAMILIES}
+    return {**tables, **BESIDE}
+
+
+FAMILIES: tuple[Family, ...] = (
+    extended.FAMILY,
+    packed.FAMILY,
+    integer.FAMILY,
+    bits.FAMILY,
+    extreme.FAMILY,
+    floating.FAMILY,
+    transcendental.FAMILY,
+    mixed.FAMILY,
+    half.FAMILY,
+    compare.FAMILY,
+    convert.FAMILY,
+    video.FAMILY,
+)
+"""In the order in which they are asked; the first that has the instruction computes it."""
+
+
+def opcodes(kind: str) -> frozenset[str]:
+    """Return the opcodes of the families that count in a class."""
+    return frozenset(
+        opcode for family in FAMILIES if family.kind == kind for opcode in family.table
+    )
+
+
+def find_rule(instruction: Instruction) -> Rule | None:
+    """Return the row that computes `instruction`, or None where no family has it."""
+    for family in FAMILIES:
+        builder = family.table.get(instruction.opcode)
+        if builder and (not family.types or instruction.type in family.types):
+            rule = builder(instruction)
+            if rule is not None:
+                return rule
+    return None

@@ -1,0 +1,330 @@
+"""Control-flow paths of warps, run-length coded, shared between warps with equal paths."""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....jit.loop_codegen import translate
+from ....jit.machine_code import compile_assembly
+from ....jit.structure import I32, I64, U8, U32, Struct
+from ....traces.schema import PATHS
+from ..kernel.launch import Sink
+from ..ops.lanes import Bits
+
+_KEEP = (1 << 62) - 1
+_FACTOR = 0x2545F4914F6CDD1D
+_OTHER = 0x1B873593CC9E2D51
+
+REPEAT = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Runs of a basic block in the order in which they were run: the warp, the block, the masks
+    (active lanes in the high half, those that took its branch in the low half) and how many times
+    in a row, (n,)."""
+
+    warp: NDArray[np.int32]
+    block: NDArray[np.int32]
+    masks: NDArray[np.int64]
+    repeat: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What `warps` warps ran: `path` says which of n paths, -1 if nothing, and `steps` how many
+    instructions that is. A path is one of `lengths` (n,) cut from the flat `columns`: basic blocks,
+    active lanes, those of them that did not take its branch, targets, repeats."""
+
+    path: NDArray[np.int64]
+    steps: NDArray[np.uint32]
+    lengths: NDArray[np.uint32]
+    columns: tuple[NDArray[Any], ...]
+
+
+class Histories(Struct):
+    """`entries` as Entries has them, of `warps` warps; of each basic block its `instructions`, and
+    whether it has a branch.
+
+    Then in order of warp, equal neighbours joined: `sorted` has two words an entry, its masks and
+    REPEAT times its repeats plus its block; those of a warp lie from entry `first` on, `length` of
+    them, `ran` instructions in all. `places` holds at the hash of a history, or after it, the
+    number + 1 of its path (0: nothing); `path` gets the number of the first history that each
+    equals, counted among the `chosen`, which stand for them, and whose `total` entries are laid out
+    in `blocks` and its like.
+    """
+
+    entries: int
+    warp: I32
+    block: I32
+    masks: I64
+    repeat: I32
+    warps: int
+    instructions: I32
+    branches: I32
+
+    first: I64
+    length: I64
+    ran: U32
+    sorted: I64
+
+    places: I32
+    mask: int
+    path: I64
+    chosen: I64
+
+    total: int
+    blocks: U32
+    active: U32
+    not_taken: U32
+    targets: U8
+    repeats: U32
+
+
+def share_histories(h: Histories) -> int:
+    """Fill all that was not given; return how many are chosen."""
+    sort_entries(h)
+    distinct = 0
+    for warp in range(h.warps):
+        h.path[warp] = -1
+        if h.length[warp] == 0:
+            continue
+        at = hash_history(h, warp) & h.mask
+        while h.places[at] and not same_history(h, warp, h.chosen[h.places[at] - 1]):
+            at = (at + 1) & h.mask
+        if h.places[at] == 0:
+            h.chosen[distinct] = warp
+            distinct += 1
+            h.places[at] = distinct
+            lay_out(h, warp)
+        h.path[warp] = h.places[at] - 1
+    return distinct
+
+
+def sort_entries(h: Histories) -> None:
+    """Put the entries in order of warp, those of a warp as it ran them."""
+    warps = h.warp
+    first = h.first
+    length = h.length
+    to = h.sorted
+    for entry in range(h.entries):
+        first[warps[entry] + 1] += 1
+    for warp in range(h.warps):
+        first[warp + 1] += first[warp]
+    blocks = h.block
+    repeat = h.repeat
+    masks = h.masks
+    instructions = h.instructions
+    ran = h.ran
+    for entry in range(h.entries):
+        warp = warps[entry]
+        block = blocks[entry]
+        repeats = repeat[entry] * REPEAT
+        so_far = length[warp]
+        at = 2 * (first[warp] + so_far)
+        ran[warp] += instructions[block] * repeat[entry]
+        if so_far and to[at - 2] == masks[entry] and to[at - 1] % REPEAT == block:
+            to[at - 1] += repeats
+        else:
+            to[at] = masks[entry]
+            to[at + 1] = repeats + block
+            length[warp] = so_far + 1
+
+
+def hash_history(h: Histories, warp: int) -> int:
+    """Return a number that is mostly different for different histories; not below 0."""
+    count = h.length[warp]
+    words = h.sorted[2 * h.first[warp] :]
+    mixed = count
+    for entry in range(count):
+        mixed = (mixed ^ words[2 * entry]) * _FACTOR + words[2 * entry + 1] * _OTHER
+        mixed = mixed ^ ((mixed & _KEEP) >> 30)
+    return int(mixed & _KEEP)
+
+
+def same_history(h: Histories, one: int, other: int) -> int:
+    """Return 1 if the histories of two warps are the same, else 0."""
+    if h.length[one] != h.length[other]:
+        return 0
+    apart = 2 * (h.first[other] - h.first[one])
+    for word in range(2 * h.first[one], 2 * (h.first[one] + h.length[one])):
+        if h.sorted[word] != h.sorted[word + apart]:
+            return 0
+    return 1
+
+
+def lay_out(h: Histories, warp: int) -> None:
+    """Append the history of a warp to the columns of paths."""
+    to = h.total
+    for entry in range(h.first[warp], h.first[warp] + h.length[warp]):
+        masks = h.sorted[2 * entry]
+        block = h.sorted[2 * entry + 1] % REPEAT
+        active = (masks >> 32) & 0xFFFFFFFF
+        rest = 0
+        ways = 0
+        if h.branches[block]:
+            rest = active ^ (masks & 0xFFFFFFFF)
+            ways = (1 if rest != active else 0) + (1 if rest != 0 else 0)
+        h.blocks[to] = block
+        h.active[to] = active
+        h.not_taken[to] = rest
+        h.targets[to] = ways
+        h.repeats[to] = h.sorted[2 * entry + 1] // REPEAT
+        to += 1
+    h.total = to
+
+
+@cache
+def _share() -> Callable[[int], int]:
+    find = compile_assembly(translate([share_histories]), vectors=False)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("share_histories"))
+
+
+def share_paths(
+    entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32]
+) -> Shared:
+    """Return what warps ran; `instructions` of each basic block, and if it has a branch."""
+    h = Histories()
+    count = len(entries.warp)
+    h.entries, h.warps = count, warps
+    h.warp, h.block, h.masks, h.repeat = entries.warp, entries.block, entries.masks, entries.repeat
+    h.instructions, h.branches = instructions, branches
+    h.first, h.length = np.zeros(warps + 1, dtype=np.int64), np.zeros(warps, dtype=np.int64)
+    h.ran = np.zeros(warps, dtype=np.uint32)
+    h.sorted = np.empty(2 * count, dtype=np.int64)
+    places = 1 << (2 * warps).bit_length()
+    h.places, h.mask = np.zeros(places, dtype=np.int32), places - 1
+    h.path, h.chosen = np.empty((2, warps), dtype=np.int64)
+    h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
+    h.targets = np.empty(count, dtype=np.uint8)
+    chosen = h.chosen[: _share()(h.address)]
+    columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
+    return Shared(
+        h.path,
+        h.ran,
+        h.length[chosen].astype(np.uint32),
+        tuple(column[: h.total] for column in columns),
+    )
+
+
+RUNS = 1 << 18
+"""Runs of a basic block by a warp that wait at most."""
+
+_HALF = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Warps (n,) that ran `block` together; `masks` as Entries has them, a single one where all
+    warps agree."""
+
+    warps: NDArray[np.intp] | None
+    count: int
+    block: int
+    masks: NDArray[np.int64]
+
+
+class HistoryRows:
+    """Collects which of `blocks` basic blocks the warps of a wave ran; they lie in `block`, `warp`
+    (W,)."""
+
+    def __init__(
+        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], blocks: int
+    ) -> None:
+        self._sink = sink
+        self._block = block
+        self._warp = warp
+        self._lengths: NDArray[np.int32] = np.zeros(blocks, dtype=np.int32)
+        self._branches: NDArray[np.int32] = np.zeros(blocks, dtype=np.int32)
+        self._runs: list[_Run] = []
+        self._pending = 0
+        self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
+
+    def add(
+        self,
+        warps: NDArray[np.intp] | None,
+        block: int,
+        length: int,
+        active: Bits,
+        taken: Bits | None,
+    ) -> None:
+        """Add a basic block of `length` instructions that `warps` (None: all) ran.
+
+        `active` and `taken` (n,) are their lanes, and those that took its branch, if it has one.
+        """
+        self._lengths[block] = length
+        self._branches[block] = taken is not None
+        masks = active.astype(np.int64) << _HALF
+        if taken is not None:
+            masks |= taken
+        if bool((masks == masks[0]).all()):
+            masks = masks[:1].copy()
+        self._runs.append(_Run(warps, len(active), block, masks))
+        self._pending += len(active)
+        if self._pending >= RUNS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write a control row for each warp that ran, and the paths that they took."""
+        if not self._runs:
+            return
+        if all(run.warps is None and len(run.masks) == 1 for run in self._runs):
+            one = share_paths(self._one_for_all(), 1, self._lengths, self._branches)
+            every = len(self._block)
+            path, steps = np.repeat(one.path, every), np.repeat(one.steps, every)
+            self._write(Shared(path, steps, one.lengths, one.columns))
+        else:
+            self.write_log(self._all_runs(), self._lengths, self._branches)
+        self._runs.clear()
+        self._pending = 0
+
+    def write_log(
+        self, log: Entries, lengths: NDArray[np.int32], branches: NDArray[np.int32]
+    ) -> None:
+        """Write runs that lie in the order in which they were run.
+
+        `lengths` and `branches` say of each basic block its instructions, and if it has a branch.
+        """
+        if len(log.warp):
+            self._write(share_paths(log, len(self._block), lengths, branches))
+
+    def _write(self, shared: Shared) -> None:
+        columns = dict(zip(PATHS.names, shared.columns, strict=True))
+        first = self._sink.put("paths", lengths=shared.lengths, **columns)
+        ran = shared.path >= 0
+        who: Any = slice(None) if ran.all() else ran
+        self._sink.put(
+            "control",
+            block=self._block[who],
+            warp=self._warp[who],
+            step=self._steps[who].copy(),
+            path=(shared.path[who] + first).astype(np.uint32),
+        )
+        self._steps += shared.steps
+
+    def _one_for_all(self) -> Entries:
+        """Return the history of one warp, which all share."""
+        blocks = np.array([run.block for run in self._runs], dtype=np.int32)
+        masks = np.concatenate([run.masks for run in self._runs])
+        zeros = np.zeros(len(blocks), dtype=np.int32)
+        return Entries(zeros, blocks, masks, zeros + 1)
+
+    def _all_runs(self) -> Entries:
+        """Return all runs, those of one basic block side by side."""
+        counts = [run.count for run in self._runs]
+        everyone = np.arange(len(self._block), dtype=np.int32)
+        warps: NDArray[np.int32] = np.empty(self._pending, dtype=np.int32)
+        masks: NDArray[np.int64] = np.empty(self._pending, dtype=np.int64)
+        blocks = np.repeat(np.array([run.block for run in self._runs], dtype=np.int32), counts)
+        start = 0
+        for run in self._runs:
+            rows = slice(start, start + run.count)
+            warps[rows] = everyone if run.warps is None else run.warps
+            masks[rows] = run.masks
+            start += run.count
+        return Entries(warps, blocks, masks, np.ones(len(warps), dtype=np.int32))

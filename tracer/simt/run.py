@@ -1,0 +1,189 @@
+"""Deadlock detection: a launch whose warps only wait, and whose state repeats.
+
+Warps whose loops wait for one another may do all their work inside of them, a tree that is summed
+up from its leaves, say: that they run such loops only is no reason to give up. What cannot go on
+comes back to a state in which it was: registers, memory, and where every warp stands.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from ...base.errors import CutraceError, KernelFault
+from ..ptx.kernel import Kernel
+from .interp.decode import prepare
+from .interp.wave import ArrayWave
+from .kernel.launch import Launch, Sink
+from .memory.memory import LoadedModule, Memory, Reuse
+from .rows.pattern import PatternTable
+from .tiering import Choice, MakeWave, choose_engine, run_briefly
+from .warp.program import Program, spoken_name
+from .warp.special_register import PLACE_REGISTERS
+
+FIRST_MARK, APART = 8, 4
+"""Rounds after which the state is first noted; later ones lie so many times further each."""
+
+WINDOW = 64
+"""Rounds after a mark, at most, in which the state is compared with the one that was noted."""
+
+LONG = 1 << 13
+"""Rounds at which it is enough that memory has not changed: a loop that counts its turns never
+comes back to the state in which it was."""
+
+
+class Stillness:
+    """Looks at a launch whose waves only wait, round after round of all of them."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: something has run that is no waiting loop."""
+        self._round = 0
+        self._mark, self._next = 0, FIRST_MARK
+        self._noted = self._noted_memory = b""
+
+    def lasts(self, resident: Sequence[ArrayWave]) -> bool:
+        """Whether it is sure, after another round, that these waves wait for ever."""
+        self._round += 1
+        if self._round == self._next:
+            before, self._noted_memory = self._noted_memory, self._digest_of_memory(resident)
+            if self._round >= LONG and before == self._noted_memory:
+                return True
+            self._noted = self._digest(resident)
+            self._mark, self._next = self._round, APART * self._round
+            return False
+        since = self._round - self._mark
+        if not self._mark or not APART <= since <= WINDOW:
+            return False
+        return self._digest(resident) == self._noted
+
+    def _digest(self, resident: Sequence[ArrayWave]) -> bytes:
+        whole = blake2b(self._digest_of_memory(resident))
+        for wave in resident:
+            for part in wave.state():
+                whole.update(part.data)
+        return whole.digest()
+
+    def _digest_of_memory(self, resident: Sequence[ArrayWave]) -> bytes:
+        memory = blake2b(self._memory.global_.used.data)
+        for wave in resident:
+            memory.update(wave.shared.data)
+        return memory.digest()
+
+
+WAVE_LANES = 1 << 16
+"""Lanes that run together: enough to amortise NumPy's calls, few enough for the caches."""
+
+WAVE_MEMORY = 1 << 28
+"""Bytes of shared and local memory that the blocks of a wave may hold together."""
+
+_PATTERNS = Reuse(PatternTable)
+"""The dictionary of each session."""
+
+
+def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
+    """Execute every thread of a launch and hand its rows to `sink`.
+
+    Raises KernelFault for what the kernel does wrong (outside its arrays, misaligned, a barrier
+    that cannot complete), CutraceError for instructions that cutrace does not know.
+    """
+    if len(launch.arguments) != len(kernel.parameters):
+        raise CutraceError(
+            f"kernel `{spoken_name(kernel, launch)}` takes {len(kernel.parameters)} arguments, "
+            f"{len(launch.arguments)} were given"
+        )
+    program = prepare(kernel, launch, memory, loaded)
+    blocks = blocks_a_wave(program)
+    ran = launch.options.ran
+    ran.part = 0.0
+    with np.errstate(all="ignore"):
+        _run_blocks(program, blocks, choose_engine(program, blocks), _patterns_of(memory), sink)
+    ran.launches, ran.part = ran.launches + 1, 0.0
+
+
+def _run_blocks(
+    program: Program, blocks: int, choice: Choice, patterns: PatternTable, sink: Sink
+) -> None:
+    """Run all waves by the engine that was chosen; anew by another where it was not brief."""
+    if choice.is_brief:
+        if run_briefly(program, _waves_in_turn(program, blocks, choice, patterns), sink):
+            return
+        patterns.begin_launch()
+        choice = choose_engine(program, blocks)
+    _run_waves(program, blocks, choice.make, patterns, sink)
+
+
+def _waves_in_turn(
+    program: Program, blocks: int, choice: Choice, patterns: PatternTable
+) -> Callable[[Sink], Iterator[ArrayWave]]:
+    """Return what makes the waves of a launch, each when it is its turn."""
+    launch = program.launch
+
+    def waves(sink: Sink) -> Iterator[ArrayWave]:
+        for number in range(-(-launch.executed // blocks)):
+            yield choice.make(launch.wave(number, blocks), patterns, sink)
+
+    return waves
+
+
+def _run_waves(
+    program: Program, blocks: int, make: MakeWave, patterns: PatternTable, sink: Sink
+) -> None:
+    """Run one wave after another; admit the next one early while those before only wait."""
+    launch = program.launch
+    waves = -(-launch.executed // blocks)
+    resident: list[ArrayWave] = []
+    idle = 0
+    stillness = Stillness(program.memory)
+    number = 0
+    while number < waves or resident:
+        if number < waves and idle >= len(resident):
+            resident.append(make(launch.wave(number, blocks), patterns, sink))
+            number += 1
+            idle = 0
+        wave = resident.pop(0)
+        before = wave.progress
+        if wave.run():
+            idle = 0
+            launch.options.ran.part = (number - len(resident)) / waves
+        else:
+            resident.append(wave)
+            idle = idle + 1 if wave.progress == before else 0
+        if not idle:
+            stillness.reset()
+        elif number >= waves and idle % len(resident) == 0 and stillness.lasts(resident):
+            raise _no_progress(resident)
+
+
+def _patterns_of(memory: Memory) -> PatternTable:
+    """Return the dictionary of a session, empty."""
+    found = _PATTERNS.of(memory)
+    found.begin_launch()
+    return found
+
+
+def _no_progress(resident: list[ArrayWave]) -> KernelFault:
+    """Return the fault of warps that wait for what nobody will do."""
+    name = resident[0].program.name
+    lines = sorted({line for wave in resident for line in wave.waiting_lines()})
+    return KernelFault(
+        f"kernel `{name}` makes no progress: every warp that can run waits in a loop at "
+        + ", ".join(lines),
+        "waiting",
+    )
+
+
+def blocks_a_wave(program: Program) -> int:
+    """Return how many blocks run together, whole clusters: it depends on kernel and launch only."""
+    columns = -(-program.launch.threads // 32) * 32
+    held = program.shared_bytes + columns * program.local_bytes
+    blocks, together = (
+        min(WAVE_LANES // columns, WAVE_MEMORY // max(held, 1)),
+        program.launch.blocks_a_cluster,
+    )
+    if program.specials.keys() & PLACE_REGISTERS:
+        blocks = min(blocks, program.launch.chip.sms * program.launch.resident)
+    return max(1, blocks // together) * together

@@ -1,0 +1,318 @@
+"""Texture instructions: `tex` and `tld4` in every geometry of CUDA's textures (PTX ISA 9.7.10).
+
+Where a texture has one level, a level of detail or a gradient changes nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
+from ....traces.unique import sorted_unique
+from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
+from ...ptx.lines import source_line
+from ..memory.texture import (
+    FACES,
+    Places,
+    Sample,
+    Texture,
+    detail_of,
+    gather,
+    project,
+    sample,
+    settled,
+    shape_words,
+    split_levels,
+)
+from ..ops.lanes import DTYPES, LANES, Array, Mask, pack, scalar
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from ..warp.slot import Fetch
+from .query import decode_handle, find_texture
+
+_DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}
+_OF_LEVELS = {"level": 1, "grad": 2}
+"""Operands that choose a level, by the modifier that asks for them."""
+
+_PRESENT = scalar(True, DTYPES["pred"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What the modifiers say; `channel` is the one that a gather takes, -1 for a sample.
+
+    A fetch names texels by integers. One that also names a level is a sample in the middle of the
+    texel, by the address mode (as measured on an NVIDIA H200).
+    """
+
+    geometry: str
+    result: str
+    coordinate: str
+    has_level: bool
+    has_gradient: bool
+    channel: int
+
+    @property
+    def is_fetch(self) -> bool:
+        return self.coordinate == "s32" and not self.has_level
+
+    @property
+    def middle(self) -> float:
+        return 0.5 if self.coordinate == "s32" and self.has_level else 0.0
+
+    @property
+    def is_layered(self) -> bool:
+        return self.geometry[0] == "a"
+
+    @property
+    def is_cubemap(self) -> bool:
+        return self.geometry.endswith("cube")
+
+    @property
+    def coordinates(self) -> int:
+        return _DIMENSIONS[self.geometry]
+
+    @property
+    def shape(self) -> tuple[int, bool, bool]:
+        """Dimensions, whether there are layers, whether these are a cube's faces."""
+        if self.is_cubemap:
+            return 2, True, True
+        return self.coordinates, self.is_layered, False
+
+
+def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a texture fetch, or None if the instruction is none."""
+    if instruction.opcode not in ("tex", "tld4"):
+        return None
+    form = _form(decoder, instruction)
+    to, source, *more = instruction.operands
+    to, resident = (to.first, to.second) if isinstance(to, Pair) else (to, None)
+    if not isinstance(source, TextureAddress) or not isinstance(to, Vector):
+        raise decoder.refuse("cutrace does not know this kind of texture fetch")
+    if source.sampler is not None:
+        raise decoder.refuse("cutrace leaves out samplers apart from their textures")
+    operands = source.coordinates
+    first = int(form.is_layered)
+    if len(operands) < first + form.coordinates:
+        raise decoder.refuse(f"expected {first + form.coordinates} coordinates")
+    layer = decoder.fetch(operands[0], "u32") if first else None
+    axes = [decoder.fetch(o, form.coordinate) for o in operands[first : first + form.coordinates]]
+    levels = _levels(decoder, form, more[: _level_operands(instruction)])
+    offsets = _offsets(decoder, form, more[len(levels) :])
+    handle = decode_handle(decoder, source.texture)
+    guard = decoder.guard()
+    stores = [decoder.store(e, form.result) for e in to.elements]
+    store_resident = None if resident is None else decoder.store(resident, "pred")
+    pc, position = decoder.pc, decoder.position
+
+    def fetch_texels(group: Group) -> None:
+        frame = group.frame
+        shape = (group.rows, group.columns)
+        lanes = group.guarded(None if guard is None else guard(frame))
+        mask = np.broadcast_to(True if lanes is None else lanes, shape)
+        handles = np.broadcast_to(handle(frame), shape)
+        outputs: list[Array] = [np.zeros(shape, dtype=DTYPES[form.result]) for _ in stores]
+
+        def chosen(fetch: Fetch) -> Array:
+            values: Array = np.broadcast_to(fetch(frame), shape).reshape(-1)
+            return values if every else values[taking]
+
+        for number, here in _by_handle(handles, mask):
+            taking = np.flatnonzero(here)
+            count = taking.size
+            every = count == here.size
+            index, texture = find_texture(group, pc, number, "samples")
+            _check(group, pc, texture, form)
+            layers = np.zeros(count, np.int64) if layer is None else chosen(layer).astype(np.int64)
+            places = [chosen(axis) + form.middle if form.middle else chosen(axis) for axis in axes]
+            steps = [*map(chosen, offsets)]
+            at = Places(places, layers, form.is_fetch, steps)
+            if form.is_cubemap:
+                at = _on_faces(at, texture.description.layers // FACES)
+            asked = [[*map(chosen, each)] for each in levels] if texture.mipmap else []
+            found = _take(group, index, at, _detail(texture, asked), form.channel)
+            for output, values in zip(outputs, _written(form, found.values), strict=False):
+                output.reshape(-1)[slice(None) if every else taking] = values
+            for part in found.parts:
+                whole = every and part.lanes is None
+                reading = taking if part.lanes is None else taking[part.lanes]
+                corners = part.corner if whole else _spread(here.size, reading, part.corner)
+                among = here if part.lanes is None else _only(here.shape, reading)
+                _record(group, position, pc, part.texture, among, corners)
+        for store, output in zip(stores, outputs, strict=True):
+            if store is not None:
+                store(frame, output)
+        if store_resident is not None:
+            store_resident(frame, _PRESENT)
+
+    return fetch_texels
+
+
+def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
+    """Yield each handle of the lanes of `mask`, ascending, and its lanes: mostly it is one."""
+    held = handles[mask]
+    if held.size and bool((held == held[0]).all()):
+        yield int(held[0]), mask
+        return
+    for number in sorted_unique(held):
+        yield int(number), mask & (handles == number)
+
+
+def _form(decoder: Decoder, instruction: Instruction) -> _Form:
+    modifiers = instruction.modifiers
+    geometry = next((m for m in modifiers if m in _DIMENSIONS), None)
+    if geometry is None or len(instruction.types) != 2:
+        raise decoder.refuse("cutrace does not know this kind of texture fetch")
+    result, coordinate = instruction.types
+    channel = "rgba".index(modifiers[0]) if instruction.opcode == "tld4" else -1
+    return _Form(geometry, result, coordinate, "level" in modifiers, "grad" in modifiers, channel)
+
+
+def _level_operands(instruction: Instruction) -> int:
+    return next((n for word, n in _OF_LEVELS.items() if word in instruction.modifiers), 0)
+
+
+def _levels(decoder: Decoder, form: _Form, operands: Sequence[Operand]) -> list[list[Fetch]]:
+    """Read what chooses a level: a level of detail, or two gradients, a component an axis."""
+    each = [o.elements if isinstance(o, Vector) else (o,) for o in operands]
+    kind = form.coordinate if form.has_level else "f32"
+    return [[decoder.fetch(o, kind) for o in one[: form.coordinates]] for one in each]
+
+
+def _offsets(decoder: Decoder, form: _Form, operands: list[Operand]) -> list[Fetch]:
+    """Read what comes after the address: offsets in texels, a depth to compare with."""
+    steps: tuple[Operand, ...] = ()
+    for operand in operands:
+        if isinstance(operand, Vector):
+            steps = operand.elements
+        elif form.coordinates == 1 and not _is_float(operand):
+            steps = (operand,)
+        else:
+            raise decoder.refuse("cutrace leaves out comparisons with depths")
+    if steps and (form.is_cubemap or len(steps) < form.coordinates):
+        raise decoder.refuse(f"expected {form.coordinates} offsets, and none on a cube")
+    return [decoder.fetch(each, "s32") for each in steps[: form.coordinates]]
+
+
+def _is_float(operand: Operand) -> bool:
+    if isinstance(operand, Register):
+        return operand.type == "f32"
+    return isinstance(operand, Immediate) and operand.kind != "int"
+
+
+def _on_faces(at: Places, cubes: int) -> Places:
+    """Return the places on the faces of cubes, of directions in them."""
+    face, s, t = project(*(axis.astype(np.float64) for axis in at.coordinates))
+    return Places([s, t], FACES * np.clip(at.layer, 0, cubes - 1) + face)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Samples of one texture, or of one level: those of `lanes` (n,), or all; corners (n, 4)."""
+
+    texture: int
+    lanes: NDArray[np.intp] | None
+    corner: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Samples (n, channels), and what of which texture was read for them."""
+
+    values: Array
+    parts: list[_Part]
+
+
+def _take(group: Group, index: int, at: Places, detail: Array | None, channel: int) -> _Found:
+    """Sample or gather at places, of a mipmapped texture the levels that `detail` (n,) asks for."""
+    textures = group.wave.program.memory.textures
+    mipmap = textures[index].mipmap
+    if mipmap is None:
+        found = _look(textures[index], at, channel)
+        return _Found(found.values, [_Part(index, None, found.corner)])
+    count = len(at.layer)
+    asked = np.zeros(count) if detail is None else detail
+    values, parts = np.zeros((count, 0)), []
+    is_mixed = mipmap.filter_mode == "linear" and channel < 0
+    for level, lanes, weights in split_levels(mipmap, asked, detail is not None):
+        share = weights if is_mixed else None
+        found = _look(textures[index + level], at.some(lanes, share), channel)
+        if not values.shape[1]:
+            values = np.zeros((count, found.values.shape[1]), found.values.dtype)
+        values[lanes] += found.values
+        parts.append(_Part(index + level, lanes, found.corner))
+    return _Found(settled(textures[index], values) if is_mixed else values, parts)
+
+
+def _look(texture: Texture, at: Places, channel: int) -> Sample:
+    return sample(texture, at) if channel < 0 else gather(texture, at, channel)
+
+
+def _detail(texture: Texture, asked: Sequence[Sequence[Array]]) -> Array | None:
+    """Return the levels of detail (n,) that samples ask for; None where they ask for none."""
+    if len(asked) == 2:
+        return detail_of(texture.description.extent, asked)
+    return asked[0][0] if asked else None
+
+
+def _only(shape: tuple[int, ...], lanes: NDArray[np.intp]) -> Mask:
+    only = np.zeros(shape, np.bool_)
+    only.reshape(-1)[lanes] = True
+    return only
+
+
+def _written(form: _Form, values: Array) -> list[Array]:
+    """Return what each destination gets: a channel, or two halves."""
+    if form.result != "f16x2":
+        return list(values.astype(DTYPES[form.result]).T)
+    channels = np.zeros((len(values), 4), np.float16)
+    channels[:, : values.shape[1]] = values
+    return list(channels.view(np.uint32).T)
+
+
+def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
+    """Refuse what would give zeros, or bits of another type: hardware says nothing and goes on."""
+    described = texture.description
+    problem = ""
+    shape = (*texture.shape, texture.is_cubemap)
+    if form.shape != shape:
+        problem = f"in {shape_words(*form.shape)}; it has {shape_words(*shape)}"
+    elif (form.result[0] == "f") != texture.gives_floats:
+        given = f'{described.format}, read with read_mode="{described.read_mode}"'
+        problem = f"as {form.result}; its texels are {given}"
+    elif texture.is_linear_memory and len(described.extent) == 1 and not form.is_fetch:
+        problem = "by a coordinate; over linear memory only tex1Dfetch reads it"
+    elif texture.mipmap and form.is_cubemap and form.has_gradient:
+        problem = "by gradients: cutrace leaves these out for cubes of several levels"
+    if problem:
+        program = group.wave.program
+        raise KernelFault(
+            f"{source_line(program.kernel, pc)}: kernel `{program.name}` samples texture "
+            f"`{described.name}` {problem}"
+        )
+
+
+def _spread(lanes: int, taking: NDArray[np.intp], corner: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The corners (lanes, 4) of all lanes: 0 of those that do not sample."""
+    corners = np.zeros((lanes, 4), dtype=np.int32)
+    whole = np.dtype("V16")  # four at once, which NumPy scatters thirty times as fast
+    corners.view(whole)[taking] = np.ascontiguousarray(corner).view(whole)
+    return corners
+
+
+def _record(
+    group: Group, position: int, pc: int, number: int, here: Mask, corners: NDArray[np.int32]
+) -> None:
+    """Add a row a warp with a lane that samples."""
+    active = pack(here.reshape(-1, LANES))
+    warps = np.flatnonzero(active)
+    group.wave.rows.add_texels(
+        group.place[warps],
+        group.step[warps] + np.uint32(position),
+        pc,
+        number,
+        active[warps],
+        corners.reshape(-1, LANES, 4)[warps],
+    )

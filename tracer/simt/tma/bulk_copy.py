@@ -1,0 +1,375 @@
+"""`cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async` (PTX ISA 9.7.9.25).
+
+Each is done when it is issued, and tells its mbarrier so; groups of bulk copies have nothing to
+wait for. They leave no rows: no lane of the load and store unit moves these bytes.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Operand, Register, TextureAddress
+from ..access.address import elements
+from ..memory.address_facts import as_addresses
+from ..ops.lanes import DTYPES, scalar
+from ..ops.update import OPERATIONS
+from ..warp.decoder import Decoder, constant
+from ..warp.program import Group, Step
+from ..warp.slot import Fetch
+from .operand import complete, fetch_address, mask_of, site_of, targets
+from .tensor_map import (
+    BYTES,
+    IM2COL,
+    TensorMap,
+    box_bytes,
+    box_span,
+    decode,
+    elements_of,
+    loaded,
+    shared_places,
+)
+from .transfer import (
+    Bytes,
+    Lane,
+    Site,
+    as_shared,
+    generic_bytes,
+    global_bytes,
+    is_reduction,
+    lanes_of,
+    outside_global,
+    reduce_bytes,
+    shared_bytes,
+)
+
+_NOTHING = frozenset({"commit_group", "wait_group", "prefetch"})
+
+
+def decode_bulk(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a bulk copy, or None if the instruction is none."""
+    modifiers = {m.partition("::")[0] for m in instruction.modifiers}
+    if instruction.opcode == "cp" and "bulk" in modifiers:
+        if modifiers & _NOTHING and "tensor" not in modifiers:
+            return lambda group: None
+        if "tensor" in modifiers:
+            return decode_tensor_copy(decoder, instruction)
+        return _copy(decoder, instruction)
+    if instruction.opcode in ("st", "red") and "async" in modifiers:
+        return _send(decoder, instruction)
+    return None
+
+
+def _copy(decoder: Decoder, instruction: Instruction) -> Step:
+    operands = list(instruction.operands)
+    spaces = [m.partition("::")[0] for m in instruction.modifiers]
+    spaces = [m for m in spaces if m in ("shared", "global")]
+    if len(spaces) != 2:
+        raise decoder.refuse("expected two state spaces, those of destination and source")
+    if "cp_mask" in instruction.modifiers:
+        raise decoder.refuse("cutrace leaves out masks of bytes (compute capability 10.0)")
+    mask, site = mask_of(decoder, instruction, operands), site_of(decoder, instruction)
+    to, source = (fetch_address(decoder, operand) for operand in operands[:2])
+    size = decoder.fetch(operands[2], "u32")
+    tells = len(operands) > 3
+    barrier = fetch_address(decoder, operands[3]) if tells else constant(scalar(0, DTYPES["s64"]))
+    operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
+    guard, kind = decoder.guard(), instruction.type
+    narrow = [isinstance(o, Address) and _is_narrow(o) for o in (*operands[:2], operands[-1])]
+
+    def copy(group: Group) -> None:
+        frame = group.frame
+        values = [fetch(frame) for fetch in (to, source, size, barrier, mask)]
+        for lane in lanes_of(group, guard, values):
+            there, here, count, told, blocks = lane.values
+            if count % 16:
+                raise site.fault(lane, f"of {count} bytes, no multiple of 16,", "misaligned")
+            bytes_ = _find(lane, site, spaces[1], here, count, not narrow[1])
+            if spaces[0] == "global":
+                _move(global_bytes(lane, site, there, count), bytes_, operation, kind, True)
+                continue
+            there, told = as_shared(there, not narrow[0]), as_shared(told, not narrow[2])
+            for target, word in targets(lane, site, there, told, blocks, count):
+                _move(target, bytes_, operation, kind, False)
+                complete(word, count)
+
+    return copy
+
+
+def _is_narrow(operand: Address) -> bool:
+    return not isinstance(operand.base, Register) or TYPE_BYTES[operand.base.type] == 4
+
+
+def _find(lane: Lane, site: Site, space: str, address: int, size: int, generic: bool) -> Bytes:
+    if space == "global":
+        return global_bytes(lane, site, address, size)
+    return shared_bytes(lane, site, as_shared(address, generic), size)
+
+
+def _move(to: Bytes, source: Bytes, operation: str, kind: str, in_global: bool) -> None:
+    if operation:
+        reduce_bytes(to.view, source.view, operation, kind, in_global)
+    else:
+        to.view[:] = source.view.copy()
+    to.mark()
+
+
+def _send(decoder: Decoder, instruction: Instruction) -> Step:
+    """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and tells the barrier."""
+    if "global" in instruction.modifiers:
+        raise decoder.refuse("cutrace leaves out asynchronous stores to global memory (10.0)")
+    kind, site = instruction.type, site_of(decoder, instruction)
+    to, barrier = (fetch_address(decoder, instruction.operands[k]) for k in (0, 2))
+    fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
+    operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
+    guard, dtype = decoder.guard(), np.dtype(f"u{DTYPES[kind].itemsize}")
+    size = dtype.itemsize * len(fetches)
+
+    def send(group: Group) -> None:
+        frame = group.frame
+        values = [to(frame), barrier(frame), *(f(frame).view(dtype) for f in fetches)]
+        for lane in lanes_of(group, guard, values):
+            there, told, *words = lane.values
+            there, told = (as_shared(each, not instruction.space) for each in (there, told))
+            target = shared_bytes(lane, site, there, size, size)
+            given = np.array(words, dtype=dtype).view(np.uint8)
+            source = Bytes(given, 0, size)
+            _move(target, source, operation, kind, False)
+            complete(shared_bytes(lane, site, told, 8, 8), size)
+
+    return send
+
+
+ALIGN = 128
+"""Bytes to which a box in shared memory must align."""
+
+ALIGN_INSIDE = 16
+"""Bytes of which a box's place in the innermost dimension is a multiple: an H200 stops with an
+illegal instruction otherwise, as where a box is stored that begins before the tensor does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The operands of a box: its map and coordinates, and offsets of an im2col box."""
+
+    tensor: Fetch
+    corner: tuple[Fetch, ...]
+    offsets: tuple[Fetch, ...]
+    rank: int
+    is_im2col: bool
+
+
+def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
+    """Return the step of a copy of a box, to shared memory or from it."""
+    modifiers = instruction.modifiers
+    operands = list(instruction.operands)
+    site = site_of(decoder, instruction)
+    if "prefetch" in modifiers:
+        return lambda group: None
+    if any(m.startswith("tile::") for m in modifiers) or "im2col::w" in " ".join(modifiers):
+        raise decoder.refuse("cutrace leaves out this way of loading (compute capability 10.0)")
+    mask = mask_of(decoder, instruction, operands)
+    names = [m.partition("::")[0] for m in modifiers]
+    if names.index("global") < names.index("shared"):
+        return _store(decoder, instruction, operands, site)
+    box = _box(decoder, instruction, operands[1], operands[3:])
+    to, barrier = fetch_address(decoder, operands[0]), fetch_address(decoder, operands[2])
+    guard = decoder.guard()
+
+    def load(group: Group) -> None:
+        frame = group.frame
+        values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
+        for lane in lanes_of(group, guard, values):
+            there, told, blocks, *rest = lane.values
+            tensor, places, inside = _find_tensor_map(lane, site, box, rest)
+            found = _read(lane, site, tensor, places, inside)
+            size = box_span(tensor)
+            for target, word in targets(lane, site, there, told, blocks, size, ALIGN):
+                _spread(tensor, target, found)
+                target.mark()
+                complete(word, box_bytes(tensor))
+
+    return load
+
+
+def _box(
+    decoder: Decoder, instruction: Instruction, operand: Operand, others: list[Operand]
+) -> Box:
+    """Read `[map, {c0, c1}]` and `{offsets}`."""
+    if not isinstance(operand, TextureAddress):
+        raise decoder.refuse("expected a map of a tensor and coordinates in brackets")
+    tensor = operand.texture
+    if isinstance(tensor, Register):
+        address = decoder.fetch(tensor, "u64" if tensor.type[1:] == "64" else "u32")
+        where: Fetch = lambda frame: as_addresses(address(frame))  # noqa: E731
+    else:
+        where = fetch_address(decoder, Address(tensor))
+    corner = tuple(decoder.fetch(c, "s32") for c in operand.coordinates)
+    rank = next(int(m[0]) for m in instruction.modifiers if m in ("1d", "2d", "3d", "4d", "5d"))
+    if len(corner) != rank:
+        raise decoder.refuse(f"expected {rank} coordinates")
+    is_im2col = "im2col" in instruction.modifiers
+    offsets: tuple[Fetch, ...] = ()
+    if is_im2col and others:
+        offsets = tuple(decoder.fetch(e, "u16") for e in elements(others[0]))
+    return Box(where, corner, offsets, rank, is_im2col)
+
+
+def _values(box: Box, frame: list[Any]) -> list[Any]:
+    return [fetch(frame) for fetch in (box.tensor, *box.corner, *box.offsets)]
+
+
+def _find_tensor_map(
+    lane: Lane, site: Site, box: Box, values: list[int]
+) -> tuple[TensorMap, NDArray[np.int64], NDArray[np.bool_]]:
+    """Read the map, and find the box's elements."""
+    address, *rest = values
+    if address % 64:
+        raise site.fault(lane, f"takes a map at {address:#x}, no multiple of 64,", "misaligned")
+    tensor = decode(generic_bytes(lane, site, address, BYTES).tobytes())
+    if tensor is None:
+        raise site.fault(
+            lane, f"takes a map at {address:#x} that cuTensorMapEncode has not made", "map"
+        )
+    if tensor.rank != box.rank or (tensor.kind == IM2COL) != box.is_im2col:
+        kind = "im2col" if tensor.kind == IM2COL else "tiled"
+        raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
+    corner = tuple(rest[: box.rank])
+    if corner[0] * tensor.size % ALIGN_INSIDE:
+        raise site.fault(
+            lane,
+            f"begins at element {corner[0]} of the innermost dimension, {corner[0] * tensor.size} "
+            f"bytes and no multiple of {ALIGN_INSIDE},",
+            "misaligned",
+        )
+    if box.is_im2col:
+        return tensor, *pixels_of(tensor, corner, tuple(rest[box.rank :]))
+    return tensor, *elements_of(tensor, corner)
+
+
+def _words(lane: Lane, tensor: TensorMap, inside: NDArray[np.bool_], places: Any) -> Any:
+    """Return global memory as elements, and the indices of those inside."""
+    arena = lane.group.wave.program.memory.global_
+    usable = arena.bytes.size // tensor.size * tensor.size
+    words = arena.bytes[:usable].view(f"u{tensor.size}")
+    return words, (places[inside] - arena.base) // tensor.size
+
+
+def _check(lane: Lane, site: Site, tensor: TensorMap, places: NDArray[np.int64]) -> None:
+    """Raise KernelFault unless these elements lie in allocations."""
+    if not places.size:
+        return
+    arena = lane.group.wave.program.memory.global_
+    low, high = int(places.min()), int(places.max()) + tensor.size
+    found = arena.find(low)
+    if found is not None and high <= found.address + found.size:
+        return
+    starts, ends = arena.bounds()
+    owner = np.searchsorted(starts[:-1], places, side="right") - 1
+    bad = (owner < 0) | (places + tensor.size > ends[np.maximum(owner, 0)])
+    if bad.any():
+        raise outside_global(lane, site, int(places[bad][0]), tensor.size)
+
+
+def _read(
+    lane: Lane, site: Site, tensor: TensorMap, places: NDArray[np.int64],
+    inside: NDArray[np.bool_],
+) -> NDArray[Any]:  # fmt: skip
+    _check(lane, site, tensor, places[inside])
+    words, index = _words(lane, tensor, inside, places)
+    found = np.full(places.size, tensor.fill, dtype=words.dtype)
+    found[inside] = loaded(tensor, words[index])
+    return found
+
+
+def _spread(tensor: TensorMap, target: Bytes, found: NDArray[Any]) -> None:
+    """Put a box's elements where they belong in shared memory."""
+    places = shared_places(tensor, target.start, found.size)
+    memory = target.memory[: target.memory.size // tensor.size * tensor.size]
+    memory.view(found.dtype)[places // tensor.size] = found
+
+
+def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], site: Site) -> Step:
+    """Copy a box to global memory, or reduce it into that."""
+    box = _box(decoder, instruction, operands[0], [])
+    source = fetch_address(decoder, operands[1])
+    operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
+    guard = decoder.guard()
+
+    def store(group: Group) -> None:
+        frame = group.frame
+        for lane in lanes_of(group, guard, [source(frame), *_values(box, frame)]):
+            here, *rest = lane.values
+            _require_forward(lane, site, rest[1:])
+            tensor, places, inside = _find_tensor_map(lane, site, box, rest)
+            if operation and not is_reduction(operation, tensor.type):
+                raise site.fault(lane, f"cannot reduce elements of {tensor.type}", "operation")
+            bytes_ = shared_bytes(lane, site, here, box_span(tensor), ALIGN)
+            memory = bytes_.memory[: bytes_.memory.size // tensor.size * tensor.size]
+            words, index = _words(lane, tensor, inside, places)
+            _check(lane, site, tensor, places[inside])
+            held = shared_places(tensor, bytes_.start, places.size)[inside] // tensor.size
+            given = memory.view(words.dtype)[held]
+            if operation:
+                given = _reduced(words[index], given, operation, tensor.type)
+            words[index] = given
+            _mark(lane, tensor, index)
+
+    return store
+
+
+def _require_forward(lane: Lane, site: Site, corner: list[int]) -> None:
+    """Raise KernelFault if a box that is stored begins before the tensor does."""
+    if min(corner) < 0:
+        raise site.fault(lane, f"stores a box that begins at {tuple(corner)}, below zero,")
+
+
+def _reduced(old: Any, given: Any, operation: str, kind: str) -> Any:
+    result = np.ascontiguousarray(old)
+    reduce_bytes(result.view(np.uint8), given.view(np.uint8), operation, kind, True)
+    return result
+
+
+def _mark(lane: Lane, tensor: TensorMap, index: NDArray[np.int64]) -> None:
+    written = lane.group.wave.program.memory.global_.written
+    if written is not None:
+        for byte in range(tensor.size):
+            written[index * tensor.size + byte] = 1
+
+
+def pixels_of(
+    tensor: TensorMap, corner: tuple[int, ...], offsets: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the global addresses of a box's elements, and which of them are inside.
+
+    `corner` is (channel, w, h, d, image), as many of w, h and d as there are, `offsets` those.
+    """
+    middle = tensor.rank - 2
+    channel = corner[0] + np.arange(tensor.channels, dtype=np.int64)
+    place, image = list(corner[1 : 1 + middle]), corner[-1]
+    first = list(tensor.lower)
+    last = [tensor.extents[1 + k] + tensor.upper[k] for k in range(middle)]
+    addresses, inside = [], []
+    for _ in range(tensor.pixels):
+        at = [(offsets[k] if offsets else 0) + place[k] for k in range(middle)]
+        within = all(0 <= at[k] < tensor.extents[1 + k] for k in range(middle))
+        within = within and 0 <= image < tensor.extents[-1]
+        start = tensor.address + image * tensor.strides[-1]
+        start += sum(at[k] * tensor.strides[k] for k in range(middle))
+        addresses.append(start + channel * tensor.size)
+        inside.append(within & (channel >= 0) & (channel < tensor.extents[0]))
+        image = _step(place, first, last, tensor.steps[1 : 1 + middle], image)
+    return np.concatenate(addresses), np.concatenate(inside)
+
+
+def _step(
+    place: list[int], first: list[int], last: list[int], steps: tuple[int, ...], image: int
+) -> int:
+    """Move on to the next pixel; return its image."""
+    for axis, step in enumerate(steps):
+        place[axis] += step
+        if place[axis] < last[axis]:
+            return image
+        place[axis] = first[axis]
+    return image + 1

@@ -1,0 +1,110 @@
+"""`tensormap.replace` and `tensormap.cp_fenceproxy`: kernels that make tensor maps themselves."""
+
+import struct
+
+from ...ptx.kernel import Immediate, Instruction
+from ..ops.lanes import LANES
+from ..warp.decoder import Decoder
+from ..warp.program import Group, Step
+from .operand import fetch_address, site_of
+from .tensor_map import BYTES, LAYOUT, MARK
+from .transfer import Bytes, Lane, Site, as_shared, global_bytes, lanes_of, shared_bytes
+
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
+"""CUtensorMapDataType by PTX's number of an element type (PTX ISA 9.7.9.28)."""
+
+_PLACES = {
+    "global_address": 0,
+    "elemtype": 1,
+    "rank": 2,
+    "interleave_layout": 3,
+    "swizzle_mode": 4,
+    "fill_mode": 6,
+    "global_dim": 9,
+    "global_stride": 14,
+    "box_dim": 18,
+    "element_stride": 23,
+}
+"""Which number of the map's a field is; those of a dimension follow the first's."""
+
+_MARK = 8
+_OF_DIMENSIONS = frozenset({"global_dim", "global_stride", "box_dim", "element_stride"})
+
+
+def decode_edit(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `tensormap` instruction, or None if it is none."""
+    if instruction.opcode != "tensormap":
+        return None
+    if "cp_fenceproxy" in instruction.modifiers:
+        return _copy(decoder, instruction)
+    return _replace(decoder, instruction)
+
+
+def _map_at(lane: Lane, site: Site, address: int, space: str) -> Bytes:
+    """Find the bytes of a map, in shared or global memory."""
+    shared = as_shared(address, not space)
+    if space == "shared" or shared != address:
+        return shared_bytes(lane, site, shared, BYTES, 64)
+    return global_bytes(lane, site, address, BYTES, 64)
+
+
+def _replace(decoder: Decoder, instruction: Instruction) -> Step:
+    field = next((m for m in instruction.modifiers if m in _PLACES), "")
+    if not field or "im2col" in instruction.modifiers:
+        raise decoder.refuse("cutrace does not know this field of a tensor map")
+    operands, guard = list(instruction.operands), decoder.guard()
+    address, site = fetch_address(decoder, operands.pop(0)), site_of(decoder, instruction)
+    place = _PLACES[field]
+    if field in _OF_DIMENSIONS:
+        dimension = operands.pop(0)
+        if not isinstance(dimension, Immediate):
+            raise decoder.refuse("expected the number of a dimension")
+        place += dimension.bits
+    kind = "u64" if instruction.modifiers[-1] == "b64" else "u32"
+    value = decoder.fetch(operands[0], kind)
+
+    def replace(group: Group) -> None:
+        frame = group.frame
+        for lane in lanes_of(group, guard, [address(frame), value(frame)]):
+            where, new = lane.values
+            bytes_ = _map_at(lane, site, where, instruction.space)
+            numbers = list(struct.unpack_from(LAYOUT, bytes_.view.tobytes()))
+            numbers[place], numbers[_MARK] = _stored(lane, site, field, new), MARK
+            packed = struct.pack(LAYOUT, *numbers)
+            bytes_.view[: len(packed)] = list(packed)
+            bytes_.mark()
+
+    return replace
+
+
+def _stored(lane: Lane, site: Site, field: str, value: int) -> int:
+    """Return what a map has for a field's value."""
+    if field == "rank":
+        return value + 1
+    if field == "global_dim":
+        return value - 1 & 0xFFFF_FFFF
+    if field == "elemtype":
+        if value >= len(_TYPES):
+            raise site.fault(lane, f"names element type {value}, which 9.0 does not have,", "map")
+        return _TYPES[value]
+    return value
+
+
+def _copy(decoder: Decoder, instruction: Instruction) -> Step:
+    """`tensormap.cp_fenceproxy.global.shared::cta...`: a warp copies a map to global memory."""
+    to, source = (fetch_address(decoder, operand) for operand in instruction.operands[:2])
+    site, guard = site_of(decoder, instruction), decoder.guard()
+
+    def copy(group: Group) -> None:
+        frame = group.frame
+        done: set[int] = set()
+        for lane in lanes_of(group, guard, [to(frame), source(frame)]):
+            there, here = lane.values
+            if lane.place // LANES in done:
+                continue
+            done.add(lane.place // LANES)
+            target = global_bytes(lane, site, there, BYTES, 64)
+            target.view[:] = shared_bytes(lane, site, here, BYTES, 64).view
+            target.mark()
+
+    return copy

@@ -1,0 +1,217 @@
+"""The bytes that a bulk copy moves: found by address, checked, and faults where there are none."""
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
+from ....jit.machine_code import address, compile_function
+from ....traces.out_of_bounds import gap_text
+from ....traces.schema import Space
+from ...ptx.lines import source_line
+from ..access.cluster import GENERIC, START, owner_and_offset
+from ..access.fault import name_lane
+from ..memory.memory import WINDOWS
+from ..ops.lanes import DTYPES, Array, Mask
+from ..ops.update import update
+from ..warp.program import Group
+from ..warp.slot import Fetch
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """An active lane of a group: its place in the group's shape, the block of the wave that it is
+    of, and the values of its operands."""
+
+    group: Group
+    place: int
+    block: int
+    values: tuple[int, ...]
+
+
+def lanes_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iterator[Lane]:
+    """Yield the active lanes in order of block, warp and lane; `values` are integers."""
+    lanes = group.guarded(None if guard is None else guard(group.frame))
+    shape = (group.rows, group.columns)
+    active: Mask = np.broadcast_to(np.bool_(True) if lanes is None else lanes, shape)
+    spread = [np.broadcast_to(value, shape).reshape(-1) for value in values]
+    for place in np.flatnonzero(active).tolist():
+        block = int(group.row_block[place // group.columns])
+        yield Lane(group, place, block, tuple(int(value[place]) for value in spread))
+
+
+OWN = WINDOWS[Space.SHARED]
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Bytes of one block's shared memory or of an arena, from `start` on; `written` is the same
+    place in the map of written bytes, where one is kept."""
+
+    memory: NDArray[np.uint8]
+    start: int
+    size: int
+    written: NDArray[np.uint8] | None = None
+
+    @property
+    def view(self) -> NDArray[np.uint8]:
+        """The bytes themselves."""
+        return self.memory[self.start : self.start + self.size]
+
+    def mark(self) -> None:
+        """Note that they are written."""
+        if self.written is not None:
+            self.written[self.start : self.start + self.size] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An instruction, for messages: its place, what it is called, and what its bytes must align
+    to."""
+
+    pc: int
+    what: str
+
+    def fault(self, lane: Lane, text: str, cause: str = "outside") -> KernelFault:
+        """Return the fault of a lane."""
+        program = lane.group.wave.program
+        return KernelFault(
+            f"{source_line(program.kernel, self.pc)}: kernel `{program.name}`: {self.what} "
+            f"{text} in {name_lane(lane.group, lane.place)}",
+            cause,
+        )
+
+
+def shared_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
+    """Find bytes of shared memory, of this block or another one of its cluster."""
+    group, wave = lane.group, lane.group.wave
+    place = np.full((group.rows, group.columns), address, dtype=np.int64)
+    owners, offsets = owner_and_offset(group, place)
+    owner, offset = (int(each.reshape(-1)[lane.place]) for each in (owners, offsets))
+    if offset % align:
+        raise site.fault(lane, f"at shared address {offset:#x}, no multiple of {align},",
+                         "misaligned")  # fmt: skip
+    if owner < 0 or offset < 0 or offset + size > wave.shared.shape[1]:
+        raise site.fault(
+            lane,
+            f"takes {size} bytes at shared address {address:#x}, "
+            f"and the block has {wave.shared.shape[1]} bytes,",
+        )
+    return shared_of(lane, owner, offset, size)
+
+
+def shared_of(lane: Lane, block: int, offset: int, size: int) -> Bytes:
+    """Return bytes of the shared memory of a block of the wave."""
+    wave = lane.group.wave
+    shadow = None if wave.shadow is None else wave.shadow.of(Space.SHARED)
+    return Bytes(wave.shared[block], offset, size, None if shadow is None else shadow[block])
+
+
+def as_shared(address: int, is_generic: bool) -> int:
+    """Return the shared address of a generic one."""
+    inside = OWN[0] <= address < OWN[1] or GENERIC[0] <= address < GENERIC[1]
+    return address - OWN[0] if is_generic and inside else address
+
+
+def block_of(lane: Lane, rank: int) -> int:
+    """Return the block of the wave that has a rank in the lane's cluster."""
+    size = lane.group.wave.program.launch.blocks_a_cluster
+    return lane.block // size * size + rank
+
+
+def offset_of(address: int) -> int:
+    """Return the offset in its block of a shared address."""
+    return (address - START) % (1 << 24) if address >= START else address
+
+
+def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
+    """Find bytes of global memory, in one allocation."""
+    if address % align:
+        raise site.fault(lane, f"at global address {address:#x}, no multiple of {align},",
+                         "misaligned")  # fmt: skip
+    arena = lane.group.wave.program.memory.global_
+    found = arena.find(address)
+    if found is None or address + size > found.address + found.size:
+        raise outside_global(lane, site, address, size)
+    return Bytes(arena.bytes, address - arena.base, size, arena.written)
+
+
+def outside_global(lane: Lane, site: Site, address: int, size: int) -> KernelFault:
+    """Return the fault of a lane whose bytes of global memory lie in no allocation."""
+    allocations = lane.group.wave.program.memory.global_.allocations
+    where = "nothing is allocated"
+    if allocations:
+        near = min(allocations, key=lambda a: _distance(a.address, a.size, address))
+        gap = gap_text(near.address, near.size, address, size)
+        where = f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
+    return site.fault(lane, f"takes {size} bytes at global address {address:#x}: {where},")
+
+
+def _distance(start: int, size: int, address: int) -> int:
+    return max(start - address, address - start - size, 0)
+
+
+def generic_bytes(lane: Lane, site: Site, address: int, size: int) -> NDArray[Any]:
+    """Return bytes to be read at a generic address: of a parameter, a constant or an array."""
+    start, end = WINDOWS[Space.CONST]
+    if start <= address < end:
+        arena = lane.group.wave.program.memory.const
+        return arena.bytes[address - start : address - start + size]
+    shared = as_shared(address, True)
+    if shared != address:
+        return shared_bytes(lane, site, shared, size).view
+    return global_bytes(lane, site, address, size).view
+
+
+_LOOP = """{definitions}
+define void @{name}(i64 %n, ptr %words, ptr %given) {{
+entry:
+  %empty = icmp eq i64 %n, 0
+  br i1 %empty, label %done, label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %pw = getelementptr {t}, ptr %words, i64 %i
+  %old = load {t}, ptr %pw, align 1
+  %pb = getelementptr {t}, ptr %given, i64 %i
+  %b = load {t}, ptr %pb, align 1
+  {body}
+  store {t} %new, ptr %pw, align 1
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+@cache
+def _compiled(operation: str, kind: str, in_global: bool) -> Callable[..., None] | None:
+    found = update(operation, kind, in_global)
+    if found is None:
+        return None
+    element, body, definitions = found
+    name = f"bulk_{operation}_{kind}{'_global' * in_global}"
+    text = _LOOP.format(name=name, t=element, body=body, definitions=definitions)
+    return compile_function(text, name, ctypes.c_int64, *(ctypes.c_void_p,) * 2)
+
+
+def is_reduction(operation: str, kind: str) -> bool:
+    """Whether there is such an operation on a type: there is none on numbers of 8 or 16 bits."""
+    return kind not in ("u8", "u16") and _compiled(operation, kind, True) is not None
+
+
+def reduce_bytes(
+    to: NDArray[np.uint8], source: NDArray[np.uint8], operation: str, kind: str, in_global: bool
+) -> None:
+    """Update the elements of `to`, contiguous bytes, by those of `source`, one after another."""
+    run = _compiled(operation, kind, in_global)
+    assert run is not None
+    count = to.size // DTYPES[kind].itemsize
+    given = source.copy()
+    run(count, address(to), address(given))

@@ -1,0 +1,287 @@
+"""Barriers of thread blocks: who waits, and when the waiting ends (PTX ISA 9.7.13.1, bar).
+
+A barrier waits for lanes, not only warps: where a warp is split, the part that arrives first steps
+aside until its sibling has arrived too. Lanes that have exited count as arrived.
+"""
+
+from collections import Counter
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
+from ...ptx.kernel import Kernel
+from ...ptx.lines import source_line
+from ..ops.lanes import LANES, Bits, Mask
+from .stack_entry import DONE, READY, WAITING, Stacks
+
+CLUSTER = -2
+"""What stands for the number of the cluster's barrier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What `bar.red` gives every lane: `popc`, `and` or `or` of the lanes' votes, in a slot."""
+
+    slot: int
+    operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Which barrier warps have come to, for how many threads (0: the whole block), the block that
+    they go to afterwards, the instruction, and whether they wait there (`bar.arrive` does not)."""
+
+    number: int
+    threads: int
+    after: int
+    pc: int
+    waits: bool = True
+    reduction: Reduction | None = None
+
+
+class Barriers:
+    """Arrays over the W warps of a wave: what each waits at, which of its lanes have arrived and
+    which voted yes; and by (thread block, number) the threads that arrived without waiting."""
+
+    def __init__(self, stacks: Stacks, blocks_a_cluster: int) -> None:
+        warps = len(stacks.state)
+        self.cluster = ClusterBarrier(stacks, self, blocks_a_cluster)
+        self._stacks = stacks
+        self._waits = 0
+        self._pc: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self._reductions: dict[int, Reduction] = {}
+        self._number: NDArray[np.int32] = np.full(warps, -1, dtype=np.int32)
+        self._threads: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
+        self._passed: Counter[tuple[int, int]] = Counter()
+        self._has_parked = False
+        self.parked: Bits = np.zeros(warps, dtype=np.uint32)
+        self.votes: Bits = np.zeros(warps, dtype=np.uint32)
+        self.outcomes: list[tuple[int, int, int]] = []
+        """What votes gave, to be put into registers: warp, slot, value."""
+
+    def arrive(self, warps: NDArray[np.intp], arrival: Arrival) -> None:
+        """Let the top splits of `warps` wait, or only say that they were there, and go on."""
+        stacks = self._stacks
+        live = stacks.live()
+        partial = stacks.mask[warps] != live[warps]
+        plain = arrival.waits and not arrival.threads and arrival.reduction is None
+        if plain and len(warps) == len(stacks.state) and not partial.any():
+            stacks.go(warps, arrival.after)
+            return
+        if not arrival.waits:
+            for block in warps // stacks.warps_a_block:
+                self._passed[int(block), arrival.number] += LANES
+            stacks.go(warps, arrival.after)
+            self.release(warps)
+            return
+        stacks.block[warps] = arrival.after
+        self._number[warps], self._threads[warps] = arrival.number, arrival.threads
+        self._pc[warps] = arrival.pc
+        if arrival.reduction is not None:
+            self._reductions.update(dict.fromkeys(warps.tolist(), arrival.reduction))
+        aside = [w for w in warps[partial] if self._step_aside(int(w), int(live[w]))]
+        self._wait(np.setdiff1d(warps, aside, assume_unique=True) if aside else warps)
+
+    def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
+        """Let warps wait for the cluster's barrier, and go to `after` then."""
+        self._stacks.block[warps] = after
+        self._number[warps], self._threads[warps], self._pc[warps] = CLUSTER, 0, pc
+        self._stacks.state[warps] = WAITING
+        self._waits += len(warps)
+
+    def let_go(self, warps: NDArray[np.intp]) -> None:
+        """Let warps go on that waited for the cluster's barrier."""
+        self._free(warps)
+
+    def _wait(self, warps: NDArray[np.intp]) -> None:
+        self._stacks.state[warps] = WAITING
+        self._waits += len(warps)
+        self.release(warps)
+
+    def resume(self, warps: NDArray[np.intp]) -> None:
+        """Let warps wait on whose other splits are gone, while the top one waits at a barrier."""
+        if self._has_parked and warps.size:
+            stacks = self._stacks
+            parked = (stacks.mask[warps] & self.parked[warps]) != 0
+            self._wait(warps[parked & (stacks.state[warps] == READY)])
+
+    def _step_aside(self, warp: int, live: int) -> bool:
+        """Let other splits of a warp run on to the barrier at which one waits, if there are any."""
+        self._has_parked = True
+        self.parked[warp] |= self._stacks.mask[warp]
+        if int(self.parked[warp]) == live:
+            self._stacks.unite(warp)
+            return False
+        return self._stacks.step_aside(warp, int(self.parked[warp]))
+
+    def release(self, warps: NDArray[np.intp]) -> None:
+        """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
+        if not self._waits:
+            return
+        self.cluster.release()
+        stacks = self._stacks
+        a_block = stacks.warps_a_block
+        blocks = _distinct(warps // a_block)
+        state = stacks.state.reshape(-1, a_block)[blocks]
+        waiting = state == WAITING
+        if not waiting.any():
+            return
+        numbers = self._number.reshape(-1, a_block)[blocks]
+        threads = self._threads.reshape(-1, a_block)[blocks]
+        ended = (state == DONE).sum(axis=1)
+        for number in set(numbers[waiting].tolist()) - {CLUSTER}:
+            here = waiting & (numbers == number)
+            arrived = here.sum(axis=1)
+            passed = self._passed_by(blocks, number)
+            needed = np.where(here, threads, 0).max(axis=1)
+            enough = np.where(
+                needed > 0, LANES * arrived + passed >= needed, arrived + ended == a_block
+            )
+            complete = (arrived > 0) & enough
+            for block in blocks[complete].tolist() if self._passed else ():
+                self._passed.pop((block, number), None)
+            members = blocks[complete, None] * a_block + np.arange(a_block)
+            self._free(members[here[complete]])
+
+    def _passed_by(self, blocks: NDArray[np.intp], number: int) -> NDArray[np.int64] | int:
+        """Return the threads of each block that have arrived at a barrier without waiting."""
+        if not self._passed:
+            return 0
+        return np.array([self._passed[block, number] for block in blocks.tolist()])
+
+    def _free(self, warps: NDArray[np.intp]) -> None:
+        if not warps.size:
+            return
+        stacks = self._stacks
+        stacks.state[warps] = READY
+        self._waits -= len(warps)
+        for warp in warps.tolist() if self._reductions else ():
+            reduction = self._reductions.pop(warp, None)
+            if reduction is not None:
+                self._reduce(warps, warp, reduction)
+        self.parked[warps] = 0
+        self.votes[warps] = 0
+        stacks.pop(warps)
+
+    def _reduce(self, freed: NDArray[np.intp], warp: int, reduction: Reduction) -> None:
+        """Work out what the warps of a block voted, for one of them."""
+        a_block = self._stacks.warps_a_block
+        block = freed[freed // a_block == warp // a_block]
+        votes, live = self.votes[block], self._stacks.live()[block]
+        outcome = {
+            "popc": int(np.bitwise_count(votes).sum()),
+            "and": int((votes == live).all()),
+            "or": int(votes.any()),
+        }[reduction.operation]
+        self.outcomes.append((warp, reduction.slot, outcome))
+
+    def require_done(self, kernel: Kernel, name: str, numbers: NDArray[np.int64]) -> None:
+        """Raise KernelFault if warps still wait at barriers that cannot complete.
+
+        `name` is what messages call the kernel, `numbers` (blocks,) are those of the blocks in the
+        grid.
+        """
+        stuck = np.flatnonzero(self._stacks.state == WAITING)
+        if not stuck.size:
+            return
+        a_block = self._stacks.warps_a_block
+        owners = numbers[stuck // a_block]
+        stuck = stuck[owners == owners[0]]
+        places = []
+        at = {w: (int(self._number[w]), int(self._pc[w])) for w in stuck.tolist()}
+        for number, pc in sorted(set(at.values())):
+            there = [w for w in stuck.tolist() if at[w] == (number, pc)]
+            listed = ", ".join(str(w % a_block) for w in there[:8])
+            more = f" and {len(there) - 8} more" if len(there) > 8 else ""
+            where = source_line(kernel, pc)
+            which = f"barrier {number}" if number != CLUSTER else "the barrier of the cluster"
+            places.append(f"warp {listed}{more} waits at {which} ({where})")
+        raise KernelFault(
+            f"kernel `{name}` cannot go on: in block {int(owners[0])} "
+            f"{', '.join(places)}, and nobody is left to come"
+        )
+
+
+def _distinct(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return each of some ascending numbers once."""
+    return blocks[np.concatenate(([True], blocks[1:] != blocks[:-1]))] if blocks.size else blocks
+
+
+class Holder(Protocol):
+    """What lets warps wait and go on: the barriers of the wave's blocks."""
+
+    def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
+        """Let warps wait that go to `after` then."""
+
+    def let_go(self, warps: NDArray[np.intp]) -> None:
+        """Let warps go on that wait."""
+
+
+class ClusterBarrier:
+    """Masks over the W warps of a wave, whose blocks form clusters of so many, side by side:
+    lanes that have `arrived` in this phase, and that are `owed` a wait for their arrival."""
+
+    def __init__(self, stacks: Stacks, holder: Holder, blocks_a_cluster: int) -> None:
+        warps = len(stacks.state)
+        self._stacks = stacks
+        self._holder = holder
+        self._warps = stacks.warps_a_block * blocks_a_cluster
+        self._waiting: Mask = np.zeros(warps, dtype=np.bool_)
+        self.arrived: Bits = np.zeros(warps, dtype=np.uint32)
+        self.owed: Bits = np.zeros(warps, dtype=np.uint32)
+
+    def arrive(self, warps: NDArray[np.intp], lanes: Bits, after: int) -> NDArray[np.intp]:
+        """Let `lanes` of warps arrive, and all go on; return the warps that must not: they have
+        arrived already and not waited for it."""
+        wrong: NDArray[np.intp] = warps[(self.owed[warps] & lanes) != 0]
+        if wrong.size:
+            return wrong
+        self.arrived[warps] |= lanes
+        self.owed[warps] |= lanes
+        self._stacks.go(warps, after)
+        self.release()
+        return wrong
+
+    def wait(self, warps: NDArray[np.intp], lanes: Bits, after: int, pc: int) -> NDArray[np.intp]:
+        """Let `lanes` of warps wait for the phase in which they arrived; return the warps that
+        must not: they have not arrived."""
+        wrong: NDArray[np.intp] = warps[(lanes & ~self.owed[warps]) != 0]
+        if wrong.size:
+            return wrong
+        self.release()
+        still = (self.arrived[warps] & lanes) != 0
+        over = warps[~still]
+        self.owed[over] &= ~lanes[~still]
+        self._stacks.go(over, after)
+        for warp, waiting in zip(warps[still].tolist(), lanes[still].tolist(), strict=True):
+            if not self._others_go(warp, waiting):
+                self.owed[warp] &= np.uint32(~waiting & 0xFFFF_FFFF)
+                self._waiting[warp] = True
+                self._holder.hold(np.array([warp]), after, pc)
+        self.release()
+        return wrong
+
+    def _others_go(self, warp: int, lanes: int) -> bool:
+        """Let lanes of a warp go first that are not here, if there are any: it asks again."""
+        return self._stacks.step_aside(warp, lanes)
+
+    def release(self) -> None:
+        """Let the clusters go on of which everybody has arrived. A warp that waits has nobody left
+        who could come: its other lanes have exited, or wait for these where they are to join."""
+        if not self.arrived.any():
+            return
+        stacks = self._stacks
+        live = np.where(stacks.ended() | self._waiting, np.uint32(0), stacks.live())
+        missing = (live & ~self.arrived).reshape(-1, self._warps)
+        come = self.arrived.reshape(-1, self._warps)
+        complete = (missing == 0).all(axis=1) & (come != 0).any(axis=1)
+        if not complete.any():
+            return
+        members = np.repeat(complete, self._warps)
+        self.arrived[members] = 0
+        free = np.flatnonzero(members & self._waiting)
+        self._waiting[free] = False
+        self._holder.let_go(free)

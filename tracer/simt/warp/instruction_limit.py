@@ -1,0 +1,87 @@
+"""The instructions that a warp may run: loops without end become a fault that names their line."""
+
+from collections import deque
+
+from ....base.errors import KernelFault
+from ....traces.out_of_bounds import coordinates
+from ...ptx.kernel import Kernel
+from ...ptx.lines import source_line
+from .program import Group, Step, Wave
+
+
+class Budget:
+    """What is left for the warps of a wave: never more than the one that ran most has."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    def spend(self, wave: Wave, block: int, length: int) -> None:
+        """Count a basic block that some warps have run; KernelFault if one ran too much."""
+        self._left -= length
+        if self._left >= 0:
+            return
+        self._left = self.renew(wave, block)
+
+    def renew(self, wave: Wave, block: int) -> int:
+        """Return what is left for the warp that ran most; KernelFault if that is nothing."""
+        left = self._limit - int(wave.step.max())
+        if left < 0:
+            raise self._overrun(wave, block)
+        return left
+
+    def _overrun(self, wave: Wave, block: int) -> KernelFault:
+        program = wave.program
+        index = int(wave.step.argmax())
+        owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+        return KernelFault(
+            f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
+            f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"
+            " goes on here; if it is to run so long, record with a higher --max-instructions, or"
+            " Session(max_instructions=...)",
+            "endless",
+        )
+
+
+def never_ends(kernel: Kernel, block: int) -> Step:
+    """Return what stands before a basic block of a loop that nothing leaves: no need to go on."""
+
+    def stop(group: Group) -> None:
+        wave = group.wave
+        program, index = wave.program, int(group.warps[0])
+        owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+        raise KernelFault(
+            f"{loop_line(kernel, block)}: kernel `{program.name}` does not end: nothing leaves the "
+            f"loop in which warp {index % wave.warps_a_block} of block {owner} is",
+            "endless",
+        )
+
+    return stop
+
+
+def loop_line(kernel: Kernel, block: int) -> str:
+    """Return the source line of the branch that closes the innermost loop around a basic block.
+
+    Where there is none, in a function that a loop calls, the line of the block itself.
+    """
+    cycle = _shortest_cycle(kernel, block)
+    head = min(range(len(cycle)), key=lambda place: kernel.blocks[cycle[place]].rank)
+    return source_line(kernel, kernel.blocks[cycle[head - 1]].last - 1)
+
+
+def _shortest_cycle(kernel: Kernel, block: int) -> list[int]:
+    """Return the basic blocks on the shortest way from a block back to it; the block if none."""
+    came_from: dict[int, int] = {}
+    waiting = deque([block])
+    while waiting:
+        here = waiting.popleft()
+        for after in kernel.blocks[here].successors:
+            if after == block:
+                cycle = [here]
+                while cycle[-1] != block:
+                    cycle.append(came_from[cycle[-1]])
+                return cycle[::-1]
+            if after not in came_from and after < len(kernel.blocks):
+                came_from[after] = here
+                waiting.append(after)
+    return [block]

@@ -1,0 +1,170 @@
+"""Registers saved across recursive calls: a stack for each lane."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ...ptx.kernel import Kernel
+from ..kernel.launch import Launch
+from ..memory.address_facts import FactStore
+from ..memory.memory import LoadedModule, Memory, Shadow
+from ..memory.wave_rows import WaveRows
+from ..ops.lanes import Array, Bits, Mask
+from ..rows.warps import Warps
+from .simt_stack import SplitStacks
+from .special_register import special_values
+
+
+class FrameStack:
+    """What each lane of a wave has put aside: values by slot and depth, (levels, lanes)."""
+
+    def __init__(self, lanes: int) -> None:
+        self.depth: NDArray[np.int32] = np.zeros(lanes, dtype=np.int32)
+        self._saved: dict[int, Array] = {}
+
+    def push(self, lanes: NDArray[np.intp], values: dict[int, Array]) -> None:
+        """Put aside values (n,) of `lanes` (n,), one array a slot, and go a level deeper."""
+        depth = self.depth[lanes]
+        for slot, value in values.items():
+            self._room(slot, int(depth.max()) + 1, value)[depth, lanes] = value
+        self.depth[lanes] += 1
+
+    def pop(self, lanes: NDArray[np.intp], slots: tuple[int, ...]) -> list[Array]:
+        """Come up a level; return what `lanes` (n,) had put aside, an array (n,) a slot."""
+        self.depth[lanes] -= 1
+        depth = self.depth[lanes]
+        return [self._saved[slot][depth, lanes] for slot in slots]
+
+    def _room(self, slot: int, levels: int, value: Array) -> Array:
+        saved = self._saved.get(slot)
+        if saved is None or len(saved) < levels:
+            grown = np.zeros((max(2 * levels, 4), len(self.depth)), dtype=value.dtype)
+            if saved is not None:
+                grown[: len(saved)] = saved
+            saved = self._saved[slot] = grown
+        return saved.view(value.dtype)
+
+
+class Wave(Protocol):
+    """Thread blocks that are resident together: their memory, their registers, their warps.
+
+    Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `registers` a value a slot,
+    `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp,
+    `fenced` which of them have run a `wgmma.fence`.
+    """
+
+    program: "Program"
+    numbers: NDArray[np.int64]
+    blocks: int
+    warps_a_block: int
+    columns: int
+    warps: int
+    all_blocks: NDArray[np.intp]
+    all_warps: NDArray[np.intp]
+    block_of_warp: NDArray[np.intp]
+    zeros: list[Array]
+    registers: list[Array]
+    shared: NDArray[np.uint8]
+    local: NDArray[np.uint8]
+    shadow: Shadow | None
+    step: NDArray[np.uint32]
+    frames: FrameStack | None
+    facts: FactStore
+    asserts: bool
+    fenced: Mask
+    stacks: SplitStacks
+    rows: WaveRows
+
+    def lanes_of(self, active: Bits, columns: int) -> Mask:
+        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if rows agree."""
+
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the numbers in the grid of the blocks that hold these warps."""
+
+    def own(self, slot: int, array: Array) -> None:
+        """Remember that a register's array was made for it alone, and may change in place."""
+
+    def owns(self, slot: int) -> bool:
+        """Whether nothing else can hold the array of a register, or a view of it."""
+
+
+class Group(Warps, Protocol):
+    """Warps that run one basic block together: what an instruction reads and writes.
+
+    `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
+    lanes in that shape, None for all; `active` the same as a mask for each of `warps`.
+    """
+
+    wave: Wave
+    active: Bits
+    whole: bool
+    lanes: Mask | None
+    frame: list[Array]
+
+    def pack(self, lanes: Mask) -> Bits:
+        """Turn booleans of the group's shape into a mask for each of `warps`, active ones only."""
+
+    def guarded(self, guard: Mask | None) -> Mask | None:
+        """Return the active lanes for which `guard` holds; None is all."""
+
+
+Step: TypeAlias = Callable[[Group], None]
+Terminator: TypeAlias = Callable[[Group], Bits | None]
+"""Sends the warps on their way; returns the lanes that took its branch, None if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """A basic block: its instructions, and what crosses its borders, as register slots.
+
+    `reads` are read before they are written; `commits` outlive it; `temporaries` do not.
+    """
+
+    steps: tuple[Step, ...]
+    terminator: Terminator
+    length: int
+    reads: tuple[int, ...]
+    commits: tuple[int, ...]
+    temporaries: tuple[int, ...]
+    reads_and_commits: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Program:
+    """Everything that waves of one launch share; `blocks`, `zeros` and `specials` once decoded."""
+
+    kernel: Kernel
+    launch: Launch
+    memory: Memory
+    loaded: LoadedModule
+    blocks: dict[int, BlockPlan]
+    zeros: list[Array]
+    specials: dict[str, int]
+    ranks: NDArray[np.int32]
+    entry: int
+    exit: int
+    shared_bytes: int
+    local_bytes: int
+    waiting: frozenset[int]
+    waits: Mask
+
+    @property
+    def name(self) -> str:
+        """What messages call the kernel."""
+        return spoken_name(self.kernel, self.launch)
+
+    def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
+        """Return zeroed registers, with the special registers of these blocks in their slots."""
+        registers = list(self.zeros)
+        values = special_values(self.launch, numbers) if self.specials else {}
+        for name, slot in self.specials.items():
+            registers[slot] = values[name]
+        return registers
+
+
+def spoken_name(kernel: Kernel, launch: Launch) -> str:
+    """Return what messages call the kernel: its name in C where the host told it."""
+    return launch.name or kernel.name

@@ -1,0 +1,127 @@
+"""The special registers of a launch: %tid, %ctaid, %laneid and the rest, as arrays."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...ptx.scope import VECTOR_SPECIALS
+from ..kernel.chip import Chip
+from ..kernel.launch import Launch
+from ..ops.lanes import LANES, Array, scalar
+
+Dim3: TypeAlias = tuple[int, int, int]
+AXES = "xyz"
+ALONE: Dim3 = (1, 1, 1)
+"""The cluster of a launch that asks for none: each block is one."""
+
+_ZEROS = (
+    *("%current_graph_exec", "%clock_hi"),
+    *(f"%reserved_smem_offset_{name}" for name in ("begin", "0", "1")),
+    *(f"%envreg{number}" for number in range(32)),
+    *(f"%pm{number}" for number in range(8)),
+    *(f"%pm{number}_64" for number in range(8)),
+)
+_ZERO = scalar(0, np.dtype(np.uint32))
+_SAME_EVERYWHERE: Mapping[str, Array] = {
+    **dict.fromkeys(_ZEROS, _ZERO),
+    **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
+}
+"""Nothing counts performance, no driver sets registers, and clocks stay below 2^32."""
+
+PLACE_REGISTERS = frozenset({"%smid", "%warpid"})
+"""These say where a block runs; a kernel that reads one runs as many blocks at once as the chip."""
+RESERVED_USED = 288
+"""Bytes that the system has used of those that it reserves of each block's shared memory, as an
+H200 says (tests/validate/special_registers.csv)."""
+
+
+def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
+    return {**thread_values(launch), **block_values(launch, numbers)}
+
+
+def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return the special registers that differ from block to block, (blocks, 1)."""
+    block = numbers.astype(np.uint64)[:, None]
+    cluster = launch.cluster or ALONE
+    rank = none = np.zeros(block.shape, dtype=np.uint32)
+    values: dict[str, Array] = {}
+    for axis, name in enumerate(AXES):
+        number = within = none
+        if launch.grid[axis] > 1:
+            number = (block // prod(launch.grid[:axis]) % launch.grid[axis]).astype(np.uint32)
+        size = np.uint32(cluster[axis])
+        if size > 1:
+            within = number % size
+            rank = rank + within * np.uint32(prod(cluster[:axis]))
+        values[f"%ctaid.{name}"] = number
+        values[f"%clusterid.{name}"] = number // size if size > 1 else number
+        values[f"%cluster_ctaid.{name}"] = within
+    return {**values, "%cluster_ctarank": rank, **_places(launch, numbers)}
+
+
+def _places(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+    """Return where blocks run: %smid, (blocks, 1), and %warpid, which no two warps that an SM has
+    at once share, (blocks, columns)."""
+    warps = -(-launch.threads // LANES)
+    slot = (numbers // launch.chip.sms % launch.resident)[:, None]
+    own = np.repeat(np.arange(warps), LANES)[None]
+    return {
+        "%smid": launch.chip.sm(numbers)[:, None].astype(np.uint32),
+        "%warpid": (slot * warps + own).astype(np.uint32),
+    }
+
+
+def thread_values(launch: Launch) -> Mapping[str, Array]:
+    """Return the special registers that are the same in all blocks, (1, columns) or (1, 1)."""
+    same = _thread_values(
+        launch.grid, launch.block, launch.shared_dynamic, launch.cluster, launch.chip
+    )
+    return {
+        **same,
+        "%gridid": scalar(launch.number, np.dtype(np.uint64)),
+        "%globaltimer_hi": scalar(launch.begin >> 32, np.dtype(np.uint32)),
+    }
+
+
+@lru_cache(maxsize=16)
+def _thread_values(
+    grid: Dim3, block: Dim3, shared_dynamic: int, explicit: Dim3 | tuple[()], chip: Chip
+) -> Mapping[str, Array]:
+    cluster = explicit or ALONE
+    threads = prod(block)
+    columns = -(-threads // LANES) * LANES
+    thread = np.arange(columns, dtype=np.uint32)[None]
+    values = {
+        **_SAME_EVERYWHERE,
+        "%laneid": thread % LANES,
+        "%nwarpid": scalar(chip.warps, np.dtype(np.uint32)),
+        "%nsmid": scalar(chip.sms, np.dtype(np.uint32)),
+        "%reserved_smem_offset_cap": scalar(chip.shared_reserved, np.dtype(np.uint32)),
+        "%reserved_smem_offset_end": scalar(
+            min(RESERVED_USED, chip.shared_reserved), np.dtype(np.uint32)
+        ),
+        "%dynamic_smem_size": scalar(shared_dynamic, np.dtype(np.uint32)),
+        "%is_explicit_cluster": scalar(len(explicit) > 0, np.dtype(np.uint32)),
+        "%cluster_nctarank": scalar(prod(cluster), np.dtype(np.uint32)),
+    }
+    for axis, name in enumerate(AXES):
+        values[f"%tid.{name}"] = thread // prod(block[:axis]) % block[axis]
+        values[f"%nclusterid.{name}"] = scalar(grid[axis] // cluster[axis], np.dtype(np.uint32))
+        values[f"%cluster_nctaid.{name}"] = scalar(cluster[axis], np.dtype(np.uint32))
+        values[f"%ntid.{name}"] = scalar(block[axis], np.dtype(np.uint32))
+        values[f"%nctaid.{name}"] = scalar(grid[axis], np.dtype(np.uint32))
+    lane = thread % LANES
+    one, low = np.uint32(1), (np.uint32(1) << lane) - np.uint32(1)
+    values["%lanemask_eq"] = one << lane
+    values["%lanemask_lt"] = low
+    values["%lanemask_le"] = low | (one << lane)
+    values["%lanemask_gt"] = ~(low | (one << lane))
+    values["%lanemask_ge"] = ~low
+    for value in values.values():
+        value.setflags(write=False)
+    return values

@@ -1,0 +1,477 @@
+"""Composing: one launch of another tool, as the launch and the tables of a trace."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ..check_launch import first_finding
+from ..launch_writer import LaunchWriter
+from ..schema import LANES, Array, Kept, Launch, Manifest, Range, Resources, Space
+from ..unique import sorted_unique
+from .gathered_rows import Accesses, Gathered, instruction_table, lanes_of
+from .reader_interface import Code, Head, Ints
+from .sass import Facts, facts_of
+
+PAGE = 1 << 9
+"""The driver's allocations begin at multiples of that."""
+MOST_ARRAYS = 64
+"""Where touched pages lie apart in more places, they are joined across wider gaps."""
+_CHUNK = 1 << 16
+RESERVED = 1 << 10
+"""Bytes of a block's shared memory that the system takes for itself (CUDA C++ Programming Guide,
+compute capability 8.0 and later): the kernel's own begin behind them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Accesses with addresses as a trace has them, and what they lie in."""
+
+    accesses: Accesses
+    arrays: tuple[Array, ...]
+    local_bytes: int
+    shared_bytes: int
+
+
+def place(accesses: Accesses, width: Ints, head: Head, arrays: Sequence[Range]) -> Placed:
+    """Return accesses with shared and local addresses from 0 on, and the extents of all spaces.
+
+    `width` (n,) are the bytes of a lane; `arrays` what is known already of global memory.
+    """
+    low, high = _extents(accesses, width)
+    base = accesses.base.astype(np.int64)
+    shared, local = (accesses.space == space for space in (Space.SHARED, Space.LOCAL))
+    reserved = _reserved(base[shared], int(high[shared].max(initial=0)), head)
+    bottom = int(low[local].min(initial=0 if not local.any() else 1 << 62)) // 256 * 256
+    moved = base - np.where(shared, reserved, 0) - np.where(local, bottom, 0)
+    return Placed(
+        replace(accesses, base=moved.view(np.uint64)),
+        _arrays(accesses, low, high, width, arrays),
+        int(high[local].max(initial=bottom)) - bottom,
+        int(high[shared].max(initial=reserved)) - reserved,
+    )
+
+
+def _extents(accesses: Accesses, width: Ints) -> tuple[Ints, Ints]:
+    """The first byte of each row's lanes, and the one behind the last."""
+    base = accesses.base.astype(np.int64)
+    least = accesses.offsets.min(axis=1).astype(np.int64)[accesses.pattern]
+    most = accesses.offsets.max(axis=1).astype(np.int64)[accesses.pattern]
+    return base + least, base + most + width
+
+
+def _reserved(base: Ints, end: int, head: Head) -> int:
+    """The shared memory that lies before the kernel's own, as its addresses show."""
+    beyond = head.shared_bytes and end > head.shared_bytes
+    return RESERVED if beyond and int(base.min(initial=0)) >= RESERVED else 0
+
+
+def _arrays(
+    accesses: Accesses, low: Ints, high: Ints, width: Ints, known: Sequence[Range]
+) -> tuple[Array, ...]:
+    """The arrays of global memory: the known ones, and other regions that are accessed."""
+    ranges = _merged(known)
+    starts, ends = (np.array([r[i] for r in ranges], np.int64) for i in (0, 1))
+    inside = np.zeros(len(low), bool)
+    if len(ranges):
+        at = np.searchsorted(starts, low, "right") - 1
+        inside = (at >= 0) & (high <= ends[np.maximum(at, 0)])
+    rest = np.flatnonzero((accesses.space == Space.GLOBAL) & ~inside)
+    pieces = _pieces(_pages(accesses, rest, low, high, width))
+    found = [*ranges, *(part for piece in pieces for part in _without(piece, ranges))]
+    return tuple(Array(f"{a:#x}", Space.GLOBAL, a, b - a) for a, b in sorted(found))
+
+
+def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -> Ints:
+    """The pages that some rows touch, rising: by their ends, or by lanes where these lie apart."""
+    near = rows[high[rows] - low[rows] <= PAGE]
+    found = [sorted_unique(low[near] // PAGE), sorted_unique((high[near] - 1) // PAGE)]
+    far = rows[high[rows] - low[rows] > PAGE]
+    for some in np.split(far, range(_CHUNK, len(far), _CHUNK)):
+        pattern = accesses.pattern[some]
+        on = lanes_of(accesses.active[pattern].astype(np.int64))
+        lanes = accesses.base[some].astype(np.int64)[:, None] + accesses.offsets[pattern]
+        found.append(sorted_unique(lanes[on] // PAGE))
+        found.append(sorted_unique((lanes + width[some, None] - 1)[on] // PAGE))
+    return sorted_unique(np.concatenate(found))
+
+
+def _pieces(pages: Ints) -> list[Range]:
+    """Pages that lie near one another, together; the nearer the fewer pieces there are."""
+    gap, apart = 1, np.flatnonzero(np.diff(pages) > 1)
+    while len(apart) >= MOST_ARRAYS:
+        gap *= 8
+        apart = np.flatnonzero(np.diff(pages) > gap)
+    if not len(pages):
+        return []
+    first = pages[np.append(0, apart + 1)] * PAGE
+    last = (pages[np.append(apart, len(pages) - 1)] + 1) * PAGE
+    return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def _merged(ranges: Sequence[Range]) -> list[Range]:
+    """Ranges that overlap as one, rising."""
+    found: list[Range] = []
+    for start, end in sorted(ranges):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif end > start:
+            found.append((start, end))
+    return found
+
+
+def _without(piece: Range, ranges: Sequence[Range]) -> Iterator[Range]:
+    """The parts of a piece outside of the ranges, which rise."""
+    start, end = piece
+    for first, last in ranges:
+        if last <= start or first >= end:
+            continue
+        if first > start:
+            yield start, first
+        start = max(start, last)
+    if start < end:
+        yield start, end
+
+
+Flags = npt.NDArray[np.bool_]
+
+ENTRIES = 1 << 20
+"""Entries of a path at most; a longer history is several."""
+
+_ENTRY = np.dtype(
+    [("block", "u4"), ("active", "u4"), ("not_taken", "u4"), ("targets", "u1"), ("repeat", "u4")]
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Executed:
+    """What n instructions were, sorted by warp: `pc` counts from 0 without gaps; `opens` marks the
+    first of each warp; `warp` numbers the warps of the grid. `branch` and `ends` (pcs,) say which
+    are branches, and which end a basic block."""
+
+    pc: Ints
+    mask: Ints
+    warp: Ints
+    opens: Flags
+    branch: Flags
+    ends: Flags
+
+    @property
+    def active(self) -> Ints:
+        """The lanes that were active, as far as they can be told; 0 for none at all."""
+        found = np.where(self.mask == 0, self._before(_filled(self.mask, self.opens)), self.mask)
+        right_behind = ~self.opens & (self.pc == self._before(self.pc) + 1)
+        before = self._before(found)
+        wider = right_behind & self.branch[self.pc] & (found & ~before == 0)
+        return np.where(wider, before, found)
+
+    @staticmethod
+    def _before(values: Ints) -> Ints:
+        return np.concatenate([values[:1], values[:-1]])
+
+
+def _filled(mask: Ints, opens: Flags) -> Ints:
+    """Return masks with those before in place of 0; all lanes where a warp begins with 0."""
+    known = (mask != 0) | opens
+    place = np.maximum.accumulate(np.where(known, np.arange(len(mask)), 0))
+    values = mask[place]
+    return np.where(values == 0, 0xFFFFFFFF, values)
+
+
+def number_blocks(executed: Executed, active: Ints, pcs: int) -> Ints:
+    """Return the basic block of each pc, (pcs,), numbered in order."""
+    pc = executed.pc
+    follows = (pc[1:] == pc[:-1] + 1) & ~executed.opens[1:] & (active[1:] == active[:-1])
+    times = np.bincount(pc, minlength=pcs)
+    together = np.bincount(pc[:-1][follows], minlength=pcs)
+    glued = (together == times) & (together == np.append(times[1:], -1)) & ~executed.ends
+    return np.concatenate([[0], np.cumsum(~glued[:-1])]).astype(np.int64)
+
+
+def write_histories(
+    rows: LaunchWriter, executed: Executed, active: Ints, of_pc: Ints, warps: int
+) -> None:
+    """Write paths and control; `of_pc` is the basic block of each pc, `warps` are those of a block.
+
+    A history that several warps have is written once.
+    """
+    first_pc = np.searchsorted(of_pc, np.arange(of_pc.max(initial=-1) + 2))
+    starts = np.flatnonzero(first_pc[of_pc[executed.pc]] == executed.pc)
+    last = first_pc[of_pc[executed.pc[starts]] + 1] - first_pc[of_pc[executed.pc[starts]]] - 1
+    entries, merged = _entries(executed, active, of_pc, starts, starts + last)
+    begins = starts[merged]
+    bounds = np.searchsorted(begins, np.append(np.flatnonzero(executed.opens), len(executed.pc)))
+    known: dict[bytes, int] = {}
+    paths: list[npt.NDArray[np.void]] = []
+    control: list[tuple[int, int, int, int]] = []
+    for low, high, opened in zip(bounds, bounds[1:], np.flatnonzero(executed.opens), strict=False):
+        warp = int(executed.warp[opened])
+        for start in range(int(low), int(high), ENTRIES):
+            piece = entries[start : min(start + ENTRIES, int(high))]
+            number = known.setdefault(piece.tobytes(), len(paths))
+            if number == len(paths):
+                paths.append(piece)
+            control.append((warp // warps, warp % warps, int(begins[start] - opened), number))
+    for some in _batches(paths):
+        flat = np.concatenate(some)
+        names = ("block", "active", "not_taken", "targets", "repeat")
+        rows.paths([len(path) for path in some], *(np.array(flat[name]) for name in names))
+    if control:
+        rows.control(*np.array(control, np.int64).T)
+
+
+def _entries(
+    executed: Executed, active: Ints, of_pc: Ints, starts: Ints, ends: Ints
+) -> tuple[npt.NDArray[np.void], Ints]:
+    """Return the entries of all warps one after another, and the number of each one's first run."""
+    found = np.zeros(len(starts), _ENTRY)
+    found["block"], found["active"] = of_pc[executed.pc[starts]], active[starts]
+    branch = executed.branch[executed.pc[ends]]
+    off = np.where(branch, active[ends] & ~executed.mask[ends], 0)
+    found["not_taken"] = off
+    found["targets"] = np.where(branch, (off != 0).astype(int) + (executed.mask[ends] != 0), 0)
+    opens = executed.opens[starts]
+    new = np.ones(len(found), bool)
+    new[1:] = (found[1:] != found[:-1]) | opens[1:]
+    merged = np.flatnonzero(new)
+    kept = found[merged]
+    kept["repeat"] = np.diff(np.append(merged, len(found)))
+    return kept, merged
+
+
+def _batches(paths: list[npt.NDArray[np.void]]) -> Iterator[list[npt.NDArray[np.void]]]:
+    """Yield some paths at a time, of not much more than ENTRIES entries together."""
+    some: list[npt.NDArray[np.void]] = []
+    held = 0
+    for path in paths:
+        some.append(path)
+        held += len(path)
+        if held >= ENTRIES:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """A launch that is known as a whole; `source` is the key of the source text, or empty."""
+
+    gathered: Gathered
+    source: str
+    lines_of: str
+    placed: Placed
+    codes: list[Code]
+    pc: Ints
+    block: Ints
+    warp: Ints
+    mask: Ints
+
+    @property
+    def accesses(self) -> Accesses:
+        """Its rows of memory."""
+        return self.placed.accesses
+
+    @cached_property
+    def warps(self) -> int:
+        """Warps of a block."""
+        return -(-self.threads // LANES)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        x, y, z = self.gathered.head.block
+        return x * y * z
+
+    @cached_property
+    def facts(self) -> list[Facts]:
+        """The facts of each instruction."""
+        return [facts_of(code.mnemonic) for code in self.codes]
+
+    @cached_property
+    def order(self) -> Ints:
+        """The rows sorted by warp; those of a warp as they were executed."""
+        return np.argsort(self.block * self.warps + self.warp, kind="stable")
+
+    @cached_property
+    def executed(self) -> Executed:
+        """The rows sorted by warp."""
+        whose = (self.block * self.warps + self.warp)[self.order]
+        branch = np.array([f.operation == "branch" for f in self.facts], bool)
+        ends = [f.kind == "control" or f.barrier is not None for f in self.facts]
+        opens = np.diff(whose, prepend=-1) != 0
+        return Executed(
+            self.pc[self.order], self.mask[self.order], whose, opens, branch, np.array(ends, bool)
+        )
+
+    @cached_property
+    def active(self) -> Ints:
+        """The lanes that were active at each row of `executed`, of those that the warp has."""
+        filled = np.clip(self.threads - self.executed.warp % self.warps * LANES, 0, LANES)
+        return self.executed.active & ((np.int64(1) << filled) - 1)
+
+    @cached_property
+    def predicated(self) -> Ints:
+        """Whether an instruction was ever off in active lanes, (pcs,)."""
+        off = (self.active & ~self.executed.mask) != 0
+        return np.bincount(self.executed.pc, off, len(self.codes)).astype(np.int64)
+
+    @cached_property
+    def _blocks_ran(self) -> Ints:
+        return sorted_unique(self.block)
+
+    @cached_property
+    def has_control(self) -> bool:
+        """Whether all instructions of all warps of the blocks that ran are there."""
+        ran = len(sorted_unique(self.executed.warp))
+        return self.gathered.head.is_whole and 0 < ran == len(self._blocks_ran) * self.warps
+
+    @cached_property
+    def basic_blocks(self) -> Ints:
+        """The basic block of each instruction."""
+        if self.has_control:
+            return number_blocks(self.executed, self.active, len(self.codes))
+        return np.arange(len(self.codes))
+
+    @cached_property
+    def launch(self) -> Launch:
+        """The launch, as the manifest has it."""
+        head, placed = self.gathered.head, self.placed
+        static = max(head.shared_bytes, placed.shared_bytes) - head.shared_dynamic
+        resources = Resources(head.arch or "sm_50", head.registers, static, placed.local_bytes, 0)
+        return Launch(
+            kernel=head.kernel,
+            signature=head.signature or head.kernel,
+            grid=head.grid,
+            block=head.block,
+            shared_static=static,
+            shared_dynamic=head.shared_dynamic,
+            local_bytes=placed.local_bytes,
+            arrays=placed.arrays,
+            resources=(resources,) if head.registers else (),
+            source=self.source,
+            kept=self._kept(),
+        )
+
+    def _kept(self) -> Kept:
+        """The recorded part of the launch."""
+        if not self.has_control:
+            return Kept(control=False)
+        grid = int(np.prod(np.array(self.gathered.head.grid, object)))
+        ran = self._blocks_ran
+        if len(ran) == grid:
+            return Kept()
+        apart = np.flatnonzero(np.diff(ran) > 1)
+        first, last = ran[np.append(0, apart + 1)], ran[np.append(apart, len(ran) - 1)]
+        return Kept(blocks=tuple(zip(first.tolist(), last.tolist(), strict=True)))
+
+    @property
+    def lacks(self) -> list[str]:
+        """The missing information, a phrase each."""
+        found = [*self.gathered.head.lacks]
+        found += [f"the addresses of {opcode}" for opcode in self.gathered.untraced()]
+        if not any(code.line for code in self.codes):
+            found.append("source lines")
+        if self.gathered.head.is_whole and not self.has_control:
+            found.append("what the warps ran, since of some there is no instruction")
+        if self._kept().blocks:
+            found.append("blocks that were not traced")
+        return found
+
+    def write(self, rows: LaunchWriter) -> None:
+        """Write all tables."""
+        head, accesses, at = self.gathered.head, self.accesses, self.accesses.row
+        of, name = self.basic_blocks, self.source or self.lines_of
+        rows.instructions(instruction_table(self.codes, of, self.predicated, head, name))
+        first = rows.patterns(accesses.active, accesses.offsets)
+        columns = (self.block[at], self.warp[at], self._steps[at], accesses.part, self.pc[at])
+        pattern = accesses.pattern + first
+        rows.accesses(*columns, accesses.space, accesses.base, pattern)
+        if self.has_control:
+            write_histories(rows, self.executed, self.active, of, self.warps)
+            self._write_lanes_on(rows)
+
+    @property
+    def _steps(self) -> Ints:
+        """The number of each row in its warp."""
+        places = np.arange(len(self.order))
+        starts = np.maximum.accumulate(np.where(self.executed.opens, places, 0))
+        steps: Ints = np.empty(len(places), np.int64)
+        steps[self.order] = places - starts
+        return steps
+
+    def _write_lanes_on(self, rows: LaunchWriter) -> None:
+        counted = [not f.access and f.operation != "branch" for f in self.facts]
+        which = np.array(counted, bool) & (self.predicated > 0)
+        some = which[self.executed.pc]
+        pc, mask = self.executed.pc[some], self.executed.mask[some]
+        key = self.executed.warp[some] // self.warps * len(self.codes) + pc
+        distinct, number = np.unique(key, return_inverse=True)
+        lanes = np.bincount(number, lanes_of(mask).sum(axis=1), len(distinct)).astype(np.int64)
+        rows.lanes_on(distinct // len(self.codes), distinct % len(self.codes), lanes)
+
+
+def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: str) -> Composed:
+    """Return a launch as a whole; `arrays` are the first and last addresses of what is known of
+    global memory, `lines_of` is what lines are of where there is no `source`."""
+    which, block, warp, mask = gathered.columns()
+    codes = sorted(gathered.codes, key=lambda code: (code.pc, code.mnemonic, code.text, code.line))
+    at = {code: pc for pc, code in enumerate(codes)}
+    pc = np.array([at[code] for code in gathered.codes], np.int64)[which]
+    width = np.array([facts_of(code.mnemonic).bytes for code in codes], np.int64)
+    accesses = gathered.accesses()
+    placed = place(accesses, width[pc[accesses.row]], gathered.head, arrays)
+    head = gathered.head
+    if 0 in (*head.grid, *head.block):
+        raise CutraceError(
+            f"launch of {head.kernel}: grid {head.grid}, block {head.block}: a launch of nothing"
+        )
+    x, y, z = head.block
+    warp = _of_block(block, warp, -(-x * y * z // LANES), gathered.head.kernel)
+    has_lines = any(code.line for code in codes)
+    known = source if has_lines else ""
+    done = Composed(gathered, known, lines_of, placed, codes, pc, block, warp, mask)
+    if problem := first_finding(Manifest(launches=(replace(done.launch, source=""),))):
+        raise CutraceError(f"{problem}; is the trace whole?")
+    _check_lanes(done)
+    return done
+
+
+def _check_lanes(done: Composed) -> None:
+    """Refuse lanes that no thread of the block fills."""
+    filled = np.clip(done.threads - done.executed.warp % done.warps * LANES, 0, LANES)
+    beyond = np.flatnonzero(done.executed.mask >> filled)
+    if len(beyond):
+        warp, lanes = (int(v[beyond[0]]) for v in (done.executed.warp, done.executed.mask))
+        raise CutraceError(
+            f"launch of {done.launch.kernel}: lanes {lanes:#x} in warp "
+            f"{warp % done.warps} of block {warp // done.warps}, which has {done.threads} threads; "
+            "is the block's size in the trace the kernel's?"
+        )
+
+
+def _of_block(block: Ints, warp: Ints, warps: int, kernel: str) -> Ints:
+    """Number warps in their block; some tools tell the warp's place on its multiprocessor.
+
+    Warps of a block have places side by side there, unless they do not: then they are numbered in
+    order.
+    """
+    if not len(warp) or int(warp.max()) < warps:
+        return warp
+    distinct, number = np.unique(block << 32 | warp, return_inverse=True)
+    first = np.flatnonzero(np.diff(distinct >> 32, prepend=-1))
+    rank = np.arange(len(distinct)) - np.repeat(first, np.diff(np.append(first, len(distinct))))
+    place = distinct & 0xFFFFFFFF
+    lowest = place[np.repeat(first, np.diff(np.append(first, len(place))))]
+    aligned = place // warps == lowest // warps
+    within = np.where(aligned.all(), place % warps, rank)
+    if int(within.max()) >= warps:
+        raise CutraceError(
+            f"launch of {kernel}: a block has {int(within.max()) + 1} warps, but threads for "
+            f"{warps}; is the block's size in the trace the kernel's?"
+        )
+    return within[number]

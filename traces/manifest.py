@@ -1,0 +1,485 @@
+"""The manifest as JSON and back, strictly: the dataclasses of `schema.py` are its grammar.
+
+A field becomes a key of the same name, a tuple a list, a Space its name in lower case. What equals
+its default is left out, and of a launch what equals the launch that it is `like`. JSON has no
+infinities: a float argument that is not finite is kept as the text `inf`, `-inf` or `nan`.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import cache
+from numbers import Integral, Real
+from reprlib import Repr
+from types import UnionType
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from ..base.errors import CutraceError, nearest
+from .schema import FORMAT_VERSION, Launch, Manifest, Space
+
+
+def to_json(manifest: Manifest) -> str:
+    """Return the manifest as JSON text: ASCII, one order of keys, the sources sorted by name.
+
+    Each launch, event and source has a line.
+    """
+    value = encode(replace(manifest, launches=()), Manifest, "manifest")
+    value["launches"] = list(_launches(manifest.launches))
+    keys = (f" {_dump(key)}: {_spread(item)}" for key, item in value.items())
+    return "{\n" + ",\n".join(keys) + "\n}\n"
+
+
+def _launches(launches: Sequence[Launch]) -> Iterator[dict[str, Any]]:
+    """Encode launches, each `like` the one before it of the same kernel."""
+    last: dict[str, int] = {}
+    for number, launch in enumerate(launches):
+        before, where = last.get(launch.kernel), f"manifest.launches[{number}]"
+        last[launch.kernel] = number
+        if before is None:
+            yield encode(launch, Launch, where)
+        else:
+            yield {LIKE: before, **_difference(launch, launches[before], where)}
+
+
+def _difference(launch: Launch, other: Launch, where: str) -> dict[str, Any]:
+    """Encode what a launch has otherwise than another."""
+    found = {}
+    for name, hint in hints(Launch).items():
+        item, same = getattr(launch, name), getattr(other, name)
+        if item is not same and item != same:
+            found[name] = encode(item, hint, f"{where}.{name}")
+    return found
+
+
+def _spread(value: Any) -> str:
+    """Return a list or an object with a line for each item."""
+    if isinstance(value, list) and value:
+        return "[\n  " + ",\n  ".join(map(_dump, value)) + "\n ]"
+    if isinstance(value, dict) and value:
+        items = (f"{_dump(key)}: {_dump(item)}" for key, item in value.items())
+        return "{\n  " + ",\n  ".join(items) + "\n }"
+    return _dump(value)
+
+
+_NONE = object()
+"""Equal to no value."""
+
+_dump = json.JSONEncoder(allow_nan=False).encode
+
+
+class Unread:
+    """A manifest of which only the JSON was looked at, so that what it would have us make can be
+    compared with what there is.
+
+    Raises CutraceError, naming `where` and the key, for what is not JSON, another version, an
+    unknown or missing key (only keys with a default may be missing) and a value of a wrong type.
+    """
+
+    def __init__(self, text: str | bytes, where: str) -> None:
+        self._where = where
+        if problem := excess(text if isinstance(text, bytes) else text.encode()):
+            raise CutraceError(f"{where}: {problem}")
+        try:
+            self._value = json.loads(text, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            problem = str(error)[:200]
+            raise CutraceError(f"{where}: not JSON: {problem}; is the trace whole?") from error
+        _check_version(self._value, where)
+
+    @property
+    def launches(self) -> int:
+        """How many launches it names, if they are right otherwise."""
+        launches = self._value.get("launches")
+        return len(launches) if isinstance(launches, list) else 0
+
+    def manifest(self) -> Manifest:
+        """Return it as our own values."""
+        try:
+            return decoder(Manifest)(self._value)  # type: ignore[no-any-return]
+        except WrongValue as wrong:
+            raise CutraceError(wrong.message(self._where)) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check_version(value: object, where: str) -> None:
+    version = value.get("format_version") if isinstance(value, dict) else None
+    if type(version) is not int or version < 1:
+        raise CutraceError(f"{where}: no `format_version`: this is not a manifest of a trace")
+    if version > FORMAT_VERSION:
+        raise CutraceError(
+            f"{where}: trace format {shown(version)}, but this cutrace reads up to"
+            f" {FORMAT_VERSION}: update cutrace, or record the trace again"
+        )
+
+
+def encode(value: Any, kind: Any, where: str) -> Any:
+    """Return `value`, which must be of the annotated type `kind`, as JSON knows it."""
+    return _encoder(kind)(value, where)
+
+
+_Encoder: TypeAlias = Callable[[Any, str], Any]
+"""Takes a value, and its place for messages."""
+
+
+@cache
+def _encoder(kind: Any) -> _Encoder:
+    """Return what encodes values of an annotated type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _record_encoder(kind)
+    if get_origin(kind) is tuple:
+        return _tuple_encoder(kind)
+    if get_origin(kind) is dict:
+        return _encode_texts
+    if kind is Space:
+        return _encode_space
+    return lambda value, where: _checked(_plain(value), kind, where)
+
+
+def _record_encoder(kind: type) -> _Encoder:
+    usual = {} if kind is Manifest else defaults(kind)
+    keys = [
+        (name, hint, hint in PLAIN, _encoder(hint), usual.get(name, _NONE))
+        for name, hint in hints(kind).items()
+    ]
+
+    def encode_record(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, kind):
+            _checked(value, kind, where)
+        encoded = {}
+        for name, hint, is_plain, inner, default in keys:
+            item = getattr(value, name)
+            if item is default or (type(item) is type(default) and item == default):
+                continue
+            as_it_is = is_plain and type(item) is hint
+            encoded[name] = item if as_it_is else inner(item, f"{where}.{name}")
+        return encoded
+
+    return encode_record
+
+
+def _tuple_encoder(kind: Any) -> _Encoder:
+    inner = [_encoder(each) for each in get_args(kind) if each is not Ellipsis]
+    repeated, plain = Ellipsis in get_args(kind), {get_args(kind)[0]} & PLAIN
+
+    def encode_tuple(value: Any, where: str) -> list[Any]:
+        if not isinstance(value, tuple):
+            _checked(value, list, where)
+        if repeated and {*map(type, value)} <= plain:
+            return list(value)
+        encoders = inner * len(value) if repeated else inner
+        _check_length(len(value), len(encoders), where)
+        return [encoders[i](item, f"{where}[{i}]") for i, item in enumerate(value)]
+
+    return encode_tuple
+
+
+def _encode_texts(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        _checked(value, dict, where)
+    return {key: encode(value[key], str, f"{where}[{key!r}]") for key in sorted(value)}
+
+
+def _encode_space(value: Any, where: str) -> str:
+    if not isinstance(value, Space):
+        _checked(value, Space, where)
+    return str(value.name.lower())
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy scalars as Python's own, and a float that JSON lacks as text."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else str(float(value))
+    return value
+
+
+def _check_length(found: int, expected: int, where: str) -> None:
+    if found != expected:
+        raise CutraceError(f"{where}: {found} values, expected {expected}")
+
+
+def _checked(value: Any, kind: Any, where: str) -> Any:
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if type(value) in kinds:
+        return value
+    expected = " or ".join(NAMES.get(k, f"a {k.__name__}") for k in kinds)
+    raise CutraceError(f"{where}: expected {expected}, found {shown(value)}")
+
+
+NAMES = {
+    int: "an integer",
+    str: "a text",
+    bool: "true or false",
+    float: "a number",
+    list: "a list",
+    dict: "a table of keys",
+}
+PLAIN = frozenset({int, str, bool})
+"""What JSON takes as it is."""
+
+LIKE = "like"
+"""The key of a launch that says which launch has the values of its missing keys."""
+
+
+_Decoder: TypeAlias = Callable[[Any], Any]
+"""Takes a JSON value and returns ours; raises WrongValue."""
+
+
+class WrongValue(Exception):
+    """A value that is not as it should be; `place` leads to it, the innermost key first."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.place: list[str | int] = []
+
+    def inside(self, key: str | int) -> "WrongValue":
+        """Return this, of a value in another under `key`."""
+        self.place.append(key)
+        return self
+
+    def message(self, where: str) -> str:
+        """Return the sentence, with the place in a file."""
+        keys = (f"[{k}]" if isinstance(k, int) else f".{k}" for k in self.place[::-1])
+        place = "".join(keys).removeprefix(".").replace(".[", "[")
+        return ": ".join(each for each in (where, place, str(self)) if each)
+
+
+@cache
+def decoder(kind: Any) -> _Decoder:
+    """Return what decodes values of an annotated type."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _record_decoder(kind)
+    if kind == tuple[Launch, ...]:
+        return _decode_launches
+    if get_origin(kind) is tuple:
+        return _tuple_decoder(kind)
+    if get_origin(kind) is dict:
+        return _decode_texts
+    if kind is Space:
+        return _decode_space
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    return _decode_int if kind is int else lambda value: _require(value, kinds)
+
+
+def _decode_int(value: Any) -> Any:
+    """As _require for integers, which are the most."""
+    return value if type(value) is int and 0 <= value <= _MOST else _require(value, (int,))
+
+
+def _decode_launches(value: Any) -> Any:
+    """A tuple of launches; what one has like another is the same object."""
+    made: list[Launch] = []
+    for number, item in enumerate(_require(value, (list,))):
+        try:
+            made.append(_decode_launch(item, made))
+        except WrongValue as wrong:
+            raise wrong.inside(number) from None
+    return tuple(made)
+
+
+def _decode_launch(value: Any, before: list[Launch]) -> Launch:
+    items = dict(_require(value, (dict,)))
+    if LIKE not in items:
+        launch: Launch = decoder(Launch)(items)
+        return launch
+    like = items.pop(LIKE)
+    if type(like) is not int or not 0 <= like < len(before):
+        raise WrongValue(f"{shown(like)}, expected a launch before this one").inside(LIKE)
+    return replace(before[like], **_decode_items(Launch, items))
+
+
+def _decode_items(kind: type, items: Mapping[str, Any]) -> dict[str, Any]:
+    """Decode the keys of a record that are there."""
+    decoders = _decoders(kind)
+    made = {}
+    for key, item in items.items():
+        if key not in decoders:
+            raise _unknown(key, decoders)
+        try:
+            made[key] = decoders[key](item)
+        except WrongValue as wrong:
+            raise wrong.inside(key) from None
+    return made
+
+
+@cache
+def _decoders(kind: type) -> Mapping[str, _Decoder]:
+    return {name: decoder(hint) for name, hint in hints(kind).items()}
+
+
+def _record_decoder(kind: type) -> _Decoder:
+    decoders = _decoders(kind)
+    required = [
+        field.name
+        for field in fields(kind)
+        if field.default is MISSING and field.default_factory is MISSING
+    ]
+
+    def decode_record(value: Any) -> Any:
+        items = _require(value, (dict,))
+        for name in required:
+            if name not in items:
+                raise _missing(items, decoders, name)
+        return kind(**_decode_items(kind, items))
+
+    return decode_record
+
+
+def _missing(items: Mapping[str, Any], known: Mapping[str, Any], name: str) -> WrongValue:
+    """A key is missing, perhaps because it is spelled otherwise."""
+    strange = next((key for key in items if key not in known), None)
+    if strange is not None:
+        return _unknown(strange, known)
+    return WrongValue(f"the key `{name}` is missing")
+
+
+def _unknown(key: str, known: Mapping[str, Any]) -> WrongValue:
+    short = key[:_SHOWN]
+    return WrongValue(f"unknown key `{short}`{nearest(short, known)}")
+
+
+def _tuple_decoder(kind: Any) -> _Decoder:
+    first, *others = get_args(kind)
+    repeats = others == [Ellipsis]
+    decoders = [decoder(each) for each in ([first] if repeats else [first, *others])]
+    plain = frozenset({first}) & PLAIN
+
+    def decode_tuple(value: Any) -> Any:
+        items = _require(value, (list,))
+        if repeats and {*map(type, items)} <= plain and _are_small(first, items):
+            return tuple(items)
+        if not repeats and len(items) != len(decoders):
+            raise WrongValue(f"{len(items)} values, expected {len(decoders)}")
+        made = []
+        for number, item in enumerate(items):
+            try:
+                made.append(decoders[0 if repeats else number](item))
+            except WrongValue as wrong:
+                raise wrong.inside(number) from None
+        return tuple(made)
+
+    return decode_tuple
+
+
+def _are_small(kind: type, items: list[Any]) -> bool:
+    """Whether integers have 64 bits, and texts are not too long."""
+    if not items or kind is bool:
+        return True
+    if kind is int:
+        return bool(min(items) >= _LEAST and max(items) <= _MOST)
+    longest: int = max(map(len, items))
+    return longest <= LONGEST
+
+
+def _decode_texts(value: Any) -> dict[str, str]:
+    items: dict[str, str] = _require(value, (dict,))
+    for key, item in items.items():
+        _require(key, (str,))
+        if type(item) is not str:
+            short = repr(key[:_SHOWN])
+            raise WrongValue(f"expected a text, found {shown(item)}").inside(f"[{short}]")
+    return items
+
+
+_SPACES = {space.name.lower(): space for space in Space}
+
+
+def _decode_space(value: Any) -> Space:
+    name = _require(value, (str,))
+    if name not in _SPACES:
+        known = ", ".join(_SPACES)
+        raise WrongValue(f"`{name[:_SHOWN]}` is not a space; there are {known}")
+    return _SPACES[name]
+
+
+def _require(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """Return a value of one of these types; integers have 64 bits, and names an end."""
+    kind = type(value)
+    if kind not in kinds:
+        expected = " or ".join(NAMES.get(k, f"a {k.__name__}") for k in kinds)
+        raise WrongValue(f"expected {expected}, found {shown(value)}")
+    if kind is int and not _LEAST <= value <= _MOST:
+        raise WrongValue(f"{shown(value)} has more than 64 bits")
+    if kind is str and len(value) > LONGEST:
+        raise WrongValue(f"{shown(value)} has {len(value)} characters; {LONGEST} at most")
+    return value
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+
+LONGEST = 1 << 17
+"""Characters of a text, source texts aside: a structure of 64 KiB in hexadecimal."""
+
+_SHOWN = 60
+"""Characters of a value, or of a key, that a message shows."""
+
+_REPR = Repr()
+_REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 2, _SHOWN, _SHOWN, _SHOWN
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, however large it is."""
+    return _REPR.repr(value)[:_SHOWN]
+
+
+@cache
+def defaults(kind: type) -> dict[str, Any]:
+    """Return the defaults of a dataclass' fields, by name, of those that have one."""
+    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    made = {f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING}
+    return given | {name: make() for name, make in made.items()}
+
+
+@cache
+def hints(kind: type) -> dict[str, Any]:
+    """Return the annotated types of a dataclass' fields, in order."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+ALWAYS = 10_000
+"""Values of each kind that are never too many."""
+
+LEAST_BYTES = {b"{": 24, b"[": 12, b":": 8}
+"""Bytes of text for each object, list and key, on average, that no manifest falls below: of all
+that a manifest holds a pair of numbers takes the fewest for a list, a copy the fewest for an object
+and for a key. Small ones are how a little text becomes a lot of memory."""
+
+_KINDS = {b"{": "objects", b"[": "lists", b":": "keys"}
+_CHUNK = 1 << 20
+_QUOTE = ord('"')
+
+
+def excess(text: bytes) -> str:
+    """Say what there is too much of, or return an empty text."""
+    most = {mark: max(ALWAYS, len(text) // least) for mark, least in LEAST_BYTES.items()}
+    if all(text.count(mark) <= limit for mark, limit in most.items()):
+        return ""
+    for mark, count in _count_outside_texts(text).items():  # sources are full of brackets
+        if count > most[mark]:
+            return f"{count} {_KINDS[mark]} in {len(text)} bytes, more than any manifest has"
+    return ""
+
+
+def _count_outside_texts(text: bytes) -> dict[bytes, int]:
+    """Count each mark where it is no part of a text in quotes."""
+    plain = text.replace(rb"\\", b"").replace(rb"\"", b"")
+    counts = dict.fromkeys(LEAST_BYTES, 0)
+    is_inside = np.uint8(0)
+    for start in range(0, len(plain), _CHUNK):
+        piece = np.frombuffer(plain[start : start + _CHUNK], np.uint8)
+        quotes = np.cumsum(piece == _QUOTE, dtype=np.uint32)
+        outside = piece[(quotes & 1) == is_inside].tobytes()
+        is_inside = np.uint8((int(is_inside) + int(quotes[-1])) & 1)
+        for mark in counts:
+            counts[mark] += outside.count(mark)
+    return counts

@@ -1,0 +1,30 @@
+"""Whether a file is still the one that was there: a trace may be recorded anew while it is read."""
+
+from pathlib import Path
+from typing import TypeAlias
+
+from ..base.errors import CutraceError
+
+Stamp: TypeAlias = tuple[int, ...]
+"""A file's bytes, time of change and inode. Not its device: machines that share a file system
+number it each in their own way. Of a file that each machine copies for itself the bytes alone."""
+MISSING: Stamp = (-1,)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return the stamp of a file; MISSING where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return MISSING
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def check_same(path: Path, stamp: Stamp) -> None:
+    """Raise CutraceError if a file is not the one of a stamp."""
+    if (status := stamp_of(path))[: len(stamp)] != stamp:
+        fate = "removed" if status == MISSING else "replaced"
+        raise CutraceError(
+            f"{path}: {fate} meanwhile: it was another file when the trace was opened;"
+            " open the trace again"
+        )

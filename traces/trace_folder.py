@@ -1,0 +1,270 @@
+"""The folder of a trace: built in a hidden sibling folder, renamed when complete.
+
+The workshop is that sibling: `new` is the unfinished trace. A trace that it replaces takes its
+place at once, or is `old` for a moment where the file system cannot exchange two folders. The
+workshop is always removed; after a killed process, when the next trace is written to the same
+folder.
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from operator import attrgetter
+from pathlib import Path
+
+from ..base.claim import Claim, sweep
+from ..base.dataclass import dataclass
+from ..base.errors import CutraceError
+from .archive import PackedPath, is_archive, pack
+from .schema import TABLES
+
+MANIFEST = "manifest.json"
+_HERE, _EXCHANGE = -100, 2
+"""`AT_FDCWD` and `RENAME_EXCHANGE` of Linux."""
+_TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
+
+
+class Workshop:
+    """The hidden sibling of `target` in which a trace is built; `folder` is the trace itself.
+
+    A relative target is meant from the folder of this moment, whatever the current folder is when
+    the trace is whole. Raises CutraceError if something other than a trace has that name, or
+    nothing can be written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = Path(os.path.abspath(target))
+        self._claim: Claim | None = None
+        try:
+            check_target(target)
+            sweep(self._target.parent)
+            self._claim = Claim(self._target.parent, self._target.name)
+            self.folder = self._claim.folder / "new"
+            self.folder.mkdir()
+        except OSError as error:
+            self.discard()
+            raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
+
+    def publish(self) -> None:
+        """Give the trace its final name; a trace that had it before is replaced."""
+        try:
+            check_target(self._target)
+            self._exchange()
+        except OSError as error:
+            raise CutraceError(f"{self._target}: cannot write it: {reason(error)}") from error
+        finally:
+            self.discard()
+
+    def _exchange(self) -> None:
+        if is_archive(self._target):
+            packed = self.folder.parent / "packed"
+            pack(self.folder, packed)
+            os.replace(packed, self._target)
+            return
+        if _swap(self.folder, self._target):
+            try:
+                _check_trace(self.folder, self._target)  # it may be another than was looked at
+            except CutraceError:
+                _swap(self.folder, self._target)
+                raise
+            return
+        old = self.folder.parent / "old"
+        try:
+            while True:
+                with suppress(FileNotFoundError):  # it is free, or another writer replaces it now
+                    os.rename(self._target, old)
+                    _check_trace(old, self._target)  # as above
+                try:
+                    os.rename(self.folder, self._target)
+                    return
+                except OSError:
+                    if not self._target.is_dir():
+                        raise
+                    shutil.rmtree(old, ignore_errors=True)  # another writer was first
+        except BaseException:
+            if old.exists() and not os.path.lexists(self._target):
+                os.rename(old, self._target)
+            raise
+
+    def discard(self) -> None:
+        """Remove all that was built."""
+        if self._claim:
+            self._claim.release()
+
+
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two paths at once, so that each is there at every moment; whether that could be."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # another system, or an old C library
+        return False
+    status: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
+    return status == 0
+
+
+def check_target(target: Path) -> None:
+    """Raise CutraceError unless `target` is free, or a trace and nothing but a trace."""
+    if not target.parent.is_dir():
+        raise CutraceError(f"{target}: there is no folder {target.parent}; make it first")
+    if os.path.lexists(target):
+        _check_trace(target, target)
+
+
+def _check_trace(place: Path, target: Path) -> None:
+    """Raise CutraceError unless what is at `place` is a trace and nothing but a trace."""
+    if found := next(_strange(place), ""):
+        raise CutraceError(
+            f"{target}: {found}; only an existing trace is replaced:"
+            " choose another name, or remove it yourself"
+        )
+
+
+def _strange(target: Path) -> Iterator[str]:
+    """Yield what at `target` no trace would have."""
+    if target.is_symlink():
+        yield "a symbolic link has this name"
+    if is_archive(target) and target.is_file():
+        if not _has_manifest(PackedPath(target)):
+            yield "a file that is no packed trace has this name"
+        return
+    if not target.is_dir():
+        yield "a file has this name"
+    if not _has_manifest(target):
+        yield "a folder that is not a trace has this name"
+    with os.scandir(target) as entries:
+        for entry in sorted(entries, key=attrgetter("name")):
+            if entry.name.isdecimal() and entry.is_dir():
+                for name in sorted({*os.listdir(entry)} - _TABLE_FILES):
+                    yield f"{os.path.join(entry, name)} is no part of a trace"
+            elif entry.name != MANIFEST:
+                yield f"{entry.path} is no part of a trace"
+
+
+def _has_manifest(folder: Path) -> bool:
+    try:
+        file = folder / MANIFEST
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+            return False
+        return _is_manifest(file, (found.st_ino, found.st_size, found.st_mtime_ns))
+    except (OSError, ValueError, CutraceError):
+        return False
+
+
+@lru_cache(maxsize=1)
+def _is_manifest(file: Path, _: tuple[int, int, int]) -> bool:
+    """Whether a file is a manifest; it is asked again only if it has changed."""
+    return is_manifest(file.read_bytes())
+
+
+def is_manifest(data: bytes) -> bool:
+    """Whether these are the bytes of a manifest."""
+    try:
+        manifest = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(manifest, dict)
+        and isinstance(manifest.get("format_version"), int)
+        and isinstance(manifest.get("launches"), list)
+    )
+
+
+def write_file(path: str, data: bytes | memoryview) -> None:
+    """Write a file: `open` would ask the system three more questions, which take half as long."""
+    binary = getattr(os, "O_BINARY", 0)  # on Windows
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o666)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+    finally:
+        os.close(descriptor)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it."""
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise CutraceError(f"{folder}: cannot remove it: {reason(error)}") from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of what an operating system or Arrow error says."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+MANIFEST_BYTES = 64
+"""What a launch that equals another takes in the manifest, about."""
+
+
+@dataclass(slots=True)
+class SizeLimit:
+    """The size limit of a trace called `label`, in bytes; 0: no limit.
+
+    `where` says which launch is being written, `done` and `blocks` how far it is. A trace that
+    `spares` what does not fit is written without it: `full_at` is the first such launch.
+    """
+
+    label: str
+    limit: int = 0
+    used: int = 0
+    where: str = ""
+    before: int = 0
+    done: int = 0
+    blocks: int = 0
+    spares: bool = False
+    number: int = 0
+    full_at: int | None = None
+
+    def begin(self, number: int, where: str, blocks: int) -> None:
+        """Note the launch that is being written from now on, and its number of thread blocks."""
+        self.number, self.where, self.done, self.blocks = number, where, 0, blocks
+        self.before = self.used
+        if self.spares:
+            self.take(MANIFEST_BYTES)
+
+    def forget(self) -> None:
+        """Forget the launch that was written last."""
+        self.used = self.before
+        if self.full_at == self.number:
+            self.full_at = None
+
+    def reach(self, block: int) -> None:
+        """Note that a thread block has come."""
+        self.done = max(self.done, block + 1)
+
+    def take(self, size: int) -> None:
+        """Count bytes that were written; CutraceError if the trace is too large with them."""
+        self.used += size
+        if self.limit and self.used > self.limit:
+            if not self.spares:
+                raise CutraceError(self._message())
+            if self.full_at is None:
+                self.full_at = self.number
+
+    def _message(self) -> str:
+        where = f" in {self.where}" if self.where else ""
+        if self.done:
+            where += f", when block {self.done - 1} of {self.blocks} was recorded"
+        return (
+            f"{self.label}: no trace is written, for it would be larger than the {self.limit} bytes"
+            f" that were allowed: it had {self.used}{where}; raise --max-trace-size, sample"
+            f" blocks (--sample-blocks {self._percent()}% would fit), or record less"
+            " (--no-control, --only-kernels, --only-lines, --only-spaces, ...)"
+        )
+
+    def _percent(self) -> str:
+        """Return what part of this launch's blocks would fit, with a fifth to spare."""
+        written = self.used - self.before
+        left = max(self.limit - self.before, 0)
+        fits = 80 * left * max(self.done, 1) / max(written * self.blocks, 1)
+        return f"{max(min(fits, 50.0), 0.01):.2g}"
