@@ -36,21 +36,21 @@ def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
     first = next((profile for profile in on if not profile.refusal), None)
     if first is None:
         return
-    found = costliest_lines(first.lines, first.limited_by, SHOWN)
-    found = [top for top in found if top.share >= LEAST]
+    costliest = costliest_lines(first.lines, first.limited_by, SHOWN)
+    costliest = [top for top in costliest if top.share >= LEAST]
     where = f" on {first.device}" if len(on) > 1 else ""
-    for top in found:
+    for top in costliest:
         text = one_line(f"{top.file}:{top.line}  {top.text}")
         yield f"{100 * top.share:.0f} % of the {top.what}{where}: {text}", "yellow"
 
 
 def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
     """Warnings, each with the devices that it is true of."""
-    found: dict[str, list[str]] = {}
+    devices_by_text: dict[str, list[str]] = {}
     for profile in on:
         for text in (*profile.substitutions, *profile.warnings):
-            found.setdefault(text, []).append(profile.device)
-    return found
+            devices_by_text.setdefault(text, []).append(profile.device)
+    return devices_by_text
 
 
 def distinct_launches(profile: Profile) -> Iterator[tuple[Sequence[LaunchProfile], int]]:

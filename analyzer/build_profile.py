@@ -20,19 +20,19 @@ import pyarrow as pa
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from ..base.executor import Executor, spread
+from ..base.executor import Executor, run_tasks
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.histogram.counts import LaunchCounts
-from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions, tell_part
+from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions, report_part
 from ..models.replay.replay import cores, replay_in_jobs, run_beside
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.remote import bring, origin
 from ..traces.schema import Manifest
-from .counting.atomic_contention import Turns, count_turns
+from .counting.atomic_contention import AtomicContention, count_contention
 from .counting.bounds import Bound, find_bounds, find_roof, sampled_bounds
 from .counting.derived_columns import (
-    WHOSE,
+    LAUNCH_COLUMN,
     Added,
     launch_facts,
     sums_of_each,
@@ -42,7 +42,7 @@ from .counting.derived_columns import (
     with_zeros,
 )
 from .counting.evaluate import Raw
-from .counting.footprint import Touched
+from .counting.footprint import Footprint
 from .counting.instruction_mix import COLUMNS as MIX
 from .counting.instruction_mix import FLOP_COLUMNS as FLOPS
 from .counting.instruction_mix import NOTHING, did_nothing, with_flops, with_lanes, with_mix
@@ -54,28 +54,30 @@ from .launch_profile import LaunchProfile, count_totals
 from .machine.machine_least import machine_shares
 from .occupancy.occupancy_text import resident_text
 from .text.partial_text import kept_text
-from .time.estimate import Asked, Estimate, estimate, sum_by_pc
+from .time.estimate import Estimate, EstimateInput, estimate, sum_by_pc
 from .time.sample_estimate import estimate_between
 from .time.sample_warps import Ran, SampledWarps
 from .time.throughput import PROFILED
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ProfileRequest:
     """The devices by key, and the options of replay and counting."""
 
     devices: Mapping[str, Device]
     options: ReplayOptions
 
 
-def read_question(options: ReplayOptions) -> Question:
+def read_request(options: ReplayOptions) -> ProfileRequest:
     """Read the devices that the options name, else the default. `CutraceError` if unknown."""
     names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    return Question({found.key: found for found in load_devices(names, options.set)}, options)
+    return ProfileRequest(
+        {device.key: device for device in load_devices(names, options.set)}, options
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class ReplayResult:
     """A launch counted on a device, and what reads its trace once more.
 
     What is `supposed` of the launch is said before all else.
@@ -83,69 +85,71 @@ class Counted:
 
     counts: LaunchCounts
     instructions: pa.Table
-    touched: Callable[[], pl.DataFrame]
+    footprint: Callable[[], pl.DataFrame]
     supposed: tuple[str, ...]
-    turns: Callable[[], Turns]
+    contention: Callable[[], AtomicContention]
     ran: Callable[[], Ran] | None
 
 
 def profile_counted(
-    question: Question, manifest: Manifest, counted: Sequence[Counted]
+    question: ProfileRequest, manifest: Manifest, counted: Sequence[ReplayResult]
 ) -> list[LaunchProfile]:
     """The profile of each launch, its counts joined with the places of its instructions."""
     kernels: list[pa.Table] = []
-    alike: dict[tuple[int, str, Hashable], list[int]] = {}
+    groups: dict[tuple[int, str, Hashable], list[int]] = {}
     for number, one in enumerate(counted):
-        known = (n for n, table in enumerate(kernels) if table.equals(one.instructions))
-        if (kernel := next(known, len(kernels))) == len(kernels):
+        matches = (n for n, table in enumerate(kernels) if table.equals(one.instructions))
+        if (kernel := next(matches, len(kernels))) == len(kernels):
             kernels.append(one.instructions)
         key = kernel, one.counts.device, tuple(one.counts.counts.columns)
-        alike.setdefault(key, []).append(number)
+        groups.setdefault(key, []).append(number)
     places = [find_places(table, manifest) for table in kernels]
-    found: dict[int, LaunchProfile] = {}
-    for (kernel, *_), numbers in alike.items():
+    profiles_by_number: dict[int, LaunchProfile] = {}
+    for (kernel, *_), numbers in groups.items():
         some = [counted[number] for number in numbers]
-        found |= zip(numbers, _profile_alike(question, places[kernel], some), strict=True)
-    return [found[number] for number in range(len(counted))]
+        profiles_by_number |= zip(
+            numbers, _profile_alike(question, places[kernel], some), strict=True
+        )
+    return [profiles_by_number[number] for number in range(len(counted))]
 
 
 def _profile_alike(
-    question: Question, places: pl.DataFrame, counted: Sequence[Counted]
+    question: ProfileRequest, places: pl.DataFrame, counted: Sequence[ReplayResult]
 ) -> Iterator[LaunchProfile]:
     """The profiles of launches of one kernel that one device counted."""
     first = counted[0]
     device, instructions = question.devices[first.counts.device], first.instructions
-    told = _together([one.counts.counts for one in counted])
+    table = _together([one.counts.counts for one in counted])
     lanes_on = _together([one.counts.lanes_on for one in counted])
-    told = with_mix(
-        with_flops(with_lanes(told, lanes_on, instructions), instructions), instructions
+    table = with_mix(
+        with_flops(with_lanes(table, lanes_on, instructions), instructions), instructions
     )
-    told.drop_in_place("lanes")
-    told = with_apart(with_levels(told), instructions, device.capability)
-    sums, by_pc = sums_of_each(told, len(counted)), sum_by_pc(told)
+    table.drop_in_place("lanes")
+    table = with_apart(with_levels(table), instructions, device.capability)
+    sums, by_pc = sums_of_each(table, len(counted)), sum_by_pc(table)
     around = Added(pl.col(name) for name in places.columns if name != "pc")
-    told = widen(told, places, around)
+    table = widen(table, places, around)
     mixed = _together([one.counts.mixed for one in counted])
     if mixed.height:
         mixed = with_levels(with_zeros(mixed, (*FLOPS, *MIX)))
         mixed = widen(with_apart(mixed, instructions, device.capability), places, around)
     else:
-        mixed = told.clear()
-    all_counts, all_mixed = _apart(told, len(counted)), _apart(mixed, len(counted))
+        mixed = table.clear()
+    all_counts, all_mixed = _split(table, len(counted)), _split(mixed, len(counted))
     for number, (one, counts, mix) in enumerate(zip(counted, all_counts, all_mixed, strict=True)):
         yield _profile(question, one, counts, mix, places, sums[number], by_pc.get(number, {}))
 
 
 def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Frames below one another, with the number of each in WHOSE."""
-    whose = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
-    return pl.concat(frames, rechunk=True).hstack([pl.Series(WHOSE, whose, pl.UInt32)])
+    owners = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
+    return pl.concat(frames, rechunk=True).hstack([pl.Series(LAUNCH_COLUMN, owners, pl.UInt32)])
 
 
-def _apart(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
+def _split(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
     """The frames that were put together; empty ones are one."""
-    whose = together.drop_in_place(WHOSE)
-    heights = np.bincount(whose.to_numpy(), minlength=frames).tolist()
+    owners = together.drop_in_place(LAUNCH_COLUMN)
+    heights = np.bincount(owners.to_numpy(), minlength=frames).tolist()
     start, empty = 0, together.clear()
     for height in heights:
         yield together.slice(start, height) if height else empty
@@ -153,8 +157,8 @@ def _apart(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
 
 
 def _profile(
-    question: Question,
-    one: Counted,
+    question: ProfileRequest,
+    one: ReplayResult,
     counts: pl.DataFrame,
     mixed: pl.DataFrame,
     places: pl.DataFrame,
@@ -166,7 +170,7 @@ def _profile(
     launch, device = counted.launch, question.devices[counted.device]
     refusal = "" if as_if else counted.refusal
     shares = machine_shares(counts, launch, one.instructions, device)
-    bounds = () if refusal else find_bounds(sums, device, launch, one.turns, shares)
+    bounds = () if refusal else find_bounds(sums, device, launch, one.contention, shares)
     facts = {
         **launch_facts(counted, device),
         "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
@@ -203,12 +207,12 @@ def _profile(
         bounds_between=() if refusal else sampled_bounds(raw, device, launch, shares),
         estimate=estimated,
         estimate_between=None if refusal else _between(one, raw, by_pc, device),
-        touched=one.touched if launch.kept.has_accesses else None,
+        footprint=one.footprint if launch.kept.has_accesses else None,
     )
 
 
 def _estimate(
-    one: Counted,
+    one: ReplayResult,
     by_pc: Mapping[int, Mapping[str, int]],
     bounds: Sequence[Bound],
     device: Device,
@@ -217,32 +221,34 @@ def _estimate(
     measured = load_measured(device)
     if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
         return None
-    return estimate(_asked(one, by_pc, bounds, device, measured), one.ran(), measured)
+    return estimate(_estimate_input(one, by_pc, bounds, device, measured), one.ran(), measured)
 
 
 def _between(
-    one: Counted, raw: Raw, by_pc: Mapping[int, Mapping[str, int]], device: Device
+    one: ReplayResult, raw: Raw, by_pc: Mapping[int, Mapping[str, int]], device: Device
 ) -> tuple[Estimate, Estimate] | None:
     """Between what times a sampled launch lies on such a device."""
     measured, launch = load_measured(device), one.counts.launch
     if not launch.kept.sample.blocks or not one.ran or not measured or not device.chip.clock_mhz:
         return None
     executed = sum_intervals(raw, launch, {"executed": ["instructions"]}).get("executed")
-    asked = _asked(one, by_pc, (), device, measured)
-    return estimate_between(asked, one.ran(), measured, executed) if executed else None
+    request = _estimate_input(one, by_pc, (), device, measured)
+    return estimate_between(request, one.ran(), measured, executed) if executed else None
 
 
-def _asked(
-    one: Counted,
+def _estimate_input(
+    one: ReplayResult,
     by_pc: Mapping[int, Mapping[str, int]],
     bounds: Sequence[Bound],
     device: Device,
     measured: Measured,
-) -> Asked:
+) -> EstimateInput:
     """The input of an estimate, at the clock that the profiler sets."""
     launch, resident = one.counts.launch, one.counts.occupancy.blocks
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
-    return Asked(by_pc, one.instructions, bounds, launch, resident, device, mhz, one.turns)
+    return EstimateInput(
+        by_pc, one.instructions, bounds, launch, resident, device, mhz, one.contention
+    )
 
 
 def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
@@ -277,29 +283,29 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
     its caller's. `stack` has all of them, outermost first: `FILE:LINE` a line of text.
     """
     places = instructions.select(["file", "line", "inlined_at"]).to_pylist()
-    told = [_told(place, manifest) for place in places]
+    records = [_source_place(place, manifest) for place in places]
     table = pl.DataFrame(instructions.select(["pc", "file", "line", "text"])).rename(
         {"text": "ptx"}
     )
     table = table.with_columns(
-        file=pl.Series([place["file"] for place in told], dtype=pl.String),
-        line=pl.Series([place["line"] for place in told], dtype=pl.UInt32),
+        file=pl.Series([place["file"] for place in records], dtype=pl.String),
+        line=pl.Series([place["line"] for place in records], dtype=pl.UInt32),
     )
     lines = {
         name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
         for name, text in manifest.sources.items()
     }
-    found = [
+    texts = [
         lines[file][line - 1] if 0 < line <= len(lines.get(file, ())) else ""
         for file, line in table.select("file", "line").iter_rows()
     ]
     stacks = map(_stack, places)
     return table.with_columns(
-        text=pl.Series(found, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
+        text=pl.Series(texts, dtype=pl.String), stack=pl.Series([*stacks], dtype=pl.String)
     )
 
 
-def _told(row: Mapping[str, Any], manifest: Manifest) -> Mapping[str, Any]:
+def _source_place(row: Mapping[str, Any], manifest: Manifest) -> Mapping[str, Any]:
     """The innermost place whose text is known; where none is, that of the instruction."""
     chain = (row, *row["inlined_at"])
     return next((place for place in chain if place["file"] in manifest.sources), row)
@@ -322,7 +328,7 @@ TASKS = 32
 
 
 def profile_launches(
-    question: Question, trace: Trace, numbers: Sequence[int]
+    question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay some launches, by their places in the list, on every device; work out totals."""
     if executor := question.options.executor:
@@ -331,34 +337,34 @@ def profile_launches(
 
 
 def _profile_launches(
-    question: Question, trace: Trace, numbers: Sequence[int]
+    question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches on every device, in several processes once the rest would take seconds."""
-    began, jobs, rest, tell = monotonic(), 1, numbers, question.options.tell
-    found, counted = dict[int, list[LaunchProfile]](), dict[int, list[Counted]]()
-    for done, number in enumerate(numbers):
+    began, jobs, tail, progress = monotonic(), 1, numbers, question.options.tell
+    profiles_by_number, counted = dict[int, list[LaunchProfile]](), dict[int, list[ReplayResult]]()
+    for index, number in enumerate(numbers):
         if len(counted) == TOGETHER:
-            found |= _settle(trace, _profile_group(question, trace, counted))
+            profiles_by_number |= _settle(trace, _profile_group(question, trace, counted))
             counted.clear()
-        if done:  # also where what the one before counts was kept
-            tell(done / len(numbers))
-        part = partial(tell_part, tell, done, 1, len(numbers))
+        if index:  # also where what the one before counts was kept
+            progress(index / len(numbers))
+        part = partial(report_part, progress, index, 1, len(numbers))
         is_ptx = not trace.manifest.is_machine_code
         counted[number] = [*_on_devices(question, trace.launches[number], is_ptx, part)]
-        rest = numbers[done + 1 :]
-        left = (monotonic() - began) / (done + 1) * len(rest)
-        if (jobs := _jobs(question.options.jobs, len(rest), left)) > 1:
+        tail = numbers[index + 1 :]
+        seconds = (monotonic() - began) / (index + 1) * len(tail)
+        if (jobs := _jobs(question.options.jobs, len(tail), seconds)) > 1:
             break
-    found |= _profile_group(question, trace, counted)
+    profiles_by_number |= _profile_group(question, trace, counted)
     if jobs <= 1:
-        return found
-    part = partial(tell_part, tell, len(numbers) - len(rest), len(rest), len(numbers))
-    told = replace(question, options=replace(question.options, tell=part))
-    return found | _spread(told, trace, rest, jobs)
+        return profiles_by_number
+    part = partial(report_part, progress, len(numbers) - len(tail), len(tail), len(numbers))
+    subquestion = replace(question, options=replace(question.options, tell=part))
+    return profiles_by_number | _spread(subquestion, trace, tail, jobs)
 
 
 def _profile_group(
-    question: Question, trace: Trace, counted: Mapping[int, Sequence[Counted]]
+    question: ProfileRequest, trace: Trace, counted: Mapping[int, Sequence[ReplayResult]]
 ) -> dict[int, list[LaunchProfile]]:
     """Make profiles of launches that were counted on devices."""
     every = [one for each in counted.values() for one in each]
@@ -366,44 +372,46 @@ def _profile_group(
     return {number: [next(profiles) for _ in each] for number, each in counted.items()}
 
 
-def _settle(trace: Trace, found: dict[int, list[LaunchProfile]]) -> dict[int, list[LaunchProfile]]:
+def _settle(
+    trace: Trace, profiles_by_number: dict[int, list[LaunchProfile]]
+) -> dict[int, list[LaunchProfile]]:
     """Work out totals, and hold as little as can be of launches that may be thousands."""
-    profiles = [profile for each in found.values() for profile in each]
+    profiles = [profile for each in profiles_by_number.values() for profile in each]
     count_totals(profiles)
     pack_together(profiles)
     pack_together([profile.raw for profile in profiles])
-    for number in found:
+    for number in profiles_by_number:
         trace.launches[number].forget()
-    return found
+    return profiles_by_number
 
 
-def _jobs(asked: int | None, launches: int, seconds: float) -> int:
+def _jobs(limit: int | None, launches: int, seconds: float) -> int:
     """In how many processes to replay launches that take these seconds in one."""
-    return min(asked or (cores() if seconds > WORTH_PROCESSES else 1), launches, cores())
+    return min(limit or (cores() if seconds > WORTH_PROCESSES else 1), launches, cores())
 
 
 def _spread(
-    question: Question, trace: Trace, numbers: Sequence[int], jobs: int
+    question: ProfileRequest, trace: Trace, numbers: Sequence[int], jobs: int
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches in several processes."""
-    alone = replace(question, options=replace(question.options, jobs=1))
-    silent = replace(question, options=question.options.alone)
+    serial = replace(question, options=replace(question.options, jobs=1))
+    silent = replace(question, options=question.options.for_worker)
     mine, *others = [numbers[n::jobs] for n in range(jobs)]
-    found = run_beside(
-        lambda: _profile_part(alone, trace, mine),
+    results = run_beside(
+        lambda: _profile_part(serial, trace, mine),
         _profile_part,
         [(silent, trace, part) for part in others],
     )
-    return dict(found)
+    return dict(results)
 
 
 def _profile_part(
-    question: Question, trace: Trace, numbers: Sequence[int]
+    question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> list[tuple[int, list[LaunchProfile]]]:
     """Replay a part of the launches in this process, and work out totals."""
-    found = _profile_launches(question, trace, numbers)
-    count_totals(profile for profiles in found.values() for profile in profiles)
-    return [*found.items()]
+    profiles_by_number = _profile_launches(question, trace, numbers)
+    count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
+    return [*profiles_by_number.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,35 +420,37 @@ class _Task:
     any; profiles are `packed` where there are many more.
     """
 
-    question: Question
+    question: ProfileRequest
     trace: Trace
     url: str
     packed: bool
 
 
 def _profile_elsewhere(
-    executor: Executor, question: Question, trace: Trace, numbers: Sequence[int]
+    executor: Executor, question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Have the workers of an executor replay the launches, some of them on some devices a task."""
     url, packed = origin(trace.path), len(numbers) > TOGETHER
     manifest, parts = replace(trace.manifest, launches=()), [*_cut(trace, numbers)]
     keys = list(question.devices)
     many = max(1, len(keys) * len(parts) // TASKS)
-    tasks, whose = list[_Task](), list[Sequence[int]]()
+    tasks, batches = list[_Task](), list[Sequence[int]]()
     for part in parts:
         some = Trace(trace.path, manifest, tuple(trace.launches[number] for number in part))
         for start in range(0, len(keys), many):
             devices = {key: question.devices[key] for key in keys[start : start + many]}
-            tasks.append(_Task(Question(devices, question.options.alone), some, url, packed))
-            whose.append(part)
-    found: dict[tuple[int, str], LaunchProfile] = {}
-    for done, (task, answer) in enumerate(spread(executor, _do_task, tasks), 1):
+            tasks.append(
+                _Task(ProfileRequest(devices, question.options.for_worker), some, url, packed)
+            )
+            batches.append(part)
+    profiles_by_key: dict[tuple[int, str], LaunchProfile] = {}
+    for count, (task, answer) in enumerate(run_tasks(executor, _do_task, tasks), 1):
         if isinstance(answer, CutraceError):
             raise answer
-        for number, profiles in zip(whose[task], answer, strict=True):
-            found |= {(number, profile.device): profile for profile in profiles}
-        question.options.tell(done / len(tasks))
-    return {number: [found[number, key] for key in keys] for number in numbers}
+        for number, profiles in zip(batches[task], answer, strict=True):
+            profiles_by_key |= {(number, profile.device): profile for profile in profiles}
+        question.options.tell(count / len(tasks))
+    return {number: [profiles_by_key[number, key] for key in keys] for number in numbers}
 
 
 def _cut(trace: Trace, numbers: Sequence[int]) -> Iterator[list[int]]:
@@ -468,23 +478,23 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
         bring(task.url, task.trace.path)
     trace = deepcopy(task.trace)  # the threads of a process would share its open files
     with with_counters(device.counters for device in task.question.devices.values()):
-        found = _profile_launches(task.question, trace, range(len(trace.launches)))
+        profiles_by_number = _profile_launches(task.question, trace, range(len(trace.launches)))
         if task.packed:
-            _settle(trace, found)
-        count_totals(profile for profiles in found.values() for profile in profiles)
+            _settle(trace, profiles_by_number)
+        count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
     for launch in trace.launches:
         launch.forget()
-    return [*found.values()]
+    return [*profiles_by_number.values()]
 
 
 def _on_devices(
-    question: Question, launch: LaunchTrace, is_ptx: bool, tell: Callable[[float], None]
-) -> Iterator[Counted]:
+    question: ProfileRequest, launch: LaunchTrace, is_ptx: bool, progress: Callable[[float], None]
+) -> Iterator[ReplayResult]:
     """Replay a launch on every device."""
-    instructions, touched = launch.instructions(), Touched(launch)
-    turns = cache(partial(count_turns, launch))
+    instructions, footprint = launch.instructions(), Footprint(launch)
+    rounds = cache(partial(count_contention, launch))
     devices = list(question.devices.values())
     ran = SampledWarps(launch, devices) if is_ptx else None
-    tell = ran.begin_beside(tell) if ran else tell
-    for counts in replay_in_jobs(launch, devices, question.options, tell):
-        yield Counted(counts, instructions, touched, launch.supposed, turns, ran)
+    progress = ran.start_thread(progress) if ran else progress
+    for counts in replay_in_jobs(launch, devices, question.options, progress):
+        yield ReplayResult(counts, instructions, footprint, launch.what_if, rounds, ran)

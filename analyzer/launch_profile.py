@@ -10,7 +10,7 @@ import polars as pl
 
 from ..base.dataclass import dataclass
 from ..base.errors import nearest
-from ..base.sanitize import render_table
+from ..base.html_table import render_table
 from ..models.analyses.occupancy import Occupancy
 from ..traces.schema import Launch
 from .counting.bounds import Bound, verdict
@@ -20,7 +20,7 @@ from .counting.interval import Interval, intervals_by, total_intervals
 from .counting.packed import Packing
 from .counting.vocabulary import Capability, headings, today
 from .text.launch_text import launch_text
-from .text.layout import number
+from .text.number import number
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine, waiting_lines
 
@@ -64,8 +64,8 @@ class LaunchProfile(Packing):
 
     `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
     arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`; `occupancy` is
-    what an SM holds at once. `touched` reads the trace once more for what `arrays` says of distinct
-    bytes.
+    what an SM holds at once. `footprint` reads the trace once more for what `arrays` says of
+    distinct bytes.
     """
 
     packed: ClassVar[tuple[str, ...]] = ("mixed",)
@@ -88,7 +88,7 @@ class LaunchProfile(Packing):
     bounds_between: tuple[tuple[Bound, Bound], ...] = ()
     estimate: Estimate | None = None
     estimate_between: tuple[Estimate, Estimate] | None = None
-    touched: Callable[[], pl.DataFrame] | None = None
+    footprint: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 
     @property
@@ -165,7 +165,7 @@ class LaunchProfile(Packing):
         if grouping != "array":
             return self.raw.counts
         counts = pl.concat([self.raw.counts, self.mixed]).filter(pl.col("array") != "")
-        return with_touched(counts, self.touched()) if self.touched else counts
+        return with_touched(counts, self.footprint()) if self.footprint else counts
 
     def interval_tables(self, grouping: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
         """The lower and the upper ends of the cells of `table`, if the launch was sampled."""
@@ -176,13 +176,13 @@ class LaunchProfile(Packing):
 
     def __getstate__(self) -> dict[str, object]:
         """The state of a pickle: the fields, and the totals if they are known."""
-        kept = ("counters", "_mixed", *(each.name for each in fields(self)))
-        return {name: vars(self)[name] for name in kept if name in vars(self)}
+        names = ("counters", "_mixed", *(each.name for each in fields(self)))
+        return {name: vars(self)[name] for name in names if name in vars(self)}
 
     def __repr__(self) -> str:
         """The launch, the device, and what limits it; the counters are `counters`."""
-        told = self.refusal or self.verdict or f"{self.device_name}"
-        return f"<{launch_text(self.launch)} on {self.device}: {told}>"
+        status = self.refusal or self.verdict or f"{self.device_name}"
+        return f"<{launch_text(self.launch)} on {self.device}: {status}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the counters that are not 0, or why it cannot run."""
@@ -204,11 +204,11 @@ class LaunchProfile(Packing):
 
 def count_totals(profiles: Iterable[LaunchProfile]) -> None:
     """Work out those `counters` that are not known of launches with replays of their own."""
-    asked: dict[Capability, list[LaunchProfile]] = {}
+    groups: dict[Capability, list[LaunchProfile]] = {}
     for profile in profiles:
         if not profile.same and not profile.refusal and "counters" not in vars(profile):
-            asked.setdefault(profile.capability, []).append(profile)
-    for some in asked.values():
-        found = totals_of_each([profile.raw for profile in some], some[0].definitions)
-        for profile, values in zip(some, found, strict=True):
+            groups.setdefault(profile.capability, []).append(profile)
+    for some in groups.values():
+        value_rows = totals_of_each([profile.raw for profile in some], some[0].definitions)
+        for profile, values in zip(some, value_rows, strict=True):
             vars(profile)["counters"] = Counters(values)

@@ -15,10 +15,10 @@ from .counting.hottest_line import MOVED
 from .counting.vocabulary import Counter, heading
 from .launch_profile import LaunchProfile
 from .profile import Profile
-from .sheet import chosen
+from .sheet import select_counters
 from .text.launch_text import NAME_WIDTH as ROOM
 from .text.launch_text import launch_text, short_name
-from .text.layout import number
+from .text.number import number
 
 MANY = 12
 """Launches of which each is shown by itself at most."""
@@ -59,8 +59,8 @@ class KernelRow:
 
     def cell(self, counter: Counter) -> str:
         """A counter of all launches together, or from the least to the most where it has no sum."""
-        found = [launch.counters[heading(counter)] for launch in self.launches]
-        values = [value for value in found if value is not None]
+        readings = [launch.counters[heading(counter)] for launch in self.launches]
+        values = [value for value in readings if value is not None]
         if not values:
             return ""
         if counter.unit not in AVERAGED and not counter.whole_launch:
@@ -113,20 +113,20 @@ def _first(row: KernelRow) -> tuple[float, int, int, str]:
 
 def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
     """A table a device: a heading, a row a kernel, the columns that say something."""
-    asked = profile.view.counters
-    view = replace(profile.view, counters=asked or COLUMNS)
-    counters = [c for group in chosen(profile.launches, view) for c in group]
+    selection = profile.view.counters
+    view = replace(profile.view, counters=selection or COLUMNS)
+    counters = [c for group in select_counters(profile.launches, view) for c in group]
     for device in profile.devices:
         rows = kernel_rows(profile, device)
         cells = [[row.cell(counter) for row in rows] for counter in counters]
-        kept = [n for n, column in enumerate(cells) if asked or set(column) - {"", "0"}]
+        indices = [n for n, column in enumerate(cells) if selection or set(column) - {"", "0"}]
         timed = any(row.cost[0] for row in rows)
         limits = ("least time", "limit") if timed else ()
-        names = (counters[n].name for n in kept)
+        names = (counters[n].name for n in indices)
         table = [(device, "launches", "different", *limits, *names, "costliest")]
         for place, row in enumerate(rows):
             shown = (time_text(row.cost[0]), row.costliest.limited_by) if timed else ()
-            counted = (cells[n][place] for n in kept)
+            counted = (cells[n][place] for n in indices)
             which = f"launch {row.costliest.number}"
             launches = str(len(row.launches)), str(row.different)
             table.append((short_name(row.name), *launches, *shown, *counted, which))

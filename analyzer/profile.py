@@ -9,16 +9,16 @@ from pathlib import Path
 import polars as pl
 
 from ..base.dataclass import dataclass
+from ..base.html_table import more, render_table
 from ..base.options import taking
-from ..base.sanitize import more, render_table
 from ..models.replay.interface.options import ReplayOptions
 from ..models.replay.whatif.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .build_profile import Question, profile_launches, read_question
+from .build_profile import ProfileRequest, profile_launches, read_request
 from .launch_profile import LaunchProfile
 from .sheet import sheets
-from .text.layout import number
+from .text.number import number
 from .view import View
 from .wording import is_folded
 
@@ -56,10 +56,10 @@ class Profile:
 
     @cached_property
     def _by_number(self) -> Mapping[int, Sequence[LaunchProfile]]:
-        found: dict[int, list[LaunchProfile]] = {}
+        profiles_by_number: dict[int, list[LaunchProfile]] = {}
         for launch in self.launches:
-            found.setdefault(launch.number, []).append(launch)
-        return found
+            profiles_by_number.setdefault(launch.number, []).append(launch)
+        return profiles_by_number
 
     def __repr__(self) -> str:
         """How many launches on which devices: all else is asked for."""
@@ -117,10 +117,10 @@ def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile
 
 def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     """Replay a trace that is as `pad` and `align` suppose it already."""
-    return Profile(tuple(_each_launch(read_question(options), trace)), trace.manifest)
+    return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
 
 
-def _each_launch(question: Question, trace: Trace) -> Iterator[LaunchProfile]:
+def _each_launch(question: ProfileRequest, trace: Trace) -> Iterator[LaunchProfile]:
     """Replay every launch on every device; what repeats an earlier one is not replayed again."""
     first = first_alike(trace.launches)
     profiles = profile_launches(question, trace, list(dict.fromkeys(first)))
@@ -132,12 +132,12 @@ def _each_launch(question: Question, trace: Trace) -> Iterator[LaunchProfile]:
 
 def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
     """For each launch the place in the list of the first that did the same: often its own."""
-    alike: dict[Path, list[int]] = {}
+    groups: dict[Path, list[int]] = {}
     firsts = []
     for index, launch in enumerate(launches):
-        before = alike.setdefault(launch.place, [])
-        known = (n for n in before if _repeats(launch, launches[n].launch))
-        firsts.append(next(known, index))
+        before = groups.setdefault(launch.place, [])
+        matches = (n for n in before if _repeats(launch, launches[n].launch))
+        firsts.append(next(matches, index))
         if firsts[-1] == index:
             before.append(index)
     return firsts
@@ -145,13 +145,13 @@ def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
 
 def _repeats(launch: LaunchTrace, first: Launch) -> bool:
     """Whether a launch with the tables of another differs in its arguments and its caller only."""
-    alike = replace(
+    twin = replace(
         launch.launch,
         arguments=first.arguments,
         called_at=first.called_at,
         ranges=first.ranges,
     )
-    return alike == first
+    return twin == first
 
 
 MOST = 8

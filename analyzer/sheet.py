@@ -112,17 +112,19 @@ def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
     every: dict[int, list[LaunchProfile]] = {}
     for launch in launches:
         every.setdefault(launch.number, []).append(launch)
-    made: dict[int, Sheet] = {}
+    layouts: dict[int, Sheet] = {}
     for number, on in every.items():
-        if same := made.get(on[0].origin.number):
+        if same := layouts.get(on[0].origin.number):
             again, ranges = launch_text(on[0].launch), ranges_text(on[0].launch)
-            made[number] = replace(same, number=number, heading=again, ranges=ranges)
+            layouts[number] = replace(same, number=number, heading=again, ranges=ranges)
         else:
-            made[number] = _sheet(on, view)
-    return tuple(made.values())
+            layouts[number] = _sheet(on, view)
+    return tuple(layouts.values())
 
 
-def chosen(launches: Iterable[LaunchProfile], view: View) -> tuple[tuple[Counter, ...], ...]:
+def select_counters(
+    launches: Iterable[LaunchProfile], view: View
+) -> tuple[tuple[Counter, ...], ...]:
     """The counters to show, a tuple a vocabulary, one definition a name.
 
     Those asked for; else plain names for several devices, and before them the era's own
@@ -131,15 +133,15 @@ def chosen(launches: Iterable[LaunchProfile], view: View) -> tuple[tuple[Counter
     """
     capabilities = [*{launch.device: launch.capability for launch in launches}.values()]
     names = view.counters
-    asked = find_counters([*names, view.sort] if names and view.sort else names)
+    counters = find_counters([*names, view.sort] if names and view.sort else names)
     plain = vocabularies()[0].counters
     own = era(capabilities[0]) if len(capabilities) == 1 else None
-    if not asked:
+    if not counters:
         its = own.of(capabilities[0]) if own else ()
-        asked = (*(c for c in its if not c.by_name_only), *plain)
+        counters = (*(c for c in its if not c.by_name_only), *plain)
     groups: dict[str, dict[str, Counter]] = {}
-    here = {c.name for c in asked if any(c.exists_on(capability) for capability in capabilities)}
-    for counter in asked:
+    here = {c.name for c in counters if any(c.exists_on(capability) for capability in capabilities)}
+    for counter in counters:
         exists = any(counter.exists_on(capability) for capability in capabilities)
         if exists or counter.name not in here or counter.qualified in names:
             group = groups.setdefault(counter.vocabulary, {})
@@ -175,7 +177,7 @@ def _blocks(on: Sequence[LaunchProfile], view: View) -> Iterator[Block]:
     Unless asked for by name, a counter is left out that no device has, and in the smaller blocks
     one that counted nothing.
     """
-    groups = chosen(on, view)
+    groups = select_counters(on, view)
     if view.by == "launch":
         yield Block({}, _sections(groups, [p.counters for p in on], [p.intervals for p in on]))
         return
@@ -253,11 +255,11 @@ def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, .
     rows = [row for block in blocks for row in block.every]
     devices: dict[str, list[str]] = {}
     for index, profile in enumerate(on):
-        said = [*profile.substitutions, *profile.remarks]
+        notes = [*profile.substitutions, *profile.remarks]
         sampled = (r for r in rows if r.counter.scope != "all" and r.values[index] is not None)
         if not profile.raw.whole and (first := next(sampled, None)):
-            said.insert(0, _sample(first.counter.vocabulary, profile))
-        for text in said:
+            notes.insert(0, _sample(first.counter.vocabulary, profile))
+        for text in notes:
             devices.setdefault(text, []).append(profile.device)
     return tuple(f"{', '.join(names)}: {text}" for text, names in devices.items())
 
@@ -276,9 +278,9 @@ SHARED_OUT = frozenset({"ratio", "FLOP/byte", "FLOP/word", "times"})
 
 def check_sifting(by: str, sort: str | None, threshold: float | None) -> None:
     """Raise `CutraceError` for a counter to sort by, or a threshold, that there cannot be."""
-    asked = [n for n, v in (("--sort", sort), ("--threshold", threshold)) if v is not None]
-    if asked and by == "launch":
-        raise CutraceError(f"{asked[0]} is for smaller rows: add --by line, array or instruction")
+    options = [n for n, v in (("--sort", sort), ("--threshold", threshold)) if v is not None]
+    if options and by == "launch":
+        raise CutraceError(f"{options[0]} is for smaller rows: add --by line, array or instruction")
     sorting = find_counters([sort] if sort is not None else [])
     check_parts(sorting, by)
     if threshold is None:
@@ -300,19 +302,19 @@ def sift(blocks: Sequence[Block], view: View) -> tuple[tuple[Block, ...], str]:
         return tuple(ordered), ""
     totals = _totals(blocks, view)
     least = view.threshold / 100
-    kept = tuple(block for block in ordered if _share(block, totals) >= least)
-    missing = len(ordered) - len(kept)
+    selection = tuple(block for block in ordered if _share(block, totals) >= least)
+    missing = len(ordered) - len(selection)
     if not missing:
-        return kept, ""
+        return selection, ""
     what = view.sort or "every counter"
     rows = f"{missing} {view.by}{'s' * (missing > 1)}"
-    return kept, f"left out: {rows} with less than {view.threshold:g} % of {what}"
+    return selection, f"left out: {rows} with less than {view.threshold:g} % of {what}"
 
 
 def _rank(block: Block, view: View) -> float:
     """The sort key: the highest value on any device first, rows without one last."""
-    known = [value for row in _sorting(block, view) for value in row.values if value is not None]
-    return -max(known, default=-1)
+    values = [value for row in _sorting(block, view) for value in row.values if value is not None]
+    return -max(values, default=-1)
 
 
 def _sorting(block: Block, view: View) -> list[Row]:

@@ -15,7 +15,8 @@ from ..base.sanitize import one_line
 from .counting.evaluate import Value
 from .counting.vocabulary import OURS, Counter, heading
 from .sheet import Block, Row, Sheet
-from .text.layout import GAP, number
+from .text.layout import GAP
+from .text.number import number
 from .view import COUNTERS, View
 from .wording import estimate
 
@@ -25,7 +26,7 @@ Line = tuple[str, str]
 BROAD, READABLE, NARROW = 200, 40, 24
 """Columns of text beyond which devices on a pipe get a page each; what a source line should have,
 and the least that it may have beside a single counter."""
-WANTED = (
+SHOWN_COUNTERS = (
     *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_wavefronts"),
     *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
     *("global_bytes_transferred", "constant_wavefronts", "texture_transactions", "bytes_touched"),
@@ -103,7 +104,7 @@ def _page(
 
 def _rank(name: str, view: View) -> int:
     """How late a column is wanted: those asked for in their order, else by what they say."""
-    order = view.counters or (view.sort, *WANTED)
+    order = view.counters or (view.sort, *SHOWN_COUNTERS)
     return order.index(name) if name in order else len(order)
 
 
@@ -111,8 +112,8 @@ def _tell_left_out(names: Sequence[str], width: int | None) -> list[str]:
     """Which columns had no room."""
     if not names:
         return []
-    told = f"no room at this width for {', '.join(dict.fromkeys(reversed(names)))}"
-    return ["", *wrap(told, width or BROAD, break_long_words=False, break_on_hyphens=False)]
+    message = f"no room at this width for {', '.join(dict.fromkeys(reversed(names)))}"
+    return ["", *wrap(message, width or BROAD, break_long_words=False, break_on_hyphens=False)]
 
 
 def _draw(
@@ -121,18 +122,18 @@ def _draw(
     texts: Sequence[str],
     width: int | None,
     heat: Sequence[float],
-    asked: bool,
+    is_explicit: bool,
 ) -> list[Line] | None:
-    """The lines of a page of these columns, `asked` for or not; None if it has no room."""
-    taken = sum(column.width + len(GAP) for column in columns)
-    room = None if width is None else width - taken
+    """The lines of a page of these columns, `is_explicit` for or not; None if it has no room."""
+    margin = sum(column.width + len(GAP) for column in columns)
+    text_width = None if width is None else width - margin
     longest = max((len(text) for text in (*texts, *places)), default=0)
-    if room is not None and room < longest:
+    if text_width is not None and text_width < longest:
         words = [len(word) for text in (*texts, *places) for word in text.split()]
-        least = READABLE if len(columns) > 1 and not asked else NARROW
-        if room < min(least, longest) or max(words) > room:
+        least = READABLE if len(columns) > 1 and not is_explicit else NARROW
+        if text_width < min(least, longest) or max(words) > text_width:
             return None
-    return [*_lines(columns, places, texts, room, heat)]
+    return [*_lines(columns, places, texts, text_width, heat)]
 
 
 def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Column]:
@@ -172,8 +173,8 @@ def _parts(values: Sequence[Value]) -> tuple[float, ...]:
 def _heat(columns: Sequence[Column], view: View) -> tuple[float, ...]:
     """How much each row costs: of the column sorted by, else of waste, bytes or work."""
     by_name = {column.name: column for column in reversed(columns)}
-    found = (by_name[name] for name in (view.sort, *HEATED) if name in by_name)
-    return next((column.parts for column in found if any(column.parts)), ())
+    candidates = (by_name[name] for name in (view.sort, *HEATED) if name in by_name)
+    return next((column.parts for column in candidates if any(column.parts)), ())
 
 
 def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
@@ -216,7 +217,7 @@ def _lines(
     columns: Sequence[Column],
     places: Sequence[str],
     texts: Sequence[str],
-    room: int | None,
+    text_width: int | None,
     heat: Sequence[float],
 ) -> Iterator[Line]:
     """The headings, then each row; a file's name above its first line."""
@@ -228,25 +229,25 @@ def _lines(
         yield "".join(word[line].rjust(c.width) + GAP for word, c in cells).rstrip(), "bold"
     for index, (place, text) in enumerate(zip(places, texts, strict=True)):
         if place:
-            yield from ((blank + part, "cyan") for part in _wrap(place, room))
+            yield from ((blank + part, "cyan") for part in _wrap(place, text_width))
         start = "".join(column.cells[index].rjust(column.width) + GAP for column in columns)
         is_idle = all(column.cells[index] in ("", ".") for column in columns)
-        first, *rest = [_cut(text, room)] if is_idle else _wrap(text, room)
+        first, *tail = [_cut(text, text_width)] if is_idle else _wrap(text, text_width)
         part = heat[index] if heat else 0.0
         style = "red" if part >= HOT else "yellow" if part >= WARM else ""
         yield start + first, style
-        yield from ((blank + part, style) for part in rest)
+        yield from ((blank + part, style) for part in tail)
 
 
-def _cut(text: str, room: int | None) -> str:
+def _cut(text: str, width: int | None) -> str:
     """As much of the text as one line holds."""
-    return text if room is None or len(text) <= room else f"{text[: room - 3].rstrip()}..."
+    return text if width is None or len(text) <= width else f"{text[: width - 3].rstrip()}..."
 
 
-def _wrap(text: str, room: int | None) -> list[str]:
+def _wrap(text: str, width: int | None) -> list[str]:
     """The text in lines of this width, words whole; blanks inside are kept where it fits."""
-    if room is None or len(text) <= room:
+    if width is None or len(text) <= width:
         return [text]
     return wrap(
-        text, room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+        text, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
     )

@@ -37,12 +37,12 @@ class View:
     `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
     fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
     of any length. `first` and `last` are the sentences above and below the tables, `typed` is the
-    command that asks for them, if any, up to what stands `behind` its options. Lines, arrays and
-    instructions stand in the order of the source, or `sort` names the counter of which the largest
-    comes first; `threshold` is the per cent of it, or else of any counter, that a row must have to
-    be shown. `brief` wants the first screen in place of the tables, where neither counters nor
-    smaller rows were asked for, and `advice` is what it says to change. `quiet` leaves out what is
-    said beside the numbers: notes, legends, and what to type next.
+    command that asks for them, if any, up to what stands `program_suffix` its options. Lines,
+    arrays and instructions stand in the order of the source, or `sort` names the counter of which
+    the largest comes first; `threshold` is the per cent of it, or else of any counter, that a row
+    must have to be shown. `brief` wants the first screen in place of the tables, where neither
+    counters nor smaller rows were asked for, and `advice` is what it says to change. `quiet` leaves
+    out what is said beside the numbers: notes, legends, and what to type next.
     """
 
     by: str = "launch"
@@ -54,15 +54,15 @@ class View:
     sort: str = ""
     threshold: float = 0.0
     typed: str = ""
-    behind: str = ""
+    program_suffix: str = ""
     brief: bool = False
     advice: str = ""
     quiet: bool = False
 
 
-def check_grouping(name: str, known: tuple[str, ...] = GROUPINGS) -> None:
+def check_grouping(name: str, groupings: tuple[str, ...] = GROUPINGS) -> None:
     """Raise `CutraceError` unless it is one of those that are known."""
-    if name not in known:
+    if name not in groupings:
         raise CutraceError(
-            f"cannot count by {name!r}{nearest(name, known)}; expected {', '.join(known)}"
+            f"cannot count by {name!r}{nearest(name, groupings)}; expected {', '.join(groupings)}"
         )

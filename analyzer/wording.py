@@ -7,7 +7,8 @@ from .counting.bounds import Bound, sampled_text, time_text, verdict
 from .counting.vocabulary import OURS
 from .launch_profile import LaunchProfile
 from .sheet import Block, Row, Section, Sheet
-from .text.layout import align, bracket
+from .text.layout import align
+from .text.number import bracket
 from .time.estimate_text import between_text, estimate_text
 from .view import View
 
@@ -56,13 +57,13 @@ def zeros(sheet: Sheet, view: View) -> str:
 
     Of NVIDIA's, which are many and which ours repeat, it says how many there are.
     """
-    found: dict[str, list[str]] = {}
+    counters: dict[str, list[str]] = {}
     for block in sheet.blocks:
         for section in block.sections:
             folded = [r for r in section.rows if r.is_zero and is_folded(r, section, view)]
-            found.setdefault(section.vocabulary, []).extend(r.counter.name for r in folded)
-    named = [name for vocabulary, names in found.items() if vocabulary == OURS for name in names]
-    for vocabulary, names in found.items():
+            counters.setdefault(section.vocabulary, []).extend(r.counter.name for r in folded)
+    named = [name for vocabulary, names in counters.items() if vocabulary == OURS for name in names]
+    for vocabulary, names in counters.items():
         if vocabulary != OURS and len(names) > FEW:
             named.append(f"{len(names)} counters of {vocabulary}")
         elif vocabulary != OURS:
@@ -77,17 +78,17 @@ def absent(sheet: Sheet, view: View) -> str:
     rows = [row for block in sheet.blocks for part in block.sections for row in part.rows]
     has = {row.counter.name for row in rows if not row.is_empty}
     lacks = dict.fromkeys(row.counter.name for row in rows if row.counter.name not in has)
-    said = [f"{name} (`cutrace counters {name}` says which have it)" for name in lacks]
-    return f"not counted on {', '.join(sheet.devices)}: {', '.join(said)}" if said else ""
+    hints = [f"{name} (`cutrace counters {name}` says which have it)" for name in lacks]
+    return f"not counted on {', '.join(sheet.devices)}: {', '.join(hints)}" if hints else ""
 
 
 def limits(sheet: Sheet) -> list[str]:
     """The limit of a launch on each device that has bounds, a sentence or row each."""
-    known = [(d, b) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
+    pairs = [(d, b) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
     if len(sheet.devices) > SENTENCES:
-        return _limit_rows(known)
-    told = [(device, verdict(bounds)) for device, bounds in known]
-    return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in told]
+        return _limit_rows(pairs)
+    verdicts = [(device, verdict(bounds)) for device, bounds in pairs]
+    return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in verdicts]
 
 
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
@@ -98,15 +99,15 @@ def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
     if len(on) > SENTENCES:
         unknown = (f"{p.device}: {p.refusal or _why_unknown(p)}" for p in on if not p.bounds)
         return [*_limit_rows([(p.device, p.bounds) for p in on if p.bounds]), *unknown]
-    told = [(p.device, p.refusal or _verdict(p) or _why_unknown(p)) for p in on]
-    return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+    sentences = [(p.device, p.refusal or _verdict(p) or _why_unknown(p)) for p in on]
+    return [f"{device}: {text}" if len(on) > 1 else text for device, text in sentences]
 
 
-def _limit_rows(known: Sequence[tuple[str, Sequence[Bound]]]) -> list[str]:
+def _limit_rows(pairs: Sequence[tuple[str, Sequence[Bound]]]) -> list[str]:
     """The limits of a launch on many devices, a row each under a heading."""
     rows = [
         (device, *(f"{b.resource}, {time_text(b.ns)}" for b in bounds[:2]))
-        for device, bounds in known
+        for device, bounds in pairs
     ]
     head = [("device", "limited by, at least", "next")] if rows else []
     return align([*head, *((*row, "")[:3] for row in rows)])
@@ -122,8 +123,8 @@ def _verdict(profile: LaunchProfile) -> str:
 
 def estimate_sentences(on: Sequence[LaunchProfile]) -> list[str]:
     """How long a launch takes on devices of which that is known, and what for, a sentence each."""
-    told = [(p.device, text) for p in on if not p.refusal and (text := _estimate_text(p))]
-    return [f"{device}: {text}" if len(on) > 1 else text for device, text in told]
+    sentences = [(p.device, text) for p in on if not p.refusal and (text := _estimate_text(p))]
+    return [f"{device}: {text}" if len(on) > 1 else text for device, text in sentences]
 
 
 def _estimate_text(profile: LaunchProfile) -> str:
@@ -136,8 +137,12 @@ def _estimate_text(profile: LaunchProfile) -> str:
 def _why_unknown(profile: LaunchProfile) -> str:
     """Why no limit is known of a launch that the device can run."""
     if profile.launch.kept.sample.blocks:
-        told = sampled_text(profile.bounds_between)
-        least = f"; 95 times in 100 at least {told}, without caches and memory" if told else ""
+        least_time = sampled_text(profile.bounds_between)
+        least = (
+            f"; 95 times in 100 at least {least_time}, without caches and memory"
+            if least_time
+            else ""
+        )
         return f"no limit known: of a sample of blocks no bound is certain{least}"
     if not profile.launch.kept.is_whole:
         return "no limit known: only a part of the launch was recorded"
@@ -151,14 +156,14 @@ def _why_unknown(profile: LaunchProfile) -> str:
 
 def costs(sheet: Sheet) -> list[str]:
     """For each line that costs most on some device: where it is with its text; then its part."""
-    found: dict[tuple[str, int, str], dict[str, list[str]]] = {}
+    hotspots: dict[tuple[str, int, str], dict[str, list[str]]] = {}
     for device, top in zip(sheet.devices, sheet.costliest, strict=True):
         if top is not None:
-            shares = found.setdefault((top.file, top.line, top.text), {})
+            shares = hotspots.setdefault((top.file, top.line, top.text), {})
             shares.setdefault(f"{100 * top.share:.0f} % of the {top.what}", []).append(device)
     return [
         line
-        for (file, number, text), shares in found.items()
+        for (file, number, text), shares in hotspots.items()
         for line in (
             one_line(f"costs most: {file}:{number}  {text}"),
             *(f"  {share} on {', '.join(devices)}" for share, devices in shares.items()),

@@ -44,13 +44,13 @@ def load(kind: str, key: str) -> bytes | None:
         data = path.read_bytes()
     except (OSError, RuntimeError):
         return None
-    kept = data[_SIZE:]
-    if _HASH(kept).digest() != data[:_SIZE]:
-        _tell(f"{path}: broken; its content is made again")
+    payload = data[_SIZE:]
+    if _HASH(payload).digest() != data[:_SIZE]:
+        _report_once(f"{path}: broken; its content is made again")
         return None
     with suppress(OSError):
         os.utime(path)
-    return kept
+    return payload
 
 
 def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
@@ -69,7 +69,7 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         where = getattr(error, "filename", None) or "the cache"
         why = getattr(error, "strerror", None) or error
-        _tell(
+        _report_once(
             f"{where}: nothing can be kept between runs: {why}; it is made anew each time "
             "(XDG_CACHE_HOME names another folder)"
         )
@@ -106,26 +106,26 @@ def _draft(folder: Path) -> Path:
     return claim.folder / os.urandom(16).hex()
 
 
-_TOLD: set[str] = set()
+_REPORTED: set[str] = set()
 
 
-def _tell(what: str) -> None:
+def _report_once(what: str) -> None:
     """Report an error of the cache on stderr, the first time in a process."""
-    if not _TOLD:
+    if not _REPORTED:
         print(f"cutrace: {what}", file=sys.stderr)
-    _TOLD.add(what)
+    _REPORTED.add(what)
 
 
 def _make_room(folder: Path, most: int) -> None:
     """Remove the files of a folder that were written or touched longest ago, if they are ours."""
-    found = []
+    candidates = []
     for entry in os.scandir(folder):
         with suppress(OSError):  # another process may have removed it
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and _KEY.fullmatch(entry.name):
-                found.append((status.st_mtime_ns, status.st_size, entry.path))
-    total = sum(size for _, size, _ in found)
-    for _, size, path in sorted(found) if total > most else ():
+                candidates.append((status.st_mtime_ns, status.st_size, entry.path))
+    total = sum(size for _, size, _ in candidates)
+    for _, size, path in sorted(candidates) if total > most else ():
         if total <= most:
             return
         Path(path).unlink(missing_ok=True)

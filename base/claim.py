@@ -137,20 +137,20 @@ class Claim:
         name = name or (f".cutrace-{number}.partial" if target else f"cutrace-{number}")
         self.folder = parent / name
         lock = _make_mark(self.folder, target)
-        beside = _beside(self.folder)
-        made = False
+        sibling = _beside(self.folder)
+        is_new = False
         try:
             self.folder.mkdir(0o700)
-            made = True
+            is_new = True
             if lock is not None:
-                os.rename(beside, self.folder / MARK)
+                os.rename(sibling, self.folder / MARK)
         except BaseException:
             with suppress(OSError):
-                if made:
+                if is_new:
                     self.folder.rmdir()
             if lock is not None:
                 with suppress(OSError):
-                    beside.unlink()
+                    sibling.unlink()
                 os.close(lock)
             raise
         self._release = finalize(self, _release, self.folder, lock, Owner())
@@ -235,9 +235,9 @@ def sweep(place: Path) -> None:
 def _sweep_one(folder: Path) -> None:
     """Remove a claim if it is one, and its lock is free."""
     for mark in (folder / MARK, _beside(folder)):
-        if (found := _open_mark(mark, folder)) is None:
+        if (mark_entry := _open_mark(mark, folder)) is None:
             continue
-        lock, words = found
+        lock, words = mark_entry
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(os.fstat(lock), os.lstat(mark)):
@@ -267,13 +267,13 @@ def _open_mark(mark: Path, folder: Path) -> "tuple[int, re.Match[str]] | None":
 
 
 def _is_own_folder(folder: Path) -> bool:
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _read_mark(lock: int) -> "re.Match[str] | None":
-    found = os.fstat(lock)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_nlink != 1:
+    status = os.fstat(lock)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_nlink != 1:
         return None
     return _WORDS.fullmatch(os.pread(lock, _MARK_BYTES, 0).decode("ascii", "replace"))
 
@@ -378,8 +378,8 @@ def _release(folder: Path, lock: int | None, owner: Owner) -> None:
 def _empty(folder: Path) -> None:
     """Remove all but the mark: who is killed meanwhile leaves a claim."""
     with os.scandir(folder) as entries:
-        found = [entry for entry in entries if entry.name != MARK]
-    for entry in found:
+        members = [entry for entry in entries if entry.name != MARK]
+    for entry in members:
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
@@ -389,17 +389,17 @@ def _empty(folder: Path) -> None:
 
 def _remove_empty(folder: Path, lock: int) -> None:
     """Remove a folder with nothing in it but its mark, if that, and then the mark."""
-    mark, beside = folder / MARK, _beside(folder)
+    mark, sibling = folder / MARK, _beside(folder)
     is_inside = os.path.lexists(mark)
     if is_inside:
-        os.rename(mark, beside)
+        os.rename(mark, sibling)
     try:
         folder.rmdir()
     except FileNotFoundError:
         pass
     except OSError:  # there is something that cannot be removed
         if is_inside:
-            os.rename(beside, mark)
+            os.rename(sibling, mark)
         raise
-    if os.path.samestat(os.fstat(lock), os.lstat(beside)):
-        beside.unlink()
+    if os.path.samestat(os.fstat(lock), os.lstat(sibling)):
+        sibling.unlink()

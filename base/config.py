@@ -20,7 +20,7 @@ from .cache import keep, key_of, load
 from .dataclass import dataclass
 from .errors import CutraceError, nearest
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 KIND, MOST_BYTES = "toml", 1 << 23
 """What tables are kept as, and how many bytes of them."""
 
@@ -42,9 +42,9 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
     return document
 
 
-def check_keys(table: Iterable[str], known: Iterable[str], where: str) -> None:
+def check_keys(table: Iterable[str], valid_keys: Iterable[str], where: str) -> None:
     """Raise `CutraceError` for a key that is not known, with the nearest that are."""
-    every = tuple(known)
+    every = tuple(valid_keys)
     for key in table:
         if key not in every:
             raise CutraceError(f"{where}: unknown key `{key}`{nearest(key, every)}")
@@ -65,17 +65,17 @@ class Where:
 
     def of(self, key: str) -> str:
         """Return where a key stands: `mine.toml: [limits]`; without it, where the table begins."""
-        return self._say(self.files.get(key, self.begun))
+        return self._text(self.files.get(key, self.begun))
 
     def last(self) -> str:
         """Return where the table was last changed: to blame for keys that do not go together."""
-        return self._say(self.ended)
+        return self._text(self.ended)
 
-    def _say(self, file: str) -> str:
+    def _text(self, file: str) -> str:
         return f"{file}: {self.table}" if self.table else file
 
 
-def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) -> Made:
+def make(build: Callable[..., Result], table: Mapping[str, object], where: Where) -> Result:
     """Return `build(**table)`, lists as tuples.
 
     Raises `CutraceError` with the file and the table for an unknown key (naming the three nearest),
@@ -89,8 +89,8 @@ def make(build: Callable[..., Made], table: Mapping[str, object], where: Where) 
             raise CutraceError(f"{where.of(name)}: the key `{name}` is missing")
     for name, value in table.items():
         if name in hints and not _fits(value, hints[name]):
-            found = f"{name} = {value!r}; expected {_words(hints[name])}"
-            raise CutraceError(f"{where.of(name)}: {found}")
+            message = f"{name} = {value!r}; expected {_words(hints[name])}"
+            raise CutraceError(f"{where.of(name)}: {message}")
     try:
         return build(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
     except CutraceError as error:
@@ -152,10 +152,10 @@ def read_size(value: object) -> object:
     >>> read_size("1.5M"), read_size("64 KiB"), read_size("sector"), read_size("9.0"), read_size(7)
     (1572864, 65536, 'sector', '9.0', 7)
     """
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if found is None or not found[2] + found[3]:
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None or not match[2] + match[3]:
         return value
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 def is_whole(text: str) -> bool:

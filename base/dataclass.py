@@ -23,17 +23,17 @@ else:
         """Make a dataclass of a class, as the standard library's decorator does."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr)
-        made = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
+        result_class = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
         methods = {
-            "__init__": _Unwritten(made, frozen),
+            "__init__": _Unwritten(result_class, frozen),
             **({"__repr__": _repr} if repr else {}),
-            **(_comparison(made, frozen) if eq else {}),
-            **(_freeze(made) if frozen else {}),
+            **(_comparison(result_class, frozen) if eq else {}),
+            **(_freeze(result_class) if frozen else {}),
         }
         for name, method in methods.items():
             if name not in vars(cls) or vars(cls)[name] is None:
-                setattr(made, name, method)
-        return made
+                setattr(result_class, name, method)
+        return result_class
 
 
 class _Unwritten:
@@ -62,7 +62,7 @@ _UNSET = _Unset()
 def _write_init(cls: type, is_frozen: bool) -> Any:
     """Compile the function that sets a class's fields to its arguments, or to their defaults."""
     places: dict[str, Any] = {"_unset": _UNSET, "_set": object.__setattr__}
-    given, named = ["self"], list[str]()
+    positionals, named = ["self"], list[str]()
     lines: list[str] = []
     for field in fields(cls):
         name = field.name
@@ -78,11 +78,11 @@ def _write_init(cls: type, is_frozen: bool) -> Any:
         elif not field.init:
             continue
         if field.init:
-            (named if field.kw_only else given).append(parameter)
+            (named if field.kw_only else positionals).append(parameter)
         lines.append(f"_set(self, {name!r}, {value})" if is_frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    parameters = ", ".join([*given, *(["*"] if named else []), *named])
+    parameters = ", ".join([*positionals, *(["*"] if named else []), *named])
     exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), places)
     init = places["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"

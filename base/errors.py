@@ -18,9 +18,9 @@ class KernelFault(CutraceError):
 
     exit_status = 1
 
-    def __init__(self, message: str, cause: str = "") -> None:
+    def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
-        self.cause = cause
+        self.cause = reason
 
 
 class CheckFailed(CutraceError):
@@ -44,11 +44,11 @@ def message_of(error: BaseException) -> str:
     return f"internal error, please report it: {type(error).__name__}: {error}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `; nearest: a, b, c` for a name that is not among `known`, or `""`.
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return `; nearest: a, b, c` for a name that is not among `names`, or `""`.
 
     >>> nearest("8800gtz", ["8800gtx", "k20", "h100"])
     '; nearest: 8800gtx'
     """
-    close = get_close_matches(name, list(known), n=3, cutoff=0.4)
+    close = get_close_matches(name, list(names), n=3, cutoff=0.4)
     return f"; nearest: {', '.join(close)}" if close else ""

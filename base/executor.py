@@ -35,7 +35,7 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class WorkItem:
     """What a worker gets: a task, what is called with it, and whose it is.
 
     `attempt` tells one from the next: Dask's client answers equal calls with one result, a lost
@@ -48,7 +48,7 @@ class Errand:
     version: str = __version__
 
 
-def run(errand: Errand) -> Any:
+def run(errand: WorkItem) -> Any:
     """Do a task; return what the call does, or the `CutraceError` that it raises."""
     if errand.version != __version__:
         return CutraceError(f"a worker has cutrace {__version__}, and not {errand.version}")
@@ -58,7 +58,7 @@ def run(errand: Errand) -> Any:
         return error
 
 
-def spread(
+def run_tasks(
     executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Any]]:
     """Do the tasks; yield the number of each as it ends, with what the call returned.
@@ -68,33 +68,33 @@ def spread(
     given up.
     """
     with _without_forks(executor) as unforked:
-        yield from _spread(unforked, call, tasks)
+        yield from _run_tasks(unforked, call, tasks)
 
 
-def _spread(
+def _run_tasks(
     executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Any]]:
-    done: Queue[tuple[int, Any]] = Queue()
+    completions: Queue[tuple[int, Any]] = Queue()
     attempts = [0] * len(tasks)
     futures: dict[int, Any] = {}
 
     def give(number: int) -> None:
         attempts[number] += 1
-        errand = Errand(call, tasks[number], attempts[number])
+        errand = WorkItem(call, tasks[number], attempts[number])
         try:
             futures[number] = executor.submit(run, errand)
         except Exception as error:
             raise CutraceError(
-                f"the executor takes no more work: {_told(error)}; finished jobs are kept;"
+                f"the executor takes no more work: {_error_line(error)}; finished jobs are kept;"
                 " run the same again to go on"
             ) from error
-        futures[number].add_done_callback(partial(_note, done, number))
+        futures[number].add_done_callback(partial(_store_result, completions, number))
 
     try:
         for number in range(len(tasks)):
             give(number)
         while futures:
-            number, future = done.get()
+            number, future = completions.get()
             try:
                 result = future.result()
             except Exception as error:
@@ -102,7 +102,8 @@ def _spread(
                     give(number)
                     continue
                 result = CutraceError(
-                    f"given to workers {ATTEMPTS} times, and none brought it back: {_told(error)}"
+                    f"given to workers {ATTEMPTS} times, and none brought it back:"
+                    f" {_error_line(error)}"
                     f" (they need memory enough, and cutrace {__version__})"
                 )
             del futures[number]
@@ -121,34 +122,34 @@ def _without_forks(executor: Executor) -> Iterator[Executor]:
     if context is None or context.get_start_method() != "fork":
         yield executor
         return
-    own = Processes(getattr(executor, "_max_workers", 1))
+    own = WorkerPool(getattr(executor, "_max_workers", 1))
     try:
         yield own
     finally:
         own.close()
 
 
-def _told(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """An exception of somebody else's in one line.
 
-    >>> _told(ConnectionError("the worker has gone"))
+    >>> _error_line(ConnectionError("the worker has gone"))
     'ConnectionError: the worker has gone'
     """
     return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
-def _note(done: "Queue[tuple[int, Any]]", number: int, future: Any) -> None:
-    done.put((number, future))
+def _store_result(completions: "Queue[tuple[int, Any]]", number: int, future: Any) -> None:
+    completions.put((number, future))
 
 
 _SERVE = f"from {__name__} import serve; serve()"
 
 
-class ProcessLost(CutraceError):
+class WorkerLost(CutraceError):
     """A process that ended before it answered."""
 
 
-class Process:
+class WorkerProcess:
     """A process that does one call after another. A function of a module is told by its name."""
 
     def __init__(self) -> None:
@@ -171,12 +172,12 @@ class Process:
         """Wait for the answer to a call and return it, or raise the call's exception."""
         assert self._child.stdout is not None
         try:
-            is_answer, found = pickle.load(self._child.stdout)
+            is_answer, answer = pickle.load(self._child.stdout)
         except (EOFError, pickle.UnpicklingError):
-            raise ProcessLost(f"a process ended with status {self._child.wait()}") from None
+            raise WorkerLost(f"a process ended with status {self._child.wait()}") from None
         if is_answer:
-            return found
-        raise found
+            return answer
+        raise answer
 
     def end(self) -> None:
         """End it, whatever it does."""
@@ -188,7 +189,7 @@ class Process:
                     pipe.close()
 
 
-class Processes:
+class WorkerPool:
     """An executor of so many processes; one that is lost takes no task but its own with it."""
 
     def __init__(self, count: int) -> None:
@@ -196,9 +197,9 @@ class Processes:
         from queue import Queue
 
         self._threads = ThreadPoolExecutor(count)
-        self._idle: Queue[Process] = Queue()
+        self._idle: Queue[WorkerProcess] = Queue()
         for _ in range(count):
-            self._idle.put(Process())
+            self._idle.put(WorkerProcess())
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
         """Have a call done by the first process that is idle."""
@@ -209,9 +210,9 @@ class Processes:
         try:
             process.send(call, *arguments)
             return process.receive()
-        except ProcessLost:
+        except WorkerLost:
             process.end()
-            process = Process()
+            process = WorkerProcess()
             raise
         finally:
             self._idle.put(process)

@@ -49,10 +49,10 @@ def option(
     commas: bool = False,
 ) -> Any:
     """A field of a dataclass that is an option of the command line, too."""
-    made = Option(help, metavar, names, panel, prefix, commas)
+    spec = Option(help, metavar, names, panel, prefix, commas)
     if isinstance(default, Mapping):
-        return field(default_factory=dict, metadata={"option": made})
-    return field(default=default, metadata={"option": made})
+        return field(default_factory=dict, metadata={"option": spec})
+    return field(default=default, metadata={"option": spec})
 
 
 def taking(
@@ -60,26 +60,32 @@ def taking(
 ) -> Callable[[Callable[[Subject, Options], Answer]], Callable[Concatenate[Subject, P], Answer]]:
     """Let a function of a subject and options be called with the options as arguments."""
 
-    anew = {f.name for f in fields(options) if f.default_factory is not MISSING}  # type: ignore
+    factory_names = {f.name for f in fields(options) if f.default_factory is not MISSING}  # type: ignore
 
     def decorate(
         function: Callable[[Subject, Options], Answer],
     ) -> Callable[Concatenate[Subject, P], Answer]:
         own = signature(function)
         first = next(iter(own.parameters.values()))
-        known = signature(options).parameters.values()
+        option_parameters = signature(options).parameters.values()
         whole = own.replace(
-            parameters=(first, *(p.replace(default={}) if p.name in anew else p for p in known))
+            parameters=(
+                first,
+                *(
+                    p.replace(default={}) if p.name in factory_names else p
+                    for p in option_parameters
+                ),
+            )
         )
 
         @wraps(function)
-        def call(*given: Any, **named: Any) -> Answer:
+        def call(*positionals: Any, **named: Any) -> Answer:
             try:
-                whole.bind(*given, **named)
+                whole.bind(*positionals, **named)
             except TypeError as error:
                 raise TypeError(f"{function.__name__}() {error}") from None
-            subject, *rest = given or (named.pop(first.name),)
-            return function(subject, options(*rest, **named))
+            subject, *values = positionals or (named.pop(first.name),)
+            return function(subject, options(*values, **named))
 
         call.__signature__ = whole  # type: ignore[attr-defined]
         return call
@@ -91,5 +97,5 @@ def changed(options: Any) -> dict[str, Any]:
     """The fields that are options and differ from their defaults, by name."""
     default = type(options)()
     fields: Sequence[str] = tuple(options.__dataclass_fields__)
-    given = {name: getattr(options, name) for name in fields}
-    return {name: value for name, value in given.items() if value != getattr(default, name)}
+    values = {name: getattr(options, name) for name in fields}
+    return {name: value for name, value in values.items() if value != getattr(default, name)}

@@ -32,7 +32,7 @@ def extension_names(group: str) -> tuple[str, ...]:
 
 def load_extension(group: str, name: str) -> Any:
     """Import one of `extension_names`. `CutraceError` if it cannot be."""
-    with blaming(f"{name}, an entry point of {group}"):
+    with naming_extension(f"{name}, an entry point of {group}"):
         return _entries(entry_points, group)[name].load()
 
 
@@ -43,7 +43,7 @@ def _entries(find: Callable[..., EntryPoints], group: str) -> Mapping[str, Entry
 
 
 @contextmanager
-def blaming(who: str) -> Iterator[None]:
+def naming_extension(who: str) -> Iterator[None]:
     """Say who is to blame for whatever is raised: `CutraceError`."""
     try:
         yield

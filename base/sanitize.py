@@ -3,13 +3,10 @@
 Names and source lines come from whoever wrote the kernel, or the trace. A terminal obeys escape
 sequences in them, a spreadsheet calculates cells that begin like a formula, and characters that
 turn the direction of writing show a line that is not there. The command line passes all that it
-prints through `inert`; what is coloured is `Styled`, made of inert text.
+prints through `sanitize`; what is coloured is `Styled`, made of inert text.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from html import escape
-from itertools import islice
 from typing import TypeVar
 
 _ACTIVE = re.compile(
@@ -26,13 +23,13 @@ class Styled(str):
     """Text with colours of our own, the text of others in it inert already."""
 
 
-def inert(text: str) -> str:
+def sanitize(text: str) -> str:
     r"""Show every character that would act on a terminal by its escape, as Python writes it.
 
-    >>> inert("int x;\x1b[2J")
+    >>> sanitize("int x;\x1b[2J")
     'int x;\\x1b[2J'
     """
-    return _ACTIVE.sub(_escape, text)
+    return _ACTIVE.sub(_escape_control, text)
 
 
 def one_line(text: str) -> str:
@@ -41,7 +38,7 @@ def one_line(text: str) -> str:
     >>> one_line("kernel\nnext: curl")
     'kernel\\nnext: curl'
     """
-    return inert(text).replace("\n", "\\n")
+    return sanitize(text).replace("\n", "\\n")
 
 
 def csv_cell(value: Value) -> Value | str:
@@ -56,37 +53,5 @@ def csv_cell(value: Value) -> Value | str:
     return f"'{shown}" if _FORMULA.match(shown) else shown
 
 
-def _escape(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
-
-
-MOST = 50
-"""Rows that a notebook shows; how many more there are is said below."""
-
-
-def render_table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], total: int
-) -> str:
-    """The first MOST of `total` rows; the first cell of each is its heading.
-
-    >>> render_table("a", ["x"], [["<"]], 1).partition("<tbody>")[2]
-    '<tr><th scope="row">&lt;</th></tr></tbody></table>'
-    """
-    shown = [_row(row) for row in islice(rows, MOST)]
-    heads = "".join(f'<th scope="col">{escape(word)}</th>' for word in head)
-    return (
-        f'<table><caption style="text-align: left">{escape(caption)}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(shown)}</tbody></table>"
-        + more(total - len(shown))
-    )
-
-
-def more(number: int, what: str = "") -> str:
-    """A paragraph that says how many more there are; nothing where there are none."""
-    return f"<p>and {number} more{what and f' {what}'}</p>" if number > 0 else ""
-
-
-def _row(cells: Sequence[str]) -> str:
-    first, *rest = cells
-    others = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-    return f'<tr><th scope="row">{escape(first)}</th>{others}</tr>'
+def _escape_control(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")

@@ -43,16 +43,16 @@ def _run(arguments: list[str]) -> object:
     return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
-def assemble(asked: str = "") -> typer.Typer:
+def assemble(verb_name: str = "") -> typer.Typer:
     """The application: every module of `commands/`, not its folders, without an underscore; the
     one verb that is asked for, if there is such a one.
     """
     app = typer.Typer(cls=Verbs, help=ABOUT, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
-    found = iter_modules(commands.__path__)
-    names = [m.name for m in found if not m.ispkg and not m.name.startswith("_")]
-    wanted = [asked] if asked in names else names
-    verbs = [import_module(f"{commands.__name__}.{name}") for name in wanted]
+    modules = iter_modules(commands.__path__)
+    names = [m.name for m in modules if not m.ispkg and not m.name.startswith("_")]
+    verb_names = [verb_name] if verb_name in names else names
+    verbs = [import_module(f"{commands.__name__}.{name}") for name in verb_names]
     for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
         name = verb.__name__.rpartition(".")[2]
         kind, shown = getattr(verb, "CLASS", Verb), "\n".join(verb.EXAMPLES)
@@ -60,8 +60,8 @@ def assemble(asked: str = "") -> typer.Typer:
     return app
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_set: bool) -> None:
+    if is_set:
         print(f"cutrace {__version__}")
         raise typer.Exit
 
@@ -95,13 +95,13 @@ def take_as_given(command: Any) -> None:
     parameters = command.get_params
 
     def plain(context: Any) -> list[Any]:
-        found: list[Any] = parameters(context)  # with `--help`, which is no parameter before
-        for parameter in found:
+        options: list[Any] = parameters(context)  # with `--help`, which is no parameter before
+        for parameter in options:
             described = getattr(parameter, "type_descriptor", None)  # older releases have none
             if described is not None and "process_value" not in vars(parameter):
                 checked = parameter.process_value
                 parameter.process_value = partial(_take, parameter, described.annotation, checked)
-        return found
+        return options
 
     command.get_params = plain
     for verb in getattr(command, "commands", {}).values():

@@ -82,9 +82,9 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
             return _interrupted()
         from ..base.errors import message_of
-        from ..base.sanitize import inert
+        from ..base.sanitize import sanitize
 
-        print(inert(f"cutrace: {message_of(error)}"), file=sys.stderr)
+        print(sanitize(f"cutrace: {message_of(error)}"), file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
 
 
@@ -101,9 +101,9 @@ def _answer(arguments: list[str]) -> object:
 
 def _show(text: str) -> None:
     """Print what a verb returns; what a trace brought with it does nothing to the terminal."""
-    from ..base.sanitize import Styled, inert
+    from ..base.sanitize import Styled, sanitize
 
-    shown = text if isinstance(text, Styled) else inert(text)
+    shown = text if isinstance(text, Styled) else sanitize(text)
     sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")
 
 

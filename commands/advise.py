@@ -12,7 +12,7 @@ from .options.replay import first_line, replays, with_devices
 from .options.tabular import ReportFormat, view_here
 from .running.advice import advise_here
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import behind, launches_asked, trace_asked
+from .running.resolve_trace import program_suffix, resolve_trace, select_launches
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 PANEL = "Ask"
@@ -39,18 +39,18 @@ def command(
     program = program_of(ctx)
     named = f" {quote(source)}" if source else ""
     again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}"
-    view = view_here("launch", None, first_line(replay), again, behind=behind(program))
+    view = view_here("launch", None, first_line(replay), again, suffix=program_suffix(program))
     counting = with_devices(replay)
     with (
-        trace_asked(source, program, recording, replay) as path,
+        resolve_trace(source, program, recording, replay) as path,
         progress("replaying", sizes=(REPLAY * len(counting.devices), ADVICE)) as share,
     ):
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 
-        trace = share.listen(read_trace(path))
-        chosen = launches_asked(trace, recording.launch)
-        profile = replace(count(chosen, replace(counting, tell=share.tell)), view=view)
+        trace = share.watch_launches(read_trace(path))
+        selection = select_launches(trace, recording.launch)
+        profile = replace(count(selection, replace(counting, tell=share.update)), view=view)
         share.begin()
-        share.expect(chosen, len(counting.devices) * ADVICE_PASSES)
+        share.expect(selection, len(counting.devices) * ADVICE_PASSES)
         return advise_here(trace, profile, counting, format)

@@ -16,7 +16,7 @@ from .options.tabular import FORMATS, Counters, ReportFormat, render_frame, view
 from .running.advice import advise_here, best_advice
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import behind, launches_asked, trace_asked
+from .running.resolve_trace import program_suffix, resolve_trace, select_launches
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 if TYPE_CHECKING:
@@ -91,12 +91,14 @@ def command(
     named = f" {quote(source)}" if source else ""
     again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}"
     whole = "launch" if of_caches else by
-    view = view_here(whole, names, first_line(replay), again, sort, threshold, behind(program))
+    view = view_here(
+        whole, names, first_line(replay), again, sort, threshold, program_suffix(program)
+    )
     view = replace(view, brief=not every)
-    asked, replay = replay, with_devices(replay)
+    trace_options, replay = replay, with_devices(replay)
     sizes = (REPLAY * len(replay.devices), *((ADVICE,) if advice else ()))
     with (
-        trace_asked(source, program, recording, asked) as path,
+        resolve_trace(source, program, recording, trace_options) as path,
         replayed_on(on, replay) as replay,
         progress("replaying", sizes=sizes) as share,
     ):
@@ -106,19 +108,19 @@ def command(
         from ..analyzer.report import render
         from ..traces.reader import read_trace
 
-        trace = share.listen(read_trace(path))
-        chosen = launches_asked(trace, recording.launch)
+        trace = share.watch_launches(read_trace(path))
+        selection = select_launches(trace, recording.launch)
         if of_caches:
-            share.expect(chosen, len(replay.devices))
-            return caches_here(chosen, replay, by, format, view)
-        profile = replace(count(chosen, replace(replay, tell=share.tell)), view=view)
+            share.expect(selection, len(replay.devices))
+            return caches_here(selection, replay, by, format, view)
+        profile = replace(count(selection, replace(replay, tell=share.update)), view=view)
         if advice:
             share.begin()
-            share.expect(chosen, len(replay.devices) * ADVICE_PASSES)
+            share.expect(selection, len(replay.devices) * ADVICE_PASSES)
             return advise_here(trace, profile, replay, format)
         if is_brief(view) and format == "table" and not is_long(profile):
-            told = best_advice(trace, profile, replay)
-            profile = replace(profile, view=replace(view, advice=told))
+            sentence = best_advice(trace, profile, replay)
+            profile = replace(profile, view=replace(view, advice=sentence))
         return render(profile, format)
 
 
@@ -131,9 +133,9 @@ def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, vi
     if format not in FORMATS:
         raise CutraceError(f"--by {by} is printed as {', '.join(FORMATS)}, not as {format}")
     supposed = suppose(trace, options.pad, options.align)
-    found = measure_each(supposed, options, sets=by == "set")
+    miss_ratios = measure_each(supposed, options, sets=by == "set")
     if format != "table":
-        return render_frame(by, found.sets() if by == "set" else found.frame(), format)
+        return render_frame(by, miss_ratios.sets() if by == "set" else miss_ratios.frame(), format)
     then = {"reuse": "set", "set": "line"}[by]
-    last = "" if view.quiet else f"{view.typed} --by {then}{view.behind}"
-    return render(found, by, view.width, view.first, last)
+    last = "" if view.quiet else f"{view.typed} --by {then}{view.program_suffix}"
+    return render(miss_ratios, by, view.width, view.first, last)

@@ -14,7 +14,7 @@ from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import replays
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import behind, trace_asked
+from .running.resolve_trace import program_suffix, resolve_trace
 from .running.trace_check import (
     RACE_PASSES,
     REPORTS,
@@ -156,21 +156,23 @@ def command(
     trials, reports = [], []
     name = str(source or " ".join(program or ()))
     try:
-        with trace_asked(source, program, recording, replay) as path:
+        with resolve_trace(source, program, recording, replay) as path:
             if races:
                 with progress("looking for races") as share:
-                    trace = share.listen(read_trace(path))
+                    trace = share.watch_launches(read_trace(path))
                     share.expect(trace, RACE_PASSES)
                     trials.append(tried("races", check_races, trace, name))
             if memory:
                 trials.append(tried("memory", check_memory, read_trace(path), name))
             with progress("counting") as share:
-                asked = replace(replay, tell=share.tell)
-                held = None if update_ else budget
-                if held or trials:
-                    reports.append(check_budget(path, held, asked, allow_missing, format, trials))
+                replay_options = replace(replay, tell=share.update)
+                limits = None if update_ else budget
+                if limits or trials:
+                    reports.append(
+                        check_budget(path, limits, replay_options, allow_missing, format, trials)
+                    )
                 if budget is not None and update_:
-                    reports.append(update(path, budget, asked))
+                    reports.append(update(path, budget, replay_options))
     except KernelFault as fault:
         if format == "text" or update_ or source is None:
             raise
@@ -179,7 +181,7 @@ def command(
     if format in REPORTS:
         return reports[0]
     named = f" {quote(source)}" if source else ""
-    reports.append(f"next: cutrace analyze{named}{typed(recording)}{behind(program)}")
+    reports.append(f"next: cutrace analyze{named}{typed(recording)}{program_suffix(program)}")
     return "\n\n".join(reports)
 
 

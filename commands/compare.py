@@ -16,7 +16,7 @@ from .options.replay import On, first_line, replays, with_devices
 from .options.tabular import Counters, ReportFormat, view_here
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.resolve_trace import behind, launches_asked, trace_asked
+from .running.resolve_trace import program_suffix, resolve_trace, select_launches
 from .terminal.progress import progress
 
 PANEL = "Compare"
@@ -68,12 +68,12 @@ def command(
         raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
     if len(paths) == len(files) == 1:
         raise CutraceError("nothing to compare with: give two files or more")
-    if baseline is not None and baseline not in paths and (found := Path(baseline).stem) in paths:
-        baseline = found
+    if baseline is not None and baseline not in paths and (stem := Path(baseline).stem) in paths:
+        baseline = stem
     words = " ".join(map(quote, variants))
     again = f"cutrace compare {words}{typed(replay)}"
-    view = view_here(by, names, first_line(replay), again, behind=behind(program))
-    asked, replay = replay, with_devices(replay)
+    view = view_here(by, names, first_line(replay), again, suffix=program_suffix(program))
+    trace_options, replay = replay, with_devices(replay)
     with (
         ExitStack() as stack,
         replayed_on(on, replay) as replay,
@@ -84,8 +84,12 @@ def command(
 
         profiles = {
             name: count(
-                launches_asked(
-                    read_trace(stack.enter_context(trace_asked(path, program, Recording(), asked))),
+                select_launches(
+                    read_trace(
+                        stack.enter_context(
+                            resolve_trace(path, program, Recording(), trace_options)
+                        )
+                    ),
                     launch or (),
                 ),
                 replace(replay, tell=share.part(number, len(paths))),
@@ -115,15 +119,15 @@ def named(words: list[str], least: int = 2) -> dict[str, Path]:
     ]
     paths = [Path(word) for word in words if "=" not in word]
     stems = [path.stem for path in paths]
-    found = dict(pairs)
+    by_name = dict(pairs)
     for path in paths:
         name = path.stem if stems.count(path.stem) == 1 else str(path)
-        found[name] = path
-    if len(found) < len(words):
+        by_name[name] = path
+    if len(by_name) < len(words):
         raise CutraceError("two variants have one name; name them, say a=TRACE b=TRACE")
-    if len(found) < least:
+    if len(by_name) < least:
         raise CutraceError("nothing to compare with: give two traces or more")
-    return found
+    return by_name
 
 
 def variants_of(

@@ -37,17 +37,17 @@ def command(
     if format != "table":
         from .api.lists import counters as frame
 
-        known = frame()
+        table = frame()
         if name is not None:
             named = [(c.vocabulary, c.name) for c in containing(name) or find_counters([name])]
-            known = known.filter([pair in named for pair in known.select(known.columns[:2]).rows()])
-        return render_frame("counters", known, format)
+            table = table.filter([pair in named for pair in table.select(table.columns[:2]).rows()])
+        return render_frame("counters", table, format)
     if name is not None and (some := containing(name)):
         rows = [(c.qualified, c.devices, c.unit) for c in some]
         return "\n".join((*_list(rows), "\nnext: cutrace counters NAME"))
     if name is not None:
-        found = "\n\n".join(_definition(counter) for counter in find_counters([name]))
-        return fitted(f"{found}\n\nnext: cutrace analyze TRACE --counters {name}")
+        definitions = "\n\n".join(_definition(counter) for counter in find_counters([name]))
+        return fitted(f"{definitions}\n\nnext: cutrace analyze TRACE --counters {name}")
     parts = []
     for vocabulary in vocabularies():
         rows = [(c.name, c.devices, c.unit) for c in vocabulary.counters]
@@ -60,8 +60,8 @@ def _list(rows: Sequence[tuple[str, ...]]) -> list[str]:
     from ..analyzer.text.layout import align
 
     whole, *narrower = (align([row[:columns] for row in rows]) for columns in (3, 2, 1))
-    room = width() or len(max(whole, key=len))
-    return next((n for n in (whole, *narrower) if len(max(n, key=len)) <= room), narrower[-1])
+    limit = width() or len(max(whole, key=len))
+    return next((n for n in (whole, *narrower) if len(max(n, key=len)) <= limit), narrower[-1])
 
 
 def _definition(counter: "Counter") -> str:

@@ -65,8 +65,8 @@ def command(
     from ..analyzer.text.output import write_report
 
     if to not in NAMES:
-        known = ", ".join(NAMES)
-        raise CutraceError(f"cannot export to {to!r}{nearest(to, NAMES)}; there are {known}")
+        exporters = ", ".join(NAMES)
+        raise CutraceError(f"cannot export to {to!r}{nearest(to, NAMES)}; there are {exporters}")
     if to not in FORMATS:
         return _export(exporter(to), trace, out, replay)
     module, function, device = FORMATS[to]
@@ -74,7 +74,7 @@ def command(
     lines = [read_config(config)] if config else []
     _tell_device(replay, device)
     with progress("counting") as share:
-        options = replace(with_devices(replay, device), tell=share.tell)
+        options = replace(with_devices(replay, device), tell=share.update)
         text: str = render(count(trace, options), *lines)
     if out is None:
         return text
@@ -90,7 +90,7 @@ def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptio
     if writer.DEVICE:
         _tell_device(replay, writer.DEVICE)
     with progress("exporting") as share:
-        opened = share.listen(read_trace(trace))
+        opened = share.watch_launches(read_trace(trace))
         share.expect(opened, 1)
         return writer.write(opened, out, options)
 

@@ -36,10 +36,10 @@ def command(
             raise CutraceError("--copy: say which family, `cutrace gallery NAME --copy FOLDER`")
         rows = [(folder.name, headline(folder)) for folder in folders()]
         return "\n".join((*align(rows), "", "next: cutrace gallery NAME"))
-    found = {folder.name: folder for folder in folders()}
-    if name not in found:
-        raise CutraceError(f"no family {name!r} in the gallery{nearest(name, found)}")
-    return _explain(found[name]) if copy is None else _copy(found[name], copy)
+    families = {folder.name: folder for folder in folders()}
+    if name not in families:
+        raise CutraceError(f"no family {name!r} in the gallery{nearest(name, families)}")
+    return _explain(families[name]) if copy is None else _copy(families[name], copy)
 
 
 def _explain(folder: Path) -> str:

@@ -49,13 +49,13 @@ def command(
     trace = out or Path(f"{files[0].name.partition('.')[0]}.cutrace")
     limit = bytes_of(max_trace_size, "max_trace_size") if max_trace_size else 0
     with progress(f"importing {files[0]}"):
-        done = import_trace(files, trace, format, source, limit)
+        summary = import_trace(files, trace, format, source, limit)
     counts = (
-        f"launches: {done.launches:,}",
-        f"machine instructions of warps: {done.instructions:,}",
-        f"memory accesses: {done.accesses:,}",
+        f"launches: {summary.launches:,}",
+        f"machine instructions of warps: {summary.instructions:,}",
+        f"memory accesses: {summary.accesses:,}",
     )
-    told = [as_given(trace), ", ".join(counts)]
-    if done.lacks:
-        told.append(f"not told by the tool: {'; '.join(done.lacks)}")
-    return "\n".join((*told, f"next: cutrace analyze {quote(trace)}"))
+    lines = [as_given(trace), ", ".join(counts)]
+    if summary.lacks:
+        lines.append(f"not told by the tool: {'; '.join(summary.lacks)}")
+    return "\n".join((*lines, f"next: cutrace analyze {quote(trace)}"))

@@ -8,7 +8,7 @@ import typer
 from ..base.errors import CheckFailed
 from .options.quote import quote
 from .options.tabular import Format, check_format, render_frame
-from .running.resolve_trace import launches_asked
+from .running.resolve_trace import select_launches
 from .terminal.progress import progress
 from .terminal.screen import fitted
 
@@ -48,7 +48,7 @@ def command(
 
     check_format(format)
     opened = read_trace(trace)
-    shown = launches_asked(opened, launches or ()).launches
+    shown = select_launches(opened, launches or ()).launches
     if format != "table":
         from .api.lists import launches as frame
 
@@ -72,7 +72,7 @@ def _verdict(trace: "Trace") -> str:
 
     with progress("verifying") as share:
         share.expect(trace, sum(len(stage.get("accesses", ())) for stage in STAGES))
-        broken = verify(share.listen(trace))
+        broken = verify(share.watch_launches(trace))
     if broken:
         raise CheckFailed(f"{trace.label} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
     return "every promise of the format holds"
@@ -102,7 +102,7 @@ def session_rows(trace: "Trace") -> Pairs:
     """The trace as a whole: its size, who compiled it, its sources, the copies."""
     manifest = trace.manifest
     files = [path.stat() for path in trace.path.rglob("*") if path.is_file()]
-    size = sum({found.st_ino: found.st_size for found in files}.values())  # what is linked, once
+    size = sum({status.st_ino: status.st_size for status in files}.values())  # what is linked, once
     yield "trace", f"{trace.label}, format {manifest.format_version}, {size} bytes"
     for compiler in _some(manifest.compilers):
         words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
@@ -178,22 +178,22 @@ def launch_rows(trace: "LaunchTrace") -> Pairs:
         yield "in range", ranges_text(launch)
     for array in _some(launch.arrays):
         space = array.space.name.lower()
-        made = f", allocated at {array.made_at}" if array.made_at else ""
+        origin = f", allocated at {array.made_at}" if array.made_at else ""
         yield (
             "array",
-            f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}{made}",
+            f"{array.name}: {array.bytes} bytes of {space} memory at {array.offset}{origin}",
         )
     yield from _more("arrays", launch.arrays)
-    for found in launch.resources:
-        spilled = found.spill_stores + found.spill_loads
+    for resource in launch.resources:
+        spilled = resource.spill_stores + resource.spill_loads
         yield (
-            found.arch,
-            f"{found.registers} registers, {found.shared_bytes} bytes of shared memory,"
-            f" {found.local_bytes} local, {found.constant_bytes} constant, {spilled} spilled",
+            resource.arch,
+            f"{resource.registers} registers, {resource.shared_bytes} bytes of shared memory,"
+            f" {resource.local_bytes} local, {resource.constant_bytes} constant, {spilled} spilled",
         )
     yield from (("kept", sentence) for sentence in kept_text(launch))
     if launch.outside:
-        told = list(outside_text(launch, trace.instructions()))
-        yield from (("outside", sentence) for _, sentence in _some(told))
-        yield from _more("lines", told)
+        sentences = list(outside_text(launch, trace.instructions()))
+        yield from (("outside", sentence) for _, sentence in _some(sentences))
+        yield from _more("lines", sentences)
     yield "rows", ", ".join(f"{trace.count(name)} {name}" for name in TABLES)

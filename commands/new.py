@@ -12,7 +12,7 @@ PANEL = "Look up"
 EXAMPLES = ("cutrace new model tlb", "cutrace new model tlb --folder models")
 TEMPLATES = Path(__file__).parent / "templates"
 """A folder for each kind; names of files end in .txt, so that no tool takes them for its own."""
-STANDS = "my_model"
+TEMPLATE_NAME = "my_model"
 """What stands for the name."""
 
 
@@ -42,13 +42,13 @@ def command(
 
 def _write(kind: str, name: str, target: Path) -> str:
     """Write the files of a template, with the name in place of STANDS."""
-    changes = {STANDS: name, _camel(STANDS): _camel(name)}
+    changes = {TEMPLATE_NAME: name, _camel(TEMPLATE_NAME): _camel(name)}
     target.mkdir(parents=True)
     for each in sorted((TEMPLATES / kind).iterdir()):
         text = each.read_text(encoding="utf-8")
         for old, new in changes.items():
             text = text.replace(old, new)
-        (target / each.stem.replace(STANDS, name)).write_text(text, encoding="utf-8")
+        (target / each.stem.replace(TEMPLATE_NAME, name)).write_text(text, encoding="utf-8")
     listed = "\n".join(f"  {path.name}" for path in sorted(target.iterdir()))
     return f"{target}\n{listed}\nnext: cutrace check --model {quote(target / f'{name}.toml')}"
 

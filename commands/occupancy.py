@@ -60,24 +60,24 @@ def command(
     devices = load_devices(options.devices, options.set)
     if trace is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
-        if given := [f"--{name}" for name, value in own.items() if value is not None]:
+        if flags := [f"--{name}" for name, value in own.items() if value is not None]:
             raise CutraceError(
-                f"{as_given(trace)}: a trace has its own numbers; leave out {given[0]}"
+                f"{as_given(trace)}: a trace has its own numbers; leave out {flags[0]}"
             )
         launches = suppose(read_trace(trace), replay.pad, replay.align).launches
-        found = [
+        residents = [
             from_launch(one, device, options, blocks) for one in launches for device in devices
         ]
     elif threads is None:
         raise CutraceError("nothing to fit on an SM: give a trace, or --threads N")
     else:
         need = Need(threads, options.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1)
-        found = [from_numbers(device, need, options, total, blocks) for device in devices]
+        residents = [from_numbers(device, need, options, total, blocks) for device in devices]
     if format != "table":
         from .api.occupancy import Occupancies
 
-        return render_frame("occupancy", Occupancies(tuple(found), options).frame(), format)
-    wanted = len(found) == 1 if curves is None else curves
-    drawn = [draw_curves(one, options) if wanted else () for one in found]
+        return render_frame("occupancy", Occupancies(tuple(residents), options).frame(), format)
+    has_curves = len(residents) == 1 if curves is None else curves
+    drawn = [draw_curves(one, options) if has_curves else () for one in residents]
     last = f"cutrace analyze {quote(trace)}{typed(replay)}" if trace else "cutrace devices NAME"
-    return render(found, drawn, width(), first_line(replay), last)
+    return render(residents, drawn, width(), first_line(replay), last)

@@ -44,23 +44,23 @@ def command(
 ) -> str:
     """Ask what a kernel of the gallery costs, and show the arithmetic behind the answer."""
 
-    found = {folder.name: folder for folder in folders()}
-    if family not in found:
-        raise CutraceError(f"no family {family!r} in the gallery{nearest(family, found)}")
-    every = [*questions(found[family])]
+    families = {folder.name: folder for folder in folders()}
+    if family not in families:
+        raise CutraceError(f"no family {family!r} in the gallery{nearest(family, families)}")
+    every = [*questions(families[family])]
     if not every:
         raise CutraceError(f"{family}: no counter in it has its arithmetic")
-    asked = choose(every, number, seed)
+    selection = choose(every, number, seed)
     if solutions:
-        return "\n\n".join(f"{q.words}\n  {q.counter} = {_told(q)}" for q in asked)
-    right = sum(_ask(asked))
-    return f"{right} of {len(asked)} right\nnext: cutrace gallery {family}"
+        return "\n\n".join(f"{q.words}\n  {q.counter} = {_answer_text(q)}" for q in selection)
+    right = sum(_run_questions(selection))
+    return f"{right} of {len(selection)} right\nnext: cutrace gallery {family}"
 
 
-def _ask(asked: "list[Question]") -> Iterator[bool]:
+def _run_questions(selection: "list[Question]") -> Iterator[bool]:
     """Ask one after the other, until the answers end; whether each was right."""
     shown: Path | None = None
-    for number, question in enumerate(asked, 1):
+    for number, question in enumerate(selection, 1):
         if question.source != shown:
             shown = question.source
             print(f"\n{shown.read_text(encoding='utf-8').rstrip()}\n")
@@ -71,13 +71,13 @@ def _ask(asked: "list[Question]") -> Iterator[bool]:
         if not line:
             print()
             return
-        said = line.strip().replace(",", "").replace("_", "")
-        is_right = said == str(question.answer)
-        print(f"   {'right' if is_right else 'no'}: {_told(question)}")
+        answer = line.strip().replace(",", "").replace("_", "")
+        is_right = answer == str(question.answer)
+        print(f"   {'right' if is_right else 'no'}: {_answer_text(question)}")
         yield is_right
 
 
-def _told(question: "Question") -> str:
+def _answer_text(question: "Question") -> str:
     """The answer, with its arithmetic."""
     return f"{question.answer}, since {question.why}"
 
@@ -112,7 +112,7 @@ def questions(folder: Path) -> Iterator[Question]:
     path = folder / "expected.toml"
     text = path.read_text(encoding="utf-8")
     tables = read_toml(text, str(path)).get("expected", [])
-    starts = [found.start() for found in _TABLE.finditer(text)]
+    starts = [match.start() for match in _TABLE.finditer(text)]
     parts = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
     for table, part in zip(tables, parts, strict=True):
         source = folder / str(table["source"])
@@ -123,8 +123,8 @@ def questions(folder: Path) -> Iterator[Question]:
 def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]:
     launches = launch_lines(source.read_text(encoding="utf-8"))
     options = " ".join(f"--{k.replace('_', '-')} {v}" for k, v in table.get("options", {}).items())
-    for found in _COUNTER.finditer(text):
-        name = found["name"].strip('"')
+    for match in _COUNTER.finditer(text):
+        name = match["name"].strip('"')
         value = table.get("counters", {}).get(name)
         every = value if isinstance(value, list) else [value] * len(launches)
         for number, (answer, launch) in enumerate(zip(every, launches, strict=False)):
@@ -132,7 +132,7 @@ def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]
                 for device in table["devices"]:
                     yield Question(
                         *(source, number, launch, device, options, name, answer),
-                        _arithmetic(found["why"], number, len(every)),
+                        _arithmetic(match["why"], number, len(every)),
                     )
 
 
@@ -143,20 +143,20 @@ def _arithmetic(text: str, number: int, launches: int) -> str:
     ('40 * 9', '2 half-warps * 1')
     """
 
-    def pick(found: re.Match[str]) -> str:
-        parts = found[1].split(", ")
-        return parts[number] if len(parts) == launches else found[0]
+    def pick(match: re.Match[str]) -> str:
+        parts = match[1].split(", ")
+        return parts[number] if len(parts) == launches else match[0]
 
     return re.sub(r"\[([^][]*)\]", pick, text)
 
 
 def launch_lines(source: str) -> list[str]:
     """The launches of a source's comments, without the arrays' values."""
-    lines = (re.sub(r"\n// +", " ", found["first"]) for found in _LAUNCH.finditer(source))
+    lines = (re.sub(r"\n// +", " ", match["first"]) for match in _LAUNCH.finditer(source))
     return [line.partition(">>>(")[0] + ">>>" for line in lines if ">>>(" in line]
 
 
 def choose(every: Sequence[Question], number: int, seed: int) -> list[Question]:
     """So many questions in the order of the family; with each seed others."""
-    chosen = Random(seed).sample(range(len(every)), min(number, len(every)))
-    return [every[index] for index in sorted(chosen)]
+    indices = Random(seed).sample(range(len(every)), min(number, len(every)))
+    return [every[index] for index in sorted(indices)]

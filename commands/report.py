@@ -15,7 +15,7 @@ from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.resolve_trace import behind, launches_asked, trace_asked
+from .running.resolve_trace import program_suffix, resolve_trace, select_launches
 from .terminal.progress import (
     ADVICE,
     ADVICE_PASSES,
@@ -61,7 +61,7 @@ def command(
     subjects_named, arguments_of = variants_of(traces or [], program, 1)
     words = "".join(f" {quote(word)}" for word in traces or ())
     again = f"cutrace report{words}{typed(recording)}{typed(replay)} -o {quote(out)}"
-    again += behind(program)
+    again += program_suffix(program)
     with (
         ExitStack() as stack,
         replayed_on(on, counting) as counting,
@@ -75,12 +75,12 @@ def command(
 
         subjects = []
         for number, (name, path) in enumerate(subjects_named.items()):
-            asked = trace_asked(path, arguments_of, recording, replay)
-            trace = share.listen(read_trace(stack.enter_context(asked)))
+            source = resolve_trace(path, arguments_of, recording, replay)
+            trace = share.watch_launches(read_trace(stack.enter_context(source)))
             trace = suppose(trace, replay.pad, replay.align)
-            chosen = launches_asked(trace, recording.launch)
+            selection = select_launches(trace, recording.launch)
             options = replace(counting, tell=share.part(number, len(subjects_named)))
-            subjects.append(Subject(name, trace, count_supposed(chosen, options)))
+            subjects.append(Subject(name, trace, count_supposed(selection, options)))
         share.begin()
         for subject in subjects:
             passes = len(counting.devices) * (ADVICE_PASSES + PAGE_PASSES)

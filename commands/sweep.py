@@ -63,16 +63,16 @@ def command(
 
     check_format(format)
     path = find_suite(suite)
-    asked = read_suite(path)
-    jobs = list_jobs(asked)
+    plan = read_suite(path)
+    jobs = list_jobs(plan)
     name = path.parent.name if path == suites().get(suite) else path.stem
     table = out or Path(f"{name}.parquet")
     destination = find_destination(table)
     counting = with_devices(replay)
-    if not replay.device and asked.devices:
-        counting = replace(counting, device=asked.devices)
+    if not replay.device and plan.devices:
+        counting = replace(counting, device=plan.devices)
     view = View(
-        counters=asked.counters,
+        counters=plan.counters,
         width=width(),
         colour=has_colour(),
         first=f"{len(jobs)} recordings, {quote(table)}",
@@ -80,17 +80,17 @@ def command(
     )
     with with_counters_of(counting.devices):
         with named_executor(on, processes) if on else nullcontext() as executor:
-            tables = run_suite(asked, destination, counting, processes, executor)
-        return render(summarize(asked, tables), format, view)
+            tables = run_suite(plan, destination, counting, processes, executor)
+        return render(summarize(plan, tables), format, view)
 
 
 def find_suite(name: str) -> Path:
     """A file, or the suite of a family of the gallery."""
-    known = suites()
+    by_name = suites()
     if Path(name).is_file():
         return Path(name)
-    if name in known:
-        return known[name]
+    if name in by_name:
+        return by_name[name]
     raise CutraceError(
-        f"{name}: no such suite{nearest(name, known)}; the gallery has {', '.join(known)}"
+        f"{name}: no such suite{nearest(name, by_name)}; the gallery has {', '.join(by_name)}"
     )

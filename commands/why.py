@@ -57,27 +57,27 @@ def command(
     """Show why a line costs what it costs: its worst warp, lane by lane."""
     check_format(format)
     line, access = _read_question(line, access)
-    asked = with_devices(replay)
+    replay_options = with_devices(replay)
     with trace_of(source, recording, replay) as path, progress("searching") as share:
         from ..analyzer.why import text
         from ..analyzer.why.explain import explain
         from ..traces.reader import read_trace
 
-        trace = share.listen(read_trace(path))
-        share.expect(trace, len(asked.devices))
-        found = explain(trace, line, asked, access)
+        trace = share.watch_launches(read_trace(path))
+        share.expect(trace, len(replay_options.devices))
+        explanations = explain(trace, line, replay_options, access)
     if figure is not None:
         from ..analyzer.text.output import write_figure
         from ..analyzer.why.svg import render
 
-        write_figure(figure, render(found))
+        write_figure(figure, render(explanations))
     if format != "table":
         from .api.why import Why
 
-        return render_frame("why", Why(found).frame(), format)
+        return render_frame("why", Why(explanations).frame(), format)
     first = first_line(replay)
     again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
-    return (f"{first}\n\n" if first else "") + text.render(found, width(), again)
+    return (f"{first}\n\n" if first else "") + text.render(explanations, width(), again)
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:

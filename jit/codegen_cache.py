@@ -20,15 +20,15 @@ TEXTS, MOST_BYTES = "loops", 1 << 26
 twelfth of a second."""
 
 
-def kept_text(
+def cached_text(
     functions: Iterable[Callable[..., object]], *more: str, make: Callable[[], str]
 ) -> str:
     """Load what was made of functions, or make it; `more` is what it depends on beside them."""
     parts = [(function.__module__, function.__qualname__) for function in functions]
     sources = [source_of(module) for module in sorted({module for module, _ in parts})]
     key = key_of(sys.version, _translator(), *sources, repr(parts), *more)
-    if (kept := load(TEXTS, key)) is not None:
-        return kept.decode()
+    if (data := load(TEXTS, key)) is not None:
+        return data.decode()
     text = make()
     keep(TEXTS, key, text.encode(), MOST_BYTES)
     return text
@@ -71,8 +71,10 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 
 def constants_of(module: ModuleType) -> bytes:
     """Return what a module's names of numbers and texts stand for, its own and imported ones."""
-    told = {n: v for n, v in vars(module).items() if _is_constant(v) and not n.startswith("__")}
-    return repr(sorted(told.items())).encode()
+    constants = {
+        n: v for n, v in vars(module).items() if _is_constant(v) and not n.startswith("__")
+    }
+    return repr(sorted(constants.items())).encode()
 
 
 def _is_constant(value: object) -> bool:

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from .codegen_cache import kept_text
+from .codegen_cache import cached_text
 from .loop_codegen import loop_text
 from .loop_expression import CHECKED, SYNTAX_LOCK
 from .machine_code import compile_assembly
@@ -42,17 +42,17 @@ class _Loop:
         self._made: dict[tuple[Kind, ...], tuple[Callable[[int], None], Kind]] = {}
         self._latest: tuple[tuple[Kind, ...], Callable[[int], None], Kind] | None = None
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Call it."""
         words: list[int] = []
-        kinds = tuple([lower(value, words, _bits) for value in given])
+        kinds = tuple([lower(value, words, _bits) for value in arguments])
         latest = self._latest
         if latest is None or kinds != latest[0]:  # several times as fast as to hash them
             latest = self._latest = kinds, *(self._made.get(kinds) or self._make(kinds))
         _, run, result = latest
-        room = array("q", (*words, *(0 for _ in words_of(result))))
-        run(room.buffer_info()[0])
-        return _result(result, iter(room))
+        buffer = array("q", (*words, *(0 for _ in words_of(result))))
+        run(buffer.buffer_info()[0])
+        return _result(result, iter(buffer))
 
     def _make(self, kinds: tuple[Kind, ...]) -> tuple[Callable[[int], None], Kind]:
         text, result = _text(self._function, kinds)
@@ -80,6 +80,6 @@ def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, K
         return f"{result!r}\n{text}"
 
     checks = os.environ.get(CHECKED, "")
-    told, _, text = kept_text([function], repr(kinds), checks, make=make).partition("\n")
+    header, _, text = cached_text([function], repr(kinds), checks, make=make).partition("\n")
     with SYNTAX_LOCK:
-        return text, ast.literal_eval(told)
+        return text, ast.literal_eval(header)

@@ -16,7 +16,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from .codegen_cache import kept_text
+from .codegen_cache import cached_text
 from .loop_expression import CHECKED, SYNTAX_LOCK, Expressions, returned
 from .value import Kind, Number, Value, kind_of, kind_said, texts_of, value_of, words_of
 
@@ -49,9 +49,9 @@ def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
     for number, word in enumerate(words):
         lines.append(f"  %p{number} = getelementptr i64, ptr %words, i64 {number}")
         lines.append(f"  %w{number} = load {word}, ptr %p{number}")
-    given = ", ".join(f"{word} %w{number}" for number, word in enumerate(words))
+    parameters = ", ".join(f"{word} %w{number}" for number, word in enumerate(words))
     parts = list(words_of(result))
-    lines.append(f"  %result = call {returned(result)} @{inner}({given})")
+    lines.append(f"  %result = call {returned(result)} @{inner}({parameters})")
     for number, word in enumerate(parts):
         lines.append(f"  %r{number} = extractvalue {returned(result)} %result, {number}")
         lines.append(f"  %q{number} = getelementptr i64, ptr %words, i64 {number}")
@@ -63,7 +63,7 @@ def translate(exported: Sequence[Callable[..., Any]]) -> str:
     """Return assembly with routines: loops that other machine code, or C, calls by their names with
     what their annotations say, integers, and arrays and structures by where they begin."""
     checks = os.environ.get(CHECKED, "")
-    return kept_text(exported, "routines", checks, make=lambda: _routines(exported))
+    return cached_text(exported, "routines", checks, make=lambda: _routines(exported))
 
 
 def _routines(exported: Sequence[Callable[..., Any]]) -> str:
@@ -74,17 +74,17 @@ def _routines(exported: Sequence[Callable[..., Any]]) -> str:
 
 
 def _exported(loop: "_Loop", function: Callable[..., Any]) -> str:
-    said = [each for name, each in function.__annotations__.items() if name != "return"]
-    kinds = tuple(kind_said(annotation) for annotation in said)
+    annotations = [each for name, each in function.__annotations__.items() if name != "return"]
+    kinds = tuple(kind_said(annotation) for annotation in annotations)
     inner, result = loop.translate(function, kinds)
     words = [word for kind in kinds for word in words_of(kind)]
-    given = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
-    call = f"call {returned(result)} @{inner}({given})"
+    parameters = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
+    call = f"call {returned(result)} @{inner}({parameters})"
     lines = [call, "ret i64 0"]
     if result == "int":
         lines = [f"%whole = {call}", "%number = extractvalue {i64} %whole, 0", "ret i64 %number"]
     body = "\n  ".join(lines)
-    return f"define i64 @{function.__name__}({given}) {{\n  {body}\n}}\n"
+    return f"define i64 @{function.__name__}({parameters}) {{\n  {body}\n}}\n"
 
 
 @cache
@@ -139,9 +139,9 @@ class _Function(Expressions):
         self._body(self._tree.body)
         result: Kind = () if self._result is None else self._result
         self._lines.append(f"  ret {returned(result)} zeroinitializer")
-        given = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
+        parameters = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
         lines = "\n".join((*self._allocations, "  br label %start", "start:", *self._lines))
-        head = f"define internal {returned(result)} @{name}({given}) {self._how}"
+        head = f"define internal {returned(result)} @{name}({parameters}) {self._how}"
         return result, f"{head} {{\nentry:\n{lines}\n}}\n"
 
     # statements
@@ -149,9 +149,9 @@ class _Function(Expressions):
     def _other(self, statement: ast.stmt) -> None:
         match statement:
             case ast.Assign(targets, value):
-                found = self._value(value)
+                operand = self._value(value)
                 for target in targets:
-                    self._store(target, found)
+                    self._store(target, operand)
             case ast.AnnAssign(target, _, ast.expr() as value):
                 self._store(target, self._value(value))
             case ast.AugAssign(target, operator, value):
@@ -169,18 +169,18 @@ class _Function(Expressions):
         self._value(expression)
 
     def _return(self, value: ast.expr | None) -> None:
-        found = self._value(value) if value else ()
-        kind = kind_of(found)
+        result = self._value(value) if value else ()
+        kind = kind_of(result)
         assert self._result is None or self._result == kind, self._tree.name
         self._result = kind
         whole, before = returned(kind), "undef"
-        for number, (word, text) in enumerate(zip(words_of(kind), texts_of(found), strict=True)):
+        for number, (word, text) in enumerate(zip(words_of(kind), texts_of(result), strict=True)):
             before = self._emit(f"insertvalue {whole} {before}, {word} {text}, {number}")
         self._leave(f"ret {whole} {before}")
 
     def _for(self, name: str, bounds: list[str], body: list[ast.stmt]) -> None:
-        first, last, *rest = bounds if len(bounds) > 1 else ["0", *bounds]
-        step = rest[0] if rest else "1"
+        first, last, *tail = bounds if len(bounds) > 1 else ["0", *bounds]
+        step = tail[0] if tail else "1"
         again, inside, after, end = (self._new(s) for s in ("for", "do", "next", "done"))
         counter = f"%{self._new('i')}"
         self._allocations.append(f"  {counter} = alloca i64")

@@ -238,10 +238,10 @@ class Expressions(ControlFlow):
         if isinstance(target, ast.Attribute):
             return Array(ArrayKind("i8", 0, True), self._field(target)[1], (), ())
         assert isinstance(target, ast.Subscript)
-        found = self._subscript(target)
-        assert isinstance(found, Array)
-        assert not found.shape
-        return found
+        element = self._subscript(target)
+        assert isinstance(element, Array)
+        assert not element.shape
+        return element
 
     def _field(self, node: ast.Attribute) -> tuple[Kind, str]:
         """Return the kind of a structure's field, and where it lies."""
@@ -288,17 +288,17 @@ class Expressions(ControlFlow):
             if length:
                 self._require(f"icmp ult i64 {number}, {length}")
             pointer = self._move(base, pointer, number, step)
-        kept = len(indices)
-        kind = ArrayKind(base.kind.element, base.kind.dimensions - kept, base.kind.is_dense)
-        return Array(kind, pointer, base.shape[kept:], base.steps[kept:])
+        index_count = len(indices)
+        kind = ArrayKind(base.kind.element, base.kind.dimensions - index_count, base.kind.is_dense)
+        return Array(kind, pointer, base.shape[index_count:], base.steps[index_count:])
 
     def _item(self, items: tuple[Value, ...], node: ast.Subscript) -> Value:
         """Return an item or a slice of a tuple; of numbers also one that is not known before."""
         names = {name.id for name in ast.walk(node.slice) if isinstance(name, ast.Name)}
         if not names & {*self._places, *self._values}:
-            chosen = ast.unparse(ast.Subscript(ast.Name("items"), node.slice, ast.Load()))
-            found: Value = eval(chosen, {**self._globals, "items": items})
-            return found
+            source = ast.unparse(ast.Subscript(ast.Name("items"), node.slice, ast.Load()))
+            value: Value = eval(source, {**self._globals, "items": items})
+            return value
         index, text = self._number(node.slice), _text(items[0])
         for number, item in enumerate(items[1:], 1):
             here = self._emit(f"icmp eq i64 {index}, {number}")
@@ -353,9 +353,9 @@ class Expressions(ControlFlow):
             case ast.Tuple(items):
                 return tuple(self._value(item) for item in items)
             case ast.Subscript():
-                found = self._subscript(expression)
-                is_element = isinstance(found, Array) and not found.shape
-                return self._get(found) if is_element else found  # type: ignore[arg-type]
+                part = self._subscript(expression)
+                is_element = isinstance(part, Array) and not part.shape
+                return self._get(part) if is_element else part  # type: ignore[arg-type]
             case ast.Attribute(value, "shape"):
                 array = self._value(value)
                 assert isinstance(array, Array)
@@ -381,50 +381,50 @@ class Expressions(ControlFlow):
                 return Number("int", self._emit(f"call i64 @llvm.ctpop.i64(i64 {bits})"))
         raise self._refuse(expression)
 
-    def _binary(self, operator: ast.operator, left: Value, right: Value) -> Number:
-        assert isinstance(left, Number)
+    def _binary(self, operator: ast.operator, left_operand: Value, right: Value) -> Number:
+        assert isinstance(left_operand, Number)
         assert isinstance(right, Number)
-        if "float" in (left.kind, right.kind):
+        if "float" in (left_operand.kind, right.kind):
             name = _DOUBLE_OPERATORS[type(operator)]
-            pair = f"{self._double(left)}, {self._double(right)}"
+            pair = f"{self._double(left_operand)}, {self._double(right)}"
             return Number("float", self._emit(f"{name} double {pair}"))
         if isinstance(operator, ast.FloorDiv | ast.Mod):
-            return Number("int", self._divide(left.text, right.text, operator))
+            return Number("int", self._divide(left_operand.text, right.text, operator))
         name = OPERATORS[type(operator)]
-        return Number("int", self._emit(f"{name} i64 {left.text}, {right.text}"))
+        return Number("int", self._emit(f"{name} i64 {left_operand.text}, {right.text}"))
 
-    def _divide(self, left: str, right: str, operator: ast.operator) -> str:
+    def _divide(self, dividend: str, right: str, operator: ast.operator) -> str:
         """Python's, rounded down; by a power of two a shift or a mask."""
         is_quotient = isinstance(operator, ast.FloorDiv)
         if right.isdigit() and int(right).bit_count() == 1:
             power = int(right).bit_length() - 1
-            shift, mask = f"ashr i64 {left}, {power}", f"and i64 {left}, {int(right) - 1}"
+            shift, mask = f"ashr i64 {dividend}, {power}", f"and i64 {dividend}, {int(right) - 1}"
             return self._emit(shift if is_quotient else mask)
-        rest = self._emit(f"srem i64 {left}, {right}")
-        signs = self._emit(f"icmp slt i64 {self._emit(f'xor i64 {rest}, {right}')}, 0")
-        some = self._emit(f"icmp ne i64 {rest}, 0")
+        remainder = self._emit(f"srem i64 {dividend}, {right}")
+        signs = self._emit(f"icmp slt i64 {self._emit(f'xor i64 {remainder}, {right}')}, 0")
+        some = self._emit(f"icmp ne i64 {remainder}, 0")
         is_below = self._emit(f"and i1 {signs}, {some}")
         if is_quotient:
-            quotient = self._emit(f"sdiv i64 {left}, {right}")
+            quotient = self._emit(f"sdiv i64 {dividend}, {right}")
             return self._emit(f"add i64 {quotient}, {self._emit(f'sext i1 {is_below} to i64')}")
         more = self._emit(f"select i1 {is_below}, i64 {right}, i64 0")
-        return self._emit(f"add i64 {rest}, {more}")
+        return self._emit(f"add i64 {remainder}, {more}")
 
     def _call(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> Value:
         if name == "bool":
             return self._truth(arguments[0])
         if self._globals.get(name) is prefetch:
             return self._prefetch(self._element(arguments[0]))
-        given = [self._value(argument) for argument in arguments]
+        values = [self._value(argument) for argument in arguments]
         function = self._globals.get(name)
         if function is trailing_zeros:
-            bits = _text(given[0])
+            bits = _text(values[0])
             return Number("int", self._emit(f"call i64 @llvm.cttz.i64(i64 {bits}, i1 true)"))
         if function is invoke:
-            return self._invoke(*given)
+            return self._invoke(*values)
         if isinstance(function, FunctionType):
-            return self._ask(function, given)
-        match name, given:
+            return self._call_routine(function, values)
+        match name, values:
             case "int", [Number("float", text)]:
                 return Number("int", self._emit(f"fptosi double {text} to i64"))
             case "int", [Number() as number]:
@@ -448,12 +448,12 @@ class Expressions(ControlFlow):
         to = self._emit(f"inttoptr i64 {_text(code)} to ptr")
         return Number("int", self._emit(f"call i64 {to}(ptr {place})"))
 
-    def _ask(self, function: Callable[..., Any], given: list[Value]) -> Value:
+    def _call_routine(self, function: Callable[..., Any], arguments: list[Value]) -> Value:
         """Call a function of the module, or one imported there."""
-        kinds = tuple(kind_of(value) for value in given)
+        kinds = tuple(kind_of(value) for value in arguments)
         inner, result = self._translate(function, kinds)
         words = [word for kind in kinds for word in words_of(kind)]
-        texts = [text for value in given for text in texts_of(value)]
+        texts = [text for value in arguments for text in texts_of(value)]
         pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
         if "assembly" in vars(function):
             return Number("int", self._emit(f"call i64 @{inner}({pairs})"))

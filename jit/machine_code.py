@@ -95,9 +95,9 @@ _LOCK = Lock()
 
 def _address(engine: Any, name: str) -> int:
     with _LOCK:
-        found = int(engine.get_function_address(name))
-    assert found, f"nothing compiled is called {name}"
-    return found
+        location = int(engine.get_function_address(name))
+    assert location, f"nothing compiled is called {name}"
+    return location
 
 
 _LOADED: set[str] = set()
@@ -108,7 +108,7 @@ _NAME = re.compile(r"@([\w.]+)")
 def _with_symbols(assembly: str) -> str:
     """Return a text with each function that it exports under its symbol."""
     symbols = {name: symbol(name, assembly) for name in _DEFINED.findall(assembly)}
-    return _NAME.sub(lambda found: "@" + symbols.get(found[1], found[1]), assembly)
+    return _NAME.sub(lambda match: "@" + symbols.get(match[1], match[1]), assembly)
 
 
 def _compile(assembly: str, vectors: bool, effort: int) -> bytes:

@@ -30,14 +30,14 @@ CallFragment: TypeAlias = Callable[[Fragment, list[str]], str]
 """Writes the call of a fragment with these values; returns the name of what it gives."""
 
 
-def _no_call(fragment: Fragment, given: list[str]) -> str:
+def _no_call(fragment: Fragment, arguments: list[str]) -> str:
     raise UntracedError
 
 
 def trace(
     writer: Writer,
     compute: Callable[..., Any],
-    given: Sequence[str | NDArray[Any]],
+    arguments: Sequence[str | NDArray[Any]],
     types: tuple[Sequence[np.dtype[Any]], Sequence[np.dtype[Any]]],
     call: CallFragment = _no_call,
 ) -> list[str] | None:
@@ -45,18 +45,20 @@ def trace(
     types `types[1]`; None where it cannot be written down."""
     values = [
         Traced(writer, call, dtype, value) if isinstance(value, str) else value
-        for value, dtype in zip(given, types[0], strict=True)
+        for value, dtype in zip(arguments, types[0], strict=True)
     ]
     try:
-        found = compute(*values)
-        results = found if isinstance(found, tuple) else (found,)
+        outcome = compute(*values)
+        results = outcome if isinstance(outcome, tuple) else (outcome,)
         return [_as(result, dtype) for result, dtype in zip(results, types[1], strict=True)]
     except UntracedError:
         return None
 
 
 def write(
-    function: Callable[..., Any], given: Mapping[str, np.dtype[Any]], results: Mapping[str, str]
+    function: Callable[..., Any],
+    parameters: Mapping[str, np.dtype[Any]],
+    results: Mapping[str, str],
 ) -> str:
     """Return statements that give names to what a function makes of named values.
 
@@ -64,10 +66,10 @@ def write(
     """
     lines = Lines()
     types = [np.dtype(code) for code in results.values()]
-    found = trace(lines, function, [*given], ([*given.values()], types))
-    if found is None:
+    texts = trace(lines, function, [*parameters], ([*parameters.values()], types))
+    if texts is None:
         raise UntracedError(function)
-    named = zip(results, types, found, strict=True)
+    named = zip(results, types, texts, strict=True)
     last = (f"{name} = bitcast {llvm(t)} {value} to {llvm(t)}" for name, t, value in named)
     return "\n  ".join((*lines.lines, *last))
 
@@ -84,8 +86,8 @@ def elementwise_of(
 
     `sources` and `result` are NumPy types, `u4`, `f8`; the rest is as `ufunc.elementwise` has it.
     """
-    given = {f"%x{k}": np.dtype(code) for k, code in enumerate(sources)}
-    body = write(function, given, {"%y0": result})
+    parameters = {f"%x{k}": np.dtype(code) for k, code in enumerate(sources)}
+    body = write(function, parameters, {"%y0": result})
     return elementwise(name, sources, (result,), body, DECLARED + declarations, rounding)
 
 
@@ -94,7 +96,7 @@ def statement(text: str, dtype: str, *values: Any) -> Any:
     that NumPy has no function for; numbers stand for themselves."""
     (first, *_) = (value for value in values if isinstance(value, Traced))
     texts = (value.text if isinstance(value, Traced) else literal(value) for value in values)
-    return first.made(np.dtype(dtype), text.format(*texts))
+    return first.result(np.dtype(dtype), text.format(*texts))
 
 
 def _as(value: Any, dtype: np.dtype[Any]) -> str:
@@ -138,11 +140,14 @@ def _dtype_of(value: Any) -> Any:
 
 
 @cache
-def _types(ufunc: Any, kinds: tuple[Any, ...], wanted: Any) -> tuple[np.dtype[Any], ...]:
-    """Return the types of NumPy's loop for operands of these, all its results of a `wanted` one."""
-    chosen = {} if wanted is None else {"signature": (*[None] * ufunc.nin, np.dtype(wanted))}
+def _types(ufunc: Any, kinds: tuple[Any, ...], result_type: Any) -> tuple[np.dtype[Any], ...]:
+    """Return the types of NumPy's loop for operands of these, all its results of a `result_type`
+    one."""
+    signature = (
+        {} if result_type is None else {"signature": (*[None] * ufunc.nin, np.dtype(result_type))}
+    )
     types: tuple[np.dtype[Any], ...] = ufunc.resolve_dtypes(
-        (*kinds, *[None] * ufunc.nout), **chosen
+        (*kinds, *[None] * ufunc.nout), **signature
     )
     return types
 
@@ -171,39 +176,39 @@ class Traced(NDArrayOperatorsMixin):
         dtype = np.dtype(kind)
         if dtype.itemsize != self.dtype.itemsize:
             raise UntracedError
-        have, wanted = llvm(self.dtype), llvm(dtype)
-        if "i1" in (have, wanted) and have != wanted:
+        have, target_type = llvm(self.dtype), llvm(dtype)
+        if "i1" in (have, target_type) and have != target_type:
             raise UntracedError
-        return self._made(dtype, self._writer.bitcast(self.text, have, wanted))
+        return self._result(dtype, self._writer.bitcast(self.text, have, target_type))
 
     def astype(self, kind: Any) -> "Traced":
         """Return it converted."""
         dtype = np.dtype(kind)
         if dtype == self.dtype:
             return self
-        have, wanted = llvm(self.dtype), llvm(dtype)
+        have, target_type = llvm(self.dtype), llvm(dtype)
         if dtype == BOOL:
             return self._is_not_zero()
         if any(kind.kind == "f" and kind.itemsize == 2 for kind in (dtype, self.dtype)):
             raise UntracedError
         word = conversion(self.dtype, dtype)
         if not word:
-            return self._made(dtype, self.text)
-        made = self._writer.emit(f"{word} {have} {self.text} to {wanted}")
+            return self._result(dtype, self.text)
+        text = self._writer.emit(f"{word} {have} {self.text} to {target_type}")
         if word in ("fptosi", "fptoui"):  # of no number it would make undefined what comes of it
-            made = self._writer.emit(f"freeze {wanted} {made}")
-        return self._made(dtype, made)
+            text = self._writer.emit(f"freeze {target_type} {text}")
+        return self._result(dtype, text)
 
     def _is_not_zero(self) -> "Traced":
         kind = llvm(self.dtype)
         test, zero = ("fcmp une", "0.0") if self.dtype.kind == "f" else ("icmp ne", "0")
-        return self._made(BOOL, self._writer.emit(f"{test} {kind} {self.text}, {zero}"))
+        return self._result(BOOL, self._writer.emit(f"{test} {kind} {self.text}, {zero}"))
 
-    def made(self, dtype: np.dtype[Any], statement: str) -> "Traced":
+    def result(self, dtype: np.dtype[Any], statement: str) -> "Traced":
         """Return the value of a statement."""
-        return self._made(dtype, self._writer.emit(statement))
+        return self._result(dtype, self._writer.emit(statement))
 
-    def _made(self, dtype: np.dtype[Any], text: str) -> "Traced":
+    def _result(self, dtype: np.dtype[Any], text: str) -> "Traced":
         return Traced(self._writer, self._call, dtype, text)
 
     def _text_of(self, value: Any, dtype: np.dtype[Any]) -> str:
@@ -220,28 +225,28 @@ class Traced(NDArrayOperatorsMixin):
         self, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
     ) -> "Traced":
         fragment = fragment_of(ufunc)
-        wanted = options.pop("dtype", None)
+        result_type = options.pop("dtype", None)
         if method != "__call__" or options:
             raise UntracedError
         if fragment is not None:
             return self._called(fragment, inputs)
-        types = _types(ufunc, tuple(map(_dtype_of, inputs)), wanted)
+        types = _types(ufunc, tuple(map(_dtype_of, inputs)), result_type)
         emit = STATEMENTS.get(ufunc.__name__)
         if emit is None or len(types) != len(inputs) + 1:
             raise UntracedError
         values = [self._text_of(v, t) for v, t in zip(inputs, types, strict=False)]
-        return self._made(types[-1], emit(self._writer, types[0], values))
+        return self._result(types[-1], emit(self._writer, types[0], values))
 
     def _called(self, fragment: Fragment, inputs: tuple[Any, ...]) -> "Traced":
         if len(fragment.results) != 1:
             raise UntracedError
         types = [np.dtype(code) for code in fragment.sources]
-        given = [self._text_of(v, t) for v, t in zip(inputs, types, strict=True)]
+        arguments = [self._text_of(v, t) for v, t in zip(inputs, types, strict=True)]
         texts = [
             self._writer.emit(f"zext i1 {text} to i8") if dtype == BOOL else text
-            for text, dtype in zip(given, types, strict=True)
+            for text, dtype in zip(arguments, types, strict=True)
         ]
-        return self._made(np.dtype(fragment.results[0]), self._call(fragment, texts))
+        return self._result(np.dtype(fragment.results[0]), self._call(fragment, texts))
 
     def __array_function__(
         self, function: Any, types: Any, inputs: tuple[Any, ...], options: dict[str, Any]
@@ -254,9 +259,9 @@ class Traced(NDArrayOperatorsMixin):
     def where(self, condition: Any, a: Any, b: Any) -> "Traced":
         """Return a where the condition holds, else b."""
         dtype = np.result_type(*(v.dtype if isinstance(v, Traced) else v for v in (a, b)))
-        kind, chosen = llvm(dtype), self._text_of(condition, BOOL)
-        given = ", ".join(f"{kind} {self._text_of(value, dtype)}" for value in (a, b))
-        return self._made(dtype, self._writer.emit(f"select i1 {chosen}, {given}"))
+        kind, flag = llvm(dtype), self._text_of(condition, BOOL)
+        operands = ", ".join(f"{kind} {self._text_of(value, dtype)}" for value in (a, b))
+        return self._result(dtype, self._writer.emit(f"select i1 {flag}, {operands}"))
 
     def clip(self, value: Any, low: Any, high: Any) -> "Traced":
         """Return an integer within limits."""

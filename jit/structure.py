@@ -66,7 +66,7 @@ def _reader(name: str, number: int) -> property:
 
     def read(structure: Struct) -> Any:
         own = structure.__dict__
-        found = own["_arrays"].get(name)
-        return own["_view"][number] if found is None else found
+        array = own["_arrays"].get(name)
+        return own["_view"][number] if array is None else array
 
     return property(read)

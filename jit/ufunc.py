@@ -151,7 +151,7 @@ def _make_ufunc() -> Callable[..., Any]:
     return prototype(api[1])  # PyUFunc_FromFuncAndData
 
 
-_KEPT: list[Any] = []
+_ALIVE: list[Any] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +222,10 @@ def elementwise(
         places=places,
     )
     inner = compile_assembly(text)(f"{name}_many")
-    made = _ufunc(name, inner, sources, results)
-    given = (name, tuple(sources), tuple(results), body, declarations, rounding)
-    _FRAGMENTS[made] = Fragment(*given)
-    return made
+    ufunc = _ufunc(name, inner, sources, results)
+    fields = (name, tuple(sources), tuple(results), body, declarations, rounding)
+    _FRAGMENTS[ufunc] = Fragment(*fields)
+    return ufunc
 
 
 def _ufunc(
@@ -241,10 +241,10 @@ def _ufunc(
     loops, plans = (ctypes.c_void_p * 1)(outer), (ctypes.c_void_p * 1)(address(plan))
     types = ctypes.create_string_buffer(bytes(dtype.num for dtype in dtypes), len(dtypes))
     label = ctypes.create_string_buffer(name.encode())
-    _KEPT.append((plan, loops, plans, types, label))
+    _ALIVE.append((plan, loops, plans, types, label))
     places = [ctypes.addressof(part) for part in (loops, plans, types, label)]
-    made = _make_ufunc()(*places[:3], 1, len(sources), len(results), -1, places[3], places[3], 0)
-    return cast(Callable[..., Any], made)
+    ufunc = _make_ufunc()(*places[:3], 1, len(sources), len(results), -1, places[3], places[3], 0)
+    return cast(Callable[..., Any], ufunc)
 
 
 @cache
@@ -264,10 +264,10 @@ def select(condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> NDArray
         wide: NDArray[Any] = np.where(condition, a, b)
         return wide
     bits = _UNSIGNED[dtype.itemsize]
-    chosen: NDArray[Any] = _select(dtype.itemsize)(condition, a.view(bits), b.view(bits)).view(
+    result: NDArray[Any] = _select(dtype.itemsize)(condition, a.view(bits), b.view(bits)).view(
         dtype
     )
-    return chosen
+    return result
 
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}

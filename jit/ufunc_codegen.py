@@ -72,19 +72,19 @@ def llvm(dtype: np.dtype[Any]) -> str:
     return real or f"i{8 * dtype.itemsize}"
 
 
-def conversion(have: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+def conversion(have: np.dtype[Any], target: np.dtype[Any]) -> str:
     """Return LLVM's word for a conversion, "" where the bits stay as they are."""
     signed = "s" if have.kind == "i" else "u"
-    match have.kind == "f", wanted.kind == "f":
+    match have.kind == "f", target.kind == "f":
         case True, True:
-            return "fpext" if wanted.itemsize > have.itemsize else "fptrunc"
+            return "fpext" if target.itemsize > have.itemsize else "fptrunc"
         case False, True:
             return f"{signed}itofp"
         case True, False:
-            return "fptosi" if wanted.kind == "i" else "fptoui"
-    if have != BOOL and have.itemsize == wanted.itemsize:
+            return "fptosi" if target.kind == "i" else "fptoui"
+    if have != BOOL and have.itemsize == target.itemsize:
         return ""
-    if wanted.itemsize < have.itemsize:
+    if target.itemsize < have.itemsize:
         return "trunc"
     return "sext" if have.kind == "i" else "zext"
 
@@ -94,36 +94,36 @@ _Emit = Callable[[Writer, np.dtype[Any], list[str]], str]
 
 
 def _plain(whole: str, real: str = "") -> _Emit:
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         word = real if dtype.kind == "f" else whole
         is_half = dtype.kind == "f" and dtype.itemsize == 2
         if not word or is_half or (dtype == BOOL and real):  # a sum of booleans is no `add`
             raise UntracedError
-        return writer.emit(f"{word} {llvm(dtype)} {', '.join(given)}")
+        return writer.emit(f"{word} {llvm(dtype)} {', '.join(operands)}")
 
     return emit
 
 
 def _relation(whole: str, real: str) -> _Emit:
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         if dtype.kind == "f":
             test = f"fcmp {real}"
         elif whole in ("eq", "ne"):
             test = f"icmp {whole}"
         else:
             test = f"icmp {'s' if dtype.kind == 'i' else 'u'}{whole}"
-        return writer.emit(f"{test} {llvm(dtype)} {', '.join(given)}")
+        return writer.emit(f"{test} {llvm(dtype)} {', '.join(operands)}")
 
     return emit
 
 
 def _extreme(order: str) -> _Emit:
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         if dtype.kind not in "iu":
             raise UntracedError
-        first = _relation(order, "")(writer, dtype, given)
+        first = _relation(order, "")(writer, dtype, operands)
         kind = llvm(dtype)
-        return writer.emit(f"select i1 {first}, {kind} {given[0]}, {kind} {given[1]}")
+        return writer.emit(f"select i1 {first}, {kind} {operands[0]}, {kind} {operands[1]}")
 
     return emit
 
@@ -131,46 +131,46 @@ def _extreme(order: str) -> _Emit:
 def _shift(is_left: bool) -> _Emit:
     """By the width or more nothing is left but the sign."""
 
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         kind, bits = llvm(dtype), 8 * dtype.itemsize
         signed = not is_left and dtype.kind == "i"
         word = "shl" if is_left else "ashr" if signed else "lshr"
-        near = writer.emit(f"icmp ult {kind} {given[1]}, {bits}")
-        count = writer.emit(f"select i1 {near}, {kind} {given[1]}, {kind} {bits - 1}")
-        moved = writer.emit(f"{word} {kind} {given[0]}, {count}")
+        near = writer.emit(f"icmp ult {kind} {operands[1]}, {bits}")
+        count = writer.emit(f"select i1 {near}, {kind} {operands[1]}, {kind} {bits - 1}")
+        moved = writer.emit(f"{word} {kind} {operands[0]}, {count}")
         return moved if signed else writer.emit(f"select i1 {near}, {kind} {moved}, {kind} 0")
 
     return emit
 
 
-def _invert(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
-    return writer.emit(f"xor {llvm(dtype)} {given[0]}, {'true' if dtype == BOOL else -1}")
+def _invert(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
+    return writer.emit(f"xor {llvm(dtype)} {operands[0]}, {'true' if dtype == BOOL else -1}")
 
 
-def _negative(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+def _negative(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
     if dtype.kind == "f":
-        return _plain("", "fneg")(writer, dtype, given)
-    return writer.emit(f"sub {llvm(dtype)} 0, {given[0]}")
+        return _plain("", "fneg")(writer, dtype, operands)
+    return writer.emit(f"sub {llvm(dtype)} 0, {operands[0]}")
 
 
-def _absolute(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+def _absolute(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
     if dtype.kind == "f":
-        return _intrinsic("fabs")(writer, dtype, given)
+        return _intrinsic("fabs")(writer, dtype, operands)
     if dtype.kind == "u":
-        return given[0]
+        return operands[0]
     kind = llvm(dtype)
-    below = writer.emit(f"icmp slt {kind} {given[0]}, 0")
+    below = writer.emit(f"icmp slt {kind} {operands[0]}, 0")
     return writer.emit(
-        f"select i1 {below}, {kind} {_negative(writer, dtype, given)}, {kind} {given[0]}"
+        f"select i1 {below}, {kind} {_negative(writer, dtype, operands)}, {kind} {operands[0]}"
     )
 
 
 def _intrinsic(name: str) -> _Emit:
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         kind = llvm(dtype)
         if kind not in ("float", "double"):
             raise UntracedError
-        values = ", ".join(f"{kind} {value}" for value in given)
+        values = ", ".join(f"{kind} {value}" for value in operands)
         return writer.emit(f"call {kind} @llvm.{name}.f{8 * dtype.itemsize}({values})")
 
     return emit
@@ -179,25 +179,25 @@ def _intrinsic(name: str) -> _Emit:
 def _size(relation: str, bound: str) -> _Emit:
     """Compare the size of a number with infinity."""
 
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
-        size = _absolute(writer, dtype, given)
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
+        size = _absolute(writer, dtype, operands)
         return writer.emit(f"fcmp {relation} {llvm(dtype)} {size}, {bound}")
 
     return emit
 
 
-def _ones(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+def _ones(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
     kind = llvm(dtype)
-    value = _absolute(writer, dtype, given)
+    value = _absolute(writer, dtype, operands)
     counted = writer.emit(f"call {kind} @llvm.ctpop.{kind}({kind} {value})")
     return counted if kind == "i8" else writer.emit(f"trunc {kind} {counted} to i8")
 
 
 def _logical(word: str) -> _Emit:
-    def emit(writer: Writer, dtype: np.dtype[Any], given: list[str]) -> str:
+    def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         if dtype != BOOL:
             raise UntracedError
-        return writer.emit(f"{word} i1 {', '.join(given)}")
+        return writer.emit(f"{word} i1 {', '.join(operands)}")
 
     return emit
 
@@ -214,7 +214,9 @@ STATEMENTS: Mapping[str, _Emit] = {
     "logical_and": _logical("and"),
     "logical_or": _logical("or"),
     "logical_xor": _logical("xor"),
-    "logical_not": lambda writer, dtype, given: _logical("xor")(writer, dtype, [*given, "true"]),
+    "logical_not": lambda writer, dtype, operands: _logical("xor")(
+        writer, dtype, [*operands, "true"]
+    ),
     "invert": _invert,
     "left_shift": _shift(is_left=True),
     "right_shift": _shift(is_left=False),

@@ -88,8 +88,10 @@ def kind_said(annotation: Any) -> Kind:
         return "int"
     if isinstance(annotation, type) and issubclass(annotation, Struct):
         return annotation
-    *_, said = get_args(annotation)  # the element's type, before NumPy 2.5 in that of the array
-    element = get_args(said)[0] if get_args(said) else said
+    *_, item_type = get_args(
+        annotation
+    )  # the element's type, before NumPy 2.5 in that of the array
+    element = get_args(item_type)[0] if get_args(item_type) else item_type
     return ArrayKind(np.dtype(element).str[1:], 1, True, bounded=False)
 
 

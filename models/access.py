@@ -39,5 +39,5 @@ class Access:
             distinct = np.zeros_like(lanes)
             for kind, rows in batch.parts():
                 distinct[rows] = distinct_bytes(ordered[rows], kind.width)
-        asked, ones = lanes * width, np.ones_like(lanes)
-        return Step(dict(zip(self.counters, (ones, lanes, asked, distinct), strict=True)))
+        request_bytes, ones = lanes * width, np.ones_like(lanes)
+        return Step(dict(zip(self.counters, (ones, lanes, request_bytes, distinct), strict=True)))

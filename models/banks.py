@@ -103,19 +103,19 @@ class Banks:
 
     def step(self, batch: Batch) -> Step:
         """Serve each kind by its rule."""
-        requests, turns = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
+        requests, passes = np.zeros(len(batch), np.int64), np.zeros(len(batch), np.int64)
         cost, ideal = np.ones(len(batch), np.int64), np.zeros(len(batch), np.int64)
         for kind, rows in batch.parts():
             serve = self._broadcast if self.rule == "broadcast" else self._multicast
-            requests[rows], turns[rows] = serve(kind, batch.addresses[rows], batch.active[rows])
+            requests[rows], passes[rows] = serve(kind, batch.addresses[rows], batch.active[rows])
             cost[rows] += kind.collision in ("compared", "turn")
-            ideal[rows] = self._ideal(kind, batch.active[rows], requests[rows], turns[rows])
-        conflicts = turns - requests
+            ideal[rows] = self._ideal(kind, batch.active[rows], requests[rows], passes[rows])
+        conflicts = passes - requests
         serialized = (conflicts > 0).astype(np.int64)
-        values = (requests, cost * turns, cost * ideal, conflicts, serialized)
+        values = (requests, cost * passes, cost * ideal, conflicts, serialized)
         return Step(dict(zip(self.counters, values, strict=True)))
 
-    def _ideal(self, kind: Kind, active: Bools, requests: Ints, turns: Ints) -> Ints:
+    def _ideal(self, kind: Kind, active: Bools, requests: Ints, passes: Ints) -> Ints:
         """Return the passes of each row without conflicts.
 
         Where pairs of lanes can be merged, a request may save passes by what its addresses are:
@@ -125,8 +125,8 @@ class Banks:
         plain = kind.access in ("load", "store") or kind.collision == "turn"
         if not self.pair_merge or not plain:
             return requests
-        asked = np.count_nonzero(active, axis=1) * kind.width
-        fewest: Ints = np.minimum(-(-asked // self.row_bytes), turns)
+        request_bytes = np.count_nonzero(active, axis=1) * kind.width
+        fewest: Ints = np.minimum(-(-request_bytes // self.row_bytes), passes)
         return fewest
 
     def _broadcast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
@@ -149,8 +149,8 @@ class Banks:
             passes += pending.any(axis=1)
             lowest = np.take_along_axis(word, pending.argmax(axis=1)[:, None], axis=1)
             shared = pending & (word == lowest)
-            alone = pending & _is_first(word % self.banks, pending & ~shared)
-            pending &= ~(shared | (alone & (word % self.banks != lowest % self.banks)))
+            singles = pending & _is_first(word % self.banks, pending & ~shared)
+            pending &= ~(shared | (singles & (word % self.banks != lowest % self.banks)))
         return passes
 
     def _multicast(self, kind: Kind, addresses: Ints, active: Bools) -> tuple[Ints, Ints]:
@@ -168,7 +168,7 @@ class Banks:
         """Cut rows into requests of `lanes`, and return requests and passes of each row."""
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
         words = range(0, kind.width, WORD)
-        touched = np.concatenate([groups + offset for offset in words], axis=1)
+        word_addresses = np.concatenate([groups + offset for offset in words], axis=1)
         every = np.tile(mask, len(words))
         asking = np.asarray(mask.any(axis=1), np.int64)
         if kind.collision == "turn":
@@ -176,7 +176,7 @@ class Banks:
         elif _serves_lanes(kind):
             passes = self._lanes_a_bank(groups // self.bank_bytes, mask)
         else:
-            passes = self._rows_a_bank(touched, every)
+            passes = self._rows_a_bank(word_addresses, every)
         passes += asking * (self.wide_extra if kind.width > 8 else 0)
         return sum_parts(asking, len(active)), sum_parts(passes, len(active))
 
@@ -202,12 +202,12 @@ def _serves_lanes(kind: Kind) -> bool:
     return kind.access in ("atomic", "reduction") and kind.collision not in ("elected", "counted")
 
 
-def _is_first(values: Ints, wanted: Bools) -> Bools:
+def _is_first(values: Ints, mask: Bools) -> Bools:
     """Whether a lane is the first wanted one with its value, (n, lanes)."""
-    first = np.zeros_like(wanted)
+    first = np.zeros_like(mask)
     for lane in range(values.shape[1]):
-        before = (values[:, :lane] == values[:, lane, None]) & wanted[:, :lane]
-        first[:, lane] = wanted[:, lane] & ~before.any(axis=1)
+        before = (values[:, :lane] == values[:, lane, None]) & mask[:, :lane]
+        first[:, lane] = mask[:, lane] & ~before.any(axis=1)
     return first
 
 

@@ -63,7 +63,12 @@ from .replay.stateful import row_lines
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]
-POLICIES = {"pass": plain.HERE, "evict": plain.EVICT, "through": plain.THROUGH, "back": plain.BACK}
+POLICIES = {
+    "pass": plain.NO_ALLOCATE,
+    "evict": plain.EVICT,
+    "through": plain.THROUGH,
+    "back": plain.BACK,
+}
 REPLACEMENTS = {
     "lru": replacement.LRU,
     "fifo": replacement.FIFO,
@@ -87,7 +92,10 @@ ROW = np.dtype(
 PIECES = ("i4", "i8", "u1", "i4", "i4", "i4", "i4")
 """What `row_lines.py` has to know of each line that a row asks: numbers of as few bytes as hold
 them, since of rows at random there are many."""
-CHOSEN, FIELDS = ("number", "shift", "group"), ("number", "shift", "unit", "group", "time", "row")
+ROW_FIELDS, FIELDS = (
+    ("number", "shift", "group"),
+    ("number", "shift", "unit", "group", "time", "row"),
+)
 MOST_SECTORS = 8
 """Sectors of a line: what the masks hold."""
 WORD = 4
@@ -150,9 +158,9 @@ class Cache:
     _used: int = field(default=0, init=False, repr=False)
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
     _most: int = field(default=0, init=False, repr=False)
-    _told: Any = field(default=((), (), ()), init=False, repr=False)
+    _kind_tables: Any = field(default=((), (), ()), init=False, repr=False)
     _pool: Pool | None = field(default=None, init=False, repr=False)
-    _asked: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _set_use: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _pieces: Any = field(default=(), init=False, repr=False)
     _is_within: bool = field(default=False, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
@@ -198,15 +206,15 @@ class Cache:
 
     def _divide(self) -> None:
         """Find out how many sets of how many lines there are."""
-        given = {name: getattr(self, name) for name in ("sets", "ways")}
-        given = {name: many for name, many in given.items() if many is not None}
-        if len(given) != 1 or min(given.values()) < 1:
-            told = " and ".join(f"{name} = {many}" for name, many in given.items())
+        options = {name: getattr(self, name) for name in ("sets", "ways")}
+        options = {name: many for name, many in options.items() if many is not None}
+        if len(options) != 1 or min(options.values()) < 1:
+            summary = " and ".join(f"{name} = {many}" for name, many in options.items())
             raise CutraceError(
-                f"cache: {told or 'neither sets nor ways'}; expected one of sets and ways, at "
+                f"cache: {summary or 'neither sets nor ways'}; expected one of sets and ways, at "
                 "least 1"
             )
-        (many,) = given.values()
+        (many,) = options.values()
         lines = self.bytes // self.line
         self._sets = self.sets or lines // many
         self._ways = self.ways or lines // many
@@ -225,8 +233,8 @@ class Cache:
         ages = self.on_the_way or (0, 0)
         fixed = map(Fixed, (self._ways, *logs, portion, *ages))
         wavers = self.wavers and self.policy == "lru"
-        chosen = Fixed(wavers), Fixed(REPLACEMENTS[self.policy]), self.seed
-        return *fixed, self._sets, *most[0], *most[1], *chosen
+        victim_rule = Fixed(wavers), Fixed(REPLACEMENTS[self.policy]), self.seed
+        return *fixed, self._sets, *most[0], *most[1], *victim_rule
 
     def _share(self, many: int) -> tuple[int, int]:
         """Return how many lines of each set hold a number of bytes, and how many are left over."""
@@ -235,18 +243,18 @@ class Cache:
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order, with the compiled loop if there are many in all."""
         compiled = compile_if_worth(plain, len(batch))
-        pieces, whose = cut_at_lines(batch, self.line, compiled)
+        pieces, owners = cut_at_lines(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
-        group = whose if pieces.group is None else pieces.group
-        kinds, onward = self._tell(pieces.kinds)
+        group = owners if pieces.group is None else pieces.group
+        kinds, onward = self._encode_kinds(pieces.kinds)
         is_asked = np.array(kinds[plain.ACT], np.int64)[pieces.kind] != plain.PASS
         time = self._now + np.cumsum(is_asked)
-        told = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
+        request_columns = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
         groups = len(batch) if batch.group is None else batch.groups
         counts = np.zeros((groups, plain.COLUMNS), np.int64)
         parts: list[Columns] = [_NOTHING]
         for part in slices_of(pieces.row, SLICE):
-            requests = tuple(np.ascontiguousarray(column[part]) for column in told)
+            requests = tuple(np.ascontiguousarray(column[part]) for column in request_columns)
             parts.append(self._serve(compiled, requests, kinds, counts))
         self._now += int(is_asked.sum())
         passed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -264,17 +272,19 @@ class Cache:
         if len(self._rows) < len(units):
             self._rows = aligned(len(units), ROW)
         each = tuple(self._rows[name][: len(units)] for name in FIELDS)
-        told = tuple(rows.rows[name] for name in CHOSEN), units
+        operands = tuple(rows.rows[name] for name in ROW_FIELDS), units
         starts = np.zeros(1 + many, np.int64)
-        pool, asked = rows.pool, self._asked
-        requests, now, bits = compiled.arrange(pool.first, asked, *told, self._now, starts, each)
+        pool, request_counts = rows.pool, self._set_use
+        requests, now, bits = compiled.arrange(
+            pool.first, request_counts, *operands, self._now, starts, each
+        )
         if bits & (self.line - 1):
             return None
         self._now = now
         rows_asked[plain.__name__] += requests
         self._state = tuple(map(as_array, self._state))
         self._make_room(requests, many)
-        kinds, onward = self._tell(pool.kinds)
+        kinds, onward = self._encode_kinds(pool.kinds)
         counts = np.zeros((rows.groups, plain.COLUMNS), np.int64)
         passed = self._serve_rows(compiled, pool, each, requests, kinds, counts)
         return self._answer(counts, onward, passed if rows.passes_on else None)
@@ -289,16 +299,23 @@ class Cache:
     def _knows(self, compiled: Any, pool: Pool) -> bool:
         """Know the requests of a pool; return whether each of them lies in a line."""
         if self._pool is not pool:
-            kinds = tuple(np.array(column, np.int64) for column in self._tell(pool.kinds)[0])
+            kinds = tuple(
+                np.array(column, np.int64) for column in self._encode_kinds(pool.kinds)[0]
+            )
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
             is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
-            asked = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
+            offsets = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
             size = max(len(pool.first), 1 + len(pool.kind))
             pieces = tuple(np.empty(size, column) for column in PIECES)
-            told = (pool.first, pool.kind, pool.address), strides(pool.kinds), kinds, self._shape
-            compiled.cut_pieces(*told, pieces)
-            self._pool, self._asked, self._is_within = pool, np.diff(asked), not over.any()
+            operands = (
+                (pool.first, pool.kind, pool.address),
+                strides(pool.kinds),
+                kinds,
+                self._shape,
+            )
+            compiled.cut_pieces(*operands, pieces)
+            self._pool, self._set_use, self._is_within = pool, np.diff(offsets), not over.any()
             self._pieces = pieces
         return self._is_within
 
@@ -307,18 +324,20 @@ class Cache:
     ) -> Columns:
         """Serve and count rows, and return the requests passed on, in their order."""
         longest = int(np.diff(pool.first).max(initial=0))
-        *made, bases = np.empty((7, longest), np.int64)
+        *scratch, bases = np.empty((7, longest), np.int64)
         near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, SLOTS), np.int64)
         head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
         acts = tuple(np.array(column) for column in kinds)
-        told = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
+        operands = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
         cache = *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
         while begin < len(rows[0]):
-            room = int(head[0]) + requests + most
-            self._passed = tuple(extend(column, room, 0) for column in self._passed)
+            capacity = int(head[0]) + requests + most
+            self._passed = tuple(extend(column, capacity, 0) for column in self._passed)
             passed = head, *self._passed
             state = *cache, passed, bases
-            begin = compiled.serve_rows(told, rows, begin, most, tuple(made), near, acts, state)
+            begin = compiled.serve_rows(
+                operands, rows, begin, most, tuple(scratch), near, acts, state
+            )
         self._used = int(head[1])
         back = tuple(np.empty((3, int(head[0])), np.int64))
         compiled.put_back((head, *self._passed), np.zeros(len(rows[0]) + 1, np.int64), back)
@@ -331,14 +350,17 @@ class Cache:
         change = as_list if compiled is None else as_array
         self._state = tuple(map(change, self._state))
         self._make_room(len(requests[0]), 1 + int(requests[3].max()))
-        if len(self._passed[0]) < (room := len(requests[0]) * self._most):
-            self._passed = tuple(np.empty(room, np.int64) for _ in _NOTHING)
+        if len(self._passed[0]) < (capacity := len(requests[0]) * self._most):
+            self._passed = tuple(np.empty(capacity, np.int64) for _ in _NOTHING)
         head = np.array([0, self._used, 0])
         passed: Any = tuple(map(change, (head, *self._passed)))
-        told, acts = tuple(map(change, requests)), tuple(change(np.array(k)) for k in kinds)
+        request_columns, acts = (
+            tuple(map(change, requests)),
+            tuple(change(np.array(k)) for k in kinds),
+        )
         tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
         state = *self._state, self._shape, 1.0 / self._sets, tally, passed, bases
-        (compiled or plain).serve(told, acts, state)
+        (compiled or plain).simulate(request_columns, acts, state)
         counts.reshape(-1)[:] = tally
         many, self._used = map(int, passed[0][:2])
         address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
@@ -366,24 +388,24 @@ class Cache:
         local = kind.space == "local" and self.local_store
         policy = POLICIES[local or self.store]
         act = ACTS.get(kind.access, plain.ATOMIC)
-        if kind.space not in self.serves or (act != plain.READ and policy == plain.HERE):
+        if kind.space not in self.serves or (act != plain.READ and policy == plain.NO_ALLOCATE):
             return plain.PASS, policy
-        chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
-        return (act if chosen or act != plain.READ else plain.PASS), policy
+        is_eligible = kind.space != "global" or not self.operators or kind.cache in self.operators
+        return (act if is_eligible or act != plain.READ else plain.PASS), policy
 
-    def _tell(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
+    def _encode_kinds(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
         """Return kinds as `cache_lines.py` takes them, and those of requests passed on."""
-        if kinds is self._told[0]:
-            return self._told[1:]  # type: ignore[no-any-return]
+        if kinds is self._kind_tables[0]:
+            return self._kind_tables[1:]  # type: ignore[no-any-return]
         onward: dict[Kind, int] = {}
-        told = []
+        rows = []
         for kind in kinds:
             sector = replace(kind, width=self.sector, image=None, filled=0)
             moves = replace(sector, access="load"), kind, replace(sector, access="store")
             numbers = [onward.setdefault(move, len(onward)) for move in moves]
-            told.append((*self._does(kind), *numbers))
-        self._told = kinds, tuple(zip(*told, strict=True)), tuple(onward)
-        return self._told[1:]  # type: ignore[no-any-return]
+            rows.append((*self._does(kind), *numbers))
+        self._kind_tables = kinds, tuple(zip(*rows, strict=True)), tuple(onward)
+        return self._kind_tables[1:]  # type: ignore[no-any-return]
 
     def _does(self, kind: Kind) -> tuple[int, int, int, int]:
         """Return bytes, act, policy and parts of a kind."""

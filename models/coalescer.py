@@ -122,15 +122,15 @@ class Coalescer:
                 if rule in UNITS and not batch.passes_on:
                     totals = count_units(group, UNITS[rule])
                 else:
-                    found = RULES[rule](group)
-                    totals = add_up(found)
+                    transactions = RULES[rule](group)
+                    totals = add_up(transactions)
                 for name, values in self._count(rule, totals, group).items():
                     counts[name][place] += sum_parts(values, len(rows))
                 if batch.passes_on:
                     plain = kind.access in ("load", "store")
-                    used = _fill(found, group) if plain else np.zeros_like(found.size)
+                    used = _fill(transactions, group) if plain else np.zeros_like(transactions.size)
                     lane = replace(kind, lane=group.width)
-                    passed.append(_pass_on(lane, found, used, rows, batch))
+                    passed.append(_pass_on(lane, transactions, used, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
     def _cut(self, lanes: Lanes) -> Lanes:
@@ -203,28 +203,32 @@ def _touched_by(rule: str, totals: Totals) -> Ints:
     return totals.transactions
 
 
-def _pass_on(kind: Kind, found: Transactions, filled: Ints, rows: Ints, batch: Batch) -> Batch:
+def _pass_on(
+    kind: Kind, transactions: Transactions, filled: Ints, rows: Ints, batch: Batch
+) -> Batch:
     """Return the transactions of one kind as rows of one lane, for the next stage.
 
     `filled` (groups, k) is how many bytes of each the lanes read or write, 0 for all.
     """
-    size = found.size.reshape(len(rows), -1)
+    size = transactions.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
     pair = size[at, column] + filled.reshape(size.shape)[at, column] * _PAIRS
     pairs, number = number_rows(pair, int(pair.max(initial=0)) + 1)
     kinds = tuple(replace(kind, width=p % _PAIRS, filled=p // _PAIRS) for p in pairs.tolist())
-    address = found.address.reshape(len(rows), -1)[at, column]
+    address = transactions.address.reshape(len(rows), -1)[at, column]
     return one_lane(kinds, number, address, batch.row[rows[at]])
 
 
-def _fill(found: Transactions, group: Lanes) -> Ints:
+def _fill(transactions: Transactions, group: Lanes) -> Ints:
     """Return how many bytes of each sector lanes use, 0 where all; of larger ones nothing."""
     ordered = group.ordered
     opens = np.flatnonzero(mark_new(ordered // SECTOR, NONE // SECTOR))
-    filled = np.zeros_like(found.size)
-    if filled.shape != ordered.shape or not np.array_equal(np.flatnonzero(found.size), opens):
+    filled = np.zeros_like(transactions.size)
+    if filled.shape != ordered.shape or not np.array_equal(
+        np.flatnonzero(transactions.size), opens
+    ):
         return filled
-    wants = mark_new(ordered) * group.width
+    byte_counts = mark_new(ordered) * group.width
     if len(opens):
-        filled.ravel()[opens] = np.add.reduceat(wants.ravel(), opens)
+        filled.ravel()[opens] = np.add.reduceat(byte_counts.ravel(), opens)
     return np.where(filled < SECTOR, filled, 0)

@@ -40,7 +40,7 @@ class Lrc:
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
-    _turns: Any = field(default_factory=list, init=False, repr=False)
+    _clock: Any = field(default_factory=list, init=False, repr=False)
     _heads: Any = field(default_factory=list, init=False, repr=False)
     _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
 
@@ -62,14 +62,14 @@ class Lrc:
         group = each if batch.group is None else batch.group
         counts = np.zeros(len(batch) if batch.group is None else batch.groups, np.int64)
         self._make_room(1 + int(unit.max(initial=0)))
-        state = change(self._turns), tuple(map(change, self._ring)), change(self._heads)
-        self._turns, self._ring, self._heads = state
+        state = change(self._clock), tuple(map(change, self._ring)), change(self._heads)
+        self._clock, self._ring, self._heads = state
         columns = batch.addresses[:, 0], batch.kind, batch.row
-        told = tuple(change(np.ascontiguousarray(c)) for c in (*columns, unit, group))
+        requests = tuple(change(np.ascontiguousarray(c)) for c in (*columns, unit, group))
         is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
         passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
         size = self.window, self.line.bit_length() - 1
-        many = (compiled or recent).join(told, is_load, state, *size, joined, passed)
+        many = (compiled or recent).join(requests, is_load, state, *size, joined, passed)
         counts = as_array(joined)
         if not batch.passes_on:
             return Step({"joined": counts})
@@ -78,7 +78,7 @@ class Lrc:
 
     def _make_room(self, units: int) -> None:
         """Allocate the reads of several units."""
-        self._turns = extend(self._turns, units, 0)
-        many = len(self._turns)
+        self._clock = extend(self._clock, units, 0)
+        many = len(self._clock)
         self._heads = extend(self._heads, many * recent.BUCKETS, 0)
         self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)

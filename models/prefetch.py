@@ -43,7 +43,7 @@ class Prefetch:
     serves_units: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
     _buffers: Any = field(default_factory=lambda: (_nothing(),) * 3, init=False, repr=False)
-    _turns: Ints = field(default_factory=lambda: _nothing(), init=False, repr=False)
+    _clock: Ints = field(default_factory=lambda: _nothing(), init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse blocks and pages that there cannot be."""
@@ -63,10 +63,10 @@ class Prefetch:
         unit = np.zeros(len(batch)) if batch.unit is None else batch.unit
         group = rows if batch.group is None else batch.group
         units = 1 + int(unit.max(initial=0))
-        self._turns = extend(self._turns, units, 0)
-        self._buffers = tuple(extend(b, len(self._turns) * self.buffers, 0) for b in self._buffers)
-        told = batch.addresses[:, 0], batch.kind, batch.row, unit, group
-        requests = tuple(as_array(np.ascontiguousarray(column)) for column in told)
+        self._clock = extend(self._clock, units, 0)
+        self._buffers = tuple(extend(b, len(self._clock) * self.buffers, 0) for b in self._buffers)
+        columns = batch.addresses[:, 0], batch.kind, batch.row, unit, group
+        requests = tuple(as_array(np.ascontiguousarray(column)) for column in columns)
         kinds = np.array([(k.width, int(k.access == "load")) for k in batch.kinds] or [(1, 0)]).T
         block, page = (n.bit_length() - 1 for n in (self.block, self.page // self.block))
         counts = np.zeros((len(batch) if batch.group is None else batch.groups, 3), np.int64)
@@ -75,7 +75,7 @@ class Prefetch:
             requests,
             tuple(map(np.ascontiguousarray, kinds.astype(np.int64))),
             self._buffers,
-            self._turns,
+            self._clock,
             (block, self.buffers, self.depth, page),
             counts.reshape(-1),
             passed,

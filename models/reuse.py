@@ -37,7 +37,7 @@ SLICE = 1 << 18
 """Requests that are measured at a time."""
 SHARES = 32
 """Histograms of a sample."""
-STORES = {"pass": plain.PASS, "evict": plain.LOSE, "through": plain.FILL, "back": plain.FILL}
+STORES = {"pass": plain.PASS, "evict": plain.EVICT, "through": plain.FILL, "back": plain.FILL}
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Reuse:
                 )
         if self.sampled > 1 and self.sets > 1:
             raise CutraceError("reuse: a sample of lines says nothing of sets: sampled or sets")
-        most = int(self._rooms().max(initial=0)) if self.sets > 1 else 0
+        most = int(self._ways_by_size().max(initial=0)) if self.sets > 1 else 0
         shares = SHARES if self.sampled > 1 else self.sets
         self.histogram = np.zeros((shares, most + 2), np.int64)
 
@@ -106,27 +106,27 @@ class Reuse:
     def step(self, batch: Batch) -> Step:
         """Look up the requests in order."""
         loops = compile_if_worth(plain, len(batch)) or plain
-        pieces, whose = cut_at_lines(batch, self.line, None)
+        pieces, owners = cut_at_lines(batch, self.line, None)
         sizes, acts = np.array([self._does(k) for k in pieces.kinds] or [(1, plain.PASS)]).T
         address, kind = pieces.addresses[:, 0], pieces.kind
-        group = whose if pieces.group is None else pieces.group
+        group = owners if pieces.group is None else pieces.group
         groups = len(batch) if batch.group is None else batch.groups
         unit = np.zeros(len(kind), np.int16) if pieces.unit is None else pieces.unit
-        rooms, at = np.unique(self._rooms(), return_inverse=True)
-        counts = np.zeros((groups, len(rooms) + 2), np.int64)
-        asked = np.flatnonzero(acts[kind] != plain.PASS)
-        chosen, share = self._choose(address // self.line, unit, asked)
-        for begin in range(0, len(chosen), SLICE):
-            some = chosen[begin : begin + SLICE]
+        capacities, at = np.unique(self._ways_by_size(), return_inverse=True)
+        counts = np.zeros((groups, len(capacities) + 2), np.int64)
+        lookups = np.flatnonzero(acts[kind] != plain.PASS)
+        samples, share = self._choose(address // self.line, unit, lookups)
+        for begin in range(0, len(samples), SLICE):
+            some = samples[begin : begin + SLICE]
             some = some[np.argsort(unit[some].astype(np.int16), kind="stable")]
             part = tuple(
                 each[some].astype(np.int64) for each in (address, kind, unit, group, share)
             )
-            self._measure(loops, part, (sizes, acts), rooms, counts.reshape(-1))
+            self._measure(loops, part, (sizes, acts), capacities, counts.reshape(-1))
         beyond = self.sampled * counts[:, ::-1].cumsum(axis=1)[:, ::-1]
         accesses = beyond[:, 0]
         if self.sampled > 1:
-            loads = asked[acts[kind[asked]] == plain.LOAD]
+            loads = lookups[acts[kind[lookups]] == plain.LOAD]
             sectors = (address[loads] % self.sector + sizes[kind[loads]] - 1) // self.sector + 1
             accesses = np.bincount(group[loads], sectors, groups).astype(np.int64)
         self.requests += int(accesses.sum())
@@ -144,7 +144,7 @@ class Reuse:
         missed: Ints = self.sampled * (self.histogram[:, 0] + far.sum(axis=1))
         return missed
 
-    def _rooms(self) -> Ints:
+    def _ways_by_size(self) -> Ints:
         """Return how many lines of a set there is room for at each size, among those sampled."""
         lines = np.array(self.sizes, np.int64) // (self.line * self.sets)
         return -(-lines // self.sampled)
@@ -156,29 +156,33 @@ class Reuse:
         if kind.space not in self.serves:
             return size, plain.PASS
         if is_load:
-            chosen = kind.space != "global" or not self.operators or kind.cache in self.operators
-            return size, plain.LOAD if chosen else plain.PASS
+            is_cacheable = (
+                kind.space != "global" or not self.operators or kind.cache in self.operators
+            )
+            return size, plain.LOAD if is_cacheable else plain.PASS
         policy = (kind.space == "local" and self.local_store) or self.store
         act = STORES[policy]
         if act == plain.FILL and kind.access != "store":  # an atomic fetches, or takes away
-            act = plain.FILL if policy == "back" else plain.LOSE
+            act = plain.FILL if policy == "back" else plain.EVICT
         elif act == plain.FILL and size % self.sector:
             act = plain.TOUCH
         return size, act
 
-    def _choose(self, lines: Ints, unit: Any, asked: Ints) -> tuple[Ints, Ints]:
+    def _choose(self, lines: Ints, unit: Any, lookups: Ints) -> tuple[Ints, Ints]:
         """Return which of the requests for lines (n,) are looked at, and the shares of all: of each
         unit other lines, of which it can tell more than of the same ones everywhere.
         """
         if self.sampled == 1:
-            return asked, np.zeros(len(lines), np.int64)
+            return lookups, np.zeros(len(lines), np.int64)
         hashed = _mix(lines ^ unit.astype(np.int64) << 48)
         shares: Ints = hashed // self.sampled % SHARES
-        return asked[hashed[asked] % self.sampled == 0], shares
+        return lookups[hashed[lookups] % self.sampled == 0], shares
 
-    def _measure(self, loops: Any, told: Any, kinds: Any, rooms: Ints, counts: Ints) -> None:
+    def _measure(
+        self, loops: Any, requests: Any, kinds: Any, capacities: Ints, counts: Ints
+    ) -> None:
         """Measure some requests, once there is room for all that they may bring."""
-        self._make_room(loops, len(told[0]), int(told[2].max(initial=0)) + 1)
+        self._evict_excess(loops, len(requests[0]), int(requests[2].max(initial=0)) + 1)
         logs = self.line.bit_length() - 1, self.sector.bit_length() - 1
         portion = max(1, self.fetch // self.sector)
         most = self.histogram.shape[1] - 2
@@ -186,20 +190,20 @@ class Reuse:
         state = self._table, self._lines, self._stacks, self._tree, self._head
         flat = self.histogram.reshape(-1)
         kinds = tuple(map(np.ascontiguousarray, kinds))
-        loops.measure(told, kinds, state, shape, 1.0 / self.sets, (rooms, counts, flat))
+        loops.measure(requests, kinds, state, shape, 1.0 / self.sets, (capacities, counts, flat))
 
-    def _make_room(self, loops: Any, many: int, units: int) -> None:
+    def _evict_excess(self, loops: Any, many: int, units: int) -> None:
         """Allocate for a number of further requests, of a number of units."""
-        known, used, filled = map(int, self._head)
-        size, stacks = known + many + 1, units * self.sets
-        turns, worst = self._lines
+        line_count, used, filled = map(int, self._head)
+        size, stacks = line_count + many + 1, units * self.sets
+        timestamps, worst = self._lines
         many_of = self.line // self.sector
-        worst = _larger(worst, size * many_of, (known + 1) * many_of)
-        self._lines = _larger(turns, size, known + 1), worst
+        worst = _larger(worst, size * many_of, (line_count + 1) * many_of)
+        self._lines = _larger(timestamps, size, line_count + 1), worst
         self._stacks = tuple(extend(each, stacks, 0) for each in self._stacks)
-        room = plain.GROWS * size + plain.SMALLEST * min(many, stacks)
-        self._table = tuple(_larger(each, filled + room, filled) for each in self._table)
-        words, counts = used + room // plain.BITS + min(many, stacks), self._tree[0]
+        slot_count = plain.GROWS * size + plain.SMALLEST * min(many, stacks)
+        self._table = tuple(_larger(each, filled + slot_count, filled) for each in self._table)
+        words, counts = used + slot_count // plain.BITS + min(many, stacks), self._tree[0]
         if len(counts) < words:
             self._tree = tuple(
                 _larger(each, words * size, used * size)

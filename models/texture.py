@@ -78,13 +78,13 @@ class Texture:
                 raise CutraceError("texture: this stage is for rows of textures only")
             addresses = self._locate(kind.image, batch.addresses[rows])
             addresses[~batch.active[rows]] = NONE
-            lanes, pairs, turns = self._serve(kind, kind.image)
+            lanes, pairs, passes = self._serve(kind, kind.image)
             requests = addresses.reshape(-1, lanes * kind.image.taps)
             sectors = np.sort(requests.reshape(-1, pairs * kind.image.taps) // SECTOR, axis=1)
             new = mark_new(sectors, NONE // SECTOR)
             asking: Bools = np.any(batch.active[rows].reshape(requests.shape), axis=1)
             counts["split_requests"][rows] = sum_parts(asking, len(rows))
-            counts["sectors"][rows] = turns * sum_parts(new, len(rows))
+            counts["sectors"][rows] = passes * sum_parts(new, len(rows))
             texels = count_distinct(requests, requests != NONE)
             counts["texels"][rows] = sum_parts(texels, len(rows))
             if batch.passes_on:
@@ -116,11 +116,11 @@ class Texture:
 
     def _inside(self, x: Ints, y: Ints) -> Ints:
         """Return the offset in its tile of byte `x` of row `y`."""
-        taken, offset = {"x": 0, "y": 0}, np.zeros_like(x)
+        bit_cursors, offset = {"x": 0, "y": 0}, np.zeros_like(x)
         for bit, letter in enumerate(self.tile):
-            value = (x if letter == "x" else y) >> taken[letter] & 1
+            value = (x if letter == "x" else y) >> bit_cursors[letter] & 1
             offset |= value << bit
-            taken[letter] += 1
+            bit_cursors[letter] += 1
         return offset
 
 

@@ -9,10 +9,10 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
 
 def url_of(path: str) -> str:
     """Return the address that a path says, or nothing if it is a path of this machine."""
-    found = _URL.fullmatch(path)
-    if found is None or found[2]:
-        return path if found else ""
-    return f"{found[1]}://{'/' * (found[1] == 'file')}{found[3]}"
+    match = _URL.fullmatch(path)
+    if match is None or match[2]:
+        return path if match else ""
+    return f"{match[1]}://{'/' * (match[1] == 'file')}{match[3]}"
 
 
 def as_given(path: str | PurePath) -> str:

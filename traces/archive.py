@@ -49,8 +49,8 @@ class PackedPath(_Native):
 
     @property
     def _archive(self) -> Path:
-        found = next((p for p in (self, *self.parents) if is_archive(p)), self)
-        return Path(os.fspath(found))
+        root = next((p for p in (self, *self.parents) if is_archive(p)), self)
+        return Path(os.fspath(root))
 
     @property
     def _inside(self) -> str:
@@ -65,8 +65,8 @@ class PackedPath(_Native):
     @property
     def _members(self) -> dict[str, _Member]:
         archive = self._archive
-        found = os.stat(archive)
-        return _read_members(str(archive), found.st_ino, found.st_mtime_ns, found.st_size)
+        status = os.stat(archive)
+        return _read_members(str(archive), status.st_ino, status.st_mtime_ns, status.st_size)
 
     @property
     def _children(self) -> list[str]:
@@ -78,15 +78,15 @@ class PackedPath(_Native):
         """Sizes and kinds are those of the member, the time is the archive's. The inode tells
         members of one archive apart, and those of archives that had its name one after another.
         """
-        found, inside = os.stat(self._archive), self._inside
+        status, inside = os.stat(self._archive), self._inside
         member = self._members.get(inside)
         if member is None and inside not in ("", ".") and not self._children:
             raise FileNotFoundError(2, "no such member", str(self))
         mode = stat.S_IFDIR | 0o555 if member is None else stat.S_IFREG | 0o444
         size = 0 if member is None else member.size
-        inode = found.st_ino if member is None else (found.st_ino << 64) + member.place
-        plain = (mode, inode, found.st_dev, 1, 0, 0, size, *map(int, found[7:10]))
-        return os.stat_result(plain, {"st_mtime_ns": found.st_mtime_ns})
+        inode = status.st_ino if member is None else (status.st_ino << 64) + member.place
+        plain = (mode, inode, status.st_dev, 1, 0, 0, size, *map(int, status[7:10]))
+        return os.stat_result(plain, {"st_mtime_ns": status.st_mtime_ns})
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is such a member, or some below it."""
@@ -171,9 +171,9 @@ class _Window(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read the rest, as far as the buffer has room."""
         view = memoryview(buffer).cast("B")
-        room = max(0, min(len(view), self._member.size - self._at))
+        limit = max(0, min(len(view), self._member.size - self._at))
         self._file.seek(self._member.place + self._at)
-        count: int = self._file.readinto(view[:room]) or 0
+        count: int = self._file.readinto(view[:limit]) or 0
         self._at += count
         return count
 
@@ -186,7 +186,7 @@ class _Window(io.RawIOBase):
 @lru_cache(maxsize=16)
 def _read_members(archive: str, _inode: int, _changed: int, length: int) -> dict[str, _Member]:
     """Read an archive's list of members. CutraceError if it is none, or packed in another way."""
-    found: dict[str, _Member] = {}
+    members: dict[str, _Member] = {}
     try:
         with zipfile.ZipFile(archive) as file, open(archive, "rb") as plain:
             for info in file.infolist():
@@ -198,12 +198,12 @@ def _read_members(archive: str, _inode: int, _changed: int, length: int) -> dict
                         f"{archive}: {name[:60]} is deflated or encrypted, and cannot be read in "
                         "its place: unzip it and read the folder, or pack it by cutrace"
                     )
-                if name in found or name.startswith("/") or ".." in name.split("/"):
+                if name in members or name.startswith("/") or ".." in name.split("/"):
                     raise CutraceError(f"{archive}: {name[:60]!r} twice, or outside of it; refused")
-                found[name] = _member(archive, plain, info, length)
+                members[name] = _member(archive, plain, info, length)
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise CutraceError(f"{archive}: not a whole zip archive: {error}") from error
-    return found
+    return members
 
 
 def _member(archive: str, plain: IO[bytes], info: zipfile.ZipInfo, length: int) -> _Member:
@@ -225,14 +225,14 @@ def _member(archive: str, plain: IO[bytes], info: zipfile.ZipInfo, length: int) 
 
 def pack(folder: Path, archive: Path) -> None:
     """Write the trace in `folder` as one file. What is linked there is linked in the archive."""
-    seen: dict[tuple[int, int], str] = {}
+    marks: dict[tuple[int, int], str] = {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
         for path in sorted(folder.iterdir(), key=_order):
             if path.is_dir() and not path.is_symlink():
                 for table in sorted(path.iterdir()):
-                    _add(file, table, f"{path.name}/{table.name}", seen)
+                    _add(file, table, f"{path.name}/{table.name}", marks)
             else:
-                _add(file, path, path.name, seen)
+                _add(file, path, path.name, marks)
 
 
 def _order(path: Path) -> tuple[bool, int, str]:
@@ -240,15 +240,15 @@ def _order(path: Path) -> tuple[bool, int, str]:
     return path.name.isdecimal(), int(path.name) if path.name.isdecimal() else 0, path.name
 
 
-def _add(file: zipfile.ZipFile, path: Path, name: str, seen: dict[tuple[int, int], str]) -> None:
+def _add(file: zipfile.ZipFile, path: Path, name: str, marks: dict[tuple[int, int], str]) -> None:
     info = zipfile.ZipInfo(name, DATE)
     info.create_system = 3  # Unix: the kind of file is in the attributes
     if path.is_symlink():
         link = os.readlink(path)
     else:
-        found = path.stat()
-        mark = found.st_dev, found.st_ino
-        first = seen.setdefault(mark, name) if found.st_ino else name
+        status = path.stat()
+        mark = status.st_dev, status.st_ino
+        first = marks.setdefault(mark, name) if status.st_ino else name
         link = "" if first == name else f"../{first}"
     if link:
         info.external_attr = (stat.S_IFLNK | 0o777) << 16

@@ -5,7 +5,7 @@ import os
 from .writer import TraceWriter
 
 
-class SparingWriter(TraceWriter):
+class BoundedWriter(TraceWriter):
     """As TraceWriter; the launch with which the trace would be larger than `max_bytes`, and those
     after it, are left out of it.
 
@@ -43,11 +43,11 @@ class SparingWriter(TraceWriter):
         """Drop the launches that do not fit, then as TraceWriter."""
         if not self._unfinished:
             self._background.finish()
-            self._drop_the_last()
+            self._drop_last()
             self._left_out = "; ".join(self._sentences())
         super().close()
 
-    def _drop_the_last(self) -> None:
+    def _drop_last(self) -> None:
         if (first := self._limit.full_at) is None:
             return
         self.without_room += len(self._launches) - first
@@ -57,15 +57,15 @@ class SparingWriter(TraceWriter):
         self._events = [event for event in self._events if event.launch < first]
 
     def _sentences(self) -> list[str]:
-        said = []
+        sentences = []
         if self.not_chosen:
-            said.append(f"{_launches(self.not_chosen)} run and not chosen to be recorded")
+            sentences.append(f"{_launches(self.not_chosen)} run and not chosen to be recorded")
         if self.without_room:
-            said.append(
+            sentences.append(
                 f"{_launches(self.without_room)} run and left out: with the first of them the trace"
                 f" would be larger than the {self._limit.limit} bytes of --max-trace-size"
             )
-        return said
+        return sentences
 
 
 def _launches(count: int) -> str:

@@ -120,18 +120,18 @@ def check_arrays(launch: Launch) -> Iterator[str]:
             yield f"array `{array.name}` ends beyond 2**62"
     for space in (Space.GLOBAL, Space.CONST, Space.SURFACE):
         arrays = sorted((a for a in launch.arrays if a.space == space), key=attrgetter("offset"))
-        for left, right in pairwise(arrays):
-            if left.offset + left.bytes > right.offset:
-                yield f"arrays `{left.name}` and `{right.name}` overlap"
+        for first, right in pairwise(arrays):
+            if first.offset + first.bytes > right.offset:
+                yield f"arrays `{first.name}` and `{right.name}` overlap"
 
 
 def check_kept(launch: Launch) -> Iterator[str]:
     """Ranges go upwards, and the blocks of a sample represent all."""
-    kept = launch.kept
-    for first, last in (*kept.blocks, *kept.warps):
+    selection = launch.kept
+    for first, last in (*selection.blocks, *selection.warps):
         if not 0 <= first <= last:
             yield f"kept from {first} to {last}"
-    sample = kept.sample
+    sample = selection.sample
     if list(sample.blocks) != sorted({*sample.blocks}) or len(sample.weights) != len(sample.blocks):
         yield "the blocks of its sample do not rise, or have not a weight each"
     if sample.blocks and (min(sample.weights) < 1 or sum(sample.weights) != launch.blocks):
@@ -147,6 +147,6 @@ def check_outside(launch: Launch) -> Iterator[str]:
     if any(one.pc >= other.pc for one, other in pairwise(launch.outside)):
         yield "accesses outside of arrays: their pcs do not rise"
     for outside in launch.outside:
-        known = 0 <= outside.block < launch.blocks and 0 <= outside.thread < launch.threads
-        if not known or outside.pc < 0 or outside.lanes < 1 or outside.address < 0:
+        is_inside = 0 <= outside.block < launch.blocks and 0 <= outside.thread < launch.threads
+        if not is_inside or outside.pc < 0 or outside.lanes < 1 or outside.address < 0:
             yield f"accesses outside of arrays: of pc {outside.pc}, there is no such access"

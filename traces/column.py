@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from .identity_cache import remembered
+from .identity_cache import cached_by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class _Field:
     width: int
 
 
-@remembered
+@cached_by_identity
 def _fields_of(schema: pa.Schema) -> Sequence[_Field]:
     """Return what making a batch of a schema takes: Arrow's own schema makes it anew each time."""
     return [_field(name, kind) for name, kind in zip(schema.names, schema.types, strict=True)]

@@ -6,36 +6,39 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-KEPT = 64
+MOST_ENTRIES = 64
 """Answers of each function that are kept: those found last."""
 
 First = TypeVar("First")
 P = ParamSpec("P")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def remembered(
-    function: Callable[Concatenate[First, P], Found],
-) -> Callable[Concatenate[First, P], Found]:
+def cached_by_identity(
+    function: Callable[Concatenate[First, P], Result],
+) -> Callable[Concatenate[First, P], Result]:
     """Return a function that answers once for each object and what else it is asked with.
 
     It tells its first argument by identity, which nobody changes; all others can be hashed.
     """
-    kept: OrderedDict[Hashable, tuple[Any, Found]] = OrderedDict()
+    cache: OrderedDict[Hashable, tuple[Any, Result]] = OrderedDict()
 
-    def ask(first: First, /, *given: P.args, **named: P.kwargs) -> Found:
-        key = id(first), given, tuple(named.items())
-        if key not in kept:
-            kept[key] = first, function(first, *given, **named)  # held, so that no other has its id
-            if len(kept) > KEPT:
-                kept.popitem(last=False)
-        return kept[key][1]
+    def lookup(first: First, /, *arguments: P.args, **named: P.kwargs) -> Result:
+        key = id(first), arguments, tuple(named.items())
+        if key not in cache:
+            cache[key] = (
+                first,
+                function(first, *arguments, **named),
+            )  # held, so that no other has its id
+            if len(cache) > MOST_ENTRIES:
+                cache.popitem(last=False)
+        return cache[key][1]
 
-    ask.__doc__ = function.__doc__
-    return ask
+    lookup.__doc__ = function.__doc__
+    return lookup
 
 
-@remembered
+@cached_by_identity
 def rows_of(table: pa.Table, *columns: str) -> Sequence[Mapping[str, Any]]:
     """The rows of some columns of a table."""
     rows: Sequence[Mapping[str, Any]] = table.select(list(columns)).to_pylist()

@@ -25,7 +25,7 @@ from .table_file import BackgroundWriter, TableFile, pieces, table_bytes
 from .trace_folder import SizeLimit, reason
 
 
-class Shelf:
+class Deduplicator:
     """The launches of the trace in `folder`, `label` in messages, by what their tables hold."""
 
     def __init__(self, folder: Path, label: str) -> None:
@@ -38,8 +38,8 @@ class Shelf:
         """Write what the tables of a launch hold and nobody has, and link the rest."""
         marks = {name: _mark(name, file) for name, file in files.items()}
         whole = b"".join(mark or b"" for mark in marks.values())
-        alike = self._launches.get(whole) if None not in marks.values() else None
-        if alike is not None and _could(os.symlink, str(alike), self._folder / str(number)):
+        twin = self._launches.get(whole) if None not in marks.values() else None
+        if twin is not None and _try_link(os.symlink, str(twin), self._folder / str(number)):
             return
         self._make_folder(number)
         for name, file in files.items():
@@ -53,7 +53,7 @@ class Shelf:
             return
         there = self._files.setdefault(mark, number)
         places = (os.path.join(self._folder, str(n), f"{name}.arrow") for n in (there, number))
-        if there != number and not _could(os.link, *places):
+        if there != number and not _try_link(os.link, *places):
             self._files[mark] = number  # it has as many names as the file system gives one
             there = number
         if there == number:
@@ -73,13 +73,13 @@ def _mark(name: str, file: TableFile) -> bytes | None:
 
     Processors have instructions for SHA-256: it takes half as long as BLAKE2.
     """
-    held = file.held_bytes()
-    if held is None:
+    data = file.held_bytes()
+    if data is None:
         return None
-    return name.encode() + sha256(held).digest()
+    return name.encode() + sha256(data).digest()
 
 
-def _could(link: Callable[..., None], *places: str | Path) -> bool:
+def _try_link(link: Callable[..., None], *places: str | Path) -> bool:
     try:
         link(*places)
     except (OSError, NotImplementedError):
@@ -112,7 +112,7 @@ class LaunchWriter:
         number: int,
         finish: Callable[[bool, tuple[Outside, ...]], None],
         limit: SizeLimit,
-        shelf: Shelf,
+        shelf: Deduplicator,
         background: BackgroundWriter,
         owns_columns: bool,
     ) -> None:
@@ -137,7 +137,7 @@ class LaunchWriter:
         where = self._where("instructions")
         if not table.schema.equals(INSTRUCTIONS):
             raise CutraceError(f"{where}: {_difference(table.schema)}")
-        self._background.ask(partial(self._files["instructions"].put, _file_of(table, where)))
+        self._background.submit(partial(self._files["instructions"].put, _file_of(table, where)))
 
     def put(self, table: str, **columns: npt.ArrayLike) -> int:
         """Append rows to a table, its columns by name; return the identifier of the first.
@@ -210,7 +210,7 @@ class LaunchWriter:
         if not self._owns_columns:
             make = partial(_same, _copied(make()))
         if rows:
-            self._background.ask(
+            self._background.submit(
                 partial(_write, self._limit, self._files[name], make, reached), size
             )
         first, self._rows[name] = self._rows[name], self._rows[name] + rows
@@ -221,7 +221,7 @@ class LaunchWriter:
 
     def close(self) -> None:
         """Write the held rows; the launch is whole unless the background meets an error."""
-        self._background.ask(partial(_put, self._limit, self._shelf, self.number, self._files))
+        self._background.submit(partial(_put, self._limit, self._shelf, self.number, self._files))
         self._end(whole=True)
 
     def abandon(self) -> None:
@@ -232,7 +232,7 @@ class LaunchWriter:
 
     def _end(self, whole: bool) -> None:
         self._ended = True
-        self._finish(whole, self.outside_totals.found)
+        self._finish(whole, self.outside_totals.totals)
 
     def __enter__(self) -> Self:
         return self
@@ -249,7 +249,9 @@ class LaunchWriter:
 def _defaults(table: str) -> dict[str, int]:
     """Return the columns that may be left out, and the value that they have then."""
     more = {field.name: field.metadata or {} for field in TABLES[table]}
-    return {name: int(said[b"default"]) for name, said in more.items() if b"default" in said}
+    return {
+        name: int(metadata[b"default"]) for name, metadata in more.items() if b"default" in metadata
+    }
 
 
 @cache
@@ -286,7 +288,9 @@ def _write(
         file.append(make())
 
 
-def _put(limit: SizeLimit, shelf: Shelf, number: int, files: Mapping[str, TableFile]) -> None:
+def _put(
+    limit: SizeLimit, shelf: Deduplicator, number: int, files: Mapping[str, TableFile]
+) -> None:
     if limit.full_at is None:
         shelf.put(number, files)
     else:
@@ -307,11 +311,11 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.ipc.read_record_batch(batch.serialize(), batch.schema)
 
 
-def _difference(found: pa.Schema) -> str:
+def _difference(schema: pa.Schema) -> str:
     """Say what keeps a schema from being INSTRUCTIONS."""
     for field in INSTRUCTIONS:
-        if field.name not in found.names:
-            return f"no column `{field.name}`{nearest(field.name, found.names)}"
-        if not found.field(field.name).equals(field):
-            return f"column `{found.field(field.name)}`, expected `{field}`"
-    return f"columns {found.names}, expected {INSTRUCTIONS.names}"
+        if field.name not in schema.names:
+            return f"no column `{field.name}`{nearest(field.name, schema.names)}"
+        if not schema.field(field.name).equals(field):
+            return f"column `{schema.field(field.name)}`, expected `{field}`"
+    return f"columns {schema.names}, expected {INSTRUCTIONS.names}"

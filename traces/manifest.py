@@ -46,12 +46,12 @@ def _launches(launches: Sequence[Launch]) -> Iterator[dict[str, Any]]:
 
 def _difference(launch: Launch, other: Launch, where: str) -> dict[str, Any]:
     """Encode what a launch has otherwise than another."""
-    found = {}
+    difference = {}
     for name, hint in hints(Launch).items():
         item, same = getattr(launch, name), getattr(other, name)
         if item is not same and item != same:
-            found[name] = encode(item, hint, f"{where}.{name}")
-    return found
+            difference[name] = encode(item, hint, f"{where}.{name}")
+    return difference
 
 
 def _spread(value: Any) -> str:
@@ -202,9 +202,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _check_length(found: int, expected: int, where: str) -> None:
-    if found != expected:
-        raise CutraceError(f"{where}: {found} values, expected {expected}")
+def _check_length(length: int, expected: int, where: str) -> None:
+    if length != expected:
+        raise CutraceError(f"{where}: {length} values, expected {expected}")
 
 
 def _checked(value: Any, kind: Any, where: str) -> Any:
@@ -277,13 +277,13 @@ def _decode_int(value: Any) -> Any:
 
 def _decode_launches(value: Any) -> Any:
     """A tuple of launches; what one has like another is the same object."""
-    made: list[Launch] = []
+    launches: list[Launch] = []
     for number, item in enumerate(_require(value, (list,))):
         try:
-            made.append(_decode_launch(item, made))
+            launches.append(_decode_launch(item, launches))
         except WrongValue as wrong:
             raise wrong.inside(number) from None
-    return tuple(made)
+    return tuple(launches)
 
 
 def _decode_launch(value: Any, before: list[Launch]) -> Launch:
@@ -300,15 +300,15 @@ def _decode_launch(value: Any, before: list[Launch]) -> Launch:
 def _decode_items(kind: type, items: Mapping[str, Any]) -> dict[str, Any]:
     """Decode the keys of a record that are there."""
     decoders = _decoders(kind)
-    made = {}
+    values = {}
     for key, item in items.items():
         if key not in decoders:
             raise _unknown(key, decoders)
         try:
-            made[key] = decoders[key](item)
+            values[key] = decoders[key](item)
         except WrongValue as wrong:
             raise wrong.inside(key) from None
-    return made
+    return values
 
 
 @cache
@@ -334,17 +334,17 @@ def _record_decoder(kind: type) -> _Decoder:
     return decode_record
 
 
-def _missing(items: Mapping[str, Any], known: Mapping[str, Any], name: str) -> WrongValue:
+def _missing(items: Mapping[str, Any], decoders: Mapping[str, Any], name: str) -> WrongValue:
     """A key is missing, perhaps because it is spelled otherwise."""
-    strange = next((key for key in items if key not in known), None)
+    strange = next((key for key in items if key not in decoders), None)
     if strange is not None:
-        return _unknown(strange, known)
+        return _unknown(strange, decoders)
     return WrongValue(f"the key `{name}` is missing")
 
 
-def _unknown(key: str, known: Mapping[str, Any]) -> WrongValue:
+def _unknown(key: str, decoders: Mapping[str, Any]) -> WrongValue:
     short = key[:_SHOWN]
-    return WrongValue(f"unknown key `{short}`{nearest(short, known)}")
+    return WrongValue(f"unknown key `{short}`{nearest(short, decoders)}")
 
 
 def _tuple_decoder(kind: Any) -> _Decoder:
@@ -359,13 +359,13 @@ def _tuple_decoder(kind: Any) -> _Decoder:
             return tuple(items)
         if not repeats and len(items) != len(decoders):
             raise WrongValue(f"{len(items)} values, expected {len(decoders)}")
-        made = []
+        values = []
         for number, item in enumerate(items):
             try:
-                made.append(decoders[0 if repeats else number](item))
+                values.append(decoders[0 if repeats else number](item))
             except WrongValue as wrong:
                 raise wrong.inside(number) from None
-        return tuple(made)
+        return tuple(values)
 
     return decode_tuple
 
@@ -396,8 +396,8 @@ _SPACES = {space.name.lower(): space for space in Space}
 def _decode_space(value: Any) -> Space:
     name = _require(value, (str,))
     if name not in _SPACES:
-        known = ", ".join(_SPACES)
-        raise WrongValue(f"`{name[:_SHOWN]}` is not a space; there are {known}")
+        spaces = ", ".join(_SPACES)
+        raise WrongValue(f"`{name[:_SHOWN]}` is not a space; there are {spaces}")
     return _SPACES[name]
 
 
@@ -434,9 +434,11 @@ def shown(value: Any) -> str:
 @cache
 def defaults(kind: type) -> dict[str, Any]:
     """Return the defaults of a dataclass' fields, by name, of those that have one."""
-    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
-    made = {f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING}
-    return given | {name: make() for name, make in made.items()}
+    values = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    factories = {
+        f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING
+    }
+    return values | {name: make() for name, make in factories.items()}
 
 
 @cache

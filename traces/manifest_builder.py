@@ -53,9 +53,9 @@ class ManifestBuilder:
             raise CutraceError(f"no launch {launch}; there are {len(self._launches)}")
         self._launches[launch] = replace(self._launches[launch], resources=resources)
 
-    def outside(self, launch: int, found: tuple[Outside, ...]) -> None:
+    def outside(self, launch: int, outsides: tuple[Outside, ...]) -> None:
         """Set what lanes did outside of allocations in a launch, by its number."""
-        self._launches[launch] = replace(self._launches[launch], outside=found)
+        self._launches[launch] = replace(self._launches[launch], outside=outsides)
 
     def fault(self, message: str) -> None:
         """Keep the message of the fault that ended the session."""
@@ -105,10 +105,10 @@ class _Renaming:
     def rename(self, launch: Launch) -> Launch:
         """Return a launch with the new names."""
         arrays = self._rename_arrays(launch.arrays)
-        found = (self._names.get(texture.array) for texture in launch.textures)
+        names = (self._names.get(texture.array) for texture in launch.textures)
         textures = tuple(
             texture if name is None else replace(texture, array=name)
-            for texture, name in zip(launch.textures, found, strict=True)
+            for texture, name in zip(launch.textures, names, strict=True)
         )
         return replace(launch, arrays=arrays, textures=textures)
 

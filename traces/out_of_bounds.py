@@ -25,7 +25,7 @@ class OutsideTotals:
             self._found[new.pc] = replace(first, lanes=old.lanes + new.lanes)
 
     @property
-    def found(self) -> tuple[Outside, ...]:
+    def totals(self) -> tuple[Outside, ...]:
         """The sums, by rising pc."""
         return tuple(self._found[pc] for pc in sorted(self._found))
 
@@ -44,10 +44,10 @@ def outside_text(
     lines: dict[str, list[Outside]] = {}
     for outside in launch.outside:
         lines.setdefault(_line(instructions, outside.pc), []).append(outside)
-    for line, found in lines.items():
-        total = sum(outside.lanes for outside in found)
+    for line, outsides in lines.items():
+        total = sum(outside.lanes for outside in outsides)
         times = "once" if total == 1 else f"{total} times; first"
-        what = _first(launch, instructions, found[0], base, times)
+        what = _first(launch, instructions, outsides[0], base, times)
         yield line, f"{line}: kernel `{launch.name}` {what}"
 
 
@@ -99,8 +99,8 @@ def verb_of(text: str, space: str) -> str:
 
 def coordinates(index: int, extent: Triple) -> Triple:
     """Return (x, y, z) of a thread in its block, or of a block in its grid, x fastest."""
-    rest, x = divmod(index, extent[0])
-    return x, rest % extent[1], rest // extent[1]
+    quotient, x = divmod(index, extent[0])
+    return x, quotient % extent[1], quotient // extent[1]
 
 
 def distance(start: int, size: int, address: int) -> int:

@@ -180,11 +180,11 @@ class PatternSpill:
         begin = self._held[0][0] if self._held else 0
         for place in np.flatnonzero(distinct < begin).tolist():
             rows[place] = self._read(int(distinct[place]))
-        for first, held in self._held:
-            places = np.flatnonzero((distinct >= first) & (distinct < first + len(held)))
-            rows[places] = held[distinct[places] - first]
-        found = rows[number]
-        return np.ascontiguousarray(found[:, 0]).view(np.uint32), found[:, 1:]
+        for first, chunk in self._held:
+            places = np.flatnonzero((distinct >= first) & (distinct < first + len(chunk)))
+            rows[places] = chunk[distinct[places] - first]
+        patterns = rows[number]
+        return np.ascontiguousarray(patterns[:, 0]).view(np.uint32), patterns[:, 1:]
 
     def _read(self, number: int) -> NDArray[np.int32]:
         assert self._file is not None

@@ -56,7 +56,7 @@ _TRIES = 8
 """How often a trace is opened that is replaced in the midst of that."""
 
 
-def hear_nothing(rows: int) -> None:
+def ignore_rows(rows: int) -> None:
     """Ignore how much of a trace was read."""
 
 
@@ -65,17 +65,17 @@ class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
     `stamps` tell its tables from those that take their place when the trace is recorded anew.
-    `supposed` says what is not as it was recorded, if anything. `hear` is called with the rows of
-    accesses that anybody has read, and with less than 0 for those that nobody needs to, as what
-    would follow from them is known.
+    `what_if` says what is not as it was recorded, if anything. `on_rows_read` is called with the
+    rows of accesses that anybody has read, and with less than 0 for those that nobody needs to, as
+    what would follow from them is known.
     """
 
     number: int
     launch: Launch = field(repr=False)
     folder: Path
     stamps: Mapping[str, Stamp] = field(repr=False, compare=False)
-    supposed: tuple[str, ...] = ()
-    hear: Callable[[int], None] = field(default=hear_nothing, repr=False, compare=False)
+    what_if: tuple[str, ...] = ()
+    on_rows_read: Callable[[int], None] = field(default=ignore_rows, repr=False, compare=False)
 
     @cached_property
     def place(self) -> Path:
@@ -99,7 +99,7 @@ class LaunchTrace:
     def __getstate__(self) -> dict[str, object]:
         """The state of a pickle: no open reader, and nobody who hears."""
         state = {name: value for name, value in vars(self).items() if name != "_readers"}
-        return state | {"hear": hear_nothing}
+        return state | {"on_rows_read": ignore_rows}
 
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
@@ -127,7 +127,7 @@ class LaunchTrace:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
         for batch in self.batches("accesses", columns):
             yield batch
-            self.hear(batch.num_rows)
+            self.on_rows_read(batch.num_rows)
 
     @cached_property
     def block_ranges(self) -> npt.NDArray[np.int64]:
@@ -151,7 +151,7 @@ class LaunchTrace:
             if is_asked:
                 batch = reader.read(piece, columns)
                 yield _checked(batch, self._limits["accesses"], reader.path)
-                self.hear(batch.num_rows)
+                self.on_rows_read(batch.num_rows)
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""
@@ -184,7 +184,7 @@ class LaunchTrace:
         ]
         rows += [(name, "table", f"{self.count(name)} rows") for name in TABLES]
         caption = f"launch {self.number}: {_describe(self.launch)}"
-        from ..base.sanitize import render_table
+        from ..base.html_table import render_table
 
         return render_table(caption, ("name", "what", "size"), rows, len(rows))
 
@@ -262,7 +262,7 @@ class Trace:
             for one in self.launches
         )
         head = ("launch", "kernel", "memory accesses of warps")
-        from ..base.sanitize import render_table
+        from ..base.html_table import render_table
 
         return render_table(self.path.name, head, rows, len(self.launches))
 
@@ -347,14 +347,14 @@ def _check_launches(trace: Path, count: int) -> list[Mapping[str, Stamp]]:
 
     Returns for each launch the stamps of its tables.
     """
-    seen: dict[Path, Mapping[str, Stamp]] = {}
+    by_place: dict[Path, Mapping[str, Stamp]] = {}
     stamps = []
     for number in range(count):
         folder = trace / str(number)
         place = folder.resolve() if folder.is_symlink() else folder
-        if place not in seen:
-            seen[place] = _check_tables(folder, trace)
-        stamps.append(seen[place])
+        if place not in by_place:
+            by_place[place] = _check_tables(folder, trace)
+        stamps.append(by_place[place])
     return stamps
 
 
@@ -401,8 +401,8 @@ def _plain(
     size = addresses.size
     values = pa.Array.from_buffers(pa.uint64(), size, [validity, pa.py_buffer(addresses)])
     lanes = pa.FixedSizeListArray.from_arrays(values, type=ADDRESSES.field("addresses").type)
-    kept = [batch[name] for name in ADDRESSES.names[:6]]
-    return pa.RecordBatch.from_arrays([*kept, pa.array(masks), lanes], schema=ADDRESSES)
+    columns = [batch[name] for name in ADDRESSES.names[:6]]
+    return pa.RecordBatch.from_arrays([*columns, pa.array(masks), lanes], schema=ADDRESSES)
 
 
 def _flat(lists: pa.ChunkedArray) -> npt.NDArray[np.int32]:

@@ -130,8 +130,8 @@ class Recorded:
         assert windows is not None
         starts, ends = windows[0] // MAPPED_BYTES, -(-windows[1] // MAPPED_BYTES)
         starts, ends = np.append(0, starts), np.append(1, ends)
-        kept = ends > starts
-        starts, ends = starts[kept], np.maximum.accumulate(ends[kept])
+        is_full = ends > starts
+        starts, ends = starts[is_full], np.maximum.accumulate(ends[is_full])
         apart = np.flatnonzero(starts[1:] > ends[:-1])
         first, last = np.append(0, apart + 1), np.append(apart, len(starts) - 1)
         return starts[first] * MAPPED_BYTES, ends[last] * MAPPED_BYTES

@@ -17,18 +17,18 @@ def in_ranges(values: npt.NDArray[np.integer], ranges: Sequence[Range]) -> Flags
     >>> in_ranges(np.array([0, 3, 4, 9]), [(3, 4), (9, 12)])
     array([False,  True,  True,  True])
     """
-    found = np.full(len(values), not ranges)
+    mask = np.full(len(values), not ranges)
     for first, last in ranges:
-        found |= (values >= first) & (values <= last)
-    return found
+        mask |= (values >= first) & (values <= last)
+    return mask
 
 
-def keeps_blocks(kept: Kept, block: npt.NDArray[np.integer]) -> Flags:
+def keeps_blocks(selection: Kept, block: npt.NDArray[np.integer]) -> Flags:
     """Return which thread blocks (n,) are recorded."""
-    found = in_ranges(block, kept.blocks)
-    if kept.sample.blocks:
-        found &= np.isin(block, np.array(kept.sample.blocks, block.dtype))
-    return found
+    mask = in_ranges(block, selection.blocks)
+    if selection.sample.blocks:
+        mask &= np.isin(block, np.array(selection.sample.blocks, block.dtype))
+    return mask
 
 
 def count_in_ranges(ranges: Sequence[Range], count: int) -> int:
@@ -39,27 +39,27 @@ def count_in_ranges(ranges: Sequence[Range], count: int) -> int:
     """
     if not ranges:
         return count
-    found, reached = 0, 0
+    total, reached = 0, 0
     for first, last in sorted(ranges):
         end = min(last + 1, count)
-        found += max(end - max(first, reached), 0)
+        total += max(end - max(first, reached), 0)
         reached = max(reached, end)
-    return found
+    return total
 
 
-def count_kept_blocks(kept: Kept, blocks: int) -> int:
+def count_kept_blocks(selection: Kept, blocks: int) -> int:
     """Return how many of a grid's blocks are recorded."""
-    if kept.sample.blocks:
-        return int(np.count_nonzero(keeps_blocks(kept, np.array(kept.sample.blocks))))
-    return count_in_ranges(kept.blocks, blocks)
+    if selection.sample.blocks:
+        return int(np.count_nonzero(keeps_blocks(selection, np.array(selection.sample.blocks))))
+    return count_in_ranges(selection.blocks, blocks)
 
 
-def keeps_pcs(kept: Kept, instructions: pa.Table) -> Flags:
+def keeps_pcs(selection: Kept, instructions: pa.Table) -> Flags:
     """Return of which instructions (pcs,) the accesses are recorded, by the lines they are of."""
-    if not kept.lines:
+    if not selection.lines:
         return np.ones(instructions.num_rows, np.bool_)
-    wanted = set(kept.lines)
-    return np.array([not wanted.isdisjoint(places) for places in lines_of(instructions)], np.bool_)
+    lines = set(selection.lines)
+    return np.array([not lines.isdisjoint(places) for places in lines_of(instructions)], np.bool_)
 
 
 def lines_of(instructions: pa.Table) -> list[set[str]]:

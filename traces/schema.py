@@ -156,7 +156,7 @@ PATTERNS = pa.schema(
 )
 """Address patterns, relative to the base: a dictionary, since regular kernels repeat a handful."""
 
-ALONE = 24
+LAYER_BITS = 24
 """Bits of a sample's layer; above them are bits of dimensions in which a texel is read alone."""
 TEXELS = pa.schema(
     [

@@ -14,7 +14,7 @@ from ..base.claim import Owner
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from .column import bytes_of
-from .identity_cache import remembered
+from .identity_cache import cached_by_identity
 from .trace_folder import SizeLimit, reason, write_file
 
 HELD_BYTES = 1 << 20
@@ -93,10 +93,10 @@ class TableFile:
 
     def _take_held(self) -> list[pa.RecordBatch]:
         """Return the batches that are held as one, and hold none."""
-        held, self._held, self._held_bytes = self._held, [], 0
-        if len(held) > 1:
-            held = pa.Table.from_batches(held, self._schema).combine_chunks().to_batches()
-        return held
+        batches, self._held, self._held_bytes = self._held, [], 0
+        if len(batches) > 1:
+            batches = pa.Table.from_batches(batches, self._schema).combine_chunks().to_batches()
+        return batches
 
     def _write(self, batch: pa.RecordBatch) -> None:
         for piece in pieces(batch, self._label):
@@ -136,10 +136,10 @@ class TableFile:
 
     def _small(self) -> pa.Buffer:
         """Return the file of the held rows."""
-        held = self._take_held()
-        if not held:
+        batches = self._take_held()
+        if not batches:
             return _bytes_of_none(self._schema, self._codec)
-        return table_bytes(self._schema, held, self._codec)
+        return table_bytes(self._schema, batches, self._codec)
 
     @property
     def _is_begun(self) -> bool:
@@ -179,7 +179,7 @@ def table_bytes(
     return stream.getvalue()
 
 
-@remembered
+@cached_by_identity
 def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
     """Return the file of a table without rows."""
     return table_bytes(schema, (), codec)
@@ -243,7 +243,7 @@ class BackgroundWriter:
         self._is_stopped = False
         self._owner = Owner()
 
-    def ask(self, call: Callable[[], object], size: int = 0) -> None:
+    def submit(self, call: Callable[[], object], size: int = 0) -> None:
         """Have a call made that holds `size` bytes; wait where too many wait already."""
         self._check()
         self._gather(_Call(call, size))

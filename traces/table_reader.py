@@ -184,11 +184,11 @@ def _stamp(path: Path) -> tuple[Hashable, ...]:
     Only the path, where there is none.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return (path,)
-    place = path if found.st_nlink < 2 else found.st_dev
-    return place, found.st_ino, found.st_size, found.st_mtime_ns or found.st_mtime
+    place = path if status.st_nlink < 2 else status.st_dev
+    return place, status.st_ino, status.st_size, status.st_mtime_ns or status.st_mtime
 
 
 @lru_cache(SURVEYS)
@@ -252,10 +252,10 @@ def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:
     if message is None:
         raise ValueError("it holds no schema")
     check_kind(bytes(message.metadata), SCHEMA)
-    found = pa.ipc.read_schema(message)
-    if found.names != expected.names:
-        raise ValueError(f"its columns are {found.names}, expected {expected.names}")
-    for ours, theirs in zip(expected, found, strict=True):
+    schema = pa.ipc.read_schema(message)
+    if schema.names != expected.names:
+        raise ValueError(f"its columns are {schema.names}, expected {expected.names}")
+    for ours, theirs in zip(expected, schema, strict=True):
         if not ours.equals(theirs):
             raise ValueError(f"its column is `{theirs}`, expected `{ours}`")
 
@@ -319,9 +319,9 @@ def check_kind(header: bytes, kind: int) -> None:
     """Raise ValueError unless a message is of a kind; Arrow itself may crash on unknown ones."""
     with _sound():
         field = _field(header, _reference(header, 0), 1)
-        found = header[field] if field else 0
-    if found != kind:
-        raise ValueError(f"a message of kind {found} where kind {kind} belongs")
+        message_kind = header[field] if field else 0
+    if message_kind != kind:
+        raise ValueError(f"a message of kind {message_kind} where kind {kind} belongs")
 
 
 def declared_size(message: memoryview) -> int:

@@ -117,9 +117,9 @@ def check_target(target: Path) -> None:
 
 def _check_trace(place: Path, target: Path) -> None:
     """Raise CutraceError unless what is at `place` is a trace and nothing but a trace."""
-    if found := next(_strange(place), ""):
+    if problem := next(_strange(place), ""):
         raise CutraceError(
-            f"{target}: {found}; only an existing trace is replaced:"
+            f"{target}: {problem}; only an existing trace is replaced:"
             " choose another name, or remove it yourself"
         )
 
@@ -148,10 +148,10 @@ def _strange(target: Path) -> Iterator[str]:
 def _has_manifest(folder: Path) -> bool:
     try:
         file = folder / MANIFEST
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
             return False
-        return _is_manifest(file, (found.st_ino, found.st_size, found.st_mtime_ns))
+        return _is_manifest(file, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, CutraceError):
         return False
 
@@ -180,9 +180,9 @@ def write_file(path: str, data: bytes | memoryview) -> None:
     binary = getattr(os, "O_BINARY", 0)  # on Windows
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o666)
     try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
     finally:
         os.close(descriptor)
 
@@ -210,7 +210,7 @@ MANIFEST_BYTES = 64
 class SizeLimit:
     """The size limit of a trace called `label`, in bytes; 0: no limit.
 
-    `where` says which launch is being written, `done` and `blocks` how far it is. A trace that
+    `where` says which launch is being written, `written` and `blocks` how far it is. A trace that
     `spares` what does not fit is written without it: `full_at` is the first such launch.
     """
 
@@ -219,7 +219,7 @@ class SizeLimit:
     used: int = 0
     where: str = ""
     before: int = 0
-    done: int = 0
+    written: int = 0
     blocks: int = 0
     spares: bool = False
     number: int = 0
@@ -227,7 +227,7 @@ class SizeLimit:
 
     def begin(self, number: int, where: str, blocks: int) -> None:
         """Note the launch that is being written from now on, and its number of thread blocks."""
-        self.number, self.where, self.done, self.blocks = number, where, 0, blocks
+        self.number, self.where, self.written, self.blocks = number, where, 0, blocks
         self.before = self.used
         if self.spares:
             self.take(MANIFEST_BYTES)
@@ -240,7 +240,7 @@ class SizeLimit:
 
     def reach(self, block: int) -> None:
         """Note that a thread block has come."""
-        self.done = max(self.done, block + 1)
+        self.written = max(self.written, block + 1)
 
     def take(self, size: int) -> None:
         """Count bytes that were written; CutraceError if the trace is too large with them."""
@@ -253,8 +253,8 @@ class SizeLimit:
 
     def _message(self) -> str:
         where = f" in {self.where}" if self.where else ""
-        if self.done:
-            where += f", when block {self.done - 1} of {self.blocks} was recorded"
+        if self.written:
+            where += f", when block {self.written - 1} of {self.blocks} was recorded"
         return (
             f"{self.label}: no trace is written, for it would be larger than the {self.limit} bytes"
             f" that were allowed: it had {self.used}{where}; raise --max-trace-size, sample"
@@ -265,6 +265,6 @@ class SizeLimit:
     def _percent(self) -> str:
         """Return what part of this launch's blocks would fit, with a fifth to spare."""
         written = self.used - self.before
-        left = max(self.limit - self.before, 0)
-        fits = 80 * left * max(self.done, 1) / max(written * self.blocks, 1)
+        budget = max(self.limit - self.before, 0)
+        fits = 80 * budget * max(self.written, 1) / max(written * self.blocks, 1)
         return f"{max(min(fits, 50.0), 0.01):.2g}"

@@ -95,12 +95,12 @@ class _Last:
 
 def check_kept_rows(recorded: Recorded) -> Iterator[Finding]:
     """Rows of accesses are of what was kept."""
-    kept = recorded.launch.kept
-    pcs = keeps_pcs(kept, recorded.instructions)
+    selection = recorded.launch.kept
+    pcs = keeps_pcs(selection, recorded.instructions)
     for first, rows in recorded.accesses():
         bad = ~pcs[rows["pc"]]
-        if kept.spaces:
-            bad |= ~np.isin(rows["space"], [int(space) for space in kept.spaces])
+        if selection.spaces:
+            bad |= ~np.isin(rows["space"], [int(space) for space in selection.spaces])
         yield from _report(recorded, bad, rows["block"], rows["warp"], first)
 
 
@@ -121,8 +121,13 @@ def check_kept_control(recorded: Recorded) -> Iterator[Finding]:
 def _report(
     recorded: Recorded, bad: np.ndarray, block: Ints, warp: Ints, first: int
 ) -> Iterator[Finding]:
-    kept = recorded.launch.kept
-    bad = bad | ~keeps_blocks(kept, block) | ~in_ranges(warp, kept.warps) | (not kept.rows)
+    selection = recorded.launch.kept
+    bad = (
+        bad
+        | ~keeps_blocks(selection, block)
+        | ~in_ranges(warp, selection.warps)
+        | (not selection.rows)
+    )
     yield from report(bad, "the manifest says that it was left out", first)
 
 
@@ -189,11 +194,11 @@ def check_spaces(recorded: Recorded) -> Iterator[Finding]:
     """Spaces are of the enumeration, and those that the instruction may reach."""
     allowed = recorded.of_instructions("reads") | recorded.of_instructions("writes")
     for first, rows in recorded.accesses():
-        known = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
-        yield from report(~known, "an unknown space", first)
-        named = allowed[rows["pc"]] >> np.where(known, rows["space"], 0) & 1
+        is_valid = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
+        yield from report(~is_valid, "an unknown space", first)
+        named = allowed[rows["pc"]] >> np.where(is_valid, rows["space"], 0) & 1
         yield from report(
-            known & (named == 0), "not in a space that its instruction reaches", first
+            is_valid & (named == 0), "not in a space that its instruction reaches", first
         )
 
 
@@ -220,12 +225,12 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
     for first, rows in recorded.accesses():
         for space in Space:
             windows = recorded.windows(space)
-            chosen = np.flatnonzero(rows["space"] == space)
-            if windows is None or not len(chosen):
+            indices = np.flatnonzero(rows["space"] == space)
+            if windows is None or not len(indices):
                 continue
-            picked = {name: rows[name][chosen] for name in ("base", "pattern")}
+            picked = {name: rows[name][indices] for name in ("base", "pattern")}
             bad = np.zeros(len(rows["space"]), bool)
-            bad[chosen] = _outside(recorded, picked, width[rows["pc"][chosen]], windows)
+            bad[indices] = _outside(recorded, picked, width[rows["pc"][indices]], windows)
             if space == Space.GLOBAL and strays.any():
                 bad &= ~(strays[rows["pc"]] & _is_mapped(recorded, rows, width))
             yield from report(bad, f"outside every array of {space.name.lower()} memory", first)
@@ -233,20 +238,20 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
 
 def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:
     """No more lanes are outside of every array than the manifest says, by instruction."""
-    told = recorded.outside_lanes
+    limits = recorded.outside_lanes
     width, windows = _least_bytes(recorded), recorded.windows(Space.GLOBAL)
     assert windows is not None
-    counted = np.zeros_like(told)
+    counted = np.zeros_like(limits)
     for _, rows in recorded.accesses():
-        chosen = np.flatnonzero((rows["space"] == Space.GLOBAL) & (told[rows["pc"]] > 0))
-        pc, pattern = rows["pc"][chosen], rows["pattern"][chosen]
-        inside = _lanes_inside(recorded, rows["base"][chosen], pattern, width[pc], windows)
+        indices = np.flatnonzero((rows["space"] == Space.GLOBAL) & (limits[rows["pc"]] > 0))
+        pc, pattern = rows["pc"][indices], rows["pattern"][indices]
+        inside = _lanes_inside(recorded, rows["base"][indices], pattern, width[pc], windows)
         outside = lanes_of(recorded.patterns[0][pattern]) & ~inside
         np.add.at(counted, pc, outside.sum(axis=1))
-    for pc in np.flatnonzero(counted > told).tolist():
+    for pc in np.flatnonzero(counted > limits).tolist():
         yield Finding(
             f"pc {pc}: {counted[pc]} lanes are outside of every array, but the manifest says "
-            f"{told[pc]}"
+            f"{limits[pc]}"
         )
 
 
@@ -350,20 +355,20 @@ def verify(trace: Trace) -> list[str]:
 def _some(findings: Iterator[str]) -> Iterator[str]:
     """Yield the first of them, and how many more there are."""
     yield from islice(findings, MOST_ALIKE)
-    if left := sum(1 for _ in findings):
-        yield f"and {left} more"
+    if remainder := sum(1 for _ in findings):
+        yield f"and {remainder} more"
 
 
 def _verify_launch(launch: LaunchTrace) -> list[str]:
-    found = list(check_warps(launch.launch))
+    findings = list(check_warps(launch.launch))
     recorded = Recorded(launch)
     for stage in STAGES:
-        if found:
+        if findings:
             break
         for table, checks in stage.items():
             for check in checks:
-                found += _run(check, recorded, table)
-    return list(dict.fromkeys(found))
+                findings += _run(check, recorded, table)
+    return list(dict.fromkeys(findings))
 
 
 def _run(check: Check, recorded: Recorded, table: str) -> list[str]:

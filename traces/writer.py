@@ -9,8 +9,8 @@ from typing import Self
 from ..base.claim import claim_scratch
 from ..base.errors import CutraceError
 from .address import url_of
+from .launch_writer import Deduplicator
 from .launch_writer import LaunchWriter as LaunchWriter
-from .launch_writer import Shelf
 from .manifest import encode, to_json
 from .manifest_builder import ManifestBuilder
 from .remote import place_in, send
@@ -41,7 +41,7 @@ class TraceWriter(ManifestBuilder):
         self._scratch = claim_scratch() if self._url else None
         self._made = place_in(self._scratch, self._url) if self._scratch else self.path
         self._workshop = Workshop(self._made)
-        self._shelf = Shelf(self._workshop.folder, str(self.path))
+        self._shelf = Deduplicator(self._workshop.folder, str(self.path))
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
         self._background = BackgroundWriter()
@@ -56,7 +56,7 @@ class TraceWriter(ManifestBuilder):
         number = self._begin(launch)
         where = f"launch {number} ({launch.kernel})"
         self._unfinished.append(where)
-        self._background.ask(partial(self._limit.begin, number, where, launch.blocks))
+        self._background.submit(partial(self._limit.begin, number, where, launch.blocks))
         self._open = LaunchWriter(
             self._workshop.folder, number, self._finish, self._limit, self._shelf, self._background,
             self._owns_columns,
@@ -75,7 +75,7 @@ class TraceWriter(ManifestBuilder):
         """Leave out the last launch, which did not finish."""
         super().withdraw()
         self._unfinished.pop()
-        self._background.ask(partial(self._drop, len(self._launches)))
+        self._background.submit(partial(self._drop, len(self._launches)))
 
     def _drop(self, number: int) -> None:
         self._remove(number)

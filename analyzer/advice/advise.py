@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 
 import polars as pl
 
-from ...base.plugins import RULES, blaming, extension_names, load_extension
+from ...base.plugins import RULES, extension_names, load_extension, naming_extension
 from ...base.sanitize import one_line
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.interface.options import ReplayOptions
@@ -40,9 +40,9 @@ def rule_names() -> tuple[str, ...]:
 def _find(name: str, evidence: Evidence) -> Iterable[Finding]:
     """Ask one of `rule_names`."""
     if name not in extension_names(RULES):
-        found: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
-        return found
-    with blaming(f"rule {name}"):
+        findings: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
+        return findings
+    with naming_extension(f"rule {name}"):
         return [*load_extension(RULES, name)(evidence)]
 
 
@@ -57,8 +57,8 @@ def advise(
     the share of all.
     """
     devices: dict[str, Device] = {}
-    known: dict[tuple[str, bytes], list[Finding]] = {}
-    found: list[tuple[LaunchProfile, list[Finding]]] = []
+    memo: dict[tuple[str, bytes], list[Finding]] = {}
+    findings: list[tuple[LaunchProfile, list[Finding]]] = []
     read: Rows | None = None
     times = Counter((launch.device, launch.launch.kernel) for launch in profile.launches)
     for launch in profile.launches:
@@ -70,18 +70,18 @@ def advise(
         opened = trace.launches[launch.number]
         read = read if read and read.trace is opened else Rows(opened)
         same = name, digest(opened)
-        if same not in known:
+        if same not in memo:
             often = times[launch.device, launch.launch.kernel]
-            asked = _ask(trace, launch, Trials(read, devices[name], options.dlcm), options, often)
-            known[same] = sorted(asked, key=_order)
-        found.append((launch, [_move(finding, launch.number) for finding in known[same]]))
-    return found
+            answers = _ask(trace, launch, Trials(read, devices[name], options.dlcm), options, often)
+            memo[same] = sorted(answers, key=_order)
+        findings.append((launch, [_move(finding, launch.number) for finding in memo[same]]))
+    return findings
 
 
 def _move(finding: Finding, number: int) -> Finding:
     """The same in another launch, with which the names of accesses begin."""
-    rest = finding.access.partition(".")[2]
-    return replace(finding, access=f"{number}.{rest}") if rest else finding
+    suffix = finding.access.partition(".")[2]
+    return replace(finding, access=f"{number}.{suffix}") if suffix else finding
 
 
 def _order(finding: Finding) -> tuple[float, float]:
@@ -98,18 +98,18 @@ def _ask(
     sums = launch.raw.counts.group_by("pc").agg(pl.col(numbers).sum()).sort("pc")
     evidence = Evidence(launch, opened, device, worst, sums, trials, trace, options, launches)
     places = opened.instructions().select(["file", "line"]).to_pylist()
-    found: dict[tuple[str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for name in rule_names():
         for finding in _find(name, evidence):
             at = places[finding.pc] if finding.pc is not None else {"line": 0}
             place = f"{at['file']}:{at['line']}" if at["line"] else ""
             where = place or ("" if finding.pc is None else f"pc {finding.pc}")
             named = replace(finding, rule=name, place=where)
-            found.setdefault((name, where), []).append(named)
-    every = [finding for alike in found.values() for finding in alike]
-    for alike in found.values():
-        shares = [finding.share for finding in alike if finding.share is not None]
-        first = max(alike, key=lambda finding: finding.share or 0)
+            groups.setdefault((name, where), []).append(named)
+    every = [finding for group in groups.values() for finding in group]
+    for group in groups.values():
+        shares = [finding.share for finding in group if finding.share is not None]
+        first = max(group, key=lambda finding: finding.share or 0)
         if not shares or sum(shares) >= LEAST:
             saved = [
                 (finding.pc, finding.saved)
@@ -120,7 +120,7 @@ def _ask(
             yield replace(
                 first,
                 share=sum(shares) if shares else None,
-                others=len(alike) - 1,
+                others=len(group) - 1,
                 gain=find_gain(evidence, saved, first.only)
                 if first.least is None
                 else launch.bounds[0].ns - first.least,
@@ -128,7 +128,7 @@ def _ask(
 
 
 def render_advice(
-    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+    advice: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
     width: int | None = None,
     first: str = "",
     last: str = "",
@@ -136,13 +136,13 @@ def render_advice(
 ) -> str:
     """A paragraph a launch and device, an item a finding; `why` is what explains an access."""
     lines = [first, ""] if first else []
-    for launch, findings, times in _count_repeats(found):
+    for launch, findings, times in _count_repeats(advice):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
         lines += wrapped(f"{launch.device}  {launch_text(launch.launch, ROOM)}{again}", width)
         if not findings:
             lines += wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
-        for alike in _gather(findings):
-            lines += _render_alike(alike, launch, width, why)
+        for group in _gather(findings):
+            lines += _render_alike(group, launch, width, why)
         lines.append("")
     return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
@@ -157,38 +157,38 @@ def _idle(launch: LaunchProfile) -> str:
 
 
 def _count_repeats(
-    found: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
+    advice: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
 ) -> Sequence[tuple[LaunchProfile, Sequence[Finding], int]]:
     """Launches of which the same is to be said, once each, and how many they are."""
-    said: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
-    for launch, findings in found:
+    groups: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
+    for launch, findings in advice:
         what = tuple(replace(finding, access="") for finding in findings)
-        said.setdefault((launch.device, launch_text(launch.launch), what), []).append(
+        groups.setdefault((launch.device, launch_text(launch.launch), what), []).append(
             (launch, findings)
         )
-    return [(*alike[0], len(alike)) for alike in said.values()]
+    return [(*group[0], len(group)) for group in groups.values()]
 
 
 def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
     """Findings of which the same is to be said, line by line, in the order of the first of each."""
-    found: dict[tuple[str, str, str, str], list[Finding]] = {}
+    groups: dict[tuple[str, str, str, str], list[Finding]] = {}
     for each in findings:
-        found.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
-    return [*found.values()]
+        groups.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
+    return [*groups.values()]
 
 
 def _render_alike(
-    alike: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
+    group: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
 ) -> Iterator[str]:
-    for finding in alike:
+    for finding in group:
         yield from wrapped(f"- {_head(finding)}", width)
-    first = alike[0]
-    seen = f" ({why} --access {first.access})" if first.access else ""
-    yield from wrapped(f"seen: {first.evidence}{seen}", width, "  ")
+    first = group[0]
+    hint = f" ({why} --access {first.access})" if first.access else ""
+    yield from wrapped(f"seen: {first.evidence}{hint}", width, "  ")
     yield from wrapped(f"change: {first.change}", width, "  ")
     if first.proof:
         yield from wrapped(f"tried: {first.proof}", width, "  ")
-    if gain := gain_text(max(alike, key=lambda finding: finding.gain), launch):
+    if gain := gain_text(max(group, key=lambda finding: finding.gain), launch):
         yield from wrapped(f"gain: {gain}, by the bounds", width, "  ")
 
 
@@ -215,54 +215,56 @@ CHUNK = 1 << 20
 
 def digest(launch: LaunchTrace) -> bytes:
     """A hash of the launch and its tables: equal for launches with equal traces."""
-    found = blake2b(repr((launch.launch, launch.supposed)).encode())
+    hasher = blake2b(repr((launch.launch, launch.what_if)).encode())
     for table in sorted(TABLES):
-        _add(found, launch.folder / f"{table}.arrow")
+        _add(hasher, launch.folder / f"{table}.arrow")
     launch.check_unchanged()
-    return found.digest()
+    return hasher.digest()
 
 
-def _add(found: blake2b, path: Path) -> None:
+def _add(hasher: blake2b, path: Path) -> None:
     """Add a file, in pieces; one that cannot be read is for whoever needs it to complain about."""
-    found.update(path.name.encode())
+    hasher.update(path.name.encode())
     try:
         with path.open("rb") as file:
             while piece := file.read(CHUNK):
-                found.update(piece)
+                hasher.update(piece)
     except OSError as error:
-        found.update(repr(error).encode())
+        hasher.update(repr(error).encode())
 
 
 TIMES = 8
 """How often each byte that memory hands out is asked for, from which on a tile is worth a word."""
 LIMITS = ("L1 data", "L2", "issue slots")
-ASKED = "global_load_bytes_asked"
+REQUESTED_BYTES = "global_load_bytes_asked"
 
 
 def counted_reuse(launch: LaunchProfile) -> str:
     """The advice, with the line that loads most; empty where it would not help."""
     counts = launch.raw.counts
-    if launch.limited_by not in LIMITS or not {ASKED, "dram_bytes_read"} <= {*counts.columns}:
+    if launch.limited_by not in LIMITS or not {REQUESTED_BYTES, "dram_bytes_read"} <= {
+        *counts.columns
+    }:
         return ""
-    asked, read = (int(counts[name].sum()) for name in (ASKED, "dram_bytes_read"))
-    if not read or asked < TIMES * read or _is_tiled(counts):
+    load_bytes, read = (int(counts[name].sum()) for name in (REQUESTED_BYTES, "dram_bytes_read"))
+    if not read or load_bytes < TIMES * read or _is_tiled(counts):
         return ""
-    lines = counts.group_by("file", "line").agg(pl.col(ASKED).sum())
-    file, line, _ = lines.sort(ASKED, "line", descending=[True, False]).row(0)
-    amount = amount_text(Bound(ASKED, 0.0, asked, "bytes"))
+    lines = counts.group_by("file", "line").agg(pl.col(REQUESTED_BYTES).sum())
+    file, line, _ = lines.sort(REQUESTED_BYTES, "line", descending=[True, False]).row(0)
+    amount = amount_text(Bound(REQUESTED_BYTES, 0.0, load_bytes, "bytes"))
     return one_line(
         f"advice: {file}:{line}: let each block bring a tile into shared memory once: loads ask for"
-        f" {amount}, {asked / read:,.0f} times what memory hands out"
+        f" {amount}, {load_bytes / read:,.0f} times what memory hands out"
         " (--advice looks at every access)"
     )
 
 
 def _is_tiled(counts: pl.DataFrame) -> bool:
     """Whether shared memory hands out more than global memory already."""
-    return bool(counts["shared_load_bytes_asked"].sum() > counts[ASKED].sum())
+    return bool(counts["shared_load_bytes_asked"].sum() > counts[REQUESTED_BYTES].sum())
 
 
-Found = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
+LaunchFindings = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
 FORMAT = "cutrace-advice-1"
 COLUMNS = (
     *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
@@ -271,49 +273,51 @@ COLUMNS = (
 """`others` are further instructions of the line with the same, `share` is of the launch's traffic
 of that kind, 0 to 1, `access` what `cutrace why --access` takes, and `gain_ns` the most time that
 the change gains."""
-TOLD = COLUMNS[3:]
+FINDING_COLUMNS = COLUMNS[3:]
 
 
-def render(found: Found, format: str, view: View) -> str:
+def render(advice: LaunchFindings, format: str, view: View) -> str:
     """Render in one of FORMATS, which are those of `report/`."""
-    return FORMATS[format](found, view)
+    return FORMATS[format](advice, view)
 
 
-def render_table(found: Found, view: View) -> str:
+def render_table(advice: LaunchFindings, view: View) -> str:
     """A paragraph a launch and device, an item a finding."""
-    is_plain = view.typed and not view.behind and "--launch" not in view.typed
+    is_plain = view.typed and not view.program_suffix and "--launch" not in view.typed
     why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
-    return render_advice(found, view.width, view.first, view.last, why)
+    return render_advice(advice, view.width, view.first, view.last, why)
 
 
-def render_json(found: Found, view: View) -> str:
+def render_json(advice: LaunchFindings, view: View) -> str:
     """One object: the launches, each with its findings, of which there may be none."""
     launches = [
         {
             **dict(zip(COLUMNS, _launch(launch), strict=False)),
-            "findings": [dict(zip(TOLD, _finding(finding), strict=True)) for finding in findings],
+            "findings": [
+                dict(zip(FINDING_COLUMNS, _finding(finding), strict=True)) for finding in findings
+            ],
         }
-        for launch, findings in found
+        for launch, findings in advice
     ]
     return json.dumps({"format": FORMAT, "launches": launches}, indent=1) + "\n"
 
 
-def render_csv(found: Found, view: View) -> str:
+def render_csv(advice: LaunchFindings, view: View) -> str:
     """A row a finding, with a header; a launch without findings has no row."""
-    rows = ((*_launch(launch), *_finding(each)) for launch, findings in found for each in findings)
+    rows = ((*_launch(launch), *_finding(each)) for launch, findings in advice for each in findings)
     return csv_text([COLUMNS, *rows])
 
 
-def render_markdown(found: Found, view: View) -> str:
+def render_markdown(advice: LaunchFindings, view: View) -> str:
     """A heading a launch and device, an item a finding."""
     parts = [view.first] if view.first else []
-    for launch, findings in found:
+    for launch, findings in advice:
         parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
         parts += ["\n".join(_items(findings, launch)) if findings else "Nothing to advise."]
     return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Found, View], str]] = {
+FORMATS: Mapping[str, Callable[[LaunchFindings, View], str]] = {
     "table": render_table,
     "csv": render_csv,
     "json": render_json,
@@ -325,21 +329,21 @@ def _launch(launch: LaunchProfile) -> tuple[object, ...]:
     return launch.number, launch_text(launch.launch), launch.device
 
 
-def _finding(found: Finding) -> tuple[object, ...]:
+def _finding(finding: Finding) -> tuple[object, ...]:
     """The values of TOLD."""
     return (
-        *(found.rule, found.place, found.what, found.others, found.share),
-        *(found.evidence, found.change, found.proof, found.access, found.gain),
+        *(finding.rule, finding.place, finding.what, finding.others, finding.share),
+        *(finding.evidence, finding.change, finding.proof, finding.access, finding.gain),
     )
 
 
 def _items(findings: Sequence[Finding], launch: LaunchProfile) -> Iterator[str]:
-    for found in findings:
-        place = f"`{found.place}`: " if found.place else ""
-        share = "" if found.share is None else f", {100 * found.share:.0f} % of its traffic"
-        yield f"- {place}{found.what} ({found.rule}{share})"
-        told = (
-            *(("seen", found.evidence), ("change", found.change), ("tried", found.proof)),
-            ("gain", gain_text(found, launch)),
+    for finding in findings:
+        place = f"`{finding.place}`: " if finding.place else ""
+        share = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
+        yield f"- {place}{finding.what} ({finding.rule}{share})"
+        details = (
+            *(("seen", finding.evidence), ("change", finding.change), ("tried", finding.proof)),
+            ("gain", gain_text(finding, launch)),
         )
-        yield from (f"  - {word}: {text}" for word, text in told if text)
+        yield from (f"  - {word}: {text}" for word, text in details if text)

@@ -95,9 +95,9 @@ def name_compiler(manifest: Manifest) -> str:
     What is defined and where headers lie belongs to the program, not to its compiler.
     """
     words = []
-    for found in manifest.compilers:
-        options = (o for o in found.options if not o.startswith(("-D", "-I", "-lineinfo")))
-        parts = (f"{found.name} {found.version}".strip(), found.target, *options)
+    for compiler in manifest.compilers:
+        options = (o for o in compiler.options if not o.startswith(("-D", "-I", "-lineinfo")))
+        parts = (f"{compiler.name} {compiler.version}".strip(), compiler.target, *options)
         words.append(", ".join(part for part in parts if part))
     return "; ".join(dict.fromkeys(words))
 
@@ -145,9 +145,9 @@ def _entry(number: int, table: Mapping[str, object], path: Path) -> Entry:
 
 def _limits(table: Mapping[str, object], where: str) -> Iterator[Limit]:
     for key, value in table.items():
-        found = _LIMIT.fullmatch(value) if isinstance(value, str) else None
-        if found:
-            sign, number = found[1], _number(found[2])
+        match = _LIMIT.fullmatch(value) if isinstance(value, str) else None
+        if match:
+            sign, number = match[1], _number(match[2])
         elif isinstance(value, int | float) and not isinstance(value, bool):
             sign, number = "<=", value
         else:
@@ -166,17 +166,17 @@ def _number(text: str) -> int | float:
 
 def _counters(text: str, where: str) -> tuple[str, ...]:
     """The counters that an expression reads; `CutraceError` with the nearest for one unknown."""
-    known = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
-    if text in known:
+    counters = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
+    if text in counters:
         return (text,)
     try:
         names = tuple(dict.fromkeys(pl.sql_expr(text).meta.root_names()))
     except PolarsError as error:
         raise CutraceError(f"{where}: `{text}` is no expression over counters: {error}") from error
     for name in names:
-        if name not in known:
+        if name not in counters:
             raise CutraceError(
-                f"{where}: no counter `{name}`{nearest(name, (*known, *PLACE))}; `cutrace"
+                f"{where}: no counter `{name}`{nearest(name, (*counters, *PLACE))}; `cutrace"
                 " counters` lists all"
             )
     if not names:

@@ -23,7 +23,7 @@ from ..time.estimate_text import estimate_text
 from ..why.picture import draw_groups
 from ..why.place import Place, instructions_on, read_place
 from ..why.search import Access, Searcher
-from ..why.sentence import give_reason, say
+from ..why.sentence import describe_access, give_reason
 from .budget import Budget, Entry, Limit
 
 TIMES = frozenset({"bound_time", "estimated_time"})
@@ -180,47 +180,49 @@ class Checker:
         if colon and number.isdecimal():
             return read_place(entry.line, self.trace)
         rows = launch.lines.filter(pl.col("text").str.contains(entry.line, literal=True))
-        found = [Place(row["file"], row["line"]) for row in rows.iter_rows(named=True)]
-        if len(found) != 1:
-            seen = ", ".join(map(str, found)) or "none"
+        places = [Place(row["file"], row["line"]) for row in rows.iter_rows(named=True)]
+        if len(places) != 1:
+            listing = ", ".join(map(str, places)) or "none"
             raise CutraceError(
                 f"{where}: expected FILE:LINE, or a text that one line of the kernel has; found"
-                f" {seen}"
+                f" {listing}"
             )
-        return found[0]
+        return places[0]
 
     def _explain(self, verdict: Verdict, where: str) -> Verdict:
         """Add the line that costs most, and why."""
         entry, limit, launch = verdict.entry, verdict.limit, verdict.launch
-        chosen = self._place(entry, launch, where) if entry.line else _costliest(limit, launch)
+        place = self._place(entry, launch, where) if entry.line else _costliest(limit, launch)
         opened = self.trace.launches[launch.number]
-        pcs = set(instructions_on(opened, chosen)) if chosen else set()
+        pcs = set(instructions_on(opened, place)) if place else set()
         if entry.array:
             counts = launch.raw.counts.filter(pl.col("array") == entry.array)
             pcs = set(counts["pc"].to_list())
         access = self._worst(limit, launch, pcs)
-        if access and (entry.array or chosen is None):
+        if access and (entry.array or place is None):
             row = opened.instructions().slice(access.pc, 1).to_pylist()[0]
-            chosen = Place(row["file"], row["line"]) if row["line"] else None
+            place = Place(row["file"], row["line"]) if row["line"] else None
         sources = self.trace.manifest.sources
-        lines = sources.get(chosen.file, "").splitlines() if chosen else []
+        lines = sources.get(place.file, "").splitlines() if place else []
         return Verdict(
             entry,
             limit,
             launch,
             verdict.value,
-            chosen,
-            lines[chosen.line - 1].strip() if chosen and chosen.line <= len(lines) else "",
+            place,
+            lines[place.line - 1].strip() if place and place.line <= len(lines) else "",
             _describe(access, launch) if access else _time_text(limit, launch),
         )
 
     def _worst(self, limit: Limit, launch: LaunchProfile, pcs: set[int]) -> Access | None:
         """The worst access among some instructions, of the kind that the limit is on."""
         device = load_device(launch.device_file or launch.device, self.options.set)
-        found = Searcher(self.trace.launches[launch.number], device, self.options.dlcm).worst(pcs)
-        wanted = " ".join(limit.counters)
-        fitting = [a for a in found if SPACES.get(a.kind.space, a.kind.space) in wanted]
-        exact = [a for a in fitting if a.kind.prefix in wanted]
+        accesses = Searcher(self.trace.launches[launch.number], device, self.options.dlcm).worst(
+            pcs
+        )
+        counter_text = " ".join(limit.counters)
+        fitting = [a for a in accesses if SPACES.get(a.kind.space, a.kind.space) in counter_text]
+        exact = [a for a in fitting if a.kind.prefix in counter_text]
         return next(iter(exact or fitting), None)
 
 
@@ -229,9 +231,9 @@ SPACES = {"const": "constant"}
 MOVED = "bytes_transferred"
 
 
-def is_kernel(name: str, wanted: str) -> bool:
+def is_kernel(name: str, pattern: str) -> bool:
     """Whether a kernel is meant: by its name, or by the name of its template."""
-    return wanted in (name, name.partition("<")[0])
+    return pattern in (name, name.partition("<")[0])
 
 
 def _one(rows: pl.DataFrame) -> Mapping[str, Value]:
@@ -261,8 +263,12 @@ def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
     rows = launch.lines.filter(pl.col("line") > 0)
     if not rows.height:
         return None
-    known = [name for name in names if rows[name].null_count() < rows.height]
-    total = pl.sum_horizontal([pl.col(name).fill_null(0) for name in known]) if known else pl.lit(0)
+    counters = [name for name in names if rows[name].null_count() < rows.height]
+    total = (
+        pl.sum_horizontal([pl.col(name).fill_null(0) for name in counters])
+        if counters
+        else pl.lit(0)
+    )
     most = rows.with_columns(total=total).sort("total", descending=True).row(0, named=True)
     return Place(most["file"], most["line"]) if most["total"] else None
 
@@ -277,7 +283,9 @@ def _time_text(limit: Limit, launch: LaunchProfile) -> str:
 def _describe(access: Access, launch: LaunchProfile) -> str:
     """The sentence of `why`, and the reason."""
     groups = draw_groups(access)
-    parts = (tell(access, groups, launch.capability) for tell in (say, give_reason))
+    parts = (
+        describe(access, groups, launch.capability) for describe in (describe_access, give_reason)
+    )
     return "; ".join(part for part in parts if part)
 
 
@@ -288,16 +296,16 @@ VERSION = 1
 
 def costs(profile: Profile, counters: Sequence[str]) -> Costs:
     """The most that any launch of each kernel has, on each device; refused launches have none."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    kernel_costs: dict[str, dict[str, dict[str, float]]] = {}
     for launch in profile.launches:
         if launch.refusal:
             continue
-        kernel = found.setdefault(launch.device, {}).setdefault(launch.launch.name, {})
+        kernel = kernel_costs.setdefault(launch.device, {}).setdefault(launch.launch.name, {})
         for name in counters:
             value = launch.counters.get(name)
             if value is not None:
                 kernel[name] = max(value, kernel.get(name, value))
-    return found
+    return kernel_costs
 
 
 def budget_of(before: Costs, profile: Profile, tolerance: float, path: Path) -> Budget:
@@ -309,8 +317,8 @@ def budget_of(before: Costs, profile: Profile, tolerance: float, path: Path) -> 
     entries: list[Entry] = []
     for device, kernels in costs(profile, sorted(named)).items():
         for kernel, now in kernels.items():
-            known = before.get(device, {}).get(kernel, {})
-            limits = tuple(_limits({n: v for n, v in known.items() if now.get(n)}, tolerance))
+            baseline = before.get(device, {}).get(kernel, {})
+            limits = tuple(_limits({n: v for n, v in baseline.items() if now.get(n)}, tolerance))
             if limits:
                 entries.append(Entry(len(entries), limits, kernel, device=device))
     return Budget(path, tuple(entries))
@@ -323,9 +331,11 @@ def _limits(counters: Mapping[str, float], tolerance: float) -> Iterator[Limit]:
         yield Limit(name, (name,), "<=", number)
 
 
-def write_baseline(path: Path, found: Mapping[str, Costs]) -> None:
+def write_baseline(path: Path, costs_by_check: Mapping[str, Costs]) -> None:
     """Write the costs of all checks."""
-    text = json.dumps({"cutrace-baseline": VERSION, "checks": found}, indent=1, sort_keys=True)
+    text = json.dumps(
+        {"cutrace-baseline": VERSION, "checks": costs_by_check}, indent=1, sort_keys=True
+    )
     write_report(path, f"{text}\n")
 
 

@@ -29,9 +29,12 @@ def render_github(checked: Checked) -> str:
     lines = []
     if checked.other_compiler and checked.broken:
         lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
-    found = [("budget", verdict.place, _told(verdict)) for verdict in checked.broken]
-    found += [(trial.kind, trial.place, trial.report) for trial in checked.failed]
-    lines += [f"::error {_at(at)}title=cutrace {kind}::{_escape(said)}" for kind, at, said in found]
+    annotations = [("budget", verdict.place, _verdict_text(verdict)) for verdict in checked.broken]
+    annotations += [(trial.kind, trial.place, trial.report) for trial in checked.failed]
+    lines += [
+        f"::error {_at(at)}title=cutrace {kind}::{_escape(message)}"
+        for kind, at, message in annotations
+    ]
     return "\n".join(lines)
 
 
@@ -52,7 +55,7 @@ def render_json(checked: Checked) -> str:
         }
         for verdict in checked.verdicts
     ]
-    told = {
+    document = {
         "format": "cutrace-check-1",
         "budget": str(checked.budget.path),
         "compiler": checked.compiler,
@@ -65,7 +68,7 @@ def render_json(checked: Checked) -> str:
         for trial in checked.trials
     ]
     lists = {"missing": checked.missing, "limits": limits, "checks": checks}
-    return json.dumps({**told, **lists}, indent=1)
+    return json.dumps({**document, **lists}, indent=1)
 
 
 def render_junit(checked: Checked) -> str:
@@ -80,7 +83,9 @@ def render_junit(checked: Checked) -> str:
         case = ElementTree.SubElement(suite, "testcase", {k: _xml(v) for k, v in names.items()})
         if not verdict.holds:
             failure = ElementTree.SubElement(case, "failure", {"message": _xml(claim(verdict))})
-            failure.text = _xml("\n".join((str(verdict.place or ""), _told(verdict))).strip())
+            failure.text = _xml(
+                "\n".join((str(verdict.place or ""), _verdict_text(verdict))).strip()
+            )
     for trial in checked.trials:
         names = {"classname": _xml(trial.source), "name": trial.kind}
         case = ElementTree.SubElement(suite, "testcase", names)
@@ -100,7 +105,7 @@ def render_sarif(checked: Checked) -> str:
         {
             "ruleId": verdict.limit.expression,
             "level": "error",
-            "message": {"text": _told(verdict)},
+            "message": {"text": _verdict_text(verdict)},
             "locations": [*_sarif_place(verdict.place)],
         }
         for verdict in checked.broken
@@ -120,7 +125,7 @@ def render_sarif(checked: Checked) -> str:
 
 def render_gitlab(checked: Checked) -> str:
     """A report of code quality: a limit that is broken on several launches is one finding."""
-    found: dict[str, dict[str, Any]] = {}
+    findings: dict[str, dict[str, Any]] = {}
     for verdict in checked.broken:
         entry, limit, place = verdict.entry, verdict.limit, verdict.place
         words = (entry.kernel, entry.line, entry.array, limit.expression, verdict.launch.device)
@@ -135,11 +140,11 @@ def render_gitlab(checked: Checked) -> str:
                 "lines": {"begin": place.line if place else 1},
             },
         }
-        found.setdefault(fingerprint, finding)
+        findings.setdefault(fingerprint, finding)
     for trial in checked.failed:
         mark = "\0".join((trial.kind, trial.source, str(trial.place or "")))
         fingerprint = blake2b(mark.encode(), digest_size=16).hexdigest()
-        found[fingerprint] = {
+        findings[fingerprint] = {
             "description": _first_line(trial),
             "check_name": trial.kind,
             "fingerprint": fingerprint,
@@ -149,7 +154,7 @@ def render_gitlab(checked: Checked) -> str:
                 "lines": {"begin": trial.place.line if trial.place else 1},
             },
         }
-    return json.dumps([*found.values()], indent=1)
+    return json.dumps([*findings.values()], indent=1)
 
 
 def render_markdown(checked: Checked) -> str:
@@ -187,7 +192,7 @@ FORMATS: Mapping[str, Callable[[Checked], str]] = {
 """What `--format` takes beside `text`."""
 
 
-def _told(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict) -> str:
     return "\n".join(part for part in (claim(verdict), verdict.why) if part)
 
 

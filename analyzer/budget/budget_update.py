@@ -79,9 +79,9 @@ def _numbers(launches: Iterable[LaunchProfile]) -> Iterator[tuple[str, int | flo
     every = list(launches)
     for counter, used in FIRST.items():
         values = [p.counters[counter] for p in every if p.counters[used]]
-        known = [value for value in values if value is not None]
-        if known:
-            yield counter, max(known)
+        valid = [value for value in values if value is not None]
+        if valid:
+            yield counter, max(valid)
 
 
 def _table(entry: Entry, numbers: Mapping[str, int | float]) -> Table:
@@ -96,10 +96,10 @@ def _table(entry: Entry, numbers: Mapping[str, int | float]) -> Table:
 
 def _worst(limit: Limit, values: Iterable[Value]) -> int | float | None:
     """The extreme value, which all values keep to."""
-    known = [value for value in values if value is not None]
-    if not known:
+    valid = [value for value in values if value is not None]
+    if not valid:
         return None
-    return min(known) if limit.operator.startswith(">") else max(known)
+    return min(valid) if limit.operator.startswith(">") else max(valid)
 
 
 def _written(limit: Limit, value: int | float) -> int | float | str:

@@ -15,7 +15,7 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
-from ...base.sanitize import more, render_table
+from ...base.html_table import more, render_table
 from ...traces.schema import Launch
 from ..counting.bounds import Bound, time_text
 from ..counting.evaluate import Raw, Value
@@ -24,7 +24,7 @@ from ..counting.vocabulary import Counter, check_parts, find_counters, heading, 
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import launch_text
-from ..text.layout import number
+from ..text.number import number
 from ..text.partial_text import kept_text
 
 """Variants that stand side by side."""
@@ -35,21 +35,21 @@ def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
 
     `name` is the trace's, for the `CutraceError` where there is one launch, or too many variants.
     """
-    found: dict[str, list[LaunchProfile]] = {}
+    groups: dict[str, list[LaunchProfile]] = {}
     is_one = len({p.launch.name for p in profile.launches}) == 1
     for p in profile.launches:
-        found.setdefault(f"launch {p.number}" if is_one else p.launch.name, []).append(p)
-    if len(found) < 2:
+        groups.setdefault(f"launch {p.number}" if is_one else p.launch.name, []).append(p)
+    if len(groups) < 2:
         raise CutraceError(
             f"nothing to compare with: {name} has one launch; give two traces or more"
         )
-    if len(found) > MOST:
+    if len(groups) > MOST:
         what = "launches" if is_one else "kernels"
         raise CutraceError(
-            f"{name} has {len(found)} {what}, too many side by side: choose launches by their"
+            f"{name} has {len(groups)} {what}, too many side by side: choose launches by their"
             f" numbers, {MOST} at most, say --launch 0,1"
         )
-    return {kernel: replace(profile, launches=tuple(mine)) for kernel, mine in found.items()}
+    return {kernel: replace(profile, launches=tuple(mine)) for kernel, mine in groups.items()}
 
 
 EQUAL_BOUNDS = 0.01
@@ -99,7 +99,7 @@ GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
 MOST = 8
 """Tables that a notebook shows; how many more there are is said."""
-ALIKE, NEAR = 0.6, 40
+SIMILAR, NEAR = 0.6, 40
 """Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
 
 
@@ -210,7 +210,7 @@ def compare_profiles(
     if by not in GROUPINGS:
         raise CutraceError(f"cannot compare by {by!r}; expected {' or '.join(GROUPINGS)}")
     base = names.index(baseline) if baseline else 0
-    chosen = find_counters(counters) or vocabularies()[0].counters
+    selection = find_counters(counters) or vocabularies()[0].counters
     check_parts(find_counters(counters), by)
     every = list(profiles.values())
     numbers = [profile.numbers for profile in every]
@@ -226,7 +226,7 @@ def compare_profiles(
             _sides(every, place, device),
             device,
             _number(every[base], place),
-            chosen,
+            selection,
             base,
             rows,
             not doubts,
@@ -237,8 +237,8 @@ def compare_profiles(
         _number(every[base], place): tuple(_heading(p, place, every[base]) for p in every)
         for place in together
     }
-    kept = (text for name in names for text in _kept_notes(name, profiles[name]))
-    notes = (*_notes(names, numbers), *kept, *doubts)
+    partial_notes = (text for name in names for text in _kept_notes(name, profiles[name]))
+    notes = (*_notes(names, numbers), *partial_notes, *doubts)
     return Comparison(names, base, tables, launches, notes)
 
 
@@ -251,22 +251,22 @@ def _heading(profile: Profile, place: int | None, base: Profile) -> str:
     """The launch of a variant, with its number if the baseline's is another."""
     if place is not None:
         number = profile.numbers[place]
-        told = launch_text(profile.of(number)[0].launch)
-        return told if number == base.numbers[place] else f"{told}, launch {number}"
+        text = launch_text(profile.of(number)[0].launch)
+        return text if number == base.numbers[place] else f"{text}, launch {number}"
     return ", ".join(launch_text(profile.of(n)[0].launch) for n in profile.numbers)
 
 
 def _notes(names: Sequence[str], numbers: Sequence[Sequence[int]]) -> Iterator[str]:
     if len({*map(len, numbers)}) > 1:
-        told = ", ".join(f"{n} has {len(k)}" for n, k in zip(names, numbers, strict=True))
-        yield f"unequally many launches ({told}): compared as the sums of all"
+        counts = ", ".join(f"{n} has {len(k)}" for n, k in zip(names, numbers, strict=True))
+        yield f"unequally many launches ({counts}): compared as the sums of all"
 
 
 def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
     """Notes on a partial trace of a variant, each once for all launches."""
     launches = [profile.of(number)[0].launch for number in profile.numbers]
-    told = dict.fromkeys(text for launch in launches for text in kept_text(launch))
-    yield from (f"{name}: {text}" for text in told)
+    texts = dict.fromkeys(text for launch in launches for text in kept_text(launch))
+    yield from (f"{name}: {text}" for text in texts)
 
 
 def _sides(
@@ -339,16 +339,18 @@ def _tables(
     ]
     nothing: Mapping[str, Value] = {}
     for places in lines:
-        found = [
+        line_rows = [
             table.get(place, nothing) if place else nothing
             for table, place in zip(tables, places, strict=True)
         ]
         rows = tuple(
-            row for row in compare_rows(here, found, base, marks) if any(c.value for c in row.cells)
+            row
+            for row in compare_rows(here, line_rows, base, marks)
+            if any(c.value for c in row.cells)
         )
-        texts = [str(row["text"]).strip() for row in found if row]
+        texts = [str(row["text"]).strip() for row in line_rows if row]
         named = tuple(
-            f"{p[0]}:{p[1]}" if p and row else "" for p, row in zip(places, found, strict=True)
+            f"{p[0]}:{p[1]}" if p and row else "" for p, row in zip(places, line_rows, strict=True)
         )
         if rows:
             yield Table(device, number, refusals, rows, named, texts[0])
@@ -365,11 +367,11 @@ def compare_rows(
     With `marks` the best are marked: of variants that do the same work.
     """
     for counter in counters:
-        found = [side.get(heading(counter)) for side in values]
-        best = _best(counter, found) if marks else None
+        amounts = [side.get(heading(counter)) for side in values]
+        best = _best(counter, amounts) if marks else None
         cells = (
-            Cell(value, *_against(value, found[base]), value is not None and value == best)
-            for value in found
+            Cell(value, *_against(value, amounts[base]), value is not None and value == best)
+            for value in amounts
         )
         yield Row(counter, tuple(cells))
 
@@ -383,10 +385,10 @@ def _against(value: Value, base: Value) -> tuple[Value, float | None]:
 
 def _best(counter: Counter, values: Sequence[Value]) -> Value:
     """The best value; None where all are alike, or where neither more nor less is better."""
-    known = [value for value in values if value is not None]
-    if not counter.better or len(set(known)) < 2:
+    amounts = [value for value in values if value is not None]
+    if not counter.better or len(set(amounts)) < 2:
         return None
-    return max(known) if counter.better == "more" else min(known)
+    return max(amounts) if counter.better == "more" else min(amounts)
 
 
 def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
@@ -439,9 +441,9 @@ def _most_alike(text: str, base: Sequence[str], low: int, high: int) -> int | No
     if not text:
         return None
     near = range(low, min(high, low + NEAR))
-    alike = {n: SequenceMatcher(None, base[n], text, autojunk=False).ratio() for n in near}
-    best = max(alike, key=lambda n: alike[n], default=None)
-    return best if best is not None and alike[best] >= ALIKE else None
+    ratios = {n: SequenceMatcher(None, base[n], text, autojunk=False).ratio() for n in near}
+    best = max(ratios, key=lambda n: ratios[n], default=None)
+    return best if best is not None and ratios[best] >= SIMILAR else None
 
 
 def tell_differences(profiles: Mapping[str, Profile], base: int) -> Iterator[str]:
@@ -460,16 +462,16 @@ def _tell_pair(
     pairs = list(zip_longest(*launched))
     for index, pair in enumerate(pairs):
         if all(pair) and not _is_same_work(*pair):
-            told = " and ".join(
+            text = " and ".join(
                 f"{name} launches {launch.signature or launch.kernel}"
                 for name, launch in zip(names, pair, strict=True)
             )
-            yield f"launch {index}: different kernels, {told}: do they do the same work?"
+            yield f"launch {index}: different kernels, {text}: do they do the same work?"
             return
     for index, pair in enumerate(pairs):
         if all(pair) and (other := _other_numbers(*pair)):
-            told = ", ".join(f"{name}={a} and {b}" for name, a, b in other)
-            yield f"launch {index}: {names[0]} and {names[1]} have other numbers, {told}"
+            text = ", ".join(f"{name}={a} and {b}" for name, a, b in other)
+            yield f"launch {index}: {names[0]} and {names[1]} have other numbers, {text}"
             return
 
 
@@ -489,9 +491,9 @@ def _types(launch: Launch) -> Sequence[str]:
 
 def _other_numbers(one: Launch, other: Launch) -> list[tuple[str, int, int]]:
     """Integers that both take by one name, and that differ."""
-    known = {a.name: a.value for a in one.arguments if isinstance(a.value, int)}
+    values = {a.name: a.value for a in one.arguments if isinstance(a.value, int)}
     return [
-        (a.name, known[a.name], a.value)
+        (a.name, values[a.name], a.value)
         for a in other.arguments
-        if isinstance(a.value, int) and known.get(a.name, a.value) != a.value
+        if isinstance(a.value, int) and values.get(a.name, a.value) != a.value
     ]

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ...base.errors import CutraceError, nearest
 from ...base.sanitize import one_line
 from ..counting.evaluate import Value
-from ..text.layout import GAP, align, csv_text, markdown_row, number, widths, wrapped
+from ..text.layout import GAP, align, csv_text, markdown_row, widths, wrapped
+from ..text.number import number
 from ..view import View
 from .comparison import Cell, Comparison, Row, Table, ratio_text
 
 FORMAT = "cutrace-comparison-1"
 BEST = "*"
 LEGEND = f"{BEST} is the best of its row"
-ALIKE = "  no counter differs"
+NO_DIFFERENCE = "  no counter differs"
 COLUMNS = (
     *("device", "launch", "counter", "unit", "variant", "place"),
     *("value", "difference", "ratio", "best"),
@@ -40,17 +41,17 @@ def render_table(comparison: Comparison, view: View) -> str:
     """
     lines = [*_wrapped(view.first, view), ""] if view.first else []
     every = range(len(comparison.variants))
-    alike = 0
+    equal_count = 0
     for table in comparison.tables:
         rows = [*_entries(comparison, table, every, view)]
         if len(rows) == 1 and table.places and not any(table.refusals):
-            alike += 1
+            equal_count += 1
             continue
-        told = [*_heading(comparison, table, view)]
+        head = [*_heading(comparison, table, view)]
         if len(rows) == 1:
-            lines += [*told, *([] if all(table.refusals) else [ALIKE]), ""]
+            lines += [*head, *([] if all(table.refusals) else [NO_DIFFERENCE]), ""]
             continue
-        lines += [*told, ""]
+        lines += [*head, ""]
         if _fits(rows, view):
             lines += [*align(rows, numbers=True), ""]
             continue
@@ -60,8 +61,11 @@ def render_table(comparison: Comparison, view: View) -> str:
             if not _fits(rows, view):
                 rows = [(*row[:-2], row[-1]) for row in rows]
             lines += [*align(rows, numbers=True), ""]
-    if alike:
-        lines += [f"{alike} more line{'s' * (alike > 1)}:{ALIKE.removeprefix(' ')}", ""]
+    if equal_count:
+        lines += [
+            f"{equal_count} more line{'s' * (equal_count > 1)}:{NO_DIFFERENCE.removeprefix(' ')}",
+            "",
+        ]
     if same := _same(comparison, view):
         lines += [*_wrapped(same, view), ""]
     for note in comparison.notes:
@@ -102,7 +106,7 @@ def render_markdown(comparison: Comparison, view: View) -> str:
         parts.append("\n".join(f"`{line}`  " for line in _heading(comparison, table, View())))
         head, *rows = _entries(comparison, table, every, view)
         if not rows:
-            parts += [] if all(table.refusals) else [ALIKE.strip()]
+            parts += [] if all(table.refusals) else [NO_DIFFERENCE.strip()]
             continue
         under = "---", *("---:" for _ in head[1:])
         parts.append("\n".join(markdown_row(*row) for row in (head, under, *rows)))

@@ -38,22 +38,22 @@ def compare_measured(
     first = next((v for v in variants.values() if isinstance(v, Profile)), None)
     if first is None:
         raise CutraceError("profilers' files alone: give a trace to compare them with")
-    chosen = _chosen(variants, counters)
+    selection = _selected_counters(variants, counters)
     averaged = any(isinstance(v, Measured) and v.is_averaged for v in variants.values())
     tables: list[Table] = []
     launches: dict[int | None, tuple[str, ...]] = {}
     without: set[str] = set()
     for launch, which in _units(first, averaged):
         sides = [_side(variant, launch, which) for variant in variants.values()]
-        found = [side for side in sides if side is not None]
-        if len(found) < len(sides):
+        present_sides = [side for side in sides if side is not None]
+        if len(present_sides) < len(sides):
             without.add(base_name(demangled(launch.launch)))
             continue
-        here = _here(chosen, found, launch, bool(counters))
-        rows = tuple(compare_rows(here, [_by_heading(here, side) for side in found], base))
-        refusals = tuple(side.refusal for side in found)
+        here = _here(selection, present_sides, launch, bool(counters))
+        rows = tuple(compare_rows(here, [_by_heading(here, side) for side in present_sides], base))
+        refusals = tuple(side.refusal for side in present_sides)
         tables.append(Table(launch.device, launch.number, refusals, rows))
-        launches[launch.number] = tuple(side.text for side in found)
+        launches[launch.number] = tuple(side.text for side in present_sides)
     if not tables:
         raise CutraceError(_nothing(variants, first))
     return Comparison(names, base, tuple(tables), launches, tuple(_notes(variants, first, without)))
@@ -107,15 +107,15 @@ def _side(variant: Variant, launch: LaunchProfile, which: int | None) -> _Side |
         spelt = (
             [m for m in variant.launches if base_name(m.kernel) == name] for name in _names(launch)
         )
-        measured = _pick(next((found for found in spelt if found), []), which)
+        measured = _pick(next((group for group in spelt if group), []), which)
         return _of_file(measured) if measured else None
     ours = _pick(_of_kernel(variant, launch), which)
     return _of_profile(ours) if ours else None
 
 
-def _pick(found: Sequence[Launched], which: int | None) -> Sequence[Launched]:
+def _pick(launches: Sequence[Launched], which: int | None) -> Sequence[Launched]:
     """One of the launches of a kernel, or all."""
-    return found if which is None else found[which : which + 1]
+    return launches if which is None else launches[which : which + 1]
 
 
 def _of_file(measured: Sequence[MeasuredLaunch]) -> _Side:
@@ -139,7 +139,7 @@ def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
     """The mean of each value, those of `times` launches each; of one the value itself."""
     if len(values) == 1:
         return values[0]
-    found: dict[str, Value] = {}
+    means: dict[str, Value] = {}
     for name in dict.fromkeys(name for each in values for name in each):
         weighed = [
             (value, weight)
@@ -147,8 +147,8 @@ def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
             if (value := each.get(name)) is not None
         ]
         total = sum(weight for _, weight in weighed)
-        found[name] = sum(value * weight for value, weight in weighed) / total if total else None
-    return found
+        means[name] = sum(value * weight for value, weight in weighed) / total if total else None
+    return means
 
 
 def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
@@ -160,23 +160,23 @@ def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
     ]
 
 
-def _chosen(variants: Mapping[str, Variant], names: Sequence[str]) -> list[Counter]:
+def _selected_counters(variants: Mapping[str, Variant], names: Sequence[str]) -> list[Counter]:
     """The counters to compare, in the order of their vocabularies."""
     if names:
         return list(find_counters(names))
     files = [v for v in variants.values() if isinstance(v, Measured)]
-    known = {name for file in files for launch in file.launches for name in launch.values}
+    metrics = {name for file in files for launch in file.launches for name in launch.values}
     tools = {file.vocabulary for file in files}
     every = [c for v in vocabularies() if v.name in tools for c in v.counters]
-    chosen = [counter for counter in every if counter.name in known]
-    if not chosen:
-        some = ", ".join(sorted(known)[:3]) or "none"
+    counters = [counter for counter in every if counter.name in metrics]
+    if not counters:
+        some = ", ".join(sorted(metrics)[:3]) or "none"
         raise CutraceError(f"no metric of the files is one that cutrace counts: they have {some}")
-    return chosen
+    return counters
 
 
 def _here(
-    counters: Sequence[Counter], sides: Sequence[_Side], launch: LaunchProfile, asked: bool
+    counters: Sequence[Counter], sides: Sequence[_Side], launch: LaunchProfile, is_by_name: bool
 ) -> list[Counter]:
     """The counters that any side has, one definition a name: the launch's device's own.
 
@@ -190,7 +190,7 @@ def _here(
         counter
         for counter in here.values()
         for values in [[_value(counter, side) for side in sides]]
-        if any(values) or (asked and any(value is not None for value in values))
+        if any(values) or (is_by_name and any(value is not None for value in values))
     ]
 
 
@@ -208,7 +208,7 @@ def _nothing(variants: Mapping[str, Variant], first: Profile) -> str:
     ours = dict.fromkeys(base_name(demangled(p.launch)) for p in first.launches)
     files = {n: v for n, v in variants.items() if isinstance(v, Measured)}
     name, file = next(iter(files.items()))
-    theirs = dict.fromkeys(base_name(found.kernel) for found in file.launches)
+    theirs = dict.fromkeys(base_name(launch.kernel) for launch in file.launches)
     return f"no launch matches: the trace has {', '.join(ours)}; {name} has {', '.join(theirs)}"
 
 
@@ -219,7 +219,7 @@ def _notes(variants: Mapping[str, Variant], first: Profile, without: set[str]) -
     ours = {"{}.{}".format(*p.capability) for p in first.launches}
     for name, variant in variants.items():
         if isinstance(variant, Measured):
-            theirs = {found.capability for found in variant.launches if found.capability}
+            theirs = {launch.capability for launch in variant.launches if launch.capability}
             if theirs and not theirs & ours:
-                said = f"{', '.join(sorted(theirs))}, replayed as {', '.join(sorted(ours))}"
-                yield f"{name} was measured on compute capability {said}"
+                capabilities = f"{', '.join(sorted(theirs))}, replayed as {', '.join(sorted(ours))}"
+                yield f"{name} was measured on compute capability {capabilities}"

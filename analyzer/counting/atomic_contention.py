@@ -22,7 +22,7 @@ from ...traces.schema import Space
 from ...traces.unique import sorted_places
 
 ACCESSES = ("atomic", "reduction")
-ALONE = ("serial", "compared", "swapped")
+SERIAL = ("serial", "compared", "swapped")
 """Collisions in which each lane takes its own turn."""
 EXCHANGES, LANE = 2, 5
 """What tells an atomic that exchanges in a loop that waits; bits of a lane."""
@@ -37,7 +37,7 @@ SECTOR, TOGETHER = 5, 9
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class AtomicContention:
     """The turns at the most wanted address in global memory; 0 without such atomics.
 
     `real` are those of atomics that add floating-point numbers, `integer` all others. `sectors` are
@@ -54,14 +54,14 @@ class Turns:
     tries: int = 0
 
 
-def count_turns(trace: LaunchTrace) -> Turns:
+def count_contention(trace: LaunchTrace) -> AtomicContention:
     """The turns of all atomics of a launch in global memory."""
     real = np.array([kind[:1] == "f" for kind in trace.instructions()["type"].to_pylist()])
-    found = {name: _Wanted() for name in ("integer", "real", "slices")}
+    tallies = {name: _AddressCounts() for name in ("integer", "real", "slices")}
     sites = read_sites(trace.instructions(), "ca")
     atomic = np.array([kind.access in ACCESSES for kind in sites.kinds], np.bool_)
-    alone = np.array([kind.collision in ALONE for kind in sites.kinds], np.bool_)
-    waits, rivals = _waits(trace), _Rivals()
+    serial = np.array([kind.collision in SERIAL for kind in sites.kinds], np.bool_)
+    wait_kinds, rivals = _spin_kinds(trace), _Rivals()
     store, chunk = trace.pattern_store(), 0
     every = 1 + trace.count("accesses") // LOOKED_AT
     for batch in trace.access_batches() if atomic.any() else ():
@@ -69,45 +69,45 @@ def count_turns(trace: LaunchTrace) -> Turns:
         pc, space, base, pattern, block, warp = integers(batch, *columns)
         rows = np.flatnonzero(space == Space.GLOBAL)
         rows = rows[atomic[sites.kind[sites.locate(pc[rows], space[rows])]]]
-        timed = rows[waits[pc[rows]] > 0]
-        rows = rows[waits[pc[rows]] == 0]
+        timed = rows[wait_kinds[pc[rows]] > 0]
+        rows = rows[wait_kinds[pc[rows]] == 0]
         for start in range(0, len(timed), SLICE):
             some = timed[start : start + SLICE]
             masks, offsets = store.take(pattern[some])
-            each = alone[sites.kind[sites.locate(pc[some], space[some])]]
+            each = serial[sites.kind[sites.locate(pc[some], space[some])]]
             who = block[some] * trace.launch.warps + warp[some]
-            exchanges = waits[pc[some]] == EXCHANGES
+            exchanges = wait_kinds[pc[some]] == EXCHANGES
             rivals.add(base[some, None] + offsets, unpack_masks(masks), who, each, exchanges)
         for start in range(0, len(rows), SLICE):
             some = rows[start : start + SLICE]
             masks, offsets = store.take(pattern[some])
             addresses, active = base[some, None] + offsets, unpack_masks(masks)
-            each = alone[sites.kind[sites.locate(pc[some], space[some])]]
+            each = serial[sites.kind[sites.locate(pc[some], space[some])]]
             for name, of in (("integer", ~real[pc[some]]), ("real", real[pc[some]])):
                 single, shared = of & each, of & ~each
-                wanted = sort_distinct(addresses[shared], active[shared])
-                found[name].add(wanted[wanted != NONE])
-                found[name].add(addresses[single][active[single]])
+                places = sort_distinct(addresses[shared], active[shared])
+                tallies[name].add(places[places != NONE])
+                tallies[name].add(addresses[single][active[single]])
             if chunk % every == 0:
-                found["slices"].add(*_sector_turns(addresses, active, each))
+                tallies["slices"].add(*_sector_turns(addresses, active, each))
             chunk += 1
-    found["integer"].add(rivals.once())
-    turns = {name: int(each.times.max(initial=0)) for name, each in found.items()}
+    tallies["integer"].add(rivals.once())
+    peaks = {name: int(each.times.max(initial=0)) for name, each in tallies.items()}
     scale = chunk / -(-chunk // every) if chunk else 1.0  # of all rows to those looked at
-    sectors, slice_ = int(found["slices"].times.sum()), turns["slices"]
+    sectors, slice_ = int(tallies["slices"].times.sum()), peaks["slices"]
     in_slices = round(sectors * scale), round(slice_ * scale)
-    return Turns(turns["integer"], turns["real"], *in_slices, *rivals.most())
+    return AtomicContention(peaks["integer"], peaks["real"], *in_slices, *rivals.most())
 
 
-def _waits(trace: LaunchTrace) -> Ints:
+def _spin_kinds(trace: LaunchTrace) -> Ints:
     """By pc: 0 outside of loops that wait, EXCHANGES for atomics there that exchange, else 1."""
     rows = trace.instructions().select(["block", "operation"]).to_pylist()
     waiting = {*trace.launch.waiting}
     exchanges = [EXCHANGES if row["operation"] in ("cas", "exch") else 1 for row in rows]
-    told = (
+    kinds = (
         is_so if row["block"] in waiting else 0 for row, is_so in zip(rows, exchanges, strict=True)
     )
-    return np.fromiter(told, np.int64, len(rows))
+    return np.fromiter(kinds, np.int64, len(rows))
 
 
 def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, Ints]:
@@ -126,24 +126,24 @@ def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, In
     sector = ordered.reshape(-1)[starts] >> SECTOR
     changed = (np.diff(row, prepend=-1) != 0) | (np.diff(sector, prepend=-1) != 0)
     groups = np.flatnonzero(changed)
-    turns = np.maximum.reduceat(np.where(each[row], lanes, 1), groups)
-    return sector[groups] >> (TOGETHER - SECTOR), turns
+    rounds = np.maximum.reduceat(np.where(each[row], lanes, 1), groups)
+    return sector[groups] >> (TOGETHER - SECTOR), rounds
 
 
 class _Rivals:
     """Who wants which address in loops that wait, and how often it was tried to exchange it."""
 
     def __init__(self) -> None:
-        self.pairs, self.tried = list[Ints](), _Wanted()
+        self.pairs, self.tried = list[Ints](), _AddressCounts()
 
     def add(
-        self, addresses: Ints, active: Bools, who: Ints, alone: Bools, exchanges: Bools
+        self, addresses: Ints, active: Bools, who: Ints, serial: Bools, exchanges: Bools
     ) -> None:
-        """Add rows of addresses (n, 32) of warps (n,), whose lanes take turns where `alone`."""
+        """Add rows of addresses (n, 32) of warps (n,), whose lanes take turns where `serial`."""
         row, lane = np.nonzero(active)
-        lanes = np.where(alone[row], lane, 0) + (who[row] << LANE)
-        found = np.stack((addresses[row, lane], lanes), axis=1)
-        self.pairs.append(np.unique(found, axis=0))
+        lanes = np.where(serial[row], lane, 0) + (who[row] << LANE)
+        pairs = np.stack((addresses[row, lane], lanes), axis=1)
+        self.pairs.append(np.unique(pairs, axis=0))
         self.tried.add(addresses[exchanges][active[exchanges]])
 
     def _distinct(self) -> Ints:
@@ -163,23 +163,23 @@ class _Rivals:
         return rivals, int(self.tried.times[most])
 
 
-class _Wanted:
+class _AddressCounts:
     """Places, and how often each was wanted."""
 
     def __init__(self) -> None:
         self.places, self.times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
-    def add(self, wanted: Ints, turns: Ints | None = None) -> None:
+    def add(self, places: Ints, counts: Ints | None = None) -> None:
         """Add places (n,), each with one turn or its number of turns."""
-        if not len(wanted):
+        if not len(places):
             return
-        low = int(wanted.min())
-        if int(wanted.max()) - low < NEAR:
-            counted = np.bincount(wanted - low, turns).astype(np.int64)
-            wanted = np.flatnonzero(counted)
-            wanted, turns = wanted + low, counted[wanted]
-        every = np.concatenate((self.places, wanted))
-        more = np.ones(len(wanted), np.int64) if turns is None else turns
+        low = int(places.min())
+        if int(places.max()) - low < NEAR:
+            counted = np.bincount(places - low, counts).astype(np.int64)
+            places = np.flatnonzero(counted)
+            places, counts = places + low, counted[places]
+        every = np.concatenate((self.places, places))
+        more = np.ones(len(places), np.int64) if counts is None else counts
         weights = np.concatenate((self.times, more))
         self.places, _, number = sorted_places(every)
         self.times = np.bincount(number, weights, len(self.places)).astype(np.int64)

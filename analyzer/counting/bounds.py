@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...traces.schema import Launch
-from .atomic_contention import Turns
+from .atomic_contention import AtomicContention
 from .evaluate import Raw
 from .instruction_mix import FLOP_COLUMNS as COLUMNS
 from .interval import sum_intervals
@@ -59,22 +59,21 @@ def find_bounds(
     sums: Mapping[str, int],
     device: Device,
     launch: Launch,
-    turns: Callable[[], Turns],
+    contention: Callable[[], AtomicContention],
     shares: Mapping[str, float],
 ) -> tuple[Bound, ...]:
     """The bounds of a launch from the sums of its raw counts, the longest first.
 
-    `turns` tells how many atomics meet at one address (`counting.turns`), `shares` which part of
-    the PTX's counts its machine code is sure to have (`counting.machine_least`).
-    Empty without caches, and for a trace that has not all of the launch: what is not counted would
-    be missing.
+    `contention` tells how many atomics meet at one address (`counting.turns`), `shares` which part
+    of the PTX's counts its machine code is sure to have (`counting.machine_least`). Empty without
+    caches, and for a trace that has not all of the launch: what is not counted would be missing.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()
-    found = [bound for bound in _bounds(sums, device, launch, shares) if bound.amount]
+    bounds = [bound for bound in _bounds(sums, device, launch, shares) if bound.amount]
     if device.rates.atomic and any(sums.get(name) for name in ATOMICS):
-        found.extend(_atomics(turns(), device))
-    return tuple(sorted(found, key=lambda bound: -bound.ns))
+        bounds.extend(_atomics(contention(), device))
+    return tuple(sorted(bounds, key=lambda bound: -bound.ns))
 
 
 def _bounds(
@@ -120,11 +119,11 @@ def sampled_bounds(
     return tuple((low, high) for low, high in sorted(pairs, key=lambda pair: -pair[1].ns))
 
 
-def _atomics(turns: Turns, device: Device) -> Iterator[Bound]:
+def _atomics(contention: AtomicContention, device: Device) -> Iterator[Bound]:
     """The atomics that meet at one address; floating-point ones may be slower."""
     cycles = device.chip.clock_mhz / 1000
     slower = device.rates.atomic_real or device.rates.atomic
-    amounts = ((turns.integer, device.rates.atomic), (turns.real, slower))
+    amounts = ((contention.integer, device.rates.atomic), (contention.real, slower))
     amount, rate = max(amounts, key=lambda each: each[0] / each[1])
     if amount and cycles:
         yield Bound(AT_ONE_ADDRESS, amount / (rate * cycles), amount, "turns")
@@ -158,8 +157,8 @@ def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
     >>> sampled_text([ends])
     'L1 data 2 us to 2.5 us'
     """
-    told = ((low.resource, *map(time_text, (low.ns, high.ns))) for low, high in between[:2])
-    return ", ".join(f"{name} {a}" + (f" to {b}" if a != b else "") for name, a, b in told)
+    ranges = ((low.resource, *map(time_text, (low.ns, high.ns))) for low, high in between[:2])
+    return ", ".join(f"{name} {a}" + (f" to {b}" if a != b else "") for name, a, b in ranges)
 
 
 def amount_text(bound: Bound) -> str:

@@ -28,8 +28,8 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/schedule/place.py` says.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
-    asked = resident.need.shared + limits.shared_reserved
-    allocated = -(-asked // limits.shared_unit) * limits.shared_unit
+    shared_bytes = resident.need.shared + limits.shared_reserved
+    allocated = -(-shared_bytes // limits.shared_unit) * limits.shared_unit
     waves = count_waves(device.chip, launch.blocks, resident.blocks)
     return {
         **dict.fromkeys((field.name for field in fields(Waves)), None),
@@ -56,7 +56,7 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     }
 
 
-WHOSE = " launch"
+LAUNCH_COLUMN = " launch"
 """The column that tells several launches apart."""
 
 
@@ -67,9 +67,9 @@ class Added(tuple[pl.Expr, ...]):
 
     def __new__(cls, columns: Iterable[pl.Expr]) -> "Added":
         """Find what they read."""
-        made = super().__new__(cls, columns)
-        made.reads = frozenset(name for column in made for name in column.meta.root_names())
-        return made
+        instance = super().__new__(cls, columns)
+        instance.reads = frozenset(name for column in instance for name in column.meta.root_names())
+        return instance
 
 
 def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFrame:
@@ -91,10 +91,10 @@ def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, i
     names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
     if launches == 1:
         return [{name: int(counts[name].sum()) for name in names}]
-    sums = counts.group_by(WHOSE).agg(pl.col(names).sum())
-    whose = sums.drop_in_place(WHOSE).to_list()
-    found = dict(zip(whose, sums.iter_rows(named=True), strict=True))
-    return [found.get(number) or dict.fromkeys(names, 0) for number in range(launches)]
+    sums = counts.group_by(LAUNCH_COLUMN).agg(pl.col(names).sum())
+    numbers = sums.drop_in_place(LAUNCH_COLUMN).to_list()
+    rows = dict(zip(numbers, sums.iter_rows(named=True), strict=True))
+    return [rows.get(number) or dict.fromkeys(names, 0) for number in range(launches)]
 
 
 COUNTED = (*Cache.counters, *Memory.counters)
@@ -104,13 +104,13 @@ PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESS
 @lru_cache(maxsize=64)
 def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
     """Return the raw counters behind each level's counter: `l2_reads` to all that end in it."""
-    found: dict[str, list[str]] = {}
+    levels: dict[str, list[str]] = {}
     for column in columns:
         for prefix in PREFIXES:
             own = column.removeprefix(prefix)
             if own != column and any(own.endswith(f"_{name}") for name in COUNTED):
-                found.setdefault(own, []).append(column)
-    return found
+                levels.setdefault(own, []).append(column)
+    return levels
 
 
 def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
@@ -127,13 +127,15 @@ def _sums(columns: tuple[str, ...]) -> Added:
 
 
 SUFFIX = "_apart"
-_ASKED = ("requests", "bytes_distinct")
-_COPIED = tuple(f"{access}_{what}" for access in ("global_load", "shared_store") for what in _ASKED)
+_REQUEST_COLUMNS = ("requests", "bytes_distinct")
+_COPIED = tuple(
+    f"{access}_{what}" for access in ("global_load", "shared_store") for what in _REQUEST_COLUMNS
+)
 _STORED = ("shared_store_passes", "shared_store_conflicts")
 APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
     "cp": ((8, 0), (*_COPIED, "global_load_transactions", *_STORED)),
-    "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _ASKED)),
-    "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _ASKED)),
+    "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _REQUEST_COLUMNS)),
+    "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _REQUEST_COLUMNS)),
 }
 """Opcode to the capability from which on there is such an instruction, and the raw counters of
 which a part is kept out; a device without it runs loads and stores in its place."""
@@ -146,11 +148,11 @@ def with_apart(
     """The counts with a column `<counter>_apart` for each of COUNTERS: its excluded part."""
     used = set(instructions["opcode"].to_pylist())
     makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
-    known = [counter for counter in COUNTERS if counter in counts.columns]
+    raw_counters = [counter for counter in COUNTERS if counter in counts.columns]
     if not makers:
-        return with_zeros(counts, (name + SUFFIX for name in known))
+        return with_zeros(counts, (name + SUFFIX for name in raw_counters))
     added = []
-    for counter in known:
+    for counter in raw_counters:
         mine = [opcode for opcode in makers if counter in APART[opcode][1]]
         kept_out = pl.col("opcode").is_in(mine).cast(pl.Int64)
         added.append((pl.col(counter) * kept_out).alias(counter + SUFFIX))

@@ -13,7 +13,7 @@ from typing import ClassVar
 import polars as pl
 
 from ...base.dataclass import dataclass
-from .derived_columns import WHOSE
+from .derived_columns import LAUNCH_COLUMN
 from .left_out import LeftOut
 from .packed import Packing
 from .vocabulary import SCOPES, Counter
@@ -74,17 +74,17 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
 
 def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
     """The `totals` of several launches: one query answers for all that are counted alike."""
-    found: list[dict[str, Value]] = [dict.fromkeys(definitions) for _ in raws]
-    alike: dict[Hashable, list[int]] = {}
+    values: list[dict[str, Value]] = [dict.fromkeys(definitions) for _ in raws]
+    groups: dict[Hashable, list[int]] = {}
     for number, raw in enumerate(raws):
         unknown = raw.left_out.anywhere(), raw.left_out.scoped
         key = raw.whole, unknown, tuple(raw.counts.schema.items()), tuple(raw.facts)
-        alike.setdefault(key, []).append(number)
-    for numbers in alike.values():
+        groups.setdefault(key, []).append(number)
+    for numbers in groups.values():
         rows = _totals_of_alike([raws[n] for n in numbers], definitions)
         for number, row in zip(numbers * (len(rows) // len(numbers)), rows, strict=True):
-            found[number] |= row
-    return found
+            values[number] |= row
+    return values
 
 
 def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
@@ -92,24 +92,24 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
     tables = [_with_zeros(raw.counts) for raw in raws]
     counts = pl.concat(tables, rechunk=True)
     numbers = [number for number, table in enumerate(tables) for _ in range(table.height)]
-    whose = pl.Series(WHOSE, numbers, pl.UInt32)
-    known = {name: pl.Int64 for name in raws[0].facts}
-    facts = pl.DataFrame([list(raw.facts.values()) for raw in raws], known, orient="row")
-    counts = counts.hstack([whose, *facts[whose].get_columns()])
+    owners = pl.Series(LAUNCH_COLUMN, numbers, pl.UInt32)
+    schema = {name: pl.Int64 for name in raws[0].facts}
+    facts = pl.DataFrame([list(raw.facts.values()) for raw in raws], schema, orient="row")
+    counts = counts.hstack([owners, *facts[owners].get_columns()])
     unknown, rows = raws[0].left_out.anywhere(), []
     for scope in SCOPES:
-        wanted = {
+        formulas = {
             heading: counter.formula
             for heading, counter in definitions.items()
             if counter and counter.scope == scope and raws[0].knows(counter, unknown)
         }
-        if not wanted:
+        if not formulas:
             continue
-        each = _expressions(wanted, {*counts.columns})
+        each = _expressions(formulas, {*counts.columns})
         table = _masked(raws[0], counts, scope)
-        summed = table.group_by(WHOSE, maintain_order=True).agg(each)
+        summed = table.group_by(LAUNCH_COLUMN, maintain_order=True).agg(each)
         facts_alone = pl.col(pl.List).list.last()  # a formula of facts has them in every row
-        rows += summed.drop(WHOSE).with_columns(facts_alone).collect().rows(named=True)
+        rows += summed.drop(LAUNCH_COLUMN).with_columns(facts_alone).collect().rows(named=True)
     return rows
 
 
@@ -122,15 +122,15 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     missing_at = raw.left_out.by(keys)
     unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns
     for scope in SCOPES:
-        wanted = {
+        formulas = {
             heading: counter.formula
             for heading, counter in definitions.items()
             if counter and counter.scope == scope and not counter.whole_launch
             if raw.knows(counter, unknown)
         }
-        if not wanted:
+        if not formulas:
             continue
-        each = _expressions(wanted, {*raw.counts.columns})
+        each = _expressions(formulas, {*raw.counts.columns})
         table = _masked(raw, raw.counts, scope)
         grouped = table.group_by(keys, maintain_order=True).agg(each).collect()
         frame = frame.with_columns(grouped.drop(keys).get_columns())
@@ -151,14 +151,14 @@ def _without_unknown(
     for heading, counter in definitions.items():
         reads = columns(counter.formula) if counter else frozenset()
         if any(not reads.isdisjoint(group) for group in groups):
-            known = pl.Series([reads.isdisjoint(group) for group in groups])
-            emptied.append(pl.when(known).then(pl.col(heading)).alias(heading))
+            mask = pl.Series([reads.isdisjoint(group) for group in groups])
+            emptied.append(pl.when(mask).then(pl.col(heading)).alias(heading))
     return frame.with_columns(emptied)
 
 
-def _expressions(formulas: Mapping[str, str], known: Set[str]) -> list[pl.Expr]:
-    """The formulas of which all columns are `known`, under their headings."""
-    return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= known]
+def _expressions(formulas: Mapping[str, str], column_names: Set[str]) -> list[pl.Expr]:
+    """The formulas of which all columns are `column_names`, under their headings."""
+    return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= column_names]
 
 
 def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:
@@ -166,9 +166,9 @@ def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:
     see."""
     if raw.whole or scope == "all":
         return counts.lazy()
-    seen = pl.col("scope").is_in(INSIDE[scope]).cast(pl.Int64)
+    mask = pl.col("scope").is_in(INSIDE[scope]).cast(pl.Int64)
     numbers = [c for c, dtype in raw.counts.schema.items() if dtype == pl.Int64 and c not in KEYS]
-    return counts.lazy().with_columns(pl.col(numbers) * seen)
+    return counts.lazy().with_columns(pl.col(numbers) * mask)
 
 
 def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:

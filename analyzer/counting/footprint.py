@@ -14,7 +14,7 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...models.replay.interface.model import Bools, Ints
-from ...models.replay.replay_cache import kept_frame
+from ...models.replay.replay_cache import cached_frame
 from ...models.replay.rows.lanes import unpack_masks
 from ...models.replay.rows.repeats import COLUMNS, RecentRows
 from ...models.replay.rows.sites import Sites, read_sites
@@ -56,7 +56,7 @@ class Marks:
 
 
 @dataclass
-class Touched:
+class Footprint:
     """The footprint of a launch, counted on first use and kept in pickles."""
 
     trace: LaunchTrace
@@ -75,27 +75,25 @@ def count_touched(trace: LaunchTrace) -> pl.DataFrame:
 
     Arrays of which nothing is touched have no row. What was counted before is not counted again.
     """
-    return kept_frame(trace, Path(__file__), _count)
+    return cached_frame(trace, Path(__file__), _count)
 
 
 def _count(trace: LaunchTrace) -> pl.DataFrame:
     sites = read_sites(trace.instructions(), "ca")
     grain = WORD if all(kind.width % WORD == 0 for kind in sites.kinds) else 1
-    touched = {space: Marks() for space in SPACES}
+    marks = {space: Marks() for space in SPACES}
     patterns = trace.pattern_store()
     for space, places, pattern, width in _distinct_rows(trace, sites):
         active, offsets = patterns.take(pattern)
         starts = (places[:, None] + offsets)[unpack_masks(active)] // grain
-        touched[space].add((starts[:, None] + np.arange(max(1, width // grain))).ravel())
-    found = {
+        marks[space].add((starts[:, None] + np.arange(max(1, width // grain))).ravel())
+    sizes = {
         array.name: grain
-        * touched[array.space].count(
-            array.offset // grain, -(-(array.offset + array.bytes) // grain)
-        )
+        * marks[array.space].count(array.offset // grain, -(-(array.offset + array.bytes) // grain))
         for array in trace.launch.arrays
         if array.space in SPACES
     }
-    rows = [(name, count) for name, count in found.items() if count]
+    rows = [(name, count) for name, count in sizes.items() if count]
     return pl.DataFrame(rows, {"array": pl.String, COLUMN: pl.Int64}, orient="row")
 
 
@@ -115,9 +113,9 @@ def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, In
                     yield space, base[mine], pattern[mine], bytes_
 
 
-def with_touched(counts: pl.DataFrame, touched: pl.DataFrame) -> pl.DataFrame:
+def with_touched(counts: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """The counts of a launch with COLUMN beside the models' own: a row more for each array."""
     numbers = [pl.lit(0, pl.Int64).alias(n) for n, t in counts.schema.items() if t == pl.Int64]
     first = counts.filter(pl.col("array") != "").unique("array", keep="first", maintain_order=True)
-    rows = first.with_columns(numbers).join(touched, on="array")
+    rows = first.with_columns(numbers).join(sizes, on="array")
     return pl.concat([counts.with_columns(pl.lit(0, pl.Int64).alias(COLUMN)), rows])

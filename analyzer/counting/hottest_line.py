@@ -46,7 +46,7 @@ def costliest_lines(lines: pl.DataFrame, limited_by: str, most: int) -> list[Cos
 
     Of lines that cost the same the first in the file comes first.
     """
-    known = lines.filter(pl.col("line") > 0)
+    source_lines = lines.filter(pl.col("line") > 0)
     moved = reduce(pl.Expr.__add__, (pl.col(name).fill_null(0) for name in MOVED))
     costs = [("bytes moved", moved), ("instructions", pl.col("instructions"))]
     if limited_by in OF_LIMIT:
@@ -54,8 +54,10 @@ def costliest_lines(lines: pl.DataFrame, limited_by: str, most: int) -> list[Cos
         costs.insert(0, (what, pl.col(counter)))
     for what, cost in costs:
         total = lines.select(cost.sum()).item()
-        if total and known.height:
-            rows = known.with_columns(cost=cost).sort("cost", descending=True, maintain_order=True)
+        if total and source_lines.height:
+            rows = source_lines.with_columns(cost=cost).sort(
+                "cost", descending=True, maintain_order=True
+            )
             tops = [top for top in rows.head(most).iter_rows(named=True) if top["cost"]]
             if tops:
                 return [

@@ -15,8 +15,8 @@ import polars as pl
 import pyarrow as pa
 
 from ...models.replay.interface.model import ACCESSES
-from ...traces.identity_cache import remembered
-from .derived_columns import WHOSE, Added, widen
+from ...traces.identity_cache import cached_by_identity
+from .derived_columns import LAUNCH_COLUMN, Added, widen
 
 WIDTHS = (1, 2, 4, 8, 16)
 KINDS = ("half", "single", "double", "integer", "conversion", "control", "exchange", "other")
@@ -47,22 +47,22 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     the values of packed types.
     `<space>_compared` are warp instructions that compare and swap.
     """
-    known = tuple(name for name in LANES if name in counts.columns)
-    return widen(counts, _kinds(instructions), _mix(known))
+    lane_columns = tuple(name for name in LANES if name in counts.columns)
+    return widen(counts, _kinds(instructions), _mix(lane_columns))
 
 
 @lru_cache(maxsize=64)
-def _mix(known: tuple[str, ...]) -> Added:
+def _mix(lane_columns: tuple[str, ...]) -> Added:
     """COLUMNS of counts that know these of LANES."""
-    accessed = pl.sum_horizontal(known) if known else pl.lit(0, pl.Int64)
-    whose = pl.col("role")
-    executed = pl.when(whose != "free").then(pl.col("thread_instructions")).otherwise(0)
+    accessed = pl.sum_horizontal(lane_columns) if lane_columns else pl.lit(0, pl.Int64)
+    role = pl.col("role")
+    executed = pl.when(role != "free").then(pl.col("thread_instructions")).otherwise(0)
     on = (
-        pl.when(whose == "memory")
+        pl.when(role == "memory")
         .then(accessed)
-        .when(whose == "branch")
+        .when(role == "branch")
         .then(pl.col("lanes_taken"))
-        .otherwise(pl.when(whose == "free").then(0).otherwise(pl.col("lanes")))
+        .otherwise(pl.when(role == "free").then(0).otherwise(pl.col("lanes")))
     )
     added = {
         "lanes_executed": executed,
@@ -92,7 +92,7 @@ def _mix(known: tuple[str, ...]) -> Added:
     return Added(value.cast(pl.Int64).alias(name) for name, value in added.items())
 
 
-@remembered
+@cached_by_identity
 def _kinds(instructions: pa.Table) -> pl.DataFrame:
     """For each pc its role, kind, operation and number of values, bytes, and whether it compares.
 
@@ -123,7 +123,7 @@ FLOP_COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
 FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name in FLOP_COLUMNS)
 
 
-@remembered
+@cached_by_identity
 def flops_of(instructions: pa.Table) -> pl.DataFrame:
     """The instructions that compute: `pc`, `predicated`, and FLOP_COLUMNS for one lane."""
     table = pl.DataFrame(instructions.select(["pc", "predicate", "class", "flops"]))
@@ -149,19 +149,19 @@ def with_lanes(
     tell the launches apart by WHOSE.
     """
     predicated = _predicated(instructions).lazy()
-    lanes = lanes_on.lazy().join(predicated, on="pc").select(WHOSE, "pc", "scope", "lanes")
+    lanes = lanes_on.lazy().join(predicated, on="pc").select(LAUNCH_COLUMN, "pc", "scope", "lanes")
     joined = (
         counts.lazy()
-        .select(WHOSE, "pc", "array", "scope", "thread_instructions")
+        .select(LAUNCH_COLUMN, "pc", "array", "scope", "thread_instructions")
         .join(predicated, on="pc", how="left", maintain_order="left")
-        .join(lanes, on=[WHOSE, "pc", "scope"], how="left", maintain_order="left")
+        .join(lanes, on=[LAUNCH_COLUMN, "pc", "scope"], how="left", maintain_order="left")
     )
     on = pl.when("predicated").then(pl.col("lanes").fill_null(0)).otherwise("thread_instructions")
     own = pl.when(pl.col("array") == "").then(on).otherwise(0)
     return counts.hstack(joined.select(lanes=own).collect())
 
 
-@remembered
+@cached_by_identity
 def _predicated(instructions: pa.Table) -> pl.DataFrame:
     """The `pc` of each instruction with a predicate, `predicated`."""
     table = pl.DataFrame(instructions.select(["pc", "predicate"]))

@@ -51,11 +51,13 @@ def total_intervals(
     """Return the interval of each counter of the whole launch, by heading."""
     values = totals(raw, definitions)
     estimated = _estimated(definitions, values)
-    found: dict[str, Interval | None] = dict.fromkeys(definitions)
+    intervals: dict[str, Interval | None] = dict.fromkeys(definitions)
     ends = _ends(raw, launch, (), pl.DataFrame(values, strict=False), estimated)
     for heading, (low, high) in ends.items():
-        found[heading] = None if low[0] is None or high[0] is None else Interval(low[0], high[0])
-    return found
+        intervals[heading] = (
+            None if low[0] is None or high[0] is None else Interval(low[0], high[0])
+        )
+    return intervals
 
 
 def sum_intervals(
@@ -63,9 +65,9 @@ def sum_intervals(
 ) -> Mapping[str, Interval]:
     """Return the intervals of sums of raw counters, by the names that they are given."""
     formulas = {
-        name: " + ".join(f"SUM({each})" for each in known)
+        name: " + ".join(f"SUM({each})" for each in counters)
         for name, names in sums.items()
-        if (known := [each for each in names if each in raw.counts.columns])
+        if (counters := [each for each in names if each in raw.counts.columns])
     }
     frame = raw.counts.select(expression(f).alias(name) for name, f in formulas.items())
     ends = _ends(raw, launch, (), frame, formulas)
@@ -113,18 +115,19 @@ def _ends(
     assert sampling is not None
     weights = np.bincount(sampling.group, sampling.weight).astype(np.float64)
     replicates = _leave_out(raw.counts, keys, frame, weights)
-    known = {h: f for h, f in formulas.items() if columns(f) <= {*replicates.columns}}
+    usable_formulas = {h: f for h, f in formulas.items() if columns(f) <= {*replicates.columns}}
     without = replicates.group_by(_GROUP, maintain_order=True).agg(
-        expression(formula).cast(pl.Float64).alias(heading) for heading, formula in known.items()
+        expression(formula).cast(pl.Float64).alias(heading)
+        for heading, formula in usable_formulas.items()
     )
     unseen = 1 - float(np.count_nonzero(sampling.group)) / max(weights[1:].sum(), 1)
-    found = {}
-    for heading in known:
+    ends = {}
+    for heading in usable_formulas:
         value = frame[heading].cast(pl.Float64).to_numpy()
         whole = frame[heading].dtype.is_integer()
         others = without[heading].to_numpy().reshape(len(frame), len(weights) - 1)
-        found[heading] = _round(*_interval(value, others, unseen), whole)
-    return found
+        ends[heading] = _round(*_interval(value, others, unseen), whole)
+    return ends
 
 
 def _leave_out(
@@ -147,20 +150,20 @@ def _leave_out(
     own = table.to_numpy().astype(np.float64).reshape(shape)
     ends, inside, drawn = own[:, :1], own[:, 1:], weights[1:]
     scale = drawn.sum() / np.maximum(drawn.sum() - drawn, 1)
-    rest = ends + (inside.sum(axis=1, keepdims=True) - inside) * scale[:, None]
-    made = pl.DataFrame(rest.reshape(-1, len(numbers)), schema=numbers)
-    return made.with_columns(pl.int_range(made.height).alias(_GROUP))
+    remainders = ends + (inside.sum(axis=1, keepdims=True) - inside) * scale[:, None]
+    replicates = pl.DataFrame(remainders.reshape(-1, len(numbers)), schema=numbers)
+    return replicates.with_columns(pl.int_range(replicates.height).alias(_GROUP))
 
 
 def _interval(value: Floats, without: Floats, unseen: float) -> tuple[Floats, Floats]:
     """Return the ends for values (n,), and values without each group (n, groups)."""
     groups = without.shape[1]
-    alone = np.sort(groups * value[:, None] - (groups - 1) * without, axis=1)
-    middle, mean = np.median(alone, axis=1), alone.mean(axis=1)
-    deviation = np.sqrt(((alone - mean[:, None]) ** 2).sum(axis=1) / (groups - 1))
+    pseudovalues = np.sort(groups * value[:, None] - (groups - 1) * without, axis=1)
+    middle, mean = np.median(pseudovalues, axis=1), pseudovalues.mean(axis=1)
+    deviation = np.sqrt(((pseudovalues - mean[:, None]) ** 2).sum(axis=1) / (groups - 1))
     half = quantile(groups - 1) * deviation * np.sqrt(unseen / groups)
-    below = TAIL * unseen * (middle - alone[:, 0]) / groups
-    above = TAIL * unseen * (alone[:, -1] - middle) / groups
+    below = TAIL * unseen * (middle - pseudovalues[:, 0]) / groups
+    above = TAIL * unseen * (pseudovalues[:, -1] - middle) / groups
     low, high = value - half - below, value + half + above
     return np.where(value >= 0, np.maximum(low, 0), low), high
 

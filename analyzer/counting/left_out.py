@@ -41,56 +41,62 @@ class LeftOut:
         """Return the unknown counts of each group of pcs; None if a key is not known of places."""
         if not {*keys} <= {*self.places.columns}:
             return None
-        found: dict[tuple[object, ...], frozenset[str]] = {}
+        unknowns: dict[tuple[object, ...], frozenset[str]] = {}
         for pc, *key in self.places.select("pc", *(pl.col(k).alias(f"_{k}") for k in keys)).rows():
-            found[tuple(key)] = found.get(tuple(key), frozenset()) | self.at.get(pc, frozenset())
-        return found
+            unknowns[tuple(key)] = unknowns.get(tuple(key), frozenset()) | self.at.get(
+                pc, frozenset()
+            )
+        return unknowns
 
 
 def find_left_out(
     launch: Launch, instructions: pa.Table, columns: Sequence[str], places: pl.DataFrame
 ) -> LeftOut:
     """Find the unknown counts of a launch with the raw counters `columns`."""
-    kept = launch.kept
-    if kept.is_whole:
+    coverage = launch.kept
+    if coverage.is_whole:
         return LeftOut()
-    unknown = {name for name in columns if _is_unknown(name, kept)}
+    unknown = {name for name in columns if _is_unknown(name, coverage)}
     return LeftOut(
         frozenset(unknown),
-        _find_pcs(kept, instructions, columns),
+        _find_pcs(coverage, instructions, columns),
         places,
-        bool(kept.blocks or kept.warps or kept.sample.blocks),
+        bool(coverage.blocks or coverage.warps or coverage.sample.blocks),
     )
 
 
-def _is_unknown(name: str, kept: Kept) -> bool:
+def _is_unknown(name: str, coverage: Kept) -> bool:
     """Whether a raw counter is unknown for all instructions."""
     if name in LAUNCHED:
         return False
-    if not kept.rows:
+    if not coverage.rows:
         return True
     if name in COUNTERS or name == "control_instructions":
-        return not kept.control
+        return not coverage.control
     if name in COMPUTED:
-        return not kept.control or bool(kept.warps) or (name == "lanes_on" and bool(kept.spaces))
-    left = (space for space in Space if kept.spaces and space not in kept.spaces)
-    return any(name.startswith(f"{space.name.lower()}_") for space in left)
+        return (
+            not coverage.control
+            or bool(coverage.warps)
+            or (name == "lanes_on" and bool(coverage.spaces))
+        )
+    absent_spaces = (space for space in Space if coverage.spaces and space not in coverage.spaces)
+    return any(name.startswith(f"{space.name.lower()}_") for space in absent_spaces)
 
 
 def _find_pcs(
-    kept: Kept, instructions: pa.Table, columns: Sequence[str]
+    coverage: Kept, instructions: pa.Table, columns: Sequence[str]
 ) -> Mapping[int, frozenset[str]]:
     """Return the unknown raw counters of instructions whose accesses were left out."""
-    found: dict[int, frozenset[str]] = {}
-    if not kept.lines:
-        return found
+    unknowns: dict[int, frozenset[str]] = {}
+    if not coverage.lines:
+        return unknowns
     sites = read_sites(instructions, "ca")
-    for pc in np.flatnonzero(~keeps_pcs(kept, instructions)).tolist():
+    for pc in np.flatnonzero(~keeps_pcs(coverage, instructions)).tolist():
         numbers = {int(n) for n in sites.kind[pc * SPACES : (pc + 1) * SPACES]} - {-1}
         kinds = [sites.kinds[number] for number in numbers]
         starts = [kind.prefix for kind in kinds]
         starts += [f"{kind.space}_compared" for kind in kinds if kind.access in ATOMICS]
         affected = {name for name in columns if name.startswith((*starts, "lanes_on"))}
         if kinds:
-            found[pc] = frozenset(affected)
-    return found
+            unknowns[pc] = frozenset(affected)
+    return unknowns

@@ -93,7 +93,7 @@ class _Tracer:
         columns: dict[str, int] = dict.fromkeys(spaces, 1)
         links: dict[tuple[str, str], Link] = {}
         for space, way in ways.items():
-            _add(links, Link(WARPS, space, *self.asked(space)))
+            _add(links, Link(WARPS, space, *self.requested_bytes(space)))
             near = space
             for unit in way:
                 columns[unit.name] = max(columns.get(unit.name, 0), columns[near] + 1)
@@ -148,7 +148,7 @@ class _Tracer:
         reads, writes = (self.add([space], f"{name}_{what}") for what in ("reads", "writes"))
         return reads * sector, writes * sector
 
-    def asked(self, space: str) -> tuple[int, int]:
+    def requested_bytes(self, space: str) -> tuple[int, int]:
         """Bytes that the lanes of loads and of stores asked for; an atomic does both."""
         return (
             self.add([space], "bytes_asked", ("load", "atomic")),
@@ -158,7 +158,7 @@ class _Tracer:
     def moved(self, space: str) -> tuple[int, int]:
         """Bytes of a space's transactions."""
         if space == "const":
-            return self.asked(space)
+            return self.requested_bytes(space)
         return (
             self.add([space], "bytes_moved", ("load", "atomic")),
             self.add([space], "bytes_moved", ("store", "atomic", "reduction")),
@@ -178,10 +178,10 @@ class _Tracer:
         """The lines of a cache's box: its hit rates."""
         lines = []
         for what in ("read", "write"):
-            asked = self.add(spaces, f"{stage.name}_{what}s")
-            if asked:
+            requests = self.add(spaces, f"{stage.name}_{what}s")
+            if requests:
                 hits = self.add(spaces, f"{stage.name}_{what}_hits")
-                lines.append(f"{100 * hits / asked:.3g} % of {what}s hit")
+                lines.append(f"{100 * hits / requests:.3g} % of {what}s hit")
         return tuple(lines)
 
 

@@ -28,8 +28,8 @@ class Packing:
 
         def __getattr__(self, name: str) -> pl.DataFrame:
             """Unpack a frame."""
-            if name in self.packed and (found := vars(self).get(f"_{name}")):
-                data, start, rows = found
+            if name in self.packed and (entry := vars(self).get(f"_{name}")):
+                data, start, rows = entry
                 return _unpack(data).slice(start, rows)
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
@@ -37,11 +37,11 @@ class Packing:
 def pack_together(some: Sequence[Packing]) -> None:
     """Pack the frames of objects of one class, those with the same columns together."""
     for name in some[0].packed if some else ():
-        alike: dict[tuple[str, ...], list[Packing]] = {}
+        groups: dict[tuple[str, ...], list[Packing]] = {}
         for one in some:
             if name in vars(one):
-                alike.setdefault(tuple(vars(one)[name].columns), []).append(one)
-        for members in alike.values():
+                groups.setdefault(tuple(vars(one)[name].columns), []).append(one)
+        for members in groups.values():
             _pack(name, members)
 
 

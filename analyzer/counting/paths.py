@@ -77,11 +77,11 @@ def read_paths(trace: LaunchTrace) -> Paths:
 
 def read_columns(batches: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """Read some columns of all batches of a table."""
-    found = list(batches)
+    parts = list(batches)
     return {
-        name: np.concatenate([np.empty(0, np.uint8), *(b[name].to_numpy() for b in found)])
-        if not found
-        else np.concatenate([batch[name].to_numpy() for batch in found])
+        name: np.concatenate([np.empty(0, np.uint8), *(b[name].to_numpy() for b in parts)])
+        if not parts
+        else np.concatenate([batch[name].to_numpy() for batch in parts])
         for name in names
     }
 
@@ -96,12 +96,12 @@ def find_splits(trace: LaunchTrace) -> Mapping[int, Counter[Split]]:
     paths = read_paths(trace)
     flat = paths.columns
     weight = flat["repeat"] * np.repeat(times, np.diff(paths.bounds))
-    found: dict[int, Counter[Split]] = {}
+    splits: dict[int, Counter[Split]] = {}
     for entry in np.flatnonzero((flat["targets"] > 1) & (weight > 0)).tolist():
         block, active = int(flat["blocks"][entry]), int(flat["active"][entry])
-        taken = active & ~int(flat["not_taken"][entry])
-        found.setdefault(block, Counter())[active, taken] += int(weight[entry])
-    return found
+        branch_mask = active & ~int(flat["not_taken"][entry])
+        splits.setdefault(block, Counter())[active, branch_mask] += int(weight[entry])
+    return splits
 
 
 def path_times(trace: LaunchTrace) -> npt.NDArray[np.int64]:

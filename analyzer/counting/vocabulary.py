@@ -126,13 +126,13 @@ def capability(text: str) -> Capability:
 def vocabularies() -> tuple[Vocabulary, ...]:
     """All vocabularies: `cutrace` first, then the profilers' in the order of their devices."""
     folder = files("cutrace.analyzer.counters")
-    found = [
+    all_vocabularies = [
         read_vocabulary(entry.read_text(encoding="utf-8"), entry.name)
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
     ]
     plain, *others = sorted(
-        found, key=lambda v: (v.name != OURS, capability_range(v.devices), v.name)
+        all_vocabularies, key=lambda v: (v.name != OURS, capability_range(v.devices), v.name)
     )
     counters = (*plain.counters, *_own_counters(plain.name))
     _check_overlaps(counters, OWN)
@@ -175,8 +175,8 @@ def with_counters(paths: Iterable[str]) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for known in (vocabularies, heading, _names, today, headings, known_counter):
-        known.cache_clear()
+    for function in (vocabularies, heading, _names, today, headings, known_counter):
+        function.cache_clear()
 
 
 def era(of: Capability) -> Vocabulary | None:
@@ -216,11 +216,11 @@ def today(name: str) -> str:
     ('shared_wavefronts', 'cutrace.instructions', 'padding_lanes')
     """
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
-    known = {n for c in every for n in (c.name, c.qualified)}
-    if name in known:
+    names = {n for c in every for n in (c.name, c.qualified)}
+    if name in names:
         return name
     later = _in_todays_words(name)
-    if later in known:
+    if later in names:
         return later
     return next((heading(c) for c in every if later in (c.was, f"{c.vocabulary}.{c.was}")), name)
 
@@ -243,17 +243,17 @@ def in_todays_names(text: str) -> str:
     >>> in_todays_names("global_load_bytes_moved / global_load_bytes_asked")
     'global_load_bytes_transferred / global_load_bytes_requested'
     """
-    return _NAME.sub(lambda found: today(found[0]), text)
+    return _NAME.sub(lambda match: today(match[0]), text)
 
 
 @cache
 def headings(of: Capability) -> Mapping[str, Counter | None]:
     """Every heading, and its definition on such a device (None: the device does not have it)."""
-    found: dict[str, Counter | None] = {}
+    definitions: dict[str, Counter | None] = {}
     for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
         name = heading(counter)
-        found[name] = counter if counter.exists_on(of) else found.get(name)
-    return MappingProxyType(found)
+        definitions[name] = counter if counter.exists_on(of) else definitions.get(name)
+    return MappingProxyType(definitions)
 
 
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
@@ -263,15 +263,15 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     counter had before means the counter. Raises
     `CutraceError` with the three nearest names for one that none defines.
     """
-    found: list[Counter] = []
+    counters: list[Counter] = []
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
     for name in map(today, names):
         matching = [c for c in every if name in (c.name, c.qualified)]
         if not matching:
             close = nearest(name, {n: None for c in every for n in (c.name, c.qualified)})
             raise CutraceError(f"no counter {name!r}{close}; `cutrace counters` lists all")
-        found += (c for c in matching if c not in found)
-    return tuple(found)
+        counters += (c for c in matching if c not in counters)
+    return tuple(counters)
 
 
 @cache
@@ -304,10 +304,10 @@ def read_vocabulary(text: str, where: str) -> Vocabulary:
 
 def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
     """Refuse two definitions of one name for the same devices."""
-    known: dict[str, list[tuple[Capability, Capability]]] = {}
+    ranges_by_name: dict[str, list[tuple[Capability, Capability]]] = {}
     for counter in counters:
         low, high = capability_range(counter.devices)
-        ranges = known.setdefault(counter.name, [])
+        ranges = ranges_by_name.setdefault(counter.name, [])
         if any(low <= other[1] and other[0] <= high for other in ranges):
             raise CutraceError(f"{where}: counter {counter.name!r} is defined twice")
         ranges.append((low, high))
@@ -316,10 +316,10 @@ def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
 def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counter:
     """One `[[counter]]` table, checked key by key."""
     place = f"{where}: counter {entry.get('name', '?')!r}"
-    known = {f.name for f in fields(Counter)} - {"vocabulary"}
+    keys = {f.name for f in fields(Counter)} - {"vocabulary"}
     flags = {"follows_ptx", "whole_launch", "by_name_only"}
     optional = {"scope", "differs", "by", "label", "section", "better", "was", *flags}
-    _check_keys(entry, known - optional, optional, place)
+    _check_keys(entry, keys - optional, optional, place)
     for key, value in entry.items():
         expected = bool if key in flags else str
         if not isinstance(value, expected):

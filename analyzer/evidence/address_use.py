@@ -33,25 +33,25 @@ class AddressUse:
 
 def read_address_use(trace: LaunchTrace) -> Mapping[Key, AddressUse]:
     """Look at all accesses of a launch once."""
-    found: dict[Key, AddressUse] = {}
+    uses: dict[Key, AddressUse] = {}
     store = trace.pattern_store()
     for batch in trace.access_batches():
         pc, space, base, pattern = integers(batch, "pc", "space", "base", "pattern")
-        known, number = np.unique(pattern, return_inverse=True)
+        patterns, number = np.unique(pattern, return_inverse=True)
         key, group = np.unique(pc * SPACES + space, return_inverse=True)
-        shapes = _measure(*store.take(known)) if len(known) else np.zeros((0, 3), np.int64)
+        shapes = _measure(*store.take(patterns)) if len(patterns) else np.zeros((0, 3), np.int64)
         for index, which in enumerate(key.tolist()):
             rows = np.flatnonzero(group == index)
             at = which // SPACES, Space(which % SPACES)
-            _add(found, at, base[rows], shapes[number[rows]])
-    return found
+            _add(uses, at, base[rows], shapes[number[rows]])
+    return uses
 
 
-def _add(found: dict[Key, AddressUse], at: Key, base: Ints, shapes: Ints) -> None:
+def _add(uses: dict[Key, AddressUse], at: Key, base: Ints, shapes: Ints) -> None:
     """Add rows with these bases and measures, (n,) and (n, 3)."""
     same = bool((shapes[:, 1] == 1).all() and (base == base[0]).all())
     only = int(base[0]) if same else None
-    use = found.setdefault(at, AddressUse(first=only))
+    use = uses.setdefault(at, AddressUse(first=only))
     use.first = only if use.first == only else None
     lanes, distinct, crowd = shapes.sum(axis=0).tolist()
     use.rows += len(base)

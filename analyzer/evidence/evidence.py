@@ -23,7 +23,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import count_supposed
 from ..why.picture import draw_groups
 from ..why.search import Access
-from ..why.sentence import give_reason, say
+from ..why.sentence import describe_access, give_reason
 from .address_use import AddressUse, Key, read_address_use
 from .trial import Trials
 
@@ -86,8 +86,8 @@ class Evidence:
     def least_ns(self, launch: LaunchTrace, **other: Any) -> float:
         """The longest bound of a launch that is replayed once more, perhaps by other options."""
         name = self.profile.device_file or self.profile.device
-        asked = replace(self.options, device=name, pad={}, align={}, **other)
-        (again,) = count_supposed(replace(self.whole, launches=(launch,)), asked).launches
+        options = replace(self.options, device=name, pad={}, align={}, **other)
+        (again,) = count_supposed(replace(self.whole, launches=(launch,)), options).launches
         return again.bounds[0].ns
 
     def total(self, counter: str) -> int:
@@ -112,13 +112,13 @@ class Evidence:
     def fills_device(self) -> bool:
         """Whether blocks wait for room on an SM: else more room would be no use."""
         facts = self.profile.raw.facts
-        room = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
-        return self.profile.launch.blocks > room
+        capacity = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
+        return self.profile.launch.blocks > capacity
 
     def limited_by(self, resource: str) -> Occupancy | None:
         """The occupancy of an SM if this resource is the first that limits it; else None."""
-        held = self.profile.occupancy
-        return held if held.blocks and held.limited_by[0] == resource else None
+        residency = self.profile.occupancy
+        return residency if residency.blocks and residency.limited_by[0] == resource else None
 
     def fewer_for_a_block(self, field: str, step: int) -> int:
         """The most of `registers` a thread, or `shared` bytes a block, with which an SM holds a
@@ -128,8 +128,8 @@ class Evidence:
         need = Need(launch.threads, facts.get("registers"), shared)
         now: int = getattr(need, field) or 0
         for less in range((now - 1) // step * step, 0, -step):
-            held = occupancy(self.device.limits, replace(need, **{field: less})).blocks
-            if held > (facts.get("resident_blocks") or 0):
+            blocks = occupancy(self.device.limits, replace(need, **{field: less})).blocks
+            if blocks > (facts.get("resident_blocks") or 0):
                 return less
         return 0
 
@@ -186,7 +186,7 @@ class Evidence:
     def describe(self, access: Access) -> str:
         """The sentence and the reason of `why`."""
         groups = draw_groups(access)
-        parts = (f(access, groups, self.device.capability) for f in (say, give_reason))
+        parts = (f(access, groups, self.device.capability) for f in (describe_access, give_reason))
         return "; ".join(part for part in parts if part)
 
 

@@ -66,18 +66,18 @@ def find_gain(
         resource = bound.resource if not only or bound.resource in only else ""
         less = _fraction(evidence, resource, left_out if resource == SLOTS else parts)
         if less and resource == DRAM and bound.ns > after:
-            less = min(less, max(0.0, 1 - _touched(evidence.profile) / bound.amount))
+            less = min(less, max(0.0, 1 - _footprint(evidence.profile) / bound.amount))
         after = max(after, bound.ns * (1 - less))
     return bounds[0].ns - after
 
 
-def _touched(profile: LaunchProfile) -> int:
+def _footprint(profile: LaunchProfile) -> int:
     """The distinct bytes of the arrays that global loads read."""
-    counts, asked = profile.raw.counts, "global_load_requests"
-    if not profile.touched or asked not in counts.columns:
+    counts, column = profile.raw.counts, "global_load_requests"
+    if not profile.footprint or column not in counts.columns:
         return 0
-    read = counts.filter(pl.col(asked) > 0)["array"].unique()
-    return int(profile.touched().filter(pl.col("array").is_in(read.implode()))[COLUMN].sum())
+    read = counts.filter(pl.col(column) > 0)["array"].unique()
+    return int(profile.footprint().filter(pl.col("array").is_in(read.implode()))[COLUMN].sum())
 
 
 def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:
@@ -96,14 +96,14 @@ def _waste(evidence: Counted, pc: int) -> float:
             sum(evidence.of(pc, prefix + name) for prefix in prefixes) for name in (cost, ideal)
         )
         if paid:
-            return max(0.0, 1 - max(needed / paid, _asked(evidence, pc, prefixes)))
+            return max(0.0, 1 - max(needed / paid, _requested_share(evidence, pc, prefixes)))
     return 0.0
 
 
-def _asked(evidence: Counted, pc: int, prefixes: Sequence[str]) -> float:
+def _requested_share(evidence: Counted, pc: int, prefixes: Sequence[str]) -> float:
     """The part of the bytes moved that lanes asked for: transactions may differ in size."""
-    asked, moved = (
+    request_bytes, moved = (
         sum(evidence.of(pc, prefix + name) for prefix in prefixes)
         for name in ("bytes_asked", "bytes_moved")
     )
-    return asked / moved if moved else 0.0
+    return request_bytes / moved if moved else 0.0

@@ -32,10 +32,10 @@ from ...traces.unique import sorted_unique
 
 ENOUGH = 1 << 14
 """Rows of an instruction from which the rest may be told."""
-ASKED = 1 << 12
+ROWS_PER_QUERY = 1 << 12
 MOVED, SECTOR = "bytes_moved", 32
 COLUMNS = ("pc", "space", "base", "block", "pattern")
-HELD = 1 << 18
+CACHED_ROWS = 1 << 18
 """Rows of a launch up to which they are read once for all rules and devices: 10 MB."""
 
 Columns = Mapping[str, Ints]
@@ -49,10 +49,10 @@ class Rows:
 
     def batches(self) -> Iterable[Columns]:
         """Read the accesses of a launch, or take those that were read before."""
-        return self._held if self.trace.count("accesses") <= HELD else self._read()
+        return self._cached if self.trace.count("accesses") <= CACHED_ROWS else self._read()
 
     @cached_property
-    def _held(self) -> Sequence[Columns]:
+    def _cached(self) -> Sequence[Columns]:
         return [*self._read()]
 
     def _read(self) -> Iterator[Columns]:
@@ -79,7 +79,7 @@ class Trials:
     read: Rows
     device: Device
     dlcm: str
-    _made: dict[str, Trial | None] = field(default_factory=dict)
+    _results: dict[str, Trial | None] = field(default_factory=dict)
     _textured: dict[tuple[int, str], tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -108,19 +108,19 @@ class Trials:
             for option, wishes in (("pad", pad), ("align", align))
             for name, wish in wishes.items()
         )
-        if typed not in self._made:
+        if typed not in self._results:
             try:
                 (moved,) = suppose_launches([self.trace], read_changes(pad, align))
-                self._made[typed] = Trial(typed, self._count(moved))
+                self._results[typed] = Trial(typed, self._count(moved))
             except CutraceError:
-                self._made[typed] = None
-        return self._made[typed]
+                self._results[typed] = None
+        return self._results[typed]
 
     def as_recorded(self) -> Trial:
         """The launch as it is."""
-        if "" not in self._made:
-            self._made[""] = Trial("", self._count(self.trace))
-        return self._made[""] or Trial("", {})
+        if "" not in self._results:
+            self._results[""] = Trial("", self._count(self.trace))
+        return self._results[""] or Trial("", {})
 
     def through_texture(self, pc: int, name: str) -> tuple[int, int]:
         """Bytes that a load moves, and that a texture's cache would fetch for the same addresses.
@@ -151,11 +151,11 @@ class Trials:
 
     def starts(self, pc: int, array: Array) -> Ints:
         """The places of an array, in bytes from its first, at which an instruction begins."""
-        found = [np.zeros(0, np.int64)]
+        parts = [np.zeros(0, np.int64)]
         for batch, _ in self.rows(pc):
             first = batch.active.argmax(axis=1)
-            found.append(sorted_unique(batch.addresses[np.arange(len(batch)), first]))
-        into = sorted_unique(np.concatenate(found)) - array.offset
+            parts.append(sorted_unique(batch.addresses[np.arange(len(batch)), first]))
+        into = sorted_unique(np.concatenate(parts)) - array.offset
         inside: Ints = into[(into >= 0) & (into < array.bytes)]
         return inside
 
@@ -177,17 +177,17 @@ class Trials:
         sites = self._sites
         kinds = adapt_kinds(sites.kinds, self.device.capability, self.dlcm)
         shapes = Shapes(self.trace.pattern_store())
-        seen = 0
+        row_count = 0
         for columns in self.read.batches():
             rows = np.flatnonzero((columns["pc"] == pc) & (columns["space"] == Space.GLOBAL))
-            for start in range(0, len(rows), ASKED):
-                part = rows[start : start + ASKED]
+            for start in range(0, len(rows), ROWS_PER_QUERY):
+                part = rows[start : start + ROWS_PER_QUERY]
                 site = sites.locate(columns["pc"][part], columns["space"][part])
                 base, kind = columns["base"][part], sites.kind[site]
                 pattern, block = columns["pattern"][part], columns["block"][part]
                 yield shapes.rebuild(kinds, kind, base, pattern), block
-                seen += len(part)
-                if seen >= ENOUGH:
+                row_count += len(part)
+                if row_count >= ENOUGH:
                     return
 
     def _count(self, trace: LaunchTrace) -> Mapping[str, int]:

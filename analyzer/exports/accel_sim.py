@@ -61,9 +61,9 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
 
 
 def _check(trace: LaunchTrace) -> None:
-    kept = trace.launch.kept
-    whole = kept.control and kept.rows and trace.count("control")
-    if not whole or kept.warps or kept.lines or kept.spaces:
+    scope = trace.launch.kept
+    whole = scope.control and scope.rows and trace.count("control")
+    if not whole or scope.warps or scope.lines or scope.spaces:
         raise CutraceError(
             f"launch {trace.number} ({trace.launch.name}): the trace has not all that its warps "
             "ran, which is what Accel-Sim reads: record it again in full"
@@ -99,19 +99,19 @@ class _Kernel:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The instructions."""
-        found: list[dict[str, Any]] = self.trace.instructions().to_pylist()
-        return found
+        records: list[dict[str, Any]] = self.trace.instructions().to_pylist()
+        return records
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
         """The text before and behind the mask of each instruction."""
         numbers: dict[str, int] = {}
         has_lines = any(row["line"] for row in self.rows)
-        found = []
+        pairs = []
         for row in self.rows:
             line = f"{row['line']} " if has_lines else ""
-            found.append((f"{line}{16 * row['pc']:04x} ", self._operands(row, numbers)))
-        return found
+            pairs.append((f"{line}{16 * row['pc']:04x} ", self._operands(row, numbers)))
+        return pairs
 
     @staticmethod
     def _operands(row: Mapping[str, Any], numbers: dict[str, int]) -> str:
@@ -161,22 +161,22 @@ class _Kernel:
         control = read_columns(self.trace.control_batches(), ("block", "warp", "step", "path"))
         order = np.lexsort((control["step"], control["warp"], control["block"]))
         whole = {name: values[order].astype(np.int64) for name, values in control.items()}
-        kept = keeps_blocks(self.launch.kept, whole["block"])
-        whole = {name: values[kept] for name, values in whole.items()}
+        mask = keeps_blocks(self.launch.kept, whole["block"])
+        whole = {name: values[mask] for name, values in whole.items()}
         addresses = _Addresses(self.trace)
         paths, templates = read_paths(self.trace), dict[int, _Template]()
-        found: list[list[str]] = []
+        warp_lines: list[list[str]] = []
         last = -1
         for block, warp, step, path in zip(*(v.tolist() for v in whole.values()), strict=True):
             if block != last:
                 if last >= 0:
-                    yield last, found
-                last, found = block, [[] for _ in range(self.launch.warps)]
+                    yield last, warp_lines
+                last, warp_lines = block, [[] for _ in range(self.launch.warps)]
             if path not in templates:
                 templates[path] = self._template(paths, path)
-            found[warp] += self._lines(addresses, (block, warp, step), templates[path])
+            warp_lines[warp] += self._lines(addresses, (block, warp, step), templates[path])
         if last >= 0:
-            yield last, found
+            yield last, warp_lines
 
     def _template(self, paths: Paths, path: int) -> "_Template":
         """The lines of a path, all without addresses, and those of memory without lanes."""
@@ -191,12 +191,12 @@ class _Kernel:
         return _Template(steps.pc, shown, lines, frozenset(steps.pc.tolist()) & self._counted)
 
     def _line(self, pc: int, lanes: int) -> str:
-        before, behind = self.texts[pc]
-        return f"{before}{lanes:08x} {behind} 0 \n"
+        before, suffix = self.texts[pc]
+        return f"{before}{lanes:08x} {suffix} 0 \n"
 
     def _without_lanes(self, pc: int) -> str:
-        before, behind = self.texts[pc]
-        return f"{before}{0:08x} {behind} {self.rows[pc]['bytes']} 1 0x0 0 \n"
+        before, suffix = self.texts[pc]
+        return f"{before}{0:08x} {suffix} {self.rows[pc]['bytes']} 1 0x0 0 \n"
 
     @cached_property
     def _has_addresses(self) -> list[bool]:
@@ -220,10 +220,10 @@ class _Kernel:
         """Of each block, the instructions of `_counted` that were on in some lane."""
         rows = read_columns(self.trace.lanes_on_batches(), ("block", "pc", "lanes"))
         some = rows["lanes"] > 0
-        found: dict[int, set[int]] = {}
+        active_pcs: dict[int, set[int]] = {}
         for block, pc in zip(rows["block"][some].tolist(), rows["pc"][some].tolist(), strict=True):
-            found.setdefault(block, set()).add(pc)
-        return found
+            active_pcs.setdefault(block, set()).add(pc)
+        return active_pcs
 
     def _lines(
         self, addresses: "_Addresses", where: tuple[int, int, int], template: "_Template"
@@ -234,17 +234,17 @@ class _Kernel:
             for place in np.flatnonzero(template.pc == pc).tolist():
                 lines[place] = self._line(pc, 0)
         for step, pc, mask, text in addresses.of(where, int(template.step[-1]) + 1 if lines else 0):
-            before, behind = self.texts[pc]
+            before, suffix = self.texts[pc]
             place = int(np.searchsorted(template.step, step))
-            lines[place] = f"{before}{mask:08x} {behind} {self.rows[pc]['bytes']} {text} \n"
+            lines[place] = f"{before}{mask:08x} {suffix} {self.rows[pc]['bytes']} {text} \n"
         return lines
 
 
 def _binary(launch: Launch) -> tuple[int, int]:
     """The newest machine code of a launch that the simulator knows, and the registers of it."""
     arch = {int(r.arch.removeprefix("sm_").rstrip("af")): r.registers for r in launch.resources}
-    known = max((binary for binary in BINARIES if binary in arch), default=BINARIES[-2])
-    return known, arch.get(known, max(arch.values(), default=32))
+    binary_version = max((binary for binary in BINARIES if binary in arch), default=BINARIES[-2])
+    return binary_version, arch.get(binary_version, max(arch.values(), default=32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -307,19 +307,23 @@ class _Addresses:
         spaces = self._rows["space"][rows.start : rows.stop]
         masks = [int(self._active[self._rows["pattern"][row]]) for row in rows]
         if any(a & b for a, b in pairwise(masks)):
-            chosen = [row for row in rows if spaces[row - rows.start] == Space.GLOBAL]
-            return self._one(chosen[0]) if len(chosen) == 1 else self._several_lanes(chosen)
+            global_rows = [row for row in rows if spaces[row - rows.start] == Space.GLOBAL]
+            return (
+                self._one(global_rows[0])
+                if len(global_rows) == 1
+                else self._several_lanes(global_rows)
+            )
         return self._several_lanes(rows)
 
     def _several_lanes(self, rows: Any) -> tuple[int, str]:
-        found: dict[int, int] = {}
+        lane_addresses: dict[int, int] = {}
         for row in rows:
             pattern = int(self._rows["pattern"][row])
             for lane in range(LANES):
                 if int(self._active[pattern]) >> lane & 1:
-                    found[lane] = self._base(row) + int(self._offsets[pattern][lane])
-        text = " ".join(f"0x{found[lane]:x}" for lane in sorted(found))
-        return sum(1 << lane for lane in found), f"0 {text}"
+                    lane_addresses[lane] = self._base(row) + int(self._offsets[pattern][lane])
+        text = " ".join(f"0x{lane_addresses[lane]:x}" for lane in sorted(lane_addresses))
+        return sum(1 << lane for lane in lane_addresses), f"0 {text}"
 
 
 def _compressed(lanes: list[int], offsets: list[int]) -> tuple[str, str]:
@@ -389,8 +393,8 @@ def machine_name(row: Mapping[str, object]) -> str:
     if row["barrier"] is not None:
         return "BAR.ARV" if row["operation"] == "arrive" else "BAR.SYNC.DEFER_BLOCKING"
     kind, operation = str(row["class"]), str(row["operation"])
-    known = _OPCODES.get(opcode) or _OPERATIONS.get((kind, operation))
-    return known or _CLASSES.get(kind, "NOP")
+    mnemonic = _OPCODES.get(opcode) or _OPERATIONS.get((kind, operation))
+    return mnemonic or _CLASSES.get(kind, "NOP")
 
 
 def _access_name(row: Mapping[str, object], opcode: str) -> str:

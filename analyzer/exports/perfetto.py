@@ -42,8 +42,8 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
         if not refuse_launch(device, launch.launch)
         for event in _launch_events(launch, device, options)
     ]
-    told = {"device": device.key, "unit": "1 us is an instruction of a block's longest warp"}
-    whole = {"displayTimeUnit": "ns", "otherData": told, "traceEvents": events}
+    metadata = {"device": device.key, "unit": "1 us is an instruction of a block's longest warp"}
+    whole = {"displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events}
     text = json.dumps(whole, separators=(",", ":")) + "\n"
     if out is None:
         return text
@@ -56,8 +56,8 @@ def _launch_events(
 ) -> Iterator[dict[str, Any]]:
     launch = trace.launch
     if launch.blocks > MOST_BLOCKS:
-        found = f"launch {trace.number} has {launch.blocks} blocks"
-        raise CutraceError(f"{found}; {MOST_BLOCKS} slices can be shown at most")
+        summary = f"launch {trace.number} has {launch.blocks} blocks"
+        raise CutraceError(f"{summary}; {MOST_BLOCKS} slices can be shown at most")
     fit = fit_launch(device, launch, trace.instructions(), options)
     placement = place(device.chip, launch.blocks, options.profiled_blocks)
     order = schedule(placement, fit.blocks, launch.warps, options.schedule, None)

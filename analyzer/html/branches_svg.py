@@ -24,20 +24,24 @@ def draw_branches(launch: LaunchProfile, trace: LaunchTrace) -> Iterator[str]:
     splits = find_splits(trace) if rows else {}
     blocks = trace.instructions()["block"].to_pylist() if rows else []
     for row in rows:
-        found = splits.get(blocks[row["pc"]])
-        if found:
+        split_counts = splits.get(blocks[row["pc"]])
+        if split_counts:
             place = f"{row['file']}:{row['line']}" if row["line"] else str(row["ptx"])
-            said = f"{row['divergent_branches']:,} of {row['branches']:,} branches split their warp"
-            yield _draw(f"{place}: {said}", found.most_common(SPLITS))
+            caption = (
+                f"{row['divergent_branches']:,} of {row['branches']:,} branches split their warp"
+            )
+            yield _draw(f"{place}: {caption}", split_counts.most_common(SPLITS))
 
 
 def _draw(title: str, splits: list[tuple[tuple[int, int], int]]) -> str:
     parts = [text(0, 16, title, "name")]
-    for number, ((active, taken), times) in enumerate(splits):
+    for number, ((active, branch_mask), times) in enumerate(splits):
         y = TOP + number * ROW
         parts.append(text(LEFT - 12, y + 15, f"{times:,} times", anchor="end"))
         for lane in range(LANES):
-            style = "lane" if taken >> lane & 1 else "other" if active >> lane & 1 else "empty"
+            style = (
+                "lane" if branch_mask >> lane & 1 else "other" if active >> lane & 1 else "empty"
+            )
             parts.append(box(LEFT + lane * (BOX + GAP), y, BOX, BOX, style, 3))
             if style != "empty":
                 place = LEFT + lane * (BOX + GAP) + BOX / 2

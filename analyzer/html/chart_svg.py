@@ -35,12 +35,12 @@ def draw_charts(on: Sequence[LaunchProfile]) -> Iterator[str]:
 
 
 def _chart(counter: str, words: str, values: Sequence[tuple[str, Value]]) -> str:
-    known = [float(value) for _, value in values if value]
-    steep = max(known) > STEEP * min(known)
+    positives = [float(value) for _, value in values if value]
+    steep = max(positives) > STEEP * min(positives)
     title = f"{words}, logarithmic" if steep else words
     height = TOP + ROW * len(values)
-    most = max(known)
-    floor = log10(min(known)) - 0.5
+    most = max(positives)
+    floor = log10(min(positives)) - 0.5
     parts = [text(0, 16, title, "name")]
     for number, (device, value) in enumerate(values):
         y = TOP + number * ROW

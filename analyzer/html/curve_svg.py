@@ -18,12 +18,12 @@ def draw_curve(curve: Curve, most: int) -> str:
         (s for s in curve.stretches if curve.here is not None and s.first <= curve.here <= s.last),
         None,
     )
-    said = f"warps on an SM against {WORDS[curve.field]}"
-    told = f", here {curve.here}: {here.warps} of {most} warps" if here else ""
+    caption = f"warps on an SM against {WORDS[curve.field]}"
+    suffix = f", here {curve.here}: {here.warps} of {most} warps" if here else ""
     return "\n".join(
         (
             f'<svg class="curve" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" role="img"'
-            f' aria-label="{escape(said + told)}">',
+            f' aria-label="{escape(caption + suffix)}">',
             *_axes(last, most, WORDS[curve.field]),
             f'<path class="line" d="{_path(curve, last, most)}"/>',
             *(_mark(curve.here or 0, here.warps, last, most) if here else ()),

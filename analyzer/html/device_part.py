@@ -23,7 +23,7 @@ from .flame_svg import draw_flame
 from .flow_svg import draw_flow
 from .limits_svg import draw_limits
 from .reuse_svg import draw_reuse
-from .source import Found, costly_rows, draw_source
+from .source import Context, costly_rows, draw_source
 from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
 
 COSTLY = 5
@@ -52,9 +52,9 @@ class PartMaker:
         by_access = {p.access: p.key for p in pictures}
         by_place = {p.place or p.ptx: p for p in pictures}
 
-        def target(row: Found) -> str:
-            found = by_place.get(_name_place(row))
-            return found.key if found else ""
+        def target(row: Context) -> str:
+            picture = by_place.get(_name_place(row))
+            return picture.key if picture else ""
 
         rules = {finding.rule for finding in findings}
         title = f"memory flow on {profile.device_name}"
@@ -97,14 +97,14 @@ class PartMaker:
         self, key: str, trace: Trace, profile: LaunchProfile, device: Device
     ) -> tuple[Picture, ...]:
         """The worst accesses of the lines that waste most, then of those that move most."""
-        groups: dict[str, list[Found]] = {}
+        groups: dict[str, list[Context]] = {}
         for row in profile.instructions.iter_rows(named=True):
             if row["memory_requests"]:
                 groups.setdefault(_name_place(row), []).append(row)
         ordered = sorted(groups.values(), key=_waste, reverse=True)[: self.bounds.pictures]
-        chosen = [[int(str(row["pc"])) for row in rows] for rows in ordered]
-        found = explain_worst(trace, profile.number, device, self.options.dlcm, chosen)
-        drawn = [explanation for explanation in found if explanation]
+        pc_groups = [[int(str(row["pc"])) for row in rows] for rows in ordered]
+        explanations = explain_worst(trace, profile.number, device, self.options.dlcm, pc_groups)
+        drawn = [explanation for explanation in explanations if explanation]
         return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
 
     def _reuse(self, launch: LaunchTrace, device: Device) -> str:
@@ -116,15 +116,19 @@ class PartMaker:
 
     def _curves(self, launch: LaunchTrace, device: Device) -> Curves:
         resident = from_launch(launch, device, self.options)
-        found = resident.found
-        blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
+        occupancy = resident.occupancy
+        blocks = "1 block" if occupancy.blocks == 1 else f"{occupancy.blocks} blocks"
         return Curves(
-            f"{blocks} of {found.need.threads} threads on an SM: {found.active_warps} of"
-            f" {found.max_warps} warps, {share(found, found.active_warps)}, limited by"
-            f" {', '.join(found.limited_by)}",
-            tuple((name, room, room == found.blocks) for name, room in found.limits.items()),
+            f"{blocks} of {occupancy.need.threads} threads on an SM: {occupancy.active_warps} of"
+            f" {occupancy.max_warps} warps, {share(occupancy, occupancy.active_warps)}, limited by"
+            f" {', '.join(occupancy.limited_by)}",
             tuple(
-                draw_curve(curve, found.max_warps) for curve in draw_curves(resident, self.options)
+                (name, capacity, capacity == occupancy.blocks)
+                for name, capacity in occupancy.limits.items()
+            ),
+            tuple(
+                draw_curve(curve, occupancy.max_warps)
+                for curve in draw_curves(resident, self.options)
             ),
         )
 
@@ -143,12 +147,12 @@ def _costly(profile: LaunchProfile, by_place: Mapping[str, Picture]) -> Iterator
         )
 
 
-def _name_place(row: Found) -> str:
+def _name_place(row: Context) -> str:
     """`FILE:LINE`, or for an instruction without a line its text."""
     return f"{row['file']}:{row['line']}" if row.get("line") else str(row.get("ptx", ""))
 
 
-def _waste(rows: Sequence[Found]) -> tuple[float, float]:
+def _waste(rows: Sequence[Context]) -> tuple[float, float]:
     """How much too much the instructions of a line cost, then how much they move."""
 
     def total(*names: str) -> float:
@@ -161,18 +165,18 @@ def _waste(rows: Sequence[Found]) -> tuple[float, float]:
     return excess - total("constant_ideal_wavefronts"), moved + total("memory_requests")
 
 
-def _picture(key: str, found: Explanation) -> Picture:
-    assert found.access is not None
+def _picture(key: str, explanation: Explanation) -> Picture:
+    assert explanation.access is not None
     return Picture(
         key,
-        str(found.place) if found.place else "",
-        found.source,
-        found.sentence,
-        found.reason,
-        f"block {found.block}, warp {found.access.warp}",
-        found.access.identifier,
-        found.ptx,
-        draw(found),
+        str(explanation.place) if explanation.place else "",
+        explanation.source,
+        explanation.sentence,
+        explanation.reason,
+        f"block {explanation.block}, warp {explanation.access.warp}",
+        explanation.access.identifier,
+        explanation.ptx,
+        draw(explanation),
     )
 
 

@@ -13,7 +13,7 @@ from ..counting.bounds import time_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vocabularies
 from ..launch_profile import LaunchProfile
-from ..text.layout import bracket, number
+from ..text.number import bracket, number
 from ..text.svg import count_bytes
 from ..time.estimate_text import ERROR
 from .value import Cell, Comparison, Row, Table, Tile
@@ -79,76 +79,83 @@ def tiles(launch: LaunchProfile, rules: Collection[str] = ()) -> Iterator[Tile]:
 
 def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     """The same, before bad values are marked."""
-    found = launch.counters
+    counters = launch.counters
 
-    def told(name: str) -> str:
-        return number(found[name], known_counter(name))
+    def counter_text(name: str) -> str:
+        return number(counters[name], known_counter(name))
 
     if launch.bounds:
         yield Tile(
             "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
         )
     if launch.estimate:
-        waits = next(iter(launch.estimate.waits), "")
+        stall = next(iter(launch.estimate.stalls), "")
         yield Tile(
             "about",
             time_text(launch.estimate.ns),
-            f"{ERROR}; a warp waits for {waits}" if waits else ERROR,
+            f"{ERROR}; a warp waits for {stall}" if stall else ERROR,
             False,
         )
-    if found["global_bytes_transferred"]:
-        used = found["sector_efficiency"]
+    if counters["global_bytes_transferred"]:
+        used = counters["sector_efficiency"]
         yield Tile(
             "global memory",
-            count_bytes(int(found["global_bytes_transferred"] or 0)),
-            f"moved, {told('sector_efficiency')} used" if used is not None else "moved by atomics",
+            count_bytes(int(counters["global_bytes_transferred"] or 0)),
+            f"moved, {counter_text('sector_efficiency')} used"
+            if used is not None
+            else "moved by atomics",
             False,
         )
-        excess = found["global_excess_transactions"] or 0
+        excess = counters["global_excess_transactions"] or 0
         yield Tile(
             "transactions",
-            told("global_transactions"),
-            f"{told('global_ideal_transactions')} needed" if excess else "as few as possible",
+            counter_text("global_transactions"),
+            f"{counter_text('global_ideal_transactions')} needed"
+            if excess
+            else "as few as possible",
             False,
         )
-    if found["dram_bytes_read"]:
+    if counters["dram_bytes_read"]:
         hits = [
-            f"{told(f'{level}_hit_rate')} hit in {level.upper()}"
+            f"{counter_text(f'{level}_hit_rate')} hit in {level.upper()}"
             for level in ("l1", "l2")
-            if found[f"{level}_hit_rate"] is not None
+            if counters[f"{level}_hit_rate"] is not None
         ]
-        read = count_bytes(int(found["dram_bytes_read"] or 0))
+        read = count_bytes(int(counters["dram_bytes_read"] or 0))
         yield Tile("read from memory", read, ", ".join(hits), False)
-    if found["shared_wavefronts"]:
+    if counters["shared_wavefronts"]:
         yield Tile(
             "bank conflicts",
-            told("shared_conflicts"),
-            f"of {told('shared_wavefronts')} wavefronts",
+            counter_text("shared_conflicts"),
+            f"of {counter_text('shared_wavefronts')} wavefronts",
             False,
         )
-    if found["constant_wavefronts"]:
-        more = (found["constant_wavefronts"] or 0) > (found["constant_ideal_wavefronts"] or 0)
-        least = told("constant_ideal_wavefronts")
+    if counters["constant_wavefronts"]:
+        more = (counters["constant_wavefronts"] or 0) > (counters["constant_ideal_wavefronts"] or 0)
+        least = counter_text("constant_ideal_wavefronts")
         yield Tile(
             "constant wavefronts",
-            told("constant_wavefronts"),
+            counter_text("constant_wavefronts"),
             f"{least} needed" if more else "as few as possible",
             False,
         )
-    if found["texture_transactions"]:
+    if counters["texture_transactions"]:
         yield Tile(
             "texture sectors",
-            told("texture_transactions"),
-            f"for {told('texture_requests')} requests",
+            counter_text("texture_transactions"),
+            f"for {counter_text('texture_requests')} requests",
             False,
         )
-    if found["divergent_branches"]:
+    if counters["divergent_branches"]:
         yield Tile(
-            "divergent branches", told("divergent_branches"), f"of {told('branches')}", False
+            "divergent branches",
+            counter_text("divergent_branches"),
+            f"of {counter_text('branches')}",
+            False,
         )
-    if found["occupancy"] is not None:
+    if counters["occupancy"] is not None:
         by = ", ".join(launch.occupancy.limited_by)
-        yield Tile("occupancy", told("occupancy"), f"limited by {by}", False)
+        yield Tile("occupancy", counter_text("occupancy"), f"limited by {by}", False)
 
 
 def glance(on: Sequence[LaunchProfile]) -> Table:
@@ -164,18 +171,20 @@ def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[s
     A profiler's own vocabulary is there for the devices of its time.
     """
     devices = tuple(p.device for p in on)
-    spoken = [found for p in on if (found := era(p.capability))]
+    native_vocabularies = [
+        native_vocabulary for p in on if (native_vocabulary := era(p.capability))
+    ]
     tables: list[Table] = []
     zeros: list[str] = []
     for vocabulary in vocabularies():
-        if vocabulary.name != OURS and vocabulary not in spoken:
+        if vocabulary.name != OURS and vocabulary not in native_vocabularies:
             continue
         rows = [_row(counter, on) for counter in vocabulary.counters]
-        known = [row for row in rows if any(c.value is not None for c in row.cells)]
-        zeros += [row.name for row in known if not any(c.value for c in row.cells)]
-        kept = tuple(row for row in known if any(c.value for c in row.cells))
-        if kept:
-            tables.append(Table(f"{vocabulary.name}: {vocabulary.doc}", devices, kept))
+        valid = [row for row in rows if any(c.value is not None for c in row.cells)]
+        zeros += [row.name for row in valid if not any(c.value for c in row.cells)]
+        nonzero = tuple(row for row in valid if any(c.value for c in row.cells))
+        if nonzero:
+            tables.append(Table(f"{vocabulary.name}: {vocabulary.doc}", devices, nonzero))
     return tuple(tables), tuple(dict.fromkeys(zeros))
 
 
@@ -204,13 +213,13 @@ def _compare(row: ComparedRow, baseline: int) -> Row:
     most = max((abs(c.value) for c in row.cells if c.value is not None), default=0) or 1
     cells = tuple(
         Cell(
-            found.value,
-            number(found.value, row.counter),
-            abs(found.value or 0) / most,
-            found.is_best,
-            "" if index == baseline else ratio_text(found.ratio),
+            entry.value,
+            number(entry.value, row.counter),
+            abs(entry.value or 0) / most,
+            entry.is_best,
+            "" if index == baseline else ratio_text(entry.ratio),
         )
-        for index, found in enumerate(row.cells)
+        for index, entry in enumerate(row.cells)
     )
     return Row(row.counter.name, row.counter.doc, cells)
 

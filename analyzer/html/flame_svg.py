@@ -9,7 +9,7 @@ from dataclasses import field
 from html import escape
 
 from ...base.dataclass import dataclass
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ..counting.vocabulary import find_counters
 from ..launch_profile import LaunchProfile
 from ..profilers.stacks import Place, read_stacks
@@ -70,17 +70,17 @@ def _boxes(
     frame: _Frame, name: str, begin: int, level: int, total: int, height: int
 ) -> Iterator[str]:
     """A frame's box, then those that stand on it, the widest first."""
-    left, width = begin / total * WIDTH, frame.count / total * WIDTH
+    start, width = begin / total * WIDTH, frame.count / total * WIDTH
     if frame.count < LEAST * total:
         return
     y = height - ROW * (level + 1)
-    told = f"{name}: {frame.count:,}, {100 * frame.count / total:.1f} %"
+    caption = f"{name}: {frame.count:,}, {100 * frame.count / total:.1f} %"
     letters = int((width - 8) / LETTER)
     shown = name if len(name) <= letters else name.rpartition("/")[2][-letters:] * (letters > 2)
     yield (
-        f'<g><title>{escape(inert(told))}</title><rect x="{short(left)}" y="{y}"'
+        f'<g><title>{escape(sanitize(caption))}</title><rect x="{short(start)}" y="{y}"'
         f' width="{short(max(width - 1, 0.5))}" height="{ROW - 2}" rx="2"'
-        f' class="flame{level % 3}"/>{text(left + 4, y + 14, shown)}</g>'
+        f' class="flame{level % 3}"/>{text(start + 4, y + 14, shown)}</g>'
     )
     for (file, line), inner in sorted(frame.inner.items(), key=lambda each: -each[1].count):
         yield from _boxes(inner, f"{file}:{line}", begin, level + 1, total, height)

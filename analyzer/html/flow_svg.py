@@ -49,7 +49,7 @@ def _place(flow: Flow) -> Iterator[tuple[str, Spot]]:
     spots: dict[str, Spot] = {}
     y = float(MARGIN)
     for one in (one for one in flow.boxes if one.column == 1):
-        spots[one.name] = (_left(one), y, _height(one))
+        spots[one.name] = (_left_edge(one), y, _height(one))
         y += _height(one) + GAP
     last = max((one.column for one in flow.boxes), default=0)
     for column in (*range(2, last + 1), 0):
@@ -57,15 +57,15 @@ def _place(flow: Flow) -> Iterator[tuple[str, Spot]]:
         for one in (one for one in flow.boxes if one.column == column):
             tied = [link.far if column == 0 else link.near for link in flow.links]
             mine = [link.near if column == 0 else link.far for link in flow.links]
-            beside = [spots[o] for o, m in zip(tied, mine, strict=True) if m == one.name]
-            top = max(min((spot[1] for spot in beside), default=free), free)
-            end = max((spot[1] + spot[2] for spot in beside), default=top)
-            spots[one.name] = (_left(one), top, max(_height(one), end - top))
+            neighbors = [spots[o] for o, m in zip(tied, mine, strict=True) if m == one.name]
+            top = max(min((spot[1] for spot in neighbors), default=free), free)
+            end = max((spot[1] + spot[2] for spot in neighbors), default=top)
+            spots[one.name] = (_left_edge(one), top, max(_height(one), end - top))
             free = top + spots[one.name][2] + GAP
     yield from spots.items()
 
 
-def _left(one: Box) -> float:
+def _left_edge(one: Box) -> float:
     return MARGIN + one.column * (WIDE + REACH)
 
 
@@ -102,8 +102,8 @@ def _arrow(near: Spot, far: Spot, off: float, bytes_: int, style: str, most: int
     start, end = (x1 + tip, x2) if to_left else (x1, x2 - tip)
     middle = (start + end) / 2
     stops = ((start, y1), (middle, y1), (middle, y2), (end, y2))
-    first, *rest = (f"{short(x)} {short(y)}" for x, y in stops)
-    path = f"M{first}C{' '.join(rest)}"
+    first, *tail = (f"{short(x)} {short(y)}" for x, y in stops)
+    path = f"M{first}C{' '.join(tail)}"
     head_x, head_y, way = (x1, y1, 1) if to_left else (x2, y2, -1)
     head = (
         f"M{short(head_x)} {short(head_y)}l{short(way * tip)} {short(-tip * 0.75)}"

@@ -54,14 +54,14 @@ class Choice:
     family: Mapping[int, int]
 
 
-def choose_devices(profile: Profile, room: int) -> tuple[str, ...]:
+def choose_devices(profile: Profile, capacity: int) -> tuple[str, ...]:
     """The devices that are shown in full: all if they have room, else one of each generation.
 
     Of a generation it is the newest board, and an architecture (sm_NN) where there is none; the
     default device stands first, then the newest of all.
     """
     capabilities = {p.device: p.capability for p in profile.launches}
-    if len(capabilities) <= room:
+    if len(capabilities) <= capacity:
         return tuple(capabilities)
     ordered = sorted(capabilities, key=lambda name: (name[:3] != "sm_", capabilities[name]))
     newest = {capabilities[name][0]: name for name in ordered}
@@ -69,11 +69,12 @@ def choose_devices(profile: Profile, room: int) -> tuple[str, ...]:
         newest[capabilities[DEFAULT_DEVICE][0]] = DEFAULT_DEVICE
     ordered = [newest[generation] for generation in sorted(newest, reverse=True)]
     ordered.sort(key=lambda name: name != DEFAULT_DEVICE)
-    return tuple(ordered[:room])
+    return tuple(ordered[:capacity])
 
 
-def choose(profile: Profile, room: int) -> Choice:
-    """Choose at most `room` launches: the worst of each family, then the worst of the others."""
+def choose(profile: Profile, capacity: int) -> Choice:
+    """Choose at most `capacity` launches: the worst of each family, then the worst of the
+    others."""
     families: dict[tuple[object, ...], list[int]] = {}
     cost = _costs(profile)
     for number in profile.numbers:
@@ -82,18 +83,18 @@ def choose(profile: Profile, room: int) -> Choice:
         families.setdefault(key, []).append(number)
     by_cost = [sorted(each, key=lambda n: (*map(_minus, cost[n]), n)) for each in families.values()]
     by_cost.sort(key=lambda each: -sum(cost[number][1] for number in each))
-    kept = by_cost[:room]
-    worst = [each[0] for each in kept]
-    others = [number for each in kept for number in _with_other_scalars(profile, each)]
+    top_families = by_cost[:capacity]
+    worst = [each[0] for each in top_families]
+    others = [number for each in top_families for number in _with_other_scalars(profile, each)]
     others.sort(key=lambda number: (*map(_minus, cost[number]), number))
-    shown = sorted((*worst, *others[: room - len(worst)]))
+    shown = sorted((*worst, *others[: capacity - len(worst)]))
     speaks = {
         number: number if number in shown else _spokesman(profile, number, each, shown)
-        for each in kept
+        for each in top_families
         for number in each
     }
     return Choice(
-        next(iter(worst), None), tuple(shown), speaks, {each[0]: len(each) for each in kept}
+        next(iter(worst), None), tuple(shown), speaks, {each[0]: len(each) for each in top_families}
     )
 
 
@@ -101,22 +102,22 @@ def count_excess(launch: LaunchProfile) -> int:
     """Transactions and passes that another order of the lanes' addresses would save."""
     counts = launch.raw.counts
     names = {name for pair in EXCESS for name in pair} | {*CONFLICTS}
-    known = [name for name in counts.columns if name in names]
-    if not known or not counts.height:
+    columns = [name for name in counts.columns if name in names]
+    if not columns or not counts.height:
         return 0
-    sums = counts.select(pl.col(known).sum()).row(0, named=True)
+    sums = counts.select(pl.col(columns).sum()).row(0, named=True)
     beyond = sum((sums.get(had) or 0) - (sums.get(least) or 0) for had, least in EXCESS)
     return beyond + sum(sums.get(name) or 0 for name in CONFLICTS)
 
 
 def _costs(profile: Profile) -> Mapping[int, tuple[int, int]]:
     """Every launch's cost; of launches that did the same it is worked out once."""
-    known: dict[int, tuple[int, int]] = {}
+    costs: dict[int, tuple[int, int]] = {}
     for number in profile.numbers:
         on = profile.of(number)
         same = on[0].origin.number
-        known[number] = known[same] if same in known else _cost(on)
-    return known
+        costs[number] = costs[same] if same in costs else _cost(on)
+    return costs
 
 
 def _cost(on: Sequence[LaunchProfile]) -> tuple[int, int]:
@@ -146,8 +147,8 @@ def _with_other_scalars(profile: Profile, family: Sequence[int]) -> list[int]:
 def _spokesman(profile: Profile, number: int, family: Sequence[int], shown: Sequence[int]) -> int:
     """The launch shown with the same scalars, else the family's worst."""
     mine = _scalars(profile, number)
-    alike = (n for n in family if n in shown and _scalars(profile, n) == mine)
-    return next(alike, family[0])
+    twins = (n for n in family if n in shown and _scalars(profile, n) == mine)
+    return next(twins, family[0])
 
 
 NAMED = 3
@@ -163,12 +164,12 @@ class Subject:
     profile: Profile
     whole: Profile | None = None
 
-    def narrowed(self, room: int) -> "Subject":
-        """With at most `room` of the devices in its profile."""
-        chosen = choose_devices(self.profile, room)
+    def narrowed(self, capacity: int) -> "Subject":
+        """With at most `capacity` of the devices in its profile."""
+        devices = choose_devices(self.profile, capacity)
         by_place = {(p.number, p.device): p for p in self.profile.launches}
-        kept = tuple(by_place[n, device] for n in self.profile.numbers for device in chosen)
-        return replace(self, profile=replace(self.profile, launches=kept), whole=self.profile)
+        launches = tuple(by_place[n, device] for n in self.profile.numbers for device in devices)
+        return replace(self, profile=replace(self.profile, launches=launches), whole=self.profile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +182,23 @@ class Gatherer:
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
         """The whole page."""
         subjects = [subject.narrowed(self.bounds.devices) for subject in subjects]
-        chosen = [choose(subject.profile, self.bounds.launches) for subject in subjects]
+        choices = [choose(subject.profile, self.bounds.launches) for subject in subjects]
         parts = sum(
             not launch.refusal
-            for subject, choice in zip(subjects, chosen, strict=True)
+            for subject, choice in zip(subjects, choices, strict=True)
             for number in choice.shown
             for launch in subject.profile.of(number)
         )
         make = PartMaker(self.options, self.bounds.share(parts))
         variants = tuple(
             self._variant(index, subject, choice, make)
-            for index, (subject, choice) in enumerate(zip(subjects, chosen, strict=True))
+            for index, (subject, choice) in enumerate(zip(subjects, choices, strict=True))
         )
         comparisons, remarks = self._compare(subjects)
         twins = self._twins(subjects) if comparisons else ()
         kernels = dict.fromkeys(
             subject.profile.of(number)[0].launch.name
-            for subject, choice in zip(subjects, chosen, strict=True)
+            for subject, choice in zip(subjects, choices, strict=True)
             for number in choice.shown
         )
         devices = {p.device: p.device_name for s in subjects for p in s.profile.launches}
@@ -215,7 +216,7 @@ class Gatherer:
         profile = subject.profile
         shown = tuple(p for p in profile.launches if p.number in choice.shown)
         advised = advise(subject.trace, replace(profile, launches=shown), self.options)
-        findings = {(p.number, p.device): found for p, found in advised}
+        findings = {(p.number, p.device): finding for p, finding in advised}
         launches = tuple(
             _launch(f"v{index}-{number}", subject, number, choice, findings, make)
             for number in choice.shown
@@ -310,7 +311,7 @@ def _launch(
             *((("in range", ranges),) if (ranges := ranges_text(launch)) else ()),
             *(("compiled by", compiler) for compiler in compilers),
         ),
-        alike=choice.family.get(number, 1),
+        equal_launches=choice.family.get(number, 1),
         is_first=key == f"v0-{choice.first}",
         glance=glance(on),
         tables=tables,
@@ -341,11 +342,11 @@ def draw_twins(
     if not rows:
         return None
     most = max((count for each in costs for count in each.get(key, {}).values()), default=0) or 1
-    left, right = (
+    base, right = (
         _Side(_texts(profile), cost.get(key, {}), most)
         for profile, cost in zip(profiles, costs, strict=True)
     )
-    twins = [TwinRow(left.line(one), right.line(other)) for one, other in rows]
+    twins = [TwinRow(base.line(one), right.line(other)) for one, other in rows]
     return SideBySide(device, names, MEASURES[key][0], tuple(_shown(twins)))
 
 
@@ -369,14 +370,14 @@ def _shown(rows: Sequence[TwinRow]) -> Sequence[TwinRow]:
     """All rows if they have room, else those near one that differs or costs."""
     if len(rows) <= MOST:
         return rows
-    told = [n for n, row in enumerate(rows) if row.differs or row.left.cost or row.right.cost]
-    near = {n for place in told for n in range(place - AROUND, place + AROUND + 1)}
+    anchors = [n for n, row in enumerate(rows) if row.differs or row.left.cost or row.right.cost]
+    near = {n for place in anchors for n in range(place - AROUND, place + AROUND + 1)}
     return [row for n, row in enumerate(rows) if n in near][:MOST]
 
 
 def _line_costs(profile: Profile, device: str) -> dict[str, dict[Place, int]]:
     """The cost of each line by each measure, over all launches on the device."""
-    found: dict[str, dict[Place, int]] = {key: {} for key in MEASURES}
+    costs: dict[str, dict[Place, int]] = {key: {} for key in MEASURES}
     for launch in profile.launches:
         if launch.device != device or launch.refusal:
             continue
@@ -384,8 +385,8 @@ def _line_costs(profile: Profile, device: str) -> dict[str, dict[Place, int]]:
             for key in MEASURES:
                 if count := int(measure(row, key)):
                     place = str(row["file"]), int(row["line"])
-                    found[key][place] = found[key].get(place, 0) + count
-    return {key: lines for key, lines in found.items() if lines}
+                    costs[key][place] = costs[key].get(place, 0) + count
+    return {key: lines for key, lines in costs.items() if lines}
 
 
 def _texts(profile: Profile) -> dict[Place, str]:

@@ -18,7 +18,7 @@ WIDTH, NAME, LABEL, ROW, TOP = 640, 168, 250, 24, 30
 MOST = 8
 """Resources that are drawn, the slowest first."""
 HIGH, LEFT, RIGHT, BOTTOM = 320, 64, 90, 44
-ROOM = 12
+LABEL_GAP = 12
 """Between two labels, one below the other."""
 
 
@@ -38,10 +38,10 @@ def _bars(bounds: Sequence[Bound]) -> str:
     for number, bound in enumerate(bounds):
         y = TOP + number * ROW
         length = max(1.0, bound.ns / bounds[0].ns * (WIDTH - NAME - LABEL))
-        told = f"{time_text(bound.ns)} for {amount_text(bound)}"
+        caption = f"{time_text(bound.ns)} for {amount_text(bound)}"
         parts.append(text(NAME - 8, y + 14, bound.resource, anchor="end"))
         parts.append(box(NAME, y + 3, length, ROW - 9, "chart" if number else "limit", 2))
-        parts.append(text(NAME + length + 6, y + 14, told, "soft"))
+        parts.append(text(NAME + length + 6, y + 14, caption, "soft"))
     return _svg(height, "least time of each resource", parts)
 
 
@@ -58,22 +58,22 @@ def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str
     if peak:
         parts.append(_line(x.low, peak, x.high, peak, x, y))
         parts.append(text(x.end + 6, y.at(peak) + 4, "cores", "soft"))
-    taken: list[float] = [y.at(peak)] if peak else []
+    label_heights: list[float] = [y.at(peak)] if peak else []
     for level, (name, intensity, speed) in zip(levels, dots, strict=True):
         rate = level.amount / level.ns
         last = min(peak / rate if peak else x.high, x.high, y.high / rate)
         first = max(x.low, y.low / rate)
         parts.append(_line(first, rate * first, last, rate * last, x, y))
         style = "here" if (name, intensity, speed) == dots[0] else "other"
-        said = f"{name}: {intensity:.3g} FLOP/byte, {_speed(speed)} GFLOP/s"
+        caption = f"{name}: {intensity:.3g} FLOP/byte, {_speed(speed)} GFLOP/s"
         parts.append(
             f'<circle class="{style}" cx="{short(x.at(intensity))}" cy="{short(y.at(speed))}"'
-            f' r="5"><title>{escape(said)}</title></circle>'
+            f' r="5"><title>{escape(caption)}</title></circle>'
         )
-        place = _free(y.at(speed) + 4, taken)
+        place = _free(y.at(speed) + 4, label_heights)
         parts.append(text(x.at(intensity) + 9, place, f"{name} {_speed(speed)}", "mark"))
-    told = ", ".join(f"{name} {_speed(speed)}" for name, _, speed in dots)
-    return _svg(HIGH, f"roofline at each level, GFLOP/s at most: {told}", parts)
+    summary = ", ".join(f"{name} {_speed(speed)}" for name, _, speed in dots)
+    return _svg(HIGH, f"roofline at each level, GFLOP/s at most: {summary}", parts)
 
 
 def _speed(speed: float) -> str:
@@ -85,11 +85,11 @@ def _speed(speed: float) -> str:
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
 
 
-def _free(place: float, taken: list[float]) -> float:
+def _free(place: float, label_heights: list[float]) -> float:
     """The height of a label that lies on none of those before."""
-    while any(abs(place - other) < ROOM for other in taken):
-        place += ROOM
-    taken.append(place)
+    while any(abs(place - other) < LABEL_GAP for other in label_heights):
+        place += LABEL_GAP
+    label_heights.append(place)
     return place
 
 
@@ -126,8 +126,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, x: _Axis, y: _Axis) -> str
     )
 
 
-def _svg(height: float, said: str, parts: Sequence[str]) -> str:
+def _svg(height: float, caption: str, parts: Sequence[str]) -> str:
     return (
         f'<svg class="curve" viewBox="0 0 {WIDTH} {short(height)}" width="{WIDTH}" role="img"'
-        f' aria-label="{escape(said)}">{"".join(parts)}</svg>'
+        f' aria-label="{escape(caption)}">{"".join(parts)}</svg>'
     )

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from ...base.claim import whole_file
 from ...base.errors import CutraceError
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ...models.replay.interface.options import ReplayOptions
 from ..text.svg import count_bytes
 from .gather import Gatherer, Subject
@@ -85,8 +85,8 @@ def fill(report: Report, served: Served | None = None) -> str:
 @cache
 def read(name: str) -> str:
     """A file of the templates."""
-    found = files(__package__) / "templates" / name
-    return found.read_text(encoding="utf-8").replace("\r\n", "\n")
+    resource = files(__package__) / "templates" / name
+    return resource.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def template(name: str) -> Template:
@@ -97,7 +97,7 @@ def template(name: str) -> Template:
 @cache
 def _environment() -> Environment:
     """Templates in which every text is escaped unless it is a drawing of ours."""
-    made = Environment(
+    environment = Environment(
         loader=FunctionLoader(read),
         autoescape=True,
         undefined=StrictUndefined,
@@ -106,25 +106,25 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         finalize=_finalize,
     )
-    made.filters |= {"bytes": count_bytes, "digits": digits, "percent": percent}
-    return made
+    environment.filters |= {"bytes": count_bytes, "digits": digits, "percent": percent}
+    return environment
 
 
 def _finalize(value: object) -> object:
     """Text for a page: control characters in others' text are escaped."""
-    return inert(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return sanitize(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def digits(text: str) -> Markup:
     """A written number with commas between its thousands, which copying leaves out."""
-    whole, point, rest = text.partition(".")
+    whole, point, fraction = text.partition(".")
     head, *tail = whole.replace(",", "").split(" ")
     if not head.isdecimal() or len(head) < 4:
         return Markup.escape(text.replace(",", "") if head.isdecimal() else text)
     first = len(head) % 3 or 3
     groups = [head[:first], *(head[n : n + 3] for n in range(first, len(head), 3))]
     spaced = Markup('<span class="t"></span>').join(groups)
-    return spaced + " ".join(("", *tail)) + point + rest
+    return spaced + " ".join(("", *tail)) + point + fraction
 
 
 def percent(part: float) -> str:

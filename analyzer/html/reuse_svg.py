@@ -12,16 +12,16 @@ WIDE, HIGH = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44
 
 
-def draw_reuse(found: Sequence[CacheReuse]) -> str:
+def draw_reuse(curves: Sequence[CacheReuse]) -> str:
     """A drawing a cache, with a point at the device's own size; none where all sizes are alike."""
-    return "".join(_draw(one) for one in found if len({p.misses for p in one.points}) > 1)
+    return "".join(_draw(one) for one in curves if len({p.misses for p in one.points}) > 1)
 
 
 def _draw(one: CacheReuse) -> str:
     first, last = one.points[0].bytes, one.points[-1].bytes
     own = next((p for p in one.points if p.bytes == one.own // one.line * one.line), None)
-    said = f"miss ratio of {one.cache} on {one.device} against its size"
-    told = f", {percent(one.ratio(own.misses))} at its own, {count_bytes(one.own)}" if own else ""
+    caption = f"miss ratio of {one.cache} on {one.device} against its size"
+    suffix = f", {percent(one.ratio(own.misses))} at its own, {count_bytes(one.own)}" if own else ""
 
     def place(point: Point) -> tuple[float, float]:
         across = log2(point.bytes / first) / max(log2(last / first), 1e-9)
@@ -32,7 +32,7 @@ def _draw(one: CacheReuse) -> str:
     return "\n".join(
         (
             f'<svg class="curve" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" role="img"'
-            f' aria-label="{escape(said + told)}">',
+            f' aria-label="{escape(caption + suffix)}">',
             *_axes(first, last, one.cache),
             f'<path class="line" d="M{path}"/>',
             *(_mark(*place(own), percent(one.ratio(own.misses))) if own else ()),
@@ -52,9 +52,9 @@ def _axes(first: int, last: int, cache: str) -> Iterator[str]:
     yield text((LEFT + WIDE - RIGHT) / 2, HIGH - 6, f"missed by size of {cache}", "soft", "middle")
 
 
-def _mark(x: float, y: float, told: str) -> Iterator[str]:
+def _mark(x: float, y: float, label: str) -> Iterator[str]:
     """Where the device's own cache stands."""
     yield f'<circle class="here" cx="{short(x)}" cy="{short(y)}" r="5"/>'
     near_end = x > WIDE * 0.6
     side, anchor = (-10, "end") if near_end else (10, "start")
-    yield text(x + side, max(y - 8, 12), f"its own: {told}", "mark", anchor)
+    yield text(x + side, max(y - 8, 12), f"its own: {label}", "mark", anchor)

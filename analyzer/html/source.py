@@ -9,12 +9,12 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from ...base.dataclass import dataclass
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ..counting.evaluate import Value
 from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import heading, known_counter
 from ..launch_profile import LaunchProfile
-from ..text.layout import number
+from ..text.number import number
 from ..view import COUNTERS
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
@@ -37,8 +37,8 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """What lines can be shaded by: a key, the words for it, and the counters that add up to it."""
 KINDS = {"shared": "s", "constant": "c", "divergent": "d", "instructions": "i"}
 """What a column is of, by the first word of its counter; all others are of global memory, `g`."""
-Found = Mapping[str, object]
-Target = Callable[[Found], str]
+Context = Mapping[str, object]
+Target = Callable[[Context], str]
 
 
 def draw_source(
@@ -54,7 +54,7 @@ def draw_source(
         table = list(launch.instructions.iter_rows(named=True))
     totals = {key: sum(measure(row, key) for row in table) for key in MEASURES}
     names = _names(LINE, table)
-    files: dict[str, list[Found]] = {}
+    files: dict[str, list[Context]] = {}
     for row in table:
         files.setdefault(str(row["file"]) if has_lines else "", []).append(row)
     ordered = sorted(files.items(), key=lambda pair: -_weight(pair[1], totals))
@@ -63,9 +63,9 @@ def draw_source(
     ptx = _ptx(launch, bounds.rows) if has_lines else {}
     texts = {name: sources.get(name, "") if has_lines else "" for name, _ in ordered}
     is_whole = sum(text.count("\n") + 1 for text in texts.values()) <= rows
-    for name, found in ordered:
+    for name, file_rows in ordered:
         text = _Text(name, texts[name], is_whole, ptx)
-        page = _file(text, found, names, totals, max(rows, 0), bounds, target)
+        page = _file(text, file_rows, names, totals, max(rows, 0), bounds, target)
         rows -= len(page.rows)
         shown.append(page)
     measures = tuple((key, words) for key, (words, _) in MEASURES.items() if totals[key])
@@ -74,17 +74,17 @@ def draw_source(
 
 def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
     """The counters of arrays; if there are too many, of those that move most bytes."""
-    found = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -measure(row, "bytes"))
-    kept = found[: bounds.listed]
-    names = _names(COUNTERS["array"], kept)
+    array_rows = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -measure(row, "bytes"))
+    top_rows = array_rows[: bounds.listed]
+    names = _names(COUNTERS["array"], top_rows)
     rows = tuple(
         SourceRow("", str(row["array"]), tuple(_cell(name, row) for name in names), {}, "")
-        for row in kept
+        for row in top_rows
     )
-    return SourceFile("arrays", _columns(names), rows, len(found) - len(kept))
+    return SourceFile("arrays", _columns(names), rows, len(array_rows) - len(top_rows))
 
 
-def _names(names: Sequence[str], table: Sequence[Found]) -> list[str]:
+def _names(names: Sequence[str], table: Sequence[Context]) -> list[str]:
     """Those of the counters that any row has."""
     return [name for name in names if any(row.get(name) for row in table)]
 
@@ -99,14 +99,14 @@ def _columns(names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
 
 def _ptx(launch: LaunchProfile, most: int) -> Mapping[tuple[str, int], Sequence[str]]:
     """The PTX of each line with how many warps ran it, unless there is more of it than `most`."""
-    found: dict[tuple[str, int], list[str]] = {}
+    ptx_lines: dict[tuple[str, int], list[str]] = {}
     table = launch.instructions
     if len(table) <= most:
         for row in table.iter_rows(named=True):
             ran = row["ptx_instructions"]
-            told = f"{f'{ran:,}' if ran else '':>12}  {row['ptx']}"
-            found.setdefault((str(row["file"]), int(row["line"])), []).append(told)
-    return found
+            line_text = f"{f'{ran:,}' if ran else '':>12}  {row['ptx']}"
+            ptx_lines.setdefault((str(row["file"]), int(row["line"])), []).append(line_text)
+    return ptx_lines
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class _Text:
 
 def _file(
     text: _Text,
-    found: Sequence[Found],
+    file_rows: Sequence[Context],
     names: Sequence[str],
     totals: Mapping[str, float],
     rows: int,
@@ -137,9 +137,9 @@ def _file(
     target: Target,
 ) -> SourceFile:
     """One file: the hottest of its lines if there are too many."""
-    kept = sorted(found, key=lambda row: -_weight([row], totals))[:rows]
-    counted = {_place(row): row for row in kept}
-    made = []
+    top_rows = sorted(file_rows, key=lambda row: -_weight([row], totals))[:rows]
+    counted = {_place(row): row for row in top_rows}
+    lines = []
     before = 0
     last = len(text.lines) if text.text else 0
     near = _with_neighbours(counted, last, rows)
@@ -147,12 +147,12 @@ def _file(
     for place in sorted(every):
         row = counted.get(place, {})
         one = _row(place, row, text, names, totals, place - before - 1, bounds, target)
-        made.append(replace(one, far=place not in near))
+        lines.append(replace(one, far=place not in near))
         before = place
-    return SourceFile(text.name, _columns(names), tuple(made), len(found) - len(kept))
+    return SourceFile(text.name, _columns(names), tuple(lines), len(file_rows) - len(top_rows))
 
 
-def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[int]:
+def _with_neighbours(counted: Mapping[int, Context], last: int, rows: int) -> set[int]:
     """The lines that cost, and some around them as long as there is room."""
     shown = set(counted)
     if not last:
@@ -168,7 +168,7 @@ def _with_neighbours(counted: Mapping[int, Found], last: int, rows: int) -> set[
 
 def _row(
     place: int,
-    row: Found,
+    row: Context,
     text: _Text,
     names: Sequence[str],
     totals: Mapping[str, float],
@@ -181,8 +181,8 @@ def _row(
         number_, words, skipped = "", str(row["ptx"]), 0
     else:
         number_ = str(place)
-        known = bool(text.text) and place <= len(text.lines)
-        words = text.lines[place - 1] if known else str(row.get("text", ""))
+        has_text = bool(text.text) and place <= len(text.lines)
+        words = text.lines[place - 1] if has_text else str(row.get("text", ""))
     heats = {key: measure(row, key) / totals[key] for key in MEASURES if measure(row, key)}
     cells = tuple(_cell(name, row) for name in names)
     if len(words) > bounds.text:
@@ -194,22 +194,22 @@ def _row(
     return SourceRow(number_, words, cells, heats, shown, skipped, marked, ptx=ptx)
 
 
-def _cell(name: str, row: Found) -> Cell:
+def _cell(name: str, row: Context) -> Cell:
     value: Value = row.get(name)  # type: ignore[assignment]
     return Cell(value, number(value, known_counter(name)) if value else "")
 
 
-def _place(row: Found) -> int:
+def _place(row: Context) -> int:
     """Where a row stands: its line, or its pc for an instruction."""
     return int(str(row["pc"] if "pc" in row else row["line"]))
 
 
-def measure(row: Found, key: str) -> float:
+def measure(row: Context, key: str) -> float:
     """The cost of a row by a measure."""
     return float(sum(float(str(row.get(name) or 0)) for name in MEASURES[key][1]))
 
 
-def _weight(rows: Sequence[Found], totals: Mapping[str, float]) -> float:
+def _weight(rows: Sequence[Context], totals: Mapping[str, float]) -> float:
     """How much rows matter: their largest part of anything but instructions, then those."""
     parts = [
         (1.0 if key != "instructions" else 0.001) * sum(measure(row, key) for row in rows) / total
@@ -219,7 +219,7 @@ def _weight(rows: Sequence[Found], totals: Mapping[str, float]) -> float:
     return max(parts, default=0.0)
 
 
-def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Found, float, str]]:
+def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Context, float, str]]:
     """The lines (instructions, without lines) that cost most: the row, its part, of what.
 
     Those that move most bytes, then those with most bank conflicts; of kernels with neither those
@@ -250,7 +250,7 @@ def marked_lines(name: str, text: str) -> tuple[Markup, ...]:
     if lexer is None or len(text) > MOST:
         return ()
     lines: list[list[Markup]] = [[]]
-    for kind, words in lexer.get_tokens(inert(text).replace("\x0c", " ")):
+    for kind, words in lexer.get_tokens(sanitize(text).replace("\x0c", " ")):
         style = next((style for part, style in MARKED if part in tuple(kind)), "")
         first, *others = words.split("\n")
         lines[-1].append(_span(first, style))

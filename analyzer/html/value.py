@@ -218,9 +218,9 @@ class DevicePart:
 class LaunchPart:
     """A launch in full.
 
-    `alike` are the launches of its kernel and shape of which it is the worst, itself included;
-    `is_first` is what a page with scripts shows until another is chosen. `charts` draw counters
-    over the devices, where these are many: `charted`, of which `devices` may be a part.
+    `equal_launches` are the launches of its kernel and shape of which it is the worst, itself
+    included; `is_first` is what a page with scripts shows until another is chosen. `charts` draw
+    counters over the devices, where these are many: `charted`, of which `devices` may be a part.
     """
 
     key: str
@@ -229,7 +229,7 @@ class LaunchPart:
     heading: str
     signature: str
     facts: tuple[tuple[str, str], ...]
-    alike: int
+    equal_launches: int
     is_first: bool
     glance: Table
     tables: tuple[Table, ...]

@@ -93,7 +93,7 @@ def read_machine_code(text: str) -> MachineCode | None:
 
 def code_for(launch: Launch, arch: str) -> MachineCode | None:
     """The machine code of a launch for an architecture, if the trace has it."""
-    text = next((known.schedule for known in launch.resources if known.arch == arch), "")
+    text = next((resource.schedule for resource in launch.resources if resource.arch == arch), "")
     try:
         return read_machine_code(text)
     except ValueError as problem:
@@ -107,31 +107,31 @@ def _inside(loop: Loop) -> Iterator[Loop]:
 
 
 def _leaders(schedule: Sequence[Scheduled]) -> set[int]:
-    found = {0}
+    leaders = {0}
     for place, each in enumerate(schedule[:-1]):
         if each.operation == BRANCH or each.operation in (*CALLS, *LEAVES):
-            found.add(place + 1)
+            leaders.add(place + 1)
         if 0 <= each.target < len(schedule):
-            found.add(each.target)
-    return found
+            leaders.add(each.target)
+    return leaders
 
 
 def _reachable(
     schedule: Sequence[Scheduled], edges: Sequence[tuple[int, int]], number: Mapping[int, int]
 ) -> set[int]:
     """Blocks that are reached without a call."""
-    found, waiting = set[int](), [0]
+    reachable, waiting = set[int](), [0]
     while waiting:
         place = waiting.pop()
-        if place in found or place >= len(edges):
+        if place in reachable or place >= len(edges):
             continue
-        found.add(place)
+        reachable.add(place)
         last = schedule[edges[place][1] - 1]
         if last.operation == BRANCH and last.target in number:
             waiting.append(number[last.target])
         if last.guarded or last.operation not in (BRANCH, *LEAVES):
             waiting.append(place + 1)
-    return found
+    return reachable
 
 
 def _block(schedule: Sequence[Scheduled], start: int, end: int, runs: bool) -> MachineBlock:
@@ -147,23 +147,23 @@ def _places(
 
     Counters of unrolled loops are left out: they run once for several rounds.
     """
-    found = defaultdict[tuple[int, int], dict[int, int]](dict)
+    sites = defaultdict[tuple[int, int], dict[int, int]](dict)
     left_out = set[tuple[int, int]]()
     for place, block in enumerate(blocks):
-        made = defaultdict[int, Counter[int]](Counter)
+        block_counts = defaultdict[int, Counter[int]](Counter)
         for each in schedule[block.start : block.end] if block.operations else ():
             if each.operation in MEETINGS:
                 continue
             if not each.guarded or each.operation == BRANCH:
-                made[each.pc][each.operation] += 1
-        copies = {pc: min(operations.values()) for pc, operations in made.items()}
+                block_counts[each.pc][each.operation] += 1
+        copies = {pc: min(operations.values()) for pc, operations in block_counts.items()}
         usual = median_low(copies.values()) if copies else 0
-        for pc, operations in made.items():
+        for pc, operations in block_counts.items():
             for operation in operations:
-                found[pc, operation][place] = copies[pc]
+                sites[pc, operation][place] = copies[pc]
                 if copies[pc] < usual or len(operations) > FEW:
                     left_out.add((pc, operation))
-    return {key: places for key, places in found.items() if key not in left_out}
+    return {key: places for key, places in sites.items() if key not in left_out}
 
 
 def _loops(
@@ -210,10 +210,10 @@ def count_runs(
             votes[place].append(vote)
             if operation in FIXED:
                 fixed[place].append(vote)
-    told = {place: median_low(fixed[place] or each) for place, each in votes.items()}
-    times = {place: ran for place, (ran, _) in told.items()}
+    medians = {place: median_low(fixed[place] or each) for place, each in votes.items()}
+    times = {place: ran for place, (ran, _) in medians.items()}
     _settle(code.outer, 1.0, times)
-    return times, {place: entered for place, (_, entered) in told.items()}
+    return times, {place: entered for place, (_, entered) in medians.items()}
 
 
 def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
@@ -223,8 +223,8 @@ def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
         if place not in inner:
             times[place] = min(rounds, times.get(place, rounds))
     for each in loop.inner:
-        told = [times[p] for p in range(each.first, each.last + 1) if p in times]
-        _settle(each, times.get(each.first, max(told, default=rounds)), times)
+        loop_times = [times[p] for p in range(each.first, each.last + 1) if p in times]
+        _settle(each, times.get(each.first, max(loop_times, default=rounds)), times)
 
 
 def _runs(history: History) -> Mapping[int, Counter[int]]:
@@ -245,19 +245,19 @@ def _share(
     >>> _share({514: 1}, {3: 1, 5: 4, 7: 2, 9: 1}, [0, 0, 0, 0, 0, 1, 0, 0, 0, 1])
     {3: (0.0, 0.0), 5: (128.0, 1.0), 7: (1.0, 1.0), 9: (0.0, 0.0)}
     """
-    told = dict.fromkeys(places, (0.0, 0.0))
+    totals = dict.fromkeys(places, (0.0, 0.0))
     deepest = max(depths[place] for place in places)
     sizes = sorted(set(places.values()), reverse=True)
     for many, often in runs.items():
-        rest = many
+        remainder = many
         for size in sizes:
             equal = [place for place, copies in places.items() if copies == size]
             looped = [place for place in equal if depths[place] == deepest]
-            rounds = -(-rest // size) if size == sizes[-1] else rest // size
+            rounds = -(-remainder // size) if size == sizes[-1] else remainder // size
             for place in equal if rounds else ():
-                beside = len(looped) if place in looped else 1
-                ran, entered = told[place]
-                more = rounds / beside if place in looped else 1
-                told[place] = ran + often * more, entered + often / beside
-            rest = max(0, rest - size * (rounds if looped else min(rounds, len(equal))))
-    return told
+                peer_count = len(looped) if place in looped else 1
+                ran, entered = totals[place]
+                more = rounds / peer_count if place in looped else 1
+                totals[place] = ran + often * more, entered + often / peer_count
+            remainder = max(0, remainder - size * (rounds if looped else min(rounds, len(equal))))
+    return totals

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
-from ...traces.identity_cache import remembered, rows_of
+from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import Launch
 from .machine_code import BRANCH, Loop, MachineCode, code_for
 from .machine_pipes import FP64, NOP, XU
@@ -57,18 +57,18 @@ def machine_shares(
     sums = {row["pc"]: row for row in counts.group_by("pc").agg(pl.col(names).sum()).to_dicts()}
     issued = least.issued({pc: row["instructions"] for pc, row in sums.items()})
     whole = sum(row["instructions"] for row in sums.values())
-    found = {"instructions": _share(RESERVE * issued, whole)}
+    shares = {"instructions": _share(RESERVE * issued, whole)}
     for name in names[1:]:
-        done = sum(row[name] for pc, row in sums.items() if row[name] and least.does(pc, name))
-        found[name] = _share(done, sum(row[name] for row in sums.values()))
-    return found
+        work = sum(row[name] for pc, row in sums.items() if row[name] and least.does(pc, name))
+        shares[name] = _share(work, sum(row[name] for row in sums.values()))
+    return shares
 
 
 def _share(part: float, whole: int) -> float:
     return min(1.0, part / whole) if whole else 1.0
 
 
-@remembered
+@cached_by_identity
 def _least_code(code: MachineCode, blocks: tuple[tuple[int, int], ...]) -> "LeastCode":
     return LeastCode(code, dict(blocks))
 
@@ -101,21 +101,23 @@ class LeastCode:
     def __init__(self, code: MachineCode, block_of: Mapping[int, int]) -> None:
         loops = _innermost(code)
         self._closing = _closing(code)
-        found = defaultdict[tuple[int, int], dict[int, Operations]](dict)
-        beside = defaultdict[tuple[int, int], Counter[int]](Counter)
+        groups = defaultdict[tuple[int, int], dict[int, Operations]](dict)
+        neighbours = defaultdict[tuple[int, int], Counter[int]](Counter)
         for place, block in enumerate(code.blocks):
-            made = code.schedule[block.start : block.end] if block.operations else ()
-            known = [each for each in made if each.pc in block_of and each.operation != NOP]
-            owners = Counter(block_of[each.pc] for each in known)
-            for each in known:
+            schedule = code.schedule[block.start : block.end] if block.operations else ()
+            instructions = [
+                each for each in schedule if each.pc in block_of and each.operation != NOP
+            ]
+            owners = Counter(block_of[each.pc] for each in instructions)
+            for each in instructions:
                 key = block_of[each.pc], loops[place]
-                found[key].setdefault(each.pc, Counter())[each.operation] += 1
-                beside[key][owners.most_common(1)[0][0]] += 1
+                groups[key].setdefault(each.pc, Counter())[each.operation] += 1
+                neighbours[key][owners.most_common(1)[0][0]] += 1
         self._block_of = block_of
         self._copies = defaultdict[int, list[Copies]](list)
-        for (owner, loop), by_pc in found.items():
+        for (owner, loop), by_pc in groups.items():
             many = median_high([min(each.values()) for each in by_pc.values()])
-            self._copies[owner].append(Copies(loop, by_pc, many, beside[owner, loop]))
+            self._copies[owner].append(Copies(loop, by_pc, many, neighbours[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
         """The fewest instructions of all warps, each pc of the PTX having been issued so often."""
@@ -132,12 +134,12 @@ class LeastCode:
 
     def does(self, pc: int, unit: str) -> bool:
         """Whether each copy of a pc's block has an instruction of it that the unit does."""
-        wanted = MUST.get(unit)
+        operations = MUST.get(unit)
         whole = _whole(self._copies.get(self._block_of.get(pc, -1), ()))
         return bool(whole) and all(
-            sum(n for op, n in found.by_pc.get(pc, Counter[int]()).items() if _fits(op, wanted))
-            >= found.many
-            for found in whole
+            sum(n for op, n in group.by_pc.get(pc, Counter[int]()).items() if _fits(op, operations))
+            >= group.many
+            for group in whole
         )
 
     def _rounds(self, loop: int, often: Mapping[int, int]) -> int:
@@ -146,39 +148,41 @@ class LeastCode:
         return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
 
 
-def _fits(operation: int, wanted: frozenset[int] | None) -> bool:
-    return wanted is None or operation in wanted
+def _fits(operation: int, operations: frozenset[int] | None) -> bool:
+    return operations is None or operation in operations
 
 
 def _whole(copies: Sequence[Copies]) -> Sequence[Copies]:
     """Those that have at least half as many pcs as the fullest."""
-    most = max((len(found.by_pc) for found in copies), default=0)
-    return [found for found in copies if 2 * len(found.by_pc) >= most]
+    most = max((len(group.by_pc) for group in copies), default=0)
+    return [group for group in copies if 2 * len(group.by_pc) >= most]
 
 
 def _innermost(code: MachineCode) -> Sequence[int]:
     """The first block of the innermost loop around each block, -1 outside of all."""
-    found = [-1] * len(code.blocks)
+    loop_starts = [-1] * len(code.blocks)
 
     def mark(loop: Loop) -> None:
         for inner in loop.inner:
-            found[inner.first : inner.last + 1] = [inner.first] * (inner.last + 1 - inner.first)
+            loop_starts[inner.first : inner.last + 1] = [inner.first] * (
+                inner.last + 1 - inner.first
+            )
             mark(inner)
 
     mark(code.outer)
-    return found
+    return loop_starts
 
 
 def _closing(code: MachineCode) -> Mapping[int, int]:
     """The pc of the branch that closes each loop, by the loop's first block."""
-    found = dict[int, int]()
+    branch_pcs = dict[int, int]()
 
     def close(loop: Loop) -> None:
         for inner in loop.inner:
             last = code.schedule[code.blocks[inner.last].end - 1]
             if last.operation == BRANCH:
-                found[inner.first] = last.pc
+                branch_pcs[inner.first] = last.pc
             close(inner)
 
     close(code.outer)
-    return found
+    return branch_pcs

@@ -34,12 +34,12 @@ NOP = 0x118
 
 def machine_mix(code: MachineCode, times: Mapping[int, float]) -> Mapping[int, float]:
     """How often a warp issued each operation, from how often it ran each machine block."""
-    found = defaultdict[int, float](float)
+    mix = defaultdict[int, float](float)
     for place, often in times.items():
         for operation, many in code.blocks[place].operations.items() if often else ():
-            found[operation] += many * often
-    found.pop(NOP, None)
-    return found
+            mix[operation] += many * often
+    mix.pop(NOP, None)
+    return mix
 
 
 def pipe_cycles(mix: Mapping[int, float], measured: Measured) -> Iterator[tuple[str, float]]:

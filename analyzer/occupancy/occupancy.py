@@ -66,7 +66,7 @@ class Advice:
     memory is in proportion to the threads.
     """
 
-    found: Occupancy
+    occupancy: Occupancy
     blocks: int | None
     is_better: bool
 
@@ -75,23 +75,27 @@ class Advice:
 class Resident:
     """The answer for one device. `heading` is the launch, empty for numbers alone.
 
-    `refusal` says why the device cannot launch it, or is empty. `wanted` are the blocks that were
-    asked for at once on an SM, and `too_few` every limit that has no room for them.
+    `refusal` says why the device cannot launch it, or is empty. `requested_blocks` are the blocks
+    that were asked for at once on an SM, and `too_few` every limit that has no room for them.
     """
 
     device: str
     device_name: str
     heading: str
-    found: Occupancy
+    occupancy: Occupancy
     limits: Limits
     refusal: str
     advice: Advice
-    wanted: int | None = None
+    requested_blocks: int | None = None
 
     @property
     def too_few(self) -> tuple[str, ...]:
         """All limits without room for the blocks wanted."""
-        return tuple(n for n, room in self.found.limits.items() if room < (self.wanted or 0))
+        return tuple(
+            n
+            for n, capacity in self.occupancy.limits.items()
+            if capacity < (self.requested_blocks or 0)
+        )
 
 
 def from_numbers(
@@ -99,7 +103,7 @@ def from_numbers(
     need: Need,
     options: ReplayOptions,
     total: int | None = None,
-    wanted: int | None = None,
+    target_blocks: int | None = None,
 ) -> Resident:
     """Occupancy of a block by its threads, registers a thread, and bytes of shared memory.
 
@@ -107,27 +111,29 @@ def from_numbers(
     parameters that 1.x keeps there are the user's to add.
     """
     _check(need)
-    found = occupancy(device.limits, need, options.cache_config)
+    residency = occupancy(device.limits, need, options.cache_config)
     most = device.limits.threads_per_block
     refusal = f"cannot launch: {most} threads a block at most" if need.threads > most else ""
-    advice = advise(device, found, total, options)
-    return Resident(device.key, device.name, "", found, device.limits, refusal, advice, wanted)
+    advice = advise(device, residency, total, options)
+    return Resident(
+        device.key, device.name, "", residency, device.limits, refusal, advice, target_blocks
+    )
 
 
 def from_launch(
-    trace: LaunchTrace, device: Device, options: ReplayOptions, wanted: int | None = None
+    trace: LaunchTrace, device: Device, options: ReplayOptions, target_blocks: int | None = None
 ) -> Resident:
     """Answer for a launch of a trace."""
-    found = fit_launch(device, trace.launch, trace.instructions(), options)
+    residency = fit_launch(device, trace.launch, trace.instructions(), options)
     return Resident(
         device.key,
         device.name,
         launch_text(trace.launch),
-        found,
+        residency,
         device.limits,
         refuse_launch(device, trace.launch),
-        advise(device, found, trace.launch.blocks * trace.launch.threads, options),
-        wanted,
+        advise(device, residency, trace.launch.blocks * trace.launch.threads, options),
+        target_blocks,
     )
 
 
@@ -136,7 +142,7 @@ def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOp
     need, limits = here.need, device.limits
     sizes = (textbook(device, need, total).threads, *_block_sizes(limits))
     fits = [_resize(limits, need, threads, options) for threads in sizes if threads]
-    best = max((here, *fits), key=lambda found: found.active_warps)  # the first of equals
+    best = max((here, *fits), key=lambda candidate: candidate.active_warps)  # the first of equals
     blocks = -(-total // best.need.threads) if total and best.blocks else None
     return Advice(best, blocks, best is not here)
 
@@ -165,9 +171,9 @@ def textbook(device: Device, need: Need, total: int | None) -> Textbook:
         "threads of an SM": limits.warps_per_sm * LANES,
         "threads of a block": limits.threads_per_block,
     }
-    known = {name: most for name, most in candidates.items() if most is not None}
-    bound_by = min(known, key=lambda name: known[name])
-    threads = known[bound_by] // LANES * LANES
+    bounds = {name: most for name, most in candidates.items() if most is not None}
+    bound_by = min(bounds, key=lambda name: bounds[name])
+    threads = bounds[bound_by] // LANES * LANES
     return Textbook(threads, bound_by, -(-total // threads) if total and threads else None)
 
 
@@ -178,7 +184,7 @@ def count_schedulers(capability: tuple[int, int]) -> int:
 
 def draw_curves(resident: Resident, options: ReplayOptions) -> tuple[Curve, ...]:
     """Resident warps against each of FIELDS, everything else as it is."""
-    limits, need = resident.limits, resident.found.need
+    limits, need = resident.limits, resident.occupancy.need
     values = {
         "threads": _block_sizes(limits),
         "registers": range(1, limits.registers_per_thread + 1),
@@ -200,8 +206,8 @@ def _stretch(values: Sequence[int], fit: Callable[[int], Occupancy]) -> Iterator
     """Join neighbouring values with the same answer."""
     current: Stretch | None = None
     for value in values:
-        found = fit(value)
-        here = Stretch(value, value, found.active_warps, found.limited_by)
+        residency = fit(value)
+        here = Stretch(value, value, residency.active_warps, residency.limited_by)
         if current and (current.warps, current.limited_by) == (here.warps, here.limited_by):
             current = replace(current, last=value)
             continue

@@ -16,7 +16,7 @@ WORDS = {
 
 
 def render(
-    found: Sequence[Resident],
+    residents: Sequence[Resident],
     curves: Sequence[Sequence[Curve]],
     width: int | None = None,
     first: str = "",
@@ -25,98 +25,103 @@ def render(
     """A paragraph a launch and device, each with its curves, of which there may be none."""
     lines = [*wrapped(first, width), ""] if first else []
     heading = ""
-    for resident, drawn in zip(found, curves, strict=True):
+    for resident, drawn in zip(residents, curves, strict=True):
         if resident.heading != heading:
             heading = resident.heading
             lines += [*wrapped(heading, width), ""]
         lines += [*_resident(resident, width), ""]
         for curve in drawn:
             bar = BAR if width is None or width >= ROOMY else BAR // 2
-            lines += [*_curve(curve, resident.found, bar), ""]
+            lines += [*_curve(curve, resident.occupancy, bar), ""]
     return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
 
-def share(found: Occupancy, warps: int) -> str:
+def share(occupancy: Occupancy, warps: int) -> str:
     """Warps as a part of those that an SM holds.
 
     >>> from cutrace.models.analyses.occupancy import Need
     >>> share(Occupancy(Need(32), 48), 16)
     '33.3 %'
     """
-    return f"{100 * warps / found.max_warps:.1f}".removesuffix(".0") + " %"
+    return f"{100 * warps / occupancy.max_warps:.1f}".removesuffix(".0") + " %"
 
 
-def resident_text(found: Occupancy) -> str:
+def resident_text(occupancy: Occupancy) -> str:
     """How many blocks fit on an SM, what limits them, and whose registers were counted with.
 
     >>> from cutrace.models.analyses.occupancy import Need
     >>> resident_text(Occupancy(Need(32, 16), 48, {"blocks": 8, "warps": 48}, "given"))
     '8 blocks fit on an SM, limited by blocks, with 16 registers a thread (given)'
     """
-    registers = "an unknown number of" if found.registers is None else found.registers
-    fit = "1 block fits" if found.blocks == 1 else f"{found.blocks} blocks fit"
+    registers = "an unknown number of" if occupancy.registers is None else occupancy.registers
+    fit = "1 block fits" if occupancy.blocks == 1 else f"{occupancy.blocks} blocks fit"
     return (
-        f"{fit} on an SM, limited by {', '.join(found.limited_by)},"
-        f" with {registers} registers a thread ({found.registers_from})"
+        f"{fit} on an SM, limited by {', '.join(occupancy.limited_by)},"
+        f" with {registers} registers a thread ({occupancy.registers_from})"
     )
 
 
 def _resident(resident: Resident, width: int | None) -> Iterator[str]:
-    found = resident.found
-    limited = ", ".join(found.limited_by)
+    occupancy = resident.occupancy
+    limited = ", ".join(occupancy.limited_by)
     yield from wrapped(
-        f"{resident.device}: {_blocks(found.blocks)} of {found.need.threads} threads on an SM,"
-        f" {found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)},"
+        f"{resident.device}: {_blocks(occupancy.blocks)} of {occupancy.need.threads} threads"
+        " on an SM,"
+        f" {occupancy.active_warps} of {occupancy.max_warps} warps,"
+        f" {share(occupancy, occupancy.active_warps)},"
         f" limited by {limited}",
         width,
     )
     if resident.refusal:
         yield resident.refusal
-    if found.registers_from:
-        registers = "unknown" if found.registers is None else found.registers
-        yield f"registers a thread: {registers} ({found.registers_from})"
+    if occupancy.registers_from:
+        registers = "unknown" if occupancy.registers is None else occupancy.registers
+        yield f"registers a thread: {registers} ({occupancy.registers_from})"
     rows = [("limit", "room for", "")]
     rows += [
-        (name, _blocks(room), "limits" if room == found.blocks else "")
-        for name, room in found.limits.items()
+        (name, _blocks(capacity), "limits" if capacity == occupancy.blocks else "")
+        for name, capacity in occupancy.limits.items()
     ]
     yield from align(rows)
-    if resident.wanted is not None:
+    if resident.requested_blocks is not None:
         yield from wrapped(_verdict(resident), width)
     yield from wrapped(f"advice: {_advice(resident.advice)}", width)
 
 
 def _advice(advice: Advice) -> str:
     """A block with which an SM holds more warps, or that there is none."""
-    found = advice.found
-    if not found.blocks:
+    occupancy = advice.occupancy
+    if not occupancy.blocks:
         return "no block size fits; use fewer registers a thread or less shared memory"
-    need = found.need
+    need = occupancy.need
     shared = f" and {need.shared} bytes of shared memory" if need.shared else ""
     grid = f"; {_blocks(advice.blocks)} for the grid" if advice.blocks else ""
     if not advice.is_better:
         return f"stay at {need.threads} threads a block, no size holds more warps on an SM{grid}"
-    warps = f"{found.active_warps} of {found.max_warps} warps, {share(found, found.active_warps)}"
+    warps = (
+        f"{occupancy.active_warps} of {occupancy.max_warps} warps,"
+        f" {share(occupancy, occupancy.active_warps)}"
+    )
     return f"{need.threads} threads{shared} a block: {warps}{grid}"
 
 
 def _verdict(resident: Resident) -> str:
     """Whether the blocks that were asked for fit, and everything that forbids it."""
-    many = _blocks(resident.wanted or 0)
+    many = _blocks(resident.requested_blocks or 0)
     if not resident.too_few:
         return f"{many} at once: possible"
-    rooms = (f"{name} (room for {resident.found.limits[name]})" for name in resident.too_few)
-    return f"{many} at once: not possible, limited by {', '.join(rooms)}"
+    limits = (f"{name} (room for {resident.occupancy.limits[name]})" for name in resident.too_few)
+    return f"{many} at once: not possible, limited by {', '.join(limits)}"
 
 
-def _curve(curve: Curve, found: Occupancy, width: int) -> Iterator[str]:
+def _curve(curve: Curve, occupancy: Occupancy, width: int) -> Iterator[str]:
     """A row a stretch, the one asked about marked."""
     yield f"against {WORDS[curve.field]}"
     rows = [("", "warps", "", "limited by")]
     for part in curve.stretches:
         is_here = curve.here is not None and part.first <= curve.here <= part.last
         values = str(part.first) if part.first == part.last else f"{part.first} to {part.last}"
-        filled = width * part.warps // found.max_warps
+        filled = width * part.warps // occupancy.max_warps
         bar = "#" * filled + "." * (width - filled)
         mark = "  <-" if is_here else ""
         rows.append((values, str(part.warps), bar, ", ".join(part.limited_by) + mark))

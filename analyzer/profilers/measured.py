@@ -99,12 +99,12 @@ def read_measured(path: Path) -> Measured:
 
 def _tables(lines: Sequence[str]) -> Iterator[Measured]:
     """The tables of a file: those of --csv, or else those for people."""
-    found = False
+    has_csv = False
     for start in (number for number, line in enumerate(lines) if "Kernel" in line):
         if table := _table(lines, start):
-            found = True
+            has_csv = True
             yield table
-    if not found and (rows := list(printed_rows(lines))):
+    if not has_csv and (rows := list(printed_rows(lines))):
         yield Measured("ncu", tuple(_details(rows)))
 
 
@@ -119,11 +119,11 @@ def _joined(tables: Sequence[Measured]) -> Iterator[MeasuredLaunch]:
     if tables[0].vocabulary == "ncu":
         yield from (launch for table in tables for launch in table.launches)
         return
-    found: dict[str, MeasuredLaunch] = {}
+    launches: dict[str, MeasuredLaunch] = {}
     for launch in (launch for table in tables for launch in table.launches):
-        before = found.get(launch.kernel, launch)
-        found[launch.kernel] = replace(launch, values={**before.values, **launch.values})
-    yield from found.values()
+        before = launches.get(launch.kernel, launch)
+        launches[launch.kernel] = replace(launch, values={**before.values, **launch.values})
+    yield from launches.values()
 
 
 def _table(lines: Sequence[str], start: int) -> Measured | None:
@@ -147,14 +147,14 @@ def _rows(header: Sequence[str], lines: Sequence[str], quoted: bool) -> list[dic
 
     Where the header has no quotes, a row is what has as many cells.
     """
-    found = []
+    rows = []
     for cells in csv.reader(line for line in lines if line.startswith('"') or not quoted):
         if "Kernel" in cells or "Kernel Name" in cells:  # another table
             break
         if len(cells) > 1 and (quoted or len(cells) == len(header)):
             padded = [*cells, *[""] * (len(header) - len(cells))]
-            found.append(dict(zip(header, padded, strict=False)))
-    return found
+            rows.append(dict(zip(header, padded, strict=False)))
+    return rows
 
 
 def _raw(header: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
@@ -202,14 +202,14 @@ def _gathered(
 def _summary(rows: Sequence[dict[str, str]], names: Sequence[str]) -> Iterator[MeasuredLaunch]:
     """A row a kernel and metric."""
     kernel, metric, average = names
-    found: dict[str, dict[str, float]] = {}
+    averages: dict[str, dict[str, float]] = {}
     times: dict[str, int] = {}
     for row in rows:
         value = _number(row[average], "")
         if value is not None:
-            found.setdefault(row[kernel], {})[row[metric]] = value
+            averages.setdefault(row[kernel], {})[row[metric]] = value
             times[row[kernel]] = int(_number(row.get("Invocations", ""), "") or 1)
-    for name, values in found.items():
+    for name, values in averages.items():
         yield MeasuredLaunch(name, values, times[name])
 
 
@@ -252,8 +252,8 @@ def _plain(digits: str) -> str:
         decimal = ""
     else:
         decimal = marks[0] if marks else ""
-    kept = "".join(c for c in digits if c not in ".," or c == decimal)
-    return kept.replace(",", ".")
+    numeral = "".join(c for c in digits if c not in ".," or c == decimal)
+    return numeral.replace(",", ".")
 
 
 ENGINE_STREAM = "7"

@@ -35,8 +35,8 @@ def render_raw(profile: Profile, names: Sequence[str] = ()) -> str:
     device has none of those.
     """
     launches = _running(profile)
-    asked = [chosen_counters("ncu", p.capability, names) for p in launches]
-    counters = list(dict.fromkeys(c for some in asked for c in some))
+    selections = [chosen_counters("ncu", p.capability, names) for p in launches]
+    counters = list(dict.fromkeys(c for some in selections for c in some))
     units = (*("" for _ in HEAD), *(_unit(c) for c in counters))
     rows = [(*HEAD, *(c.name for c in counters)), units]
     for number, launch in enumerate(launches):

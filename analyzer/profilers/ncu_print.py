@@ -28,8 +28,8 @@ def printed_rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
             launch = {"ID": str(number), "Kernel Name": heading["kernel"]}
             launch["CC"] = heading["capability"] or ""
             number, section, columns = number + 1, "", []
-        elif found := _SECTION.match(line):
-            section, columns = found[1], []
+        elif match := _SECTION.match(line):
+            section, columns = match[1], []
         elif _RULE.match(line):
             columns = [run.span() for run in re.finditer("-+", line)]
         elif not line.strip():

@@ -106,8 +106,8 @@ def _trace_row(number: int, event: Event, launches: dict[int, LaunchProfile], de
 
 
 def _registers(profile: LaunchProfile) -> Value | str:
-    found = profile.raw.facts.get("registers")
-    return "" if found is None else found
+    registers = profile.raw.facts.get("registers")
+    return "" if registers is None else registers
 
 
 def _shared(launch: Launch) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ...base.dataclass import dataclass
 from ...base.errors import nearest
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ...traces.schema import Event
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, era, heading, vocabularies
@@ -98,15 +98,15 @@ def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool =
     line that names nothing known is passed over, with a word on stderr.
     """
     device = profile.launches[0] if profile.launches else None
-    known = _known(device)
+    counters = _device_columns(device)
     if config is None:
         own = era(device.capability) if device else None
         its = own.of(device.capability) if device and own else ()
         config = [c.name for c in its if c.section != "metric"]
-    asked = {*ALWAYS, *_asked(config, known)}
+    keys = {*ALWAYS, *_config_keys(config, counters)}
     form = [line.split()[1:] for line in config if line.split()[0] == "profilelogformat"]
     is_csv = form[-1] == ["CSV"] if form else is_csv
-    columns = [c for c in (*COLUMNS, *known.values(), *TRANSFERS) if c.key in asked]
+    columns = [c for c in (*COLUMNS, *counters.values(), *TRANSFERS) if c.key in keys]
     head = [*_head(profile), *(["# CUDA_PROFILE_CSV 1"] if is_csv else [])]
     names = ",".join(name for column in columns for name in column.names)
     rows = (_row(columns, cells, is_csv) for cells in _events(profile, columns))
@@ -124,34 +124,34 @@ def _head(profile: Profile) -> list[str]:
     return ["# CUDA_PROFILE_LOG_VERSION 2.0", f"# CUDA_DEVICE 0 {name}", "# CUDA_CONTEXT 1"]
 
 
-def _known(device: LaunchProfile | None) -> Mapping[str, Column]:
+def _device_columns(device: LaunchProfile | None) -> Mapping[str, Column]:
     """The counters that the device has, its era's first, as columns by name."""
     if device is None:
         return {}
     own = era(device.capability)
     ordered = ([own] if own else []) + [v for v in vocabularies() if v is not own]
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for counter in (c for v in ordered for c in v.of(device.capability)):
-        if counter.name not in found and counter.name not in ALWAYS:
-            found[counter.name] = _counter_column(counter)
-    return found
+        if counter.name not in columns and counter.name not in ALWAYS:
+            columns[counter.name] = _counter_column(counter)
+    return columns
 
 
 def _counter_column(counter: Counter) -> Column:
     return _fact(counter.name, lambda p: p.counters[heading(counter)])
 
 
-def _asked(config: Sequence[str], known: Mapping[str, Column]) -> Iterator[str]:
+def _config_keys(config: Sequence[str], counters: Mapping[str, Column]) -> Iterator[str]:
     """The keys of the columns that a config asks for."""
-    columns = {*known, *(c.key for c in (*COLUMNS, *TRANSFERS))}
+    columns = {*counters, *(c.key for c in (*COLUMNS, *TRANSFERS))}
     for line in config:
         word = line.split()[0]
         if word in columns:
             yield word
         elif word in UNKNOWABLE:
-            _say(f"`{word}` is left out of the log: only a chip could fill it")
+            _warn(f"`{word}` is left out of the log: only a chip could fill it")
         elif word not in SILENT:
-            _say(f"the log has no {word!r} for this device{nearest(word, columns)}; ignored")
+            _warn(f"the log has no {word!r} for this device{nearest(word, columns)}; ignored")
 
 
 def _events(
@@ -161,11 +161,11 @@ def _events(
     launches = {p.number: p for p in profile.launches if p.device == profile.devices[0]}
     for event in profile.manifest.events:
         if event.kind == "library":
-            _say(f"{event.name} has no row in the log: its kernels are not in the trace")
+            _warn(f"{event.name} has no row in the log: its kernels are not in the trace")
         elif event.kind != "launch":
             yield [(column, column.event(event)) for column in columns]
         elif (launch := launches[event.launch]).refusal:
-            _say(f"launch {launch.number} has no row in the log: {launch.device} {launch.refusal}")
+            _warn(f"launch {launch.number} has no row in the log: {launch.device} {launch.refusal}")
         else:
             yield [(column, column.launch(launch)) for column in columns]
 
@@ -190,5 +190,5 @@ def _number(value: int | float) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
-def _say(text: str) -> None:
-    print(inert(f"cutrace: {text}"), file=sys.stderr)
+def _warn(text: str) -> None:
+    print(sanitize(f"cutrace: {text}"), file=sys.stderr)

@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from ...base.errors import CutraceError, nearest
-from ...base.plugins import REPORTS, blaming, extension_names, load_extension
+from ...base.plugins import REPORTS, extension_names, load_extension, naming_extension
 
 if TYPE_CHECKING:
     from ..profile import Profile
@@ -23,15 +23,15 @@ def formats() -> tuple[str, ...]:
 def check_format(name: str) -> None:
     """Raise `CutraceError` unless there is such a format."""
     if name not in formats():
-        known = ", ".join(formats())
-        raise CutraceError(f"no format {name!r}{nearest(name, formats())}; there are {known}")
+        choices = ", ".join(formats())
+        raise CutraceError(f"no format {name!r}{nearest(name, formats())}; there are {choices}")
 
 
 def render(profile: "Profile", format: str) -> str:
     """Render a profile in the format so named; `CutraceError` if there is none."""
     check_format(format)
     if format in extension_names(REPORTS):
-        with blaming(f"report {format}"):
+        with naming_extension(f"report {format}"):
             return str(load_extension(REPORTS, format)(profile))
     text: str = import_module(f"{__name__}.{format}").render(profile)
     return text

@@ -80,7 +80,7 @@ def _estimate(
         "ns": estimate.ns,
         "mhz": estimate.mhz,
         "parts": [asdict(part) for part in estimate.parts],
-        "waits": dict(estimate.waits),
+        "waits": dict(estimate.stalls),
         "busy": dict(estimate.busy),
         "lines": [asdict(line) for line in waiting],
     }
@@ -106,7 +106,7 @@ def _ends(row: Row, devices: tuple[str, ...]) -> dict[str, dict[str, Value]]:
     """Of a sample, between what the true values lie; null where they are known, or nothing is."""
     if not row.intervals:
         return {}
-    known = [interval or (None, None) for interval in row.intervals]
-    low, high = zip(*known, strict=True)
+    intervals = [interval or (None, None) for interval in row.intervals]
+    low, high = zip(*intervals, strict=True)
     ends = {"low": low, "high": high}
     return {end: dict(zip(devices, values, strict=True)) for end, values in ends.items()}

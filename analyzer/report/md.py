@@ -33,8 +33,8 @@ def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
         yield from _tables(sheet, block, profile)
     if folded := zeros(sheet, profile.view):
         yield folded
-    if told := costs(sheet):
-        yield "```\n" + "\n".join(told) + "\n```"
+    if lines := costs(sheet):
+        yield "```\n" + "\n".join(lines) + "\n```"
     yield from (f"- {note}" for note in sheet.notes)
 
 

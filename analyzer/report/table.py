@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from textwrap import wrap
 
-from ...base.sanitize import Styled, inert
+from ...base.sanitize import Styled, sanitize
 from ..brief import MORE, distinct_launches, is_brief, launch_lines
 from ..counting.vocabulary import OURS
 from ..overview import (
@@ -105,7 +105,7 @@ def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         )
         if view.typed:
             one = costliest_number(profile)
-            yield f"next: {view.typed} --launch {one}{view.behind}", "green"
+            yield f"next: {view.typed} --launch {one}{view.program_suffix}", "green"
     else:
         yield from _sentence(
             "Below, the costliest launch of each; --launch N shows another.", width
@@ -117,9 +117,9 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
     """Every launch by itself."""
     view = profile.view
     laid_out = sheets(profile.launches, profile.view)
-    said = [[*_words(sheet, profile, width)] for sheet in laid_out]
-    common = _common(said)
-    for sheet, words in zip(laid_out, said, strict=True):
+    paragraphs = [[*_words(sheet, profile, width)] for sheet in laid_out]
+    common = _common(paragraphs)
+    for sheet, words in zip(laid_out, paragraphs, strict=True):
         yield sheet.heading, "bold"
         if sheet.ranges:
             yield from _sentence(f"In range {sheet.ranges}.", width)
@@ -135,7 +135,7 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
             yield from _sentence(LEGEND, width)
         own = [line for part in words if part not in common for line in part]
         yield from own
-        if own or pages or len(said) == 1:
+        if own or pages or len(paragraphs) == 1:
             yield "", ""
     if view.quiet:
         return
@@ -160,8 +160,8 @@ def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
     """
     every = range(len(sheet.devices))
     entries = [*_entries(sheet, every, profile)]
-    room = profile.view.width or BROAD
-    if _wide(entries) > room and (turned := _turned(entries, room)):
+    width = profile.view.width or BROAD
+    if _wide(entries) > width and (turned := _turned(entries, width)):
         yield from turned
         return
     for number, devices in enumerate(_columns(sheet, profile)):
@@ -172,10 +172,10 @@ def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
         yield from zip(align(cells, numbers=True), styles, strict=True)
 
 
-def _below_long_names(entries: Sequence[Entry], room: int | None) -> Iterator[Entry]:
+def _below_long_names(entries: Sequence[Entry], width: int | None) -> Iterator[Entry]:
     """The rows; values of a name that leaves them no room stand below it."""
     _, *columns = widths([cells for cells, _ in entries])
-    longest = None if room is None else room - sum(columns) - len(GAP) * len(columns)
+    longest = None if width is None else width - sum(columns) - len(GAP) * len(columns)
     for (name, *values), style in entries:
         if values and longest is not None and len(name) > longest:
             yield (name,), style
@@ -190,7 +190,7 @@ def _wide(entries: Sequence[Entry]) -> int:
     return sum(columns) + len(GAP) * (len(columns) - 1)
 
 
-def _turned(entries: Sequence[Entry], room: int) -> list[tuple[str, str]]:
+def _turned(entries: Sequence[Entry], width: int) -> list[tuple[str, str]]:
     """A row a device and a column a counter; nothing where even that is too wide, or where rows
     are of several parts.
     """
@@ -198,7 +198,7 @@ def _turned(entries: Sequence[Entry], room: int) -> list[tuple[str, str]]:
         return []
     rows = [*zip(*_qualified(entries), strict=True)]
     turned: list[Entry] = [(("device", *rows[0][1:]), "bold"), *((row, "") for row in rows[1:])]
-    if _wide(turned) > room:
+    if _wide(turned) > width:
         return []
     cells, styles = zip(*turned, strict=True)
     return [*zip(align(cells, numbers=True), styles, strict=True)]
@@ -223,12 +223,12 @@ def _columns(sheet: Sheet, profile: Profile) -> list[range]:
     if profile.view.width is None:
         return [every]
     name, *columns = widths([cells for cells, _ in _entries(sheet, every, profile)])
-    parts, taken = [0], name
+    parts, total = [0], name
     for device, column in enumerate(columns):
-        taken += len(GAP) + column
-        if taken > profile.view.width and device > parts[-1]:
+        total += len(GAP) + column
+        if total > profile.view.width and device > parts[-1]:
             parts.append(device)
-            taken = name + len(GAP) + column
+            total = name + len(GAP) + column
     return [range(*ends) for ends in zip(parts, [*parts[1:], len(columns)], strict=True)]
 
 
@@ -251,11 +251,11 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
                 yield (indent + row.counter.name, *cells), ""
 
 
-def _common(said: Sequence[Sequence[Part]]) -> Sequence[Part]:
+def _common(paragraphs: Sequence[Sequence[Part]]) -> Sequence[Part]:
     """Paragraphs that all launches have in common, to be printed once."""
-    if len(said) < 2:
+    if len(paragraphs) < 2:
         return []
-    return [part for part in said[0] if all(part in words for words in said[1:])]
+    return [part for part in paragraphs[0] if all(part in words for words in paragraphs[1:])]
 
 
 def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
@@ -267,8 +267,8 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
     costly = []
     for line in costs(sheet):
         is_source = not line.startswith("  ")
-        room = profile.view.width if is_source else width
-        parts = _source_line(line, room)
+        line_width = profile.view.width if is_source else width
+        parts = _source_line(line, line_width)
         costly += [(part, "yellow") for part in parts]
     if costly:
         yield costly
@@ -289,7 +289,7 @@ def _coloured(lines: list[tuple[str, str]]) -> str:
     console = Console(file=StringIO(), force_terminal=True)
     with console.capture() as captured:
         for text, style in lines:
-            shown = Text(inert(text.rstrip()), style)
+            shown = Text(sanitize(text.rstrip()), style)
             for start, end, place in source_links(shown.plain):
                 shown.stylize(f"link {place}", start, end)
             console.print(shown, soft_wrap=True)

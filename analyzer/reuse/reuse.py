@@ -14,12 +14,12 @@ from ...models.replay.device.wiring import Stage
 from ...models.replay.interface.model import Ints
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.replay import fit_launch, has_all_before
-from ...models.replay.request_stream import hear
+from ...models.replay.request_stream import replay_taps
 from ...models.reuse import Reuse
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch
 
-KEPT = ("line", "sector", "serves", "operators", "store", "local_store", "fetch")
+LOOKUP_KEYS = ("line", "sector", "serves", "operators", "store", "local_store", "fetch")
 """Keys of a cache that say what it looks up."""
 LARGE, ONE_IN = 1 << 23, 64
 """Accesses of warps from which on, unless the user says, one line in ONE_IN is looked at."""
@@ -83,8 +83,8 @@ class CacheReuse:
         """Return the least bytes that find so much of all that could be found, 0 to 1."""
         if not len(self.histogram):
             return self.line
-        found = self.histogram[:, 1].cumsum()
-        at = int(np.searchsorted(found, part * found[-1]))
+        hits = self.histogram[:, 1].cumsum()
+        at = int(np.searchsorted(hits, part * hits[-1]))
         return (int(self.histogram[at, 0]) + self.sampled) * self.line
 
     def ratio(self, misses: int) -> float | None:
@@ -109,21 +109,21 @@ def measure(
     cache or size that there cannot be.
     """
     launch = trace.launch
-    chosen = choose_caches(device, cache, sizes)
+    caches = choose_caches(device, cache, sizes)
     if why_not(launch, device, options):
         return
     rows = trace.count("accesses") + trace.count("texels")
     one_in = 1 if by_set else sampled or (ONE_IN if rows > LARGE else 1)
     carveout = fit_launch(device, launch, trace.instructions(), options).carveout
-    found = []
-    for stage in chosen:
+    listeners = []
+    for stage in caches:
         own = stage.without(carveout)
         ears = [_ear(own, sizes, one_in, 1)]
         ears += [_ear(own, (), 1, sets_of(own))] if by_set else []
-        found.append((own, ears))
-    every = [ear for _, ears in found for ear in ears]
-    deque(hear(trace, device, options, every), maxlen=0)
-    for own, ears in found:
+        listeners.append((own, ears))
+    every = [ear for _, ears in listeners for ear in ears]
+    deque(replay_taps(trace, device, options, every), maxlen=0)
+    for own, ears in listeners:
         (_, whole), *mapped = ears
         if whole.requests:
             yield _result(trace, device, own, sizes, whole, *(reuse for _, reuse in mapped))
@@ -155,10 +155,10 @@ def choose_caches(device: Device, cache: str, sizes: Sequence[int] = ()) -> list
 
 def _ear(own: Stage, sizes: Sequence[int], sampled: int, sets: int) -> tuple[Stage, Reuse]:
     """Return a stage that hears what a cache hears, and the model there."""
-    keys = {key: own.keys[key] for key in KEPT if key in own.keys}
-    room = number(own, "bytes")
+    keys = {key: own.keys[key] for key in LOOKUP_KEYS if key in own.keys}
+    capacity = number(own, "bytes")
     unit = sets * number(own, "line")
-    keys |= {"sizes": [*sizes] or [max(room // unit, 1) * unit], "sampled": sampled}
+    keys |= {"sizes": [*sizes] or [max(capacity // unit, 1) * unit], "sampled": sampled}
     keys["sets"] = sets
     name = f"{own.name}_reuse_in_{sets}"
     stage = replace(own, name=name, model="reuse", keys=keys, beside_shared=False, where=None)
@@ -187,18 +187,18 @@ def _result(
     whole: Reuse,
     mapped: Reuse | None = None,
 ) -> CacheReuse:
-    room, line = number(own, "bytes"), whole.line
+    capacity, line = number(own, "bytes"), whole.line
     counts = whole.histogram[:, 1:].sum(axis=0)
     far = np.flatnonzero(counts)
     uses = tuple(_uses(mapped)) if mapped else ()
-    full = int(whole.misses(room // line).sum())
+    full = int(whole.misses(capacity // line).sum())
     return CacheReuse(
         *(trace.number, trace.launch, device.key, own.name),
-        *(line, room, sets_of(own), whole.sampled, whole.requests),
+        *(line, capacity, sets_of(own), whole.sampled, whole.requests),
         int(whole.histogram[:, 0].sum()) * whole.sampled,
         whole.lines * line,
         np.stack([far, counts[far]], axis=1) * whole.sampled,
-        tuple(_points(whole, sizes or _doubled(whole, room))),
+        tuple(_points(whole, sizes or _doubled(whole, capacity))),
         uses,
         sum(use.cold + use.lost for use in uses) - full if uses else 0,
     )
@@ -232,8 +232,8 @@ def error_of(reuse: Reuse, lines: int) -> int:
     by_chance = SURE * float(np.sqrt(len(shares)) * shares.std(ddof=1))
     apart = int(np.ceil(SURE * np.sqrt(lines * reuse.sampled)))
     near, far = (int(reuse.misses(max(0, at)).sum()) for at in (lines - apart, lines + apart))
-    found = int(shares.sum())
-    return round(by_chance + max(near - found, found - far))
+    misses = int(shares.sum())
+    return round(by_chance + max(near - misses, misses - far))
 
 
 def _uses(mapped: Reuse) -> Iterator[SetUse]:

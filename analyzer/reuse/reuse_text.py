@@ -14,23 +14,23 @@ SHADES = ".123456789"
 
 
 def render(
-    found: Sequence[CacheReuse], by: str, width: int | None = None, first: str = "", last: str = ""
+    reuses: Sequence[CacheReuse], by: str, width: int | None = None, first: str = "", last: str = ""
 ) -> str:
     """A table a cache, under the heading of its launch."""
     lines = [first, ""] if first else []
     heading = ""
-    alike: dict[tuple[object, ...], list[CacheReuse]] = {}
-    for one in found:
+    groups: dict[tuple[object, ...], list[CacheReuse]] = {}
+    for one in reuses:
         same = launch_text(one.launch), one.device, one.cache, one.points, one.uses
-        alike.setdefault(same, []).append(one)
-    for one, *others in alike.values():
+        groups.setdefault(same, []).append(one)
+    for one, *others in groups.values():
         times = f"  ({1 + len(others)} launches)" if others else ""
         if (text := launch_text(one.launch) + times) != heading:
             heading = text
             lines += [heading, ""]
         lines += [*_sentences(one, by, width), ""]
         lines += [*(_map(one) if by == "set" else align([*_table(one)], numbers=True)), ""]
-    if not found:
+    if not reuses:
         lines += ["no load reaches a cache", ""]
     return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
@@ -40,10 +40,12 @@ def sentence(one: CacheReuse) -> str:
     ninety, most = (count_bytes(one.room_for(part)) for part in (0.9, 1.0))
     again = one.accesses - one.cold
     part = "" if ninety == most else f"90 % of the rest, {most} "
-    room = f"; {ninety} of room find {part}all{' of the rest' * (not part)}" if again else ""
+    capacity_text = (
+        f"; {ninety} of room find {part}all{' of the rest' * (not part)}" if again else ""
+    )
     return (
         f"{one.device} {one.cache}: loads ask for {one.accesses:,} sectors,"
-        f" {percent(one.ratio(one.cold))} of them for the first time{room}"
+        f" {percent(one.ratio(one.cold))} of them for the first time{capacity_text}"
     )
 
 
@@ -53,17 +55,17 @@ def percent(ratio: float | None) -> str:
 
 
 def _sentences(one: CacheReuse, by: str, width: int | None) -> Iterator[str]:
-    told = [sentence(one)]
+    texts = [sentence(one)]
     if one.sampled > 1:
-        told.append(f"one line in {one.sampled} was looked at; +- is right 95 times in 100")
+        texts.append(f"one line in {one.sampled} was looked at; +- is right 95 times in 100")
     if by == "set":
         sets = f"{one.sets} sets" if one.sets > 1 else "one set"
         lost, beyond = sum(use.lost for use in one.uses), one.conflicts
-        told.append(
+        texts.append(
             f"{count_bytes(one.own)} in {sets}: {lost:,} sectors are lost before they are used"
             f" again, {abs(beyond):,} {'fewer' if beyond < 0 else 'more'} than in one set"
         )
-    for text in told:
+    for text in texts:
         yield from wrapped(text, width, hang="")
 
 

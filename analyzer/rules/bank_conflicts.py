@@ -91,12 +91,12 @@ def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple
     trials = evidence.trials
     size = trials.element(name)
     step = max(1, trials.usage[name].widest // size)
-    asked = [a for a in access.addresses if a is not None]
-    steps = Counter(b - a for a, b in pairwise(asked) if b - a > size)
+    addresses = [a for a in access.addresses if a is not None]
+    steps = Counter(b - a for a, b in pairwise(addresses) if b - a > size)
     strides = [step for step, _ in steps.most_common(MOST)]
-    found = trials.usage[name].find_row(trials.arrays[name])
+    row_length = trials.usage[name].find_row(trials.arrays[name])
     banks = BANKS * max(size, WORD)
-    for row in dict.fromkeys((*([found] if found else []), *strides, banks)):
+    for row in dict.fromkeys((*([row_length] if row_length else []), *strides, banks)):
         if row % size == 0 and row >= SHORTEST * size:
             yield from ((row, pad * step) for pad in PADS)
 
@@ -105,14 +105,14 @@ def _try(evidence: Evidence, name: str, row: int, pad: int) -> Trial | None:
     """Replay with the padding; without a length where the accesses tell the same one."""
     trials = evidence.trials
     size = trials.element(name)
-    known = trials.usage[name].find_row(trials.arrays[name]) == row
-    return trials.suppose(pad={name: pad if known else f"{row // size}+{pad}"})
+    is_same_row = trials.usage[name].find_row(trials.arrays[name]) == row
+    return trials.suppose(pad={name: pad if is_same_row else f"{row // size}+{pad}"})
 
 
 def _change_unnamed(access: Access) -> str:
     """The padding of whatever lies there that helps the worst access; else a general word."""
-    asked = [a for a in access.addresses if a is not None]
-    rows = {b - a for a, b in pairwise(asked) if b - a > WORD and (b - a) % WORD == 0}
+    addresses = [a for a in access.addresses if a is not None]
+    rows = {b - a for a, b in pairwise(addresses) if b - a > WORD and (b - a) % WORD == 0}
     for row in sorted(rows, reverse=True):
         for pad in PADS:
             moved = (None if a is None else a + a // row * pad * WORD for a in access.addresses)

@@ -39,22 +39,26 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if kind.collision not in COMBINED and use.crowd >= CROWD * use.rows:
             crowd = f"{use.crowd / use.rows:.3g}"
             what = f"atomics meet on one address: {crowd} lanes of a warp, on average"
-            seen = f"{use.rows:,} requests of {use.lanes:,} lanes want {use.distinct:,} addresses"
+            observation = (
+                f"{use.rows:,} requests of {use.lanes:,} lanes want {use.distinct:,} addresses"
+            )
             change, least = WITHIN_WARP, _with_fewer(evidence, kind.space, use.crowd / use.rows)
         elif table := _small_table(evidence, access, use):
             what = f"atomics of each block come back to the same places of `{table}`"
             blocks, places = evidence.profile.launch.blocks, _places(evidence, access, table)
-            seen = f"{use.lanes:,} atomics of {blocks} blocks go to {places} places"
+            observation = f"{use.lanes:,} atomics of {blocks} blocks go to {places} places"
             change, least = WITHIN_BLOCK.format(table), None
         elif kind.collision in COMBINED and (least := _of_blocks(evidence, kind.space, use)):
             what = "atomics of every warp meet on one address"
-            seen = f"{use.rows:,} requests want {use.distinct:,} addresses, one after another"
+            observation = (
+                f"{use.rows:,} requests want {use.distinct:,} addresses, one after another"
+            )
             change = OF_A_BLOCK
         else:
             continue
         yield Finding(
             what,
-            seen,
+            observation,
             change,
             access.pc,
             evidence.share(access, "transactions" if kind.space == "global" else "passes"),

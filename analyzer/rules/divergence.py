@@ -24,7 +24,7 @@ PAIR, TIMES = 2, 4
 """So many lanes lie half a warp apart by chance, if data choose them, but not so many times."""
 FEW, HALF = 4, 0.5
 """Lanes that do this part of all steps while the others wait."""
-GROUP, ALONE = 4, 0.3
+GROUP, ONE_SIDED = 4, 0.3
 """Lanes of the smallest group that has a leader, and the part of the steps that are its own."""
 
 
@@ -33,13 +33,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     splits = _splits(evidence)
     for row in evidence.sums.filter(evidence.sums["divergent_branches"] > 0).rows(named=True):
         block = evidence.trace.instructions()["block"][row["pc"]].as_py()
-        found = splits.get(block, Counter())
-        told = _periodic(evidence, block, found, row["branches"]) or _fixed(
-            evidence, block, found, row["branches"]
+        mask_counts = splits.get(block, Counter())
+        split = _periodic(evidence, block, mask_counts, row["branches"]) or _fixed(
+            evidence, block, mask_counts, row["branches"]
         )
-        if told:
-            taken, pattern = told
-            on = [lane for lane in range(LANES) if taken >> lane & 1]
+        if split:
+            branch_mask, pattern = split
+            on = [lane for lane in range(LANES) if branch_mask >> lane & 1]
             yield Finding(
                 f"{row['divergent_branches']:,} of {row['branches']:,} branches split their warp,"
                 f" {pattern}",
@@ -51,50 +51,54 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _periodic(
-    evidence: Evidence, block: int, found: Counter[int], branches: int
+    evidence: Evidence, block: int, mask_counts: Counter[int], branches: int
 ) -> tuple[int, str] | None:
     """The lanes and the words for a pattern that repeats every few lanes."""
     width = evidence.profile.launch.block[0]
-    periodic = {taken: n for taken, n in found.items() if period(taken, width)}
+    periodic = {
+        branch_mask: n for branch_mask, n in mask_counts.items() if period(branch_mask, width)
+    }
     times = sum(periodic.values())
     only = next(iter(periodic)) if len(periodic) == 1 else None
-    if only is not None and _leads(only, width) and _waits(evidence, block, only):
+    if only is not None and _leads(only, width) and _is_waiting_side(evidence, block, only):
         return None
-    if 2 * times < found.total() or times < OFTEN * branches:
+    if 2 * times < mask_counts.total() or times < OFTEN * branches:
         return None
     if times < TIMES and _is_pair(periodic):
         return None
-    taken = max(periodic, key=lambda mask: (periodic[mask], mask))
-    return taken, f"by a pattern of {period(taken, width)} lanes"
+    branch_mask = max(periodic, key=lambda mask: (periodic[mask], mask))
+    return branch_mask, f"by a pattern of {period(branch_mask, width)} lanes"
 
 
 def _fixed(
-    evidence: Evidence, block: int, found: Counter[int], branches: int
+    evidence: Evidence, block: int, mask_counts: Counter[int], branches: int
 ) -> tuple[int, str] | None:
     """The lanes and the words for one split of most warps: both sides have much to do, or a few."""
-    taken, times = max(found.items(), key=lambda each: each[1], default=(0, 0))
+    branch_mask, times = max(mask_counts.items(), key=lambda each: each[1], default=(0, 0))
     if times < TIMES or times < MOST * branches:
         return None
-    if period(taken, 0) and not period(taken, evidence.profile.launch.block[0]):
+    if period(branch_mask, 0) and not period(branch_mask, evidence.profile.launch.block[0]):
         return None
-    *sides, steps = _measure_sides(evidence, block, taken)
+    *sides, steps = _measure_sides(evidence, block, branch_mask)
     if min(sides) >= BUSY * times:
-        return taken, "each time the same lanes"
-    few = (taken if sides[0] else FULL & ~taken).bit_count() <= FEW
+        return branch_mask, "each time the same lanes"
+    few = (branch_mask if sides[0] else FULL & ~branch_mask).bit_count() <= FEW
     return (
-        (taken, "each time for the same few lanes") if few and sum(sides) > HALF * steps else None
+        (branch_mask, "each time for the same few lanes")
+        if few and sum(sides) > HALF * steps
+        else None
     )
 
 
-def period(taken: int, width: int) -> int:
+def period(mask: int, width: int) -> int:
     """The lanes after which a mask repeats, 0 if it does not, or is the edge of a block's rows.
 
     >>> period(0x55555555, 128), period(0xff, 128), period(0x0fff0fff, 16), period(0x0fff0fff, 128)
     (2, 0, 0, 16)
     """
     for lanes in PERIODS:
-        if ((taken >> lanes) | (taken << (32 - lanes))) & FULL == taken:
-            row = taken & ((1 << lanes) - 1)
+        if ((mask >> lanes) | (mask << (32 - lanes))) & FULL == mask:
+            row = mask & ((1 << lanes) - 1)
             is_edge = _is_run(row) or _is_run(~row & ((1 << lanes) - 1))
             return 0 if lanes == width and is_edge else lanes
     return 0
@@ -108,23 +112,23 @@ def _is_run(row: int) -> bool:
 
 def _is_pair(masks: Iterable[int]) -> bool:
     """Whether two lanes, or all but two, are all that was seen to go their own way."""
-    return all(taken.bit_count() in (PAIR, LANES - PAIR) for taken in masks)
+    return all(mask.bit_count() in (PAIR, LANES - PAIR) for mask in masks)
 
 
-def _leads(taken: int, width: int) -> bool:
+def _leads(mask: int, width: int) -> bool:
     """Whether a mask is one lane of each group, or all but one."""
-    lanes = period(taken, width)
-    alone = (taken & ((1 << lanes) - 1)).bit_count()
-    return lanes >= GROUP and alone in (1, lanes - 1)
+    lanes = period(mask, width)
+    leader_count = (mask & ((1 << lanes) - 1)).bit_count()
+    return lanes >= GROUP and leader_count in (1, lanes - 1)
 
 
-def _waits(evidence: Evidence, block: int, taken: int) -> bool:
+def _is_waiting_side(evidence: Evidence, block: int, branch_mask: int) -> bool:
     """Whether one side of a split does little, the other nothing, until the warp is whole again."""
-    one, other, all_steps = _measure_sides(evidence, block, taken)
-    return not (one and other) and one + other <= ALONE * all_steps
+    one, other, all_steps = _measure_sides(evidence, block, branch_mask)
+    return not (one and other) and one + other <= ONE_SIDED * all_steps
 
 
-def _measure_sides(evidence: Evidence, block: int, taken: int) -> tuple[int, int, int]:
+def _measure_sides(evidence: Evidence, block: int, branch_mask: int) -> tuple[int, int, int]:
     """Steps of those who take a branch and of the others until they meet again; all steps."""
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
     sides, steps = [0, 0], 0
@@ -134,9 +138,9 @@ def _measure_sides(evidence: Evidence, block: int, taken: int) -> tuple[int, int
         entries = [*zip(*columns, strict=True)]
         steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
         for place, entry in enumerate(entries):
-            if entry[:3] == (block, FULL, FULL & ~taken):
+            if entry[:3] == (block, FULL, FULL & ~branch_mask):
                 for number, mask, _, repeat in takewhile(_is_part, entries[place + 1 :]):
-                    sides[0 if mask & taken else 1] += times * lengths[number] * repeat
+                    sides[0 if mask & branch_mask else 1] += times * lengths[number] * repeat
     return sides[0], sides[1], steps
 
 
@@ -147,6 +151,8 @@ def _is_part(entry: tuple[int, int, int, int]) -> bool:
 def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
     """How often each mask of a full warp was taken, by basic block, where it split the warp."""
     return {
-        block: Counter({taken: n for (active, taken), n in found.items() if active == FULL})
-        for block, found in find_splits(evidence.trace).items()
+        block: Counter(
+            {branch_mask: n for (active, branch_mask), n in split_counts.items() if active == FULL}
+        )
+        for block, split_counts in find_splits(evidence.trace).items()
     }

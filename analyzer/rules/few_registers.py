@@ -8,21 +8,23 @@ from ..occupancy.occupancy_text import resident_text
 LITTLE = 0.5
 KNOWN_SINCE = (3, 0)
 """For older devices nobody assembles any more, and other counts say little about theirs."""
-GIVEN = "given"
+CONFIGURED = "given"
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at what limits the resident blocks."""
-    held = evidence.limited_by("registers")
-    if not held or (evidence.device.capability < KNOWN_SINCE and held.registers_from != GIVEN):
+    occupancy = evidence.limited_by("registers")
+    if not occupancy or (
+        evidence.device.capability < KNOWN_SINCE and occupancy.registers_from != CONFIGURED
+    ):
         return
-    active, most = held.active_warps, held.max_warps
+    active, most = occupancy.active_warps, occupancy.max_warps
     if active <= LITTLE * most and evidence.fills_device():
         enough = evidence.fewer_for_a_block("registers", 1)
         more = f"; with {enough} an SM holds a block more" if enough else ""
         yield Finding(
             f"registers leave room for {active} of {most} warps",
-            resident_text(held),
-            f"use fewer than {held.registers} registers a thread: __launch_bounds__,"
+            resident_text(occupancy),
+            f"use fewer than {occupancy.registers} registers a thread: __launch_bounds__,"
             f" --maxrregcount, shorter lives of variables{more}; more work a thread may be as good",
         )

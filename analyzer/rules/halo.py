@@ -21,7 +21,7 @@ from ..why.search import Access
 
 ONCE, AGAIN = 1.5, 4.0
 """How often a block loads an address of its tile at most, and all blocks together."""
-SHARE, ALONE = 0.15, 0.05
+SHARE, UNSHARED = 0.15, 0.05
 """The least part of what is loaded that is halo, and of addresses that are one block's alone."""
 LIMITS = ("L1 data", "L2", "issue slots")
 TWICE = 1.1
@@ -32,14 +32,14 @@ MOST, WORTH = 64, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Words that the blocks load: `asked` for, in all `tiles`, in tiles twice as large (`merged`),
-    and how many `differ`; `alone` are those of one tile."""
+    """Words that the blocks load: `requested` for, in all `tiles`, in tiles twice as large
+    (`merged`), and how many `differ`; `unshared` are those of one tile."""
 
-    asked: int
+    requested: int
     tiles: int
     merged: int
     differ: int
-    alone: int
+    unshared: int
 
     @property
     def halo(self) -> float:
@@ -49,8 +49,8 @@ class Tiles:
     @property
     def is_halo(self) -> bool:
         """Whether tiles meet at their edges, and larger ones would do so less."""
-        once = self.asked <= ONCE * self.tiles and self.tiles <= AGAIN * self.differ
-        return once and self.halo >= SHARE and self.alone >= ALONE * self.differ > 0
+        once = self.requested <= ONCE * self.tiles and self.tiles <= AGAIN * self.differ
+        return once and self.halo >= SHARE and self.unshared >= UNSHARED * self.differ > 0
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -95,12 +95,12 @@ def _may_gain(evidence: Evidence, accesses: Sequence[Access]) -> bool:
     gain = find_gain(evidence, [(access.pc, 1.0) for access in accesses], (*LIMITS, "DRAM"))
     if gain < WORTH * evidence.profile.bounds[0].ns:
         return False
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for access in accesses:
         for batch, block in islice(evidence.trials.rows(access.pc), 1):
             mine = block == block[0]
-            found.append(batch.addresses[mine][batch.active[mine]])
-    words = np.concatenate(found)
+            parts.append(batch.addresses[mine][batch.active[mine]])
+    words = np.concatenate(parts)
     return len(words) <= ONCE * len(np.unique(words))
 
 
@@ -111,30 +111,30 @@ def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
         for batch, block in evidence.trials.rows(access.pc):
             blocks.append(np.repeat(block, batch.active.sum(axis=1)))
             addresses.append(batch.addresses[batch.active])
-    asked = sum(map(len, addresses))
-    if not asked:
+    load_count = sum(map(len, addresses))
+    if not load_count:
         return None
     address = np.concatenate(addresses)
     low = int(address.min())
     words, place = number_rows(address - low, int(address.max()) - low + 1)
     block = np.concatenate(blocks)
     tiles = sorted_unique(block * len(words) + place)
-    wanted = np.bincount(tiles % len(words))
+    block_counts = np.bincount(tiles % len(words))
     merged = sorted_unique(_in_twos(block, evidence.profile.launch.grid) * len(words) + place)
-    return Tiles(asked, len(tiles), len(merged), len(words), int((wanted == 1).sum()))
+    return Tiles(load_count, len(tiles), len(merged), len(words), int((block_counts == 1).sum()))
 
 
 def _in_twos(block: Ints, grid: Sequence[int]) -> Ints:
     """Number blocks so that two in each direction have the number of the first."""
-    x, rest = block % grid[0], block // grid[0]
-    y, z = rest % grid[1], rest // grid[1]
+    x, row = block % grid[0], block // grid[0]
+    y, z = row % grid[1], row // grid[1]
     return ((z // 2 * grid[1]) + y // 2) * grid[0] + x // 2
 
 
 def _is_read_again(evidence: Evidence, accesses: Sequence[Access], tiles: Tiles) -> bool:
     """Whether memory hands out the edges more than once."""
-    read, wanted = (
+    read, request_bytes = (
         sum(evidence.of(access.pc, f"global_load_{name}") for access in accesses)
         for name in ("dram_bytes_read", "bytes_asked")
     )
-    return read > TWICE * wanted * tiles.differ / tiles.asked
+    return read > TWICE * request_bytes * tiles.differ / tiles.requested

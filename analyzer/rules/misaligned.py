@@ -103,11 +103,11 @@ def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
 
 def _texture(evidence: Evidence, access: Access) -> tuple[str, str] | None:
     """For neighbours in all directions, on devices where a word's shift costs sixteen times."""
-    if evidence.device.capability >= ANY_WIDTH or not (found := texture.measure(evidence, access)):
+    if evidence.device.capability >= ANY_WIDTH or not (costs := texture.measure(evidence, access)):
         return None
     change = texture.THROUGH.format(evidence.array_of(access))
     return f"{change}, or pass a block's stretch through shared memory", texture.TRIED.format(
-        *found
+        *costs
     )
 
 
@@ -142,12 +142,12 @@ def _rows(evidence: Evidence, access: Access, array: Array, size: int) -> Sequen
         return [row]
     launch, words = evidence.profile.launch, array.bytes // size
     numbers = [a.value for a in launch.arguments if isinstance(a.value, int)]
-    taken = [n for n in numbers if HALF < n < words and words % n == 0]
+    widths = [n for n in numbers if HALF < n < words and words % n == 0]
     starts = evidence.trials.starts(access.pc, array) // size
     step = min(launch.block[0], LANES)
     shown = (n for n in range(step + 1, min(words, LONGEST)) if words % n == 0)
     fitting = (n for n in shown if not (starts % n % step).any())
-    return [n * size for n in dict.fromkeys((*taken, *islice(fitting, FITTING)))]
+    return [n * size for n in dict.fromkeys((*widths, *islice(fitting, FITTING)))]
 
 
 def _shape_row(array: Array, size: int) -> int:

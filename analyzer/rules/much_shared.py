@@ -11,13 +11,18 @@ LITTLE, BYTES = 0.5, 128
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at what limits the resident blocks."""
-    held, launch = evidence.limited_by("shared"), evidence.profile.launch
-    if held and held.active_warps <= LITTLE * held.max_warps and evidence.fills_device():
+    occupancy, launch = evidence.limited_by("shared"), evidence.profile.launch
+    if (
+        occupancy
+        and occupancy.active_warps <= LITTLE * occupancy.max_warps
+        and evidence.fills_device()
+    ):
         enough = evidence.fewer_for_a_block("shared", BYTES)
         more = f" (with {enough:,} an SM holds a block more)" if enough else ""
         yield Finding(
-            f"shared memory leaves room for {held.active_warps} of {held.max_warps} warps",
-            resident_text(held),
+            f"shared memory leaves room for {occupancy.active_warps} of {occupancy.max_warps}"
+            " warps",
+            resident_text(occupancy),
             f"use less than {launch.shared_static + launch.shared_dynamic:,} bytes a block{more}:"
             " smaller tiles, narrower types, or more threads that share one",
         )

@@ -14,10 +14,10 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...models.replay.device.measured import load_measured
 from ...traces.reader import LaunchTrace
-from ..counting.atomic_contention import count_turns
+from ..counting.atomic_contention import count_contention
 from ..counting.bounds import time_text
 from ..evidence.evidence import Evidence, Finding
-from ..time.estimate import Asked, estimate, sums_of_one
+from ..time.estimate import EstimateInput, estimate, sums_of_one
 from ..time.sample_warps import sample_warps
 from ..why.search import Access
 
@@ -50,7 +50,7 @@ class ReadOnlyLaunch(LaunchTrace):
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at plain loads of arrays that the launch does not write."""
     loads = [access for access in evidence.worst if _may_be_read_only(evidence, access)]
-    if not loads or evidence.trace.supposed or not evidence.profile.bounds:
+    if not loads or evidence.trace.what_if or not evidence.profile.bounds:
         return
     pcs = tuple(sorted(access.pc for access in loads))
     supposed = (f"what-if: the loads at {', '.join(map(str, pcs))} are read-only",)
@@ -86,21 +86,21 @@ def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
     before = evidence.profile.bounds[0].ns
     if _has_own_path(evidence):
         least = evidence.least_ns(launch)
-        told = f"read-only, they need {time_text(least)} at least instead of {time_text(before)}"
-        return (least, told) if least <= REMAINING * before else (before, "")
+        text = f"read-only, they need {time_text(least)} at least instead of {time_text(before)}"
+        return (least, text) if least <= REMAINING * before else (before, "")
     now = evidence.profile.estimate
     if not now or not evidence.total("global_store_requests"):
         return before, ""
     then = now.ns * _estimated(evidence, launch) / _estimated(evidence, evidence.trace)
-    told = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
-    return before, told if then <= REMAINING * now.ns else ""
+    text = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
+    return before, text if then <= REMAINING * now.ns else ""
 
 
 def _has_own_path(evidence: Evidence) -> bool:
     """Whether a first level serves read-only global loads and no others."""
     for stage in evidence.device.stages:
-        serves, chosen = (stage.keys.get(key) for key in ("serves", "operators"))
-        if isinstance(serves, Sequence) and "global" in serves and chosen == [READ_ONLY]:
+        serves, operators = (stage.keys.get(key) for key in ("serves", "operators"))
+        if isinstance(serves, Sequence) and "global" in serves and operators == [READ_ONLY]:
             return True
     return False
 
@@ -112,7 +112,7 @@ def _estimated(evidence: Evidence, launch: LaunchTrace) -> float:
     assert now
     assert measured
     resources = tuple(replace(each, schedule="") for each in launch.launch.resources)
-    asked = Asked(
+    query = EstimateInput(
         sums_of_one(profile.raw.counts),
         launch.instructions(),
         profile.bounds,
@@ -120,6 +120,6 @@ def _estimated(evidence: Evidence, launch: LaunchTrace) -> float:
         int(profile.raw.facts.get("resident_blocks") or 1),
         evidence.device,
         now.mhz,
-        partial(count_turns, launch),
+        partial(count_contention, launch),
     )
-    return estimate(asked, sample_warps(launch), measured).ns
+    return estimate(query, sample_warps(launch), measured).ns

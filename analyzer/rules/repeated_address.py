@@ -50,9 +50,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _count(evidence: Evidence, access: Access) -> tuple[int, int]:
     """Rows that were looked at, and how many differ in their block or their addresses."""
     rows = 0
-    seen: set[bytes] = set()
+    row_keys: set[bytes] = set()
     for batch, block in evidence.trials.rows(access.pc):
         rows += len(batch)
         what = np.where(batch.active, batch.addresses, -1)
-        seen.update(map(bytes, np.column_stack((block, what))))
-    return rows, max(1, len(seen))
+        row_keys.update(map(bytes, np.column_stack((block, what))))
+    return rows, max(1, len(row_keys))

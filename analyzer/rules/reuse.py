@@ -32,33 +32,33 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     loads = [a for a in evidence.worst if (a.kind.space, a.kind.access) == ("global", "load")]
     loads = sorted(loads, key=lambda load: -evidence.share(load, "bytes_moved"))[:MOST]
     uses = [(access, *_of_a_block(evidence, access)) for access in loads]
-    found = [each for each in uses if each[2] >= FEW and each[1] >= TIMES * each[2]]
-    slots = sum(evidence.of(access.pc, "instructions") for access, _, _ in found)
+    repeats = [each for each in uses if each[2] >= FEW and each[1] >= TIMES * each[2]]
+    slots = sum(evidence.of(access.pc, "instructions") for access, _, _ in repeats)
     if evidence.profile.limited_by == SLOTS and slots < PART * evidence.total("instructions"):
         return
-    for access, wanted, distinct in found:
+    for access, requests, distinct in repeats:
         name = evidence.array_of(access)
         tile = f"a tile of `{name}`" if name else "a tile"
         yield Finding(
-            f"the warps of a block load the same addresses {wanted / distinct:.3g} times",
-            f"one block asks {wanted:,} times for {distinct:,} addresses",
+            f"the warps of a block load the same addresses {requests / distinct:.3g} times",
+            f"one block asks {requests:,} times for {distinct:,} addresses",
             f"let each block bring {tile} into shared memory once, and each thread compute"
             " several results from values that it keeps in registers",
             access.pc,
             evidence.share(access, "bytes_moved"),
             access.identifier,
-            saved=1 - distinct / wanted,
+            saved=1 - distinct / requests,
         )
 
 
 def _of_a_block(evidence: Evidence, access: Access) -> tuple[int, int]:
     """Addresses that the requests of one block want, summed over requests, and how many differ."""
     first: int | None = None
-    found = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int64)]
     for batch, block in evidence.trials.rows(access.pc):
         first = int(block[0]) if first is None else first
         mine = np.flatnonzero(block == first)
-        wanted = sort_distinct(batch.addresses[mine], batch.active[mine])
-        found.append(wanted[wanted != NONE])
-    every = np.concatenate(found)
+        addresses = sort_distinct(batch.addresses[mine], batch.active[mine])
+        parts.append(addresses[addresses != NONE])
+    every = np.concatenate(parts)
     return len(every), len(sorted_unique(every))

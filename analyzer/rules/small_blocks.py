@@ -11,14 +11,15 @@ LITTLE, WAVES = 0.5, 4
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at what limits the resident blocks."""
-    held, launch = evidence.limited_by("blocks"), evidence.profile.launch
-    if not held:
+    occupancy, launch = evidence.limited_by("blocks"), evidence.profile.launch
+    if not occupancy:
         return
-    room = held.blocks * evidence.device.chip.sms
-    if held.active_warps < LITTLE * held.max_warps and launch.blocks >= WAVES * room:
+    capacity = occupancy.blocks * evidence.device.chip.sms
+    if occupancy.active_warps < LITTLE * occupancy.max_warps and launch.blocks >= WAVES * capacity:
         yield Finding(
-            f"small blocks leave room for {held.active_warps} of {held.max_warps} warps",
-            resident_text(held),
-            f"launch larger blocks than of {launch.threads} threads: an SM holds {held.blocks} at"
+            f"small blocks leave room for {occupancy.active_warps} of {occupancy.max_warps} warps",
+            resident_text(occupancy),
+            f"launch larger blocks than of {launch.threads} threads: an SM holds"
+            f" {occupancy.blocks} at"
             " most",
         )

@@ -25,7 +25,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not blocks or not resident:
         return
     busy = blocks / sms
-    if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or _wait(evidence, busy) >= LONG_NS):
+    if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or _latency_gain(evidence, busy) >= LONG_NS):
         yield Finding(
             f"{sms - blocks} of {sms} SMs have no block",
             f"the grid has {blocks:,} block{'s' * (blocks > 1)} of"
@@ -33,15 +33,17 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             f"if the real size is this small, launch at least {sms} blocks: make them smaller, or"
             " split the work of each",
         )
-    room = sms * resident
-    rounds = -(-blocks // room)
-    idle = 1 - blocks / (rounds * room)
-    waits = _gain(evidence, 0) * idle / (1 - idle)  # beyond the bounds, which know no rounds
-    if 1 < rounds <= ROUNDS and idle >= IDLE and waits >= LEAST_NS:
+    capacity = sms * resident
+    rounds = -(-blocks // capacity)
+    idle = 1 - blocks / (rounds * capacity)
+    idle_ns = _gain(evidence, 0) * idle / (1 - idle)  # beyond the bounds, which know no rounds
+    if 1 < rounds <= ROUNDS and idle >= IDLE and idle_ns >= LEAST_NS:
         yield Finding(
-            f"the last of {rounds} rounds has {blocks - (rounds - 1) * room:,} of {room:,} blocks",
+            f"the last of {rounds} rounds has {blocks - (rounds - 1) * capacity:,} of"
+            f" {capacity:,} blocks",
             f"{sms} SMs hold {resident} blocks each: {100 * idle:.0f} % of the places stay empty",
-            f"launch {(rounds - 1) * room:,} blocks that do more each (a loop over the grid), or"
+            f"launch {(rounds - 1) * capacity:,} blocks that do more each (a loop over the"
+            " grid), or"
             " smaller blocks, of which more fit",
         )
 
@@ -53,7 +55,7 @@ def _gain(evidence: Evidence, busy: float) -> float:
     return bounds[0].ns - after if bounds else 0.0
 
 
-def _wait(evidence: Evidence, busy: float) -> float:
+def _latency_gain(evidence: Evidence, busy: float) -> float:
     """The gain by the estimate if waiting warps or a unit of the SM takes longest."""
     estimated = evidence.profile.estimate
     first = estimated.parts[0] if estimated and estimated.parts else None

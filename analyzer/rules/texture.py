@@ -60,8 +60,8 @@ def measure(evidence: Evidence, access: Access) -> tuple[int, int] | None:
 
 def is_orderless(access: Access) -> bool:
     """Whether no order of lanes explains an access; pairs of neighbours come about by chance."""
-    found = stride(access.addresses)
-    return found == NO_STRIDE or found.run == PAIR
+    lane_stride = stride(access.addresses)
+    return lane_stride == NO_STRIDE or lane_stride.run == PAIR
 
 
 def is_near(evidence: Evidence, access: Access) -> bool:

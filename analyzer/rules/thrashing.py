@@ -16,7 +16,7 @@ from ..evidence.gain import find_gain
 from ..reuse.reuse import CacheReuse, measure, number, why_not
 from ..why.search import Access
 
-BEHIND = {"L2": "sm", "DRAM": "gpu"}
+NEXT_LEVEL = {"L2": "sm", "DRAM": "gpu"}
 """What limits a launch, and the scope of the cache in front of it."""
 LOST, PART, APART = 0.3, 0.1, 2
 """The part of misses that were there before, the part of them that an instruction has, at least,
@@ -32,7 +32,7 @@ CONFIG = "prefer_l1"
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Look at the cache in front of what limits the launch."""
     limit = evidence.profile.limited_by
-    stage = _cache(evidence, BEHIND.get(limit, ""))
+    stage = _cache(evidence, NEXT_LEVEL.get(limit, ""))
     if not stage or why_not(evidence.trace.launch, evidence.device, evidence.options):
         return
     counter = f"global_load_{stage.name}_reads"
@@ -44,12 +44,12 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     missed = {a.pc: evidence.of(a.pc, counter) - evidence.of(a.pc, _hits(counter)) for a in loads}
     every = evidence.total(counter) - evidence.total(_hits(counter))
     mine = [access for access in loads if missed[access.pc] >= PART * every > 0]
-    room = sum(array.bytes for array in evidence.trials.arrays.values())
+    array_bytes = sum(array.bytes for array in evidence.trials.arrays.values())
     size = number(stage, "sector")
-    if not mine or every * size < FETCHED * room:
+    if not mine or every * size < FETCHED * array_bytes:
         return
-    for found in measure(evidence.trace, evidence.device, evidence.options, stage.name):
-        yield from _told(evidence, found, mine, limit)
+    for cache_reuse in measure(evidence.trace, evidence.device, evidence.options, stage.name):
+        yield from _findings(evidence, cache_reuse, mine, limit)
 
 
 def _hits(counter: str) -> str:
@@ -58,12 +58,12 @@ def _hits(counter: str) -> str:
 
 def _cache(evidence: Evidence, scope: str) -> Stage | None:
     """The last cache of a scope that serves global loads."""
-    found = [
+    stages = [
         stage
         for stage in evidence.device.stages
         if stage.model == "cache" and stage.scope == scope and "global" in _serves(stage)
     ]
-    return found[-1] if found else None
+    return stages[-1] if stages else None
 
 
 def _serves(stage: Stage) -> Sequence[str]:
@@ -71,21 +71,26 @@ def _serves(stage: Stage) -> Sequence[str]:
     return serves if isinstance(serves, Sequence) else ()
 
 
-def _told(
-    evidence: Evidence, found: CacheReuse, loads: Sequence[Access], limit: str
+def _findings(
+    evidence: Evidence, cache_reuse: CacheReuse, loads: Sequence[Access], limit: str
 ) -> Iterator[Finding]:
     """The findings on a cache that loses lines, with what would help."""
-    misses = next(p.misses for p in found.points if p.bytes == found.own // found.line * found.line)
-    lost = misses - found.cold
+    misses = next(
+        p.misses
+        for p in cache_reuse.points
+        if p.bytes == cache_reuse.own // cache_reuse.line * cache_reuse.line
+    )
+    lost = misses - cache_reuse.cold
     if lost < LOST * misses:
         return
-    name, least = found.cache.upper(), None
+    name, least = cache_reuse.cache.upper(), None
     change = (
         "finish all work on a part of the data before the next: loops over smaller tiles, or fewer"
         " warps at a time"
     )
     proof = (
-        f"a cache of {found.room_for(MOST):,} bytes would have {100 * MOST:.0f} % of the hits of a"
+        f"a cache of {cache_reuse.room_for(MOST):,} bytes would have {100 * MOST:.0f} % of"
+        " the hits of a"
         " cache of unlimited size"
     )
     if limit == "L2" and (tried := _with_more(evidence)):
@@ -102,7 +107,7 @@ def _told(
         yield Finding(
             f"{name} loses data before their next use: {lost:,} of {misses:,} sectors that loads"
             " miss were there before",
-            f"{found.own:,} bytes{where}, and {found.working_set:,} are used in all",
+            f"{cache_reuse.own:,} bytes{where}, and {cache_reuse.working_set:,} are used in all",
             change,
             access.pc,
             evidence.share(access, "bytes_moved"),

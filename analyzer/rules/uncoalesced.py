@@ -24,8 +24,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         kind = access.kind
         if kind.space != "global" or kind.access not in ("load", "store"):
             continue
-        found = stride(access.addresses)
-        if misaligned.follows(evidence, access) or (found.step == 0 and access.cost <= SHARED):
+        lane_stride = stride(access.addresses)
+        if misaligned.follows(evidence, access) or (
+            lane_stride.step == 0 and access.cost <= SHARED
+        ):
             continue
         cost, ideal = (
             evidence.of(access.pc, kind.prefix + name)
@@ -37,20 +39,20 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 f"uncoalesced {kind.access}s: {cost:,} transactions, {ideal:,} needed",
                 evidence.describe(access),
-                _change(evidence.device, access, found),
+                _change(evidence.device, access, lane_stride),
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
             )
 
 
-def _change(device: Device, access: Access, found: Stride) -> str:
+def _change(device: Device, access: Access, lane_stride: Stride) -> str:
     """The advice for lanes with this stride."""
-    if found.step == 0 and access.kind.access == "load":
+    if lane_stride.step == 0 and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
     if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:
         return "let each thread take 4 bytes at once, or 8, or 16: no others are coalesced"
-    if access.kind.width < (found.step or 0) <= FIELDS:
+    if access.kind.width < (lane_stride.step or 0) <= FIELDS:
         return (
             "let neighbouring lanes take neighbouring words: keep an array for each field of a"
             " structure, or load all of it at once as a vector"

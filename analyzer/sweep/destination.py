@@ -119,8 +119,8 @@ class Elsewhere:
     def __init__(self, url: str) -> None:
         self._url, self._suffix = url.rstrip("/"), PurePosixPath(url).suffix
         if self._suffix not in (*FORMATS, ""):
-            known = ", ".join(FORMATS)
-            raise CutraceError(f"{url}: expected a name that ends in {known}, or has no ending")
+            endings = ", ".join(FORMATS)
+            raise CutraceError(f"{url}: expected a name that ends in {endings}, or has no ending")
         with telling(self._url, "reach"):
             self._store, self._root = open_store(self._url)
             self._store.invalidate_cache()
@@ -149,8 +149,8 @@ class Elsewhere:
         """Read files, several at once where the store can."""
         paths = [f"{self._parts}/{name}.parquet" for name in names]
         with telling(self._url, "read"):
-            found = self._store.cat(paths)
-        return [pl.read_parquet(BytesIO(found[path])) for path in paths]
+            contents = self._store.cat(paths)
+        return [pl.read_parquet(BytesIO(contents[path])) for path in paths]
 
     def write(self, table: pl.DataFrame) -> None:
         """Write the file, or those of variants in place of all that were there."""
@@ -190,12 +190,12 @@ def _not_ours(parts: Path | str) -> str:
 
 def _bytes(suffix: str, table: pl.DataFrame) -> bytes:
     """A table as CSV, or else as Parquet."""
-    held = BytesIO()
+    buffer = BytesIO()
     if suffix == ".csv":
-        table.with_columns(_TEXT).write_csv(held)
+        table.with_columns(_TEXT).write_csv(buffer)
     else:
-        table.write_parquet(held)
-    return held.getvalue()
+        table.write_parquet(buffer)
+    return buffer.getvalue()
 
 
 def _is_table(suffix: str, data: bytes) -> bool:

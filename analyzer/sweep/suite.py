@@ -47,10 +47,10 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 def names_in(text: str, where: str) -> frozenset[str]:
     """The names that a text's placeholders read; `CutraceError` if one is not arithmetic."""
-    found: set[str] = set()
+    names: set[str] = set()
     for inside in BRACES.findall(text):
-        found |= {n.id for n in ast.walk(_parse(inside, where)) if isinstance(n, ast.Name)}
-    return frozenset(found)
+        names |= {n.id for n in ast.walk(_parse(inside, where)) if isinstance(n, ast.Name)}
+    return frozenset(names)
 
 
 def fill(text: str, settings: Mapping[str, Setting], where: str) -> str:
@@ -245,10 +245,10 @@ def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
     source = _text(table, "source", where)
     if not source:
         raise CutraceError(f"{where}: no `source`: the file to record")
-    found = path.parent / source
-    if not found.is_file():
-        beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-        raise CutraceError(f"{where}: source = {source!r}: no such file{nearest(source, beside)}")
+    source_path = path.parent / source
+    if not source_path.is_file():
+        siblings = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+        raise CutraceError(f"{where}: source = {source!r}: no such file{nearest(source, siblings)}")
     axes = {**shared, **_axes(table, ("sizes", "shapes"), where)}
     defines = _axes(table, ("defines",), where)
     launch = table.get("launch", [])
@@ -256,9 +256,9 @@ def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
     take = table.get("take", [])
     if not isinstance(take, list) or not all(isinstance(n, int) and n >= 0 for n in take):
         raise CutraceError(f"{where}: take = {take!r}; expected numbers of launches, from 0")
-    made = Variant(
+    variant = Variant(
         name or Path(source).stem,
-        found,
+        source_path,
         lines,
         {name: values for name, values in shared.items() if axes[name] == values},
         axes,
@@ -267,8 +267,8 @@ def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
         _texts(table, "options", where),
         tuple(take),
     )
-    _check_use(made, where)
-    return made
+    _check_use(variant, where)
+    return variant
 
 
 def _check_use(variant: Variant, where: str) -> None:
@@ -280,11 +280,11 @@ def _check_use(variant: Variant, where: str) -> None:
     texts = [*variant.launch, *(str(v) for vs in variant.defines.values() for v in vs)]
     used = {name for text in texts for name in names_in(text, where)}
     for name in sorted(used - variant.axes.keys() - variant.defines.keys()):
-        known = (*variant.axes, *variant.defines)
-        given = (
-            f"there are {', '.join(known)}" if known else "`sizes`, `shapes`, `defines` give them"
+        names = (*variant.axes, *variant.defines)
+        hint = (
+            f"there are {', '.join(names)}" if names else "`sizes`, `shapes`, `defines` give them"
         )
-        there_are = nearest(name, known) or f"; {given}"
+        there_are = nearest(name, names) or f"; {hint}"
         raise CutraceError(f"{where}: no value for {{{name}}}{there_are}")
     for name in variant.axes:
         if name not in used:
@@ -296,7 +296,7 @@ def _check_use(variant: Variant, where: str) -> None:
 
 def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
     """The named values of some tables, each a list."""
-    found: dict[str, Sequence[Setting]] = {}
+    axes: dict[str, Sequence[Setting]] = {}
     for key in keys:
         inner = table.get(key, {})
         if not isinstance(inner, dict):
@@ -310,13 +310,13 @@ def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
                 )
             if not name.isidentifier() or name in COLUMNS:
                 raise CutraceError(f"{where}: {key}.{name}: the name cannot be used")
-            found[name] = tuple(values)
-    return found
+            axes[name] = tuple(values)
+    return axes
 
 
 def _parameters(tables: object, where: str) -> Axes:
     """The values of devices' keys, each a list: `l2.bytes = ["16M", "32M"]`."""
-    found: dict[str, Sequence[Setting]] = {}
+    parameters: dict[str, Sequence[Setting]] = {}
     for stage, keys in tables.items() if isinstance(tables, dict) else [("", tables)]:
         if not isinstance(keys, dict):
             raise CutraceError(f'{where}: set: expected a key of a stage, say l2.bytes = ["16M"]')
@@ -326,8 +326,8 @@ def _parameters(tables: object, where: str) -> Axes:
                 raise CutraceError(
                     f"{where}: set: {stage}.{key} = {value!r}; expected whole numbers or texts"
                 )
-            found[f"{stage}.{key}"] = tuple(values)
-    return found
+            parameters[f"{stage}.{key}"] = tuple(values)
+    return parameters
 
 
 def words(settings: Mapping[str, Setting]) -> str:

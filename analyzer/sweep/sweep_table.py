@@ -26,15 +26,15 @@ def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
 
     A device has the counters that it has; their values are null where it refuses the launch.
     """
-    taken = [p for p in profile.launches if not job.take or p.number in job.take]
+    selection = [p for p in profile.launches if not job.take or p.number in job.take]
     if missing := sorted({*job.take} - {*profile.numbers}):
         many = len(profile.numbers)
         raise CutraceError(f"{job}: take {missing[0]}: it has {many} launches, counted from 0")
     rows: list[tuple[object, ...]] = []
-    for launch in taken:
+    for launch in selection:
         rows += _rows(job, launch, launch.number)
     for device in profile.devices:
-        mine = [p for p in taken if p.device == device]
+        mine = [p for p in selection if p.device == device]
         rows += _rows(job, sum_launches(mine), TOGETHER)
     return pl.DataFrame(rows, SCHEMA, orient="row")
 
@@ -42,10 +42,10 @@ def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
 def refuse(job: Job, trace: Trace, device: Device, refusal: str) -> pl.DataFrame:
     """The rows that `tabulate` would make of a trace on a device, without values: there is none."""
     launches = [(n, launch.name) for n, launch in enumerate(trace.manifest.launches)]
-    taken = [each for each in launches if not job.take or each[0] in job.take]
+    selection = [each for each in launches if not job.take or each[0] in job.take]
     rows = [
         (job.variant, device.key, number, kernel, name, None, refusal)
-        for number, kernel in (*taken, (TOGETHER, taken[0][1] if taken else ""))
+        for number, kernel in (*selection, (TOGETHER, selection[0][1] if selection else ""))
         for name, counter in headings(device.capability).items()
         if counter
     ]
@@ -70,8 +70,8 @@ def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         )
         for job, table in zip(jobs, tables, strict=True)
     ]
-    first, *rest = COLUMNS
-    return pl.concat(parts).select(first, *names, *suite.parameters, *rest)
+    first, *tail = COLUMNS
+    return pl.concat(parts).select(first, *names, *suite.parameters, *tail)
 
 
 def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
@@ -85,25 +85,25 @@ def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
     for job, table in zip(jobs, tables, strict=True):
         groups.setdefault(job.group, {})[job.label] = table
     devices = list(dict.fromkeys(d for table in tables for d in table["device"].to_list()))
-    made = tuple(
+    comparisons = tuple(
         _compare(
-            ", ".join(filter(None, (device, group, words(chosen)))),
+            ", ".join(filter(None, (device, group, words(setting)))),
             device,
-            {label: _at(table, chosen) for label, table in found.items()},
+            {label: _at(table, setting) for label, table in frames.items()},
             labels,
             counters,
             baseline,
         )
-        for group, found in groups.items()
+        for group, frames in groups.items()
         for device in devices
-        for chosen in suite.settings()
+        for setting in suite.settings()
     )
-    return Comparison(tuple(labels), baseline, made, {None: ("",) * len(labels)}, ())
+    return Comparison(tuple(labels), baseline, comparisons, {None: ("",) * len(labels)}, ())
 
 
-def _at(table: pl.DataFrame, chosen: Mapping[str, Setting]) -> pl.DataFrame:
+def _at(table: pl.DataFrame, setting: Mapping[str, Setting]) -> pl.DataFrame:
     """The rows of one setting of the devices."""
-    values = {name: pl.lit(read_size(value)) for name, value in chosen.items()}
+    values = {name: pl.lit(read_size(value)) for name, value in setting.items()}
     return table.filter(*(pl.col(n) == value.cast(table.schema[n]) for n, value in values.items()))
 
 
@@ -126,7 +126,7 @@ def _literal(value: Setting | None, name: str, jobs: Sequence[Job]) -> pl.Expr:
 def _compare(
     title: str,
     device: str,
-    found: Mapping[str, pl.DataFrame],
+    frames: Mapping[str, pl.DataFrame],
     labels: Sequence[str],
     counters: Sequence[Counter],
     baseline: int,
@@ -135,7 +135,7 @@ def _compare(
     values: list[Mapping[str, Value]] = []
     refusals = []
     for label in labels:
-        table = found.get(label, pl.DataFrame(schema=SCHEMA))
+        table = frames.get(label, pl.DataFrame(schema=SCHEMA))
         mine = table.filter(pl.col("device") == device, pl.col("launch") == TOGETHER)
         values.append(dict(zip(mine["counter"], map(_whole, mine["value"]), strict=True)))
         refusals.append(next(iter(mine["refusal"]), ""))

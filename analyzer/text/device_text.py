@@ -166,18 +166,18 @@ def draw(graph: Any, details: Mapping[str, str]) -> list[str]:
     for box in boxes:
         width = max(len(box.name), len(details.get(box.name, "")))
         widths[box.column] = max(width, widths.get(box.column, 0))
-    left = {c: sum(widths.get(k, 0) + GAP for k in range(c)) for c in widths}
+    offsets = {c: sum(widths.get(k, 0) + GAP for k in range(c)) for c in widths}
     top, below = {}, 0
     for row in range(1 + max((box.row for box in boxes), default=-1)):
         top[row] = below
         below += 1 + any(details.get(box.name) for box in boxes if box.row == row)
     page = _Page()
     for box in boxes:
-        page.write(top[box.row], left[box.column], box.name)
-        page.write(top[box.row] + 1, left[box.column], details.get(box.name, ""))
+        page.write(top[box.row], offsets[box.column], box.name)
+        page.write(top[box.row] + 1, offsets[box.column], details.get(box.name, ""))
         page.join(
-            [(top[one.row], left[one.column] + len(one.name)) for one in box.inputs],
-            left[box.column],
+            [(top[one.row], offsets[one.column] + len(one.name)) for one in box.inputs],
+            offsets[box.column],
         )
     return page.lines()
 
@@ -222,11 +222,11 @@ class _Page:
         for offset, character in enumerate(text):
             self.written.setdefault(line, {})[column + offset] = character
 
-    def join(self, ends: list[tuple[int, int]], left: int) -> None:
-        """Lead lines from the `ends`, (line, column) in falling order, to a box at `left`."""
+    def join(self, ends: list[tuple[int, int]], offset: int) -> None:
+        """Lead lines from the `ends`, (line, column) in falling order, to a box at `offset`."""
         if not ends:
             return
-        bar, first, last = left - GAP + 1, ends[0][0], ends[-1][0]
+        bar, first, last = offset - GAP + 1, ends[0][0], ends[-1][0]
         for line in range(first, last):
             self.write(line, bar, "│")
         for line, end in ends:

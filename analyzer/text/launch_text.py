@@ -17,16 +17,16 @@ def _shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def launch_text(launch: Launch, room: int = 0) -> str:
+def launch_text(launch: Launch, width: int = 0) -> str:
     """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`.
 
-    With `room` a name that is longer is shortened to so many characters, and a value to SHOWN.
+    With `width` a name that is longer is shortened to so many characters, and a value to SHOWN.
     """
-    name = short_name(launch.name, room) if room else launch.name
+    name = short_name(launch.name, width) if width else launch.name
     shape = [_extent(launch.grid), _extent(launch.block)]
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))
-    values = ((a.name, _shown(a.value) if room else a.value) for a in launch.arguments)
+    values = ((a.name, _shown(a.value) if width else a.value) for a in launch.arguments)
     arguments = (name if name == value else f"{name}={value}" for name, value in values)
     return one_line(f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
 
@@ -47,7 +47,7 @@ NAME_WIDTH = 48
 """Characters that a name may have in a table."""
 
 
-def short_name(name: str, room: int = NAME_WIDTH) -> str:
+def short_name(name: str, width: int = NAME_WIDTH) -> str:
     """The name without namespaces, and without a template's arguments, if it is too long with them.
 
     >>> short_name("reverse<float, 4>")
@@ -57,14 +57,14 @@ def short_name(name: str, room: int = NAME_WIDTH) -> str:
     >>> short_name("thrust::system::cuda::detail::__parallel_for::kernel<4>", 30)
     'kernel<4>'
     """
-    if len(name) <= room:
+    if len(name) <= width:
         return name
-    bare, angle, rest = name.partition("<")
+    bare, angle, arguments = name.partition("<")
     last = bare.rpartition("::")[2]
-    whole = f"{last}{angle}{rest}"
-    if len(whole) > room and angle:
+    whole = f"{last}{angle}{arguments}"
+    if len(whole) > width and angle:
         whole = f"{last}<...>"
-    return whole if len(whole) <= room else f"{whole[: room - 3]}..."
+    return whole if len(whole) <= width else f"{whole[: width - 3]}..."
 
 
 _PLACE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:cu|cuh|h|hpp|ptx|py)):(\d+)")
@@ -75,7 +75,7 @@ def source_links(text: str) -> Iterator[tuple[int, int, str]]:
 
     A file that is not here has no link.
     """
-    for found in _PLACE.finditer(text):
-        path = Path(found[1])
+    for match in _PLACE.finditer(text):
+        path = Path(match[1])
         if path.is_file():
-            yield found.start(), found.end(), f"{path.resolve().as_uri()}#L{found[2]}"
+            yield match.start(), match.end(), f"{path.resolve().as_uri()}#L{match[2]}"

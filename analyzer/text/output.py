@@ -45,28 +45,28 @@ def write_figure(path: Path, svg: str) -> None:
     assert size is not None
     wide, high = (round(float(each)) for each in size.groups())
     with scratch_folder() as folder:
-        page, made = Path(folder, "page.html"), Path(folder, f"drawn{kind}")
+        page, image = Path(folder, "page.html"), Path(folder, f"drawn{kind}")
         page.write_text(PAGE.format(wide, high, svg), encoding="utf-8")
-        _draw(page, made, wide, high)
-        if not made.is_file():
+        _draw(page, image, wide, high)
+        if not image.is_file():
             raise CutraceError(f"{path}: the browser drew nothing; --svg FILE.svg needs none")
         try:
             with whole_file(path) as part:
-                shutil.copyfile(made, part)
+                shutil.copyfile(image, part)
         except OSError as error:
             raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error
 
 
-def _draw(page: Path, made: Path, wide: int, high: int) -> None:
+def _draw(page: Path, image: Path, wide: int, high: int) -> None:
     """Let the browser print or photograph the page."""
     words = [_browser(), "--headless", "--disable-gpu"]
     words.append(f"--user-data-dir={page.parent / 'profile'}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--no-sandbox")  # in a container, where it cannot have one
-    if made.suffix == ".pdf":
-        words += [f"--print-to-pdf={made}", "--no-pdf-header-footer"]
+    if image.suffix == ".pdf":
+        words += [f"--print-to-pdf={image}", "--no-pdf-header-footer"]
     else:
-        words += [f"--screenshot={made}", f"--window-size={wide},{high}", "--hide-scrollbars"]
+        words += [f"--screenshot={image}", f"--window-size={wide},{high}", "--hide-scrollbars"]
         words.append(f"--force-device-scale-factor={SHARP}")
     try:
         subprocess.run([*words, page.as_uri()], capture_output=True, timeout=SECONDS, check=False)
@@ -76,8 +76,8 @@ def _draw(page: Path, made: Path, wide: int, high: int) -> None:
 
 def _browser() -> str:
     for name in (os.environ.get("CUTRACE_BROWSER", ""), *BROWSERS):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (browser := shutil.which(name)):
+            return browser
     raise CutraceError(
         "PNG and PDF are drawn by a browser, and there is none here: install Chromium, name one in"
         " $CUTRACE_BROWSER, or take SVG, which slides and pages show as well"

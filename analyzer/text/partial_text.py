@@ -20,34 +20,36 @@ def kept_text(launch: Launch) -> Iterator[str]:
 
 
 def _restrictions(launch: Launch) -> Iterator[str]:
-    kept = launch.kept
-    if not kept.rows:
+    coverage = launch.kept
+    if not coverage.rows:
         yield "not recorded: the launch was run, but left out of the trace"
         return
-    yield from _sample_text(kept, launch.blocks)
-    if kept.blocks:
-        yield f"recorded and counted: blocks {_ranges(kept.blocks)} of {launch.blocks} alone"
-    if kept.warps:
-        yield f"recorded and counted: warps {_ranges(kept.warps)} of {launch.warps} a block alone"
-    if kept.lines:
-        yield f"recorded: accesses of lines {', '.join(kept.lines)} alone"
-    if kept.spaces:
-        names = (space.name.lower() for space in kept.spaces)
+    yield from _sample_text(coverage, launch.blocks)
+    if coverage.blocks:
+        yield f"recorded and counted: blocks {_ranges(coverage.blocks)} of {launch.blocks} alone"
+    if coverage.warps:
+        yield (
+            f"recorded and counted: warps {_ranges(coverage.warps)} of {launch.warps} a block alone"
+        )
+    if coverage.lines:
+        yield f"recorded: accesses of lines {', '.join(coverage.lines)} alone"
+    if coverage.spaces:
+        names = (space.name.lower() for space in coverage.spaces)
         yield f"recorded: accesses to {', '.join(names)} memory alone"
-    if not kept.control:
+    if not coverage.control:
         yield "not recorded: which instructions the warps ran"
 
 
-def _sample_text(kept: Kept, blocks: int) -> Iterator[str]:
-    drawn = len(kept.sample.blocks)
+def _sample_text(coverage: Kept, blocks: int) -> Iterator[str]:
+    drawn = len(coverage.sample.blocks)
     if not drawn:
         return
     yield (
-        f"estimated from {drawn} of {blocks} blocks (seed {kept.sample.seed}): 95 %"
+        f"estimated from {drawn} of {blocks} blocks (seed {coverage.sample.seed}): 95 %"
         " confidence intervals in brackets"
     )
-    if kept.sample.all_ran:
-        yield f"all blocks were run, for they depend on one another: {kept.sample.all_ran}"
+    if coverage.sample.all_ran:
+        yield f"all blocks were run, for they depend on one another: {coverage.sample.all_ran}"
     else:
         yield f"the other {blocks - drawn} blocks were not run, and what they write is missing"
 

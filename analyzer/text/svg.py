@@ -2,14 +2,14 @@
 
 from html import escape
 
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
     """A line of text; `style` is a class of the page's style sheet."""
     return (
         f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}">'
-        f"{escape(inert(words))}</text>"
+        f"{escape(sanitize(words))}</text>"
     )
 
 
@@ -27,8 +27,8 @@ def short(value: float) -> str:
     >>> short(12.0), short(0.25), short(-0.01)
     ('12', '0.2', '0')
     """
-    found = f"{value:.1f}".removesuffix(".0")
-    return "0" if found == "-0" else found
+    digits = f"{value:.1f}".removesuffix(".0")
+    return "0" if digits == "-0" else digits
 
 
 def count_bytes(number: int) -> str:

@@ -41,8 +41,8 @@ def read_address(text: str) -> tuple[str, str]:
     >>> read_address("ld.global.f32 %f1, [%rd5+8];"), read_address("bar.sync 0;")
     (('%rd5', '+8'), ('', ''))
     """
-    found = _ADDRESS.search(text)
-    return (found[1], found[2] or "+0") if found else ("", "")
+    match = _ADDRESS.search(text)
+    return (match[1], match[2] or "+0") if match else ("", "")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -56,10 +56,10 @@ def read_operands(text: str) -> Operands:
     >>> read_operands("st.global.f32 [%rd7], %f1;")
     Operands(writes=(), reads=('%rd7', '%f1'))
     """
-    predicate, rest = "", text.strip()
-    if rest.startswith("@"):
-        predicate, _, rest = rest.partition(" ")
-    mnemonic, _, operands = rest.strip().partition(" ")
+    predicate, body = "", text.strip()
+    if body.startswith("@"):
+        predicate, _, body = body.partition(" ")
+    mnemonic, _, operands = body.strip().partition(" ")
     operands = re.sub(r"%(?:tid|ntid|ctaid|nctaid|laneid|clock\w*|warpid)(?:\.\w)?", "", operands)
     first, others = _split_first(operands)
     writes = () if mnemonic.startswith(_NO_RESULT) else tuple(_REGISTER.findall(first))
@@ -92,7 +92,7 @@ MOST = 6000
 class Step:
     """An instruction on a device: when its result is there, and cycles until the next starts.
 
-    `waits` is what those wait for who need its result; a `barrier` lets nothing pass. After one
+    `stall` is what those wait for who need its result; a `barrier` lets nothing pass. After one
     that `branches` the next block starts its latency later. A load may not pass a store to its
     `space` (empty: any; `read-only`: none) unless their `address`, a register and an offset, is
     another offset of the same register.
@@ -102,7 +102,7 @@ class Step:
     operands: Operands
     latency: float
     slots: float
-    waits: str
+    stall: str
     is_load: bool = False
     is_barrier: bool = False
     stores: bool = False
@@ -129,28 +129,28 @@ class Chain:
     """
 
     cycles: float = 0.0
-    waited: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    stalls: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     at: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     issued: Mapping[int, float] = field(default_factory=dict)
 
     def mark(self) -> Mark:
         """The present state, for `stretch`."""
-        return self.cycles, dict(self.waited), dict(self.at)
+        return self.cycles, dict(self.stalls), dict(self.at)
 
     def stretch(self, since: Mark, factor: float) -> float:
         """Multiply the cycles since a mark by a factor; return the cycles added."""
-        cycles, waited, at = since
+        cycles, stalls, at = since
         more = (self.cycles - cycles) * (factor - 1)
         self.cycles += more
-        for name, value in self.waited.items():
-            self.waited[name] = value + (value - waited.get(name, 0.0)) * (factor - 1)
+        for name, value in self.stalls.items():
+            self.stalls[name] = value + (value - stalls.get(name, 0.0)) * (factor - 1)
         for key, value in self.at.items():
             self.at[key] = value + (value - at.get(key, 0.0)) * (factor - 1)
         return more
 
     def book(self, pc: int, why: str, cycles: float) -> None:
         """Note that an instruction waited."""
-        self.waited[why] += cycles
+        self.stalls[why] += cycles
         self.at[pc, why] += cycles
 
 
@@ -158,14 +158,14 @@ def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[St
     """Run a history of (basic block, times in a row)."""
     run = _Run(code)
     total = sum(len(code[block]) * times for block, times in history)
-    done = 0
+    step_count = 0
     for block, times in history:
         if run.steps > MOST:
             break
         run.repeat(block, times)
-        done += len(code[block]) * times
-    if 0 < done < total:
-        run.scale(total / done)
+        step_count += len(code[block]) * times
+    if 0 < step_count < total:
+        run.scale(total / step_count)
     return run.chain
 
 
@@ -196,26 +196,26 @@ class _Run:
         loads = sum(step.is_load for step in code)
         counts = _counts(code)
         free = counts and not any(step.is_barrier or step.stores for step in code)
-        beside = SIDE_BY_SIDE if loads >= UNROLLED and free else 1
-        groups, rest = divmod(times, beside)
-        self._rounds(code, groups, beside)
-        self._rounds(code, rest, 1)
+        unroll_factor = SIDE_BY_SIDE if loads >= UNROLLED and free else 1
+        groups, remainder = divmod(times, unroll_factor)
+        self._rounds(code, groups, unroll_factor)
+        self._rounds(code, remainder, 1)
 
-    def _rounds(self, code: Sequence[Step], times: int, beside: int) -> None:
+    def _rounds(self, code: Sequence[Step], times: int, unroll_factor: int) -> None:
         last = self.chain.mark()
         for _ in range(min(times, ROUNDS)):
             last = self.chain.mark()
-            self.round(code, beside)
+            self.round(code, unroll_factor)
         if times > ROUNDS:  # the others are like the last one
             more = self.chain.stretch(last, 1 + times - ROUNDS)
             self.ready = {r: (t + more, w) for r, (t, w) in self.ready.items()}
 
-    def round(self, code: Sequence[Step], beside: int) -> None:
+    def round(self, code: Sequence[Step], unroll_factor: int) -> None:
         """Run a block once, or some rounds side by side."""
         start = front = issued = self.chain.cycles
         streams, loaded = ([start] * WINDOW, [start] * WINDOW), set[str]()
         stores: list[tuple[Step, float]] = []
-        for step in [*code] * beside:
+        for step in [*code] * unroll_factor:
             self.steps += 1
             stream = streams[not loaded.isdisjoint(step.operands.reads)]
             earliest = stream[-WINDOW]
@@ -239,8 +239,8 @@ class _Run:
                 stream.append(begin)
             if step.is_load or stream is streams[1]:
                 loaded.update(step.operands.writes)
-            done = begin + step.latency, step.waits or why
-            self.ready.update(dict.fromkeys(step.operands.writes, done))
+            completion = begin + step.latency, step.stall or why
+            self.ready.update(dict.fromkeys(step.operands.writes, completion))
         self.chain.cycles = max(front, issued)
         if code and code[-1].branches:
             self.chain.book(code[-1].pc, "branch", code[-1].latency)
@@ -250,16 +250,16 @@ class _Run:
         """When a step's operands are ready, and the origin of the last of them."""
         begin, why = earliest, ""
         for register in step.operands.reads:
-            found = self.ready.get(register)
-            if found and found[0] > begin:
-                begin, why = found
+            completion = self.ready.get(register)
+            if completion and completion[0] > begin:
+                begin, why = completion
         return begin, why
 
     def scale(self, factor: float) -> None:
         """Take what was not run to be like what was."""
         chain = self.chain
         chain.cycles *= factor
-        for name in chain.waited:
-            chain.waited[name] *= factor
+        for name in chain.stalls:
+            chain.stalls[name] *= factor
         for key in chain.at:
             chain.at[key] *= factor

@@ -26,11 +26,11 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
-from ...traces.identity_cache import remembered, rows_of
+from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import Launch
-from ..counting.atomic_contention import Turns
+from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import ATOMICS, Bound
-from ..counting.derived_columns import WHOSE
+from ..counting.derived_columns import LAUNCH_COLUMN
 from .chain import Chain, Step, read_address, read_operands, run_chain
 from .first_touches import Touches
 from .machine_warp import runs_in_machine_code
@@ -42,7 +42,7 @@ PRINTS = "vprintf"
 """The function that a printing kernel calls."""
 MEET = 3
 """The power in which times meet."""
-WAITS = {
+STALL_OF = {
     "dram": "memory",
     "l2": "L2",
     "l1": "L1",
@@ -78,7 +78,7 @@ class Estimate:
     """A launch's time in nanoseconds at a clock, and its parts, the longest first.
 
     The first part is what limits: a unit, or `latency` where warps wait longer than any unit works.
-    `waits` are the shares of a warp's own time by what it waits for, `at` those by pc. `busy` are
+    `stalls` are the shares of a warp's own time by what it waits for, `at` those by pc. `busy` are
     the shares of the launch's time in which SM, L1, L2 and DRAM are at work, as the profiler's
     throughputs.
     """
@@ -86,13 +86,13 @@ class Estimate:
     ns: float
     mhz: float
     parts: tuple[Part, ...]
-    waits: Mapping[str, float] = field(default_factory=dict)
+    stalls: Mapping[str, float] = field(default_factory=dict)
     at: Mapping[tuple[int, str], float] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Served:
+class LoadService:
     """The caches that served the loads of each pc: sums of raw counts, shares, and cycles of L1."""
 
     counts: Mapping[int, Mapping[str, int]]
@@ -100,11 +100,11 @@ class Served:
     passes: Mapping[int, float]
 
 
-def _shares(row: Mapping[str, int], space: str, anew: float = 1.0) -> tuple[float, float]:
+def _shares(row: Mapping[str, int], space: str, fresh_share: float = 1.0) -> tuple[float, float]:
     """The shares of a pc's requests that wait for the second level, and for memory.
 
     Of lanes that go to many places the slowest is waited for: one that misses is enough, at times
-    in the share `anew` of requests with a lane that was not there before.
+    in the share `fresh_share` of requests with a lane that was not there before.
     """
     reads = row.get(f"{space}_l1_reads") or 0
     hits = row.get(f"{space}_l1_read_hits") or 0
@@ -114,12 +114,14 @@ def _shares(row: Mapping[str, int], space: str, anew: float = 1.0) -> tuple[floa
     if not is_scattered(row, space):  # memory hands out two sectors at a time
         return missed, min(missed, 2 * farther)
     lanes = reads / (row.get(f"{space}_requests") or 1)
-    return _of_any(missed, lanes, anew), _of_any(farther, lanes, anew)
+    return _any_lane_misses(missed, lanes, fresh_share), _any_lane_misses(
+        farther, lanes, fresh_share
+    )
 
 
-def _of_any(missed: float, lanes: float, anew: float) -> float:
+def _any_lane_misses(missed: float, lanes: float, fresh_share: float) -> float:
     """The share of requests that miss in at least one of several lanes."""
-    return max(missed, min(anew, float(1 - (1 - missed) ** lanes)))
+    return max(missed, min(fresh_share, float(1 - (1 - missed) ** lanes)))
 
 
 def _space(row: Mapping[str, int]) -> str:
@@ -128,44 +130,44 @@ def _space(row: Mapping[str, int]) -> str:
     return next((space for space in spaces if row.get(f"{space}_requests")), "")
 
 
-def _together(
+def _outstanding_fills(
     counts: Mapping[int, Mapping[str, int]],
     instructions: pa.Table,
-    beside: tuple[int, int],
+    per_group: tuple[int, int],
     touches: Touches,
 ) -> Mapping[int, tuple[float, float]]:
     """The shares of loads that wait for the second level and for memory, warps seen together.
 
     Warps that go on side by side read the same lines: the first misses, and the others, which the
     replay counts as hits, wait for what it has asked for, if they go there for the first time.
-    `beside` each other are so many warps of an SM, and of the chip. The warps that run longest may
-    have fewer of the misses that first touches are: where most warps of a block end early.
+    `per_group` each other are so many warps of an SM, and of the chip. The warps that run longest
+    may have fewer of the misses that first touches are: where most warps of a block end early.
     """
-    told: dict[int, tuple[float, float]] = {}
+    wait_shares: dict[int, tuple[float, float]] = {}
     for pc in range(instructions.num_rows):
         counted = counts.get(pc, {})
         if space := _space(counted):
-            far, farther = _shares(counted, space, touches.anew.get(pc, 1.0))
+            far, farther = _shares(counted, space, touches.refetched.get(pc, 1.0))
             firsts = touches.firsts.get(pc, 0.0)
             own = touches.longest.get(pc, firsts)
-            far, farther = _of_own(far, firsts, own), _of_own(farther, firsts, own)
+            far, farther = _own_misses(far, firsts, own), _own_misses(farther, firsts, own)
             firsts = 0.0 if pc in touches.any_order else own
-            far = max(far, min(firsts, far * beside[0]))
-            told[pc] = far, max(farther, min(firsts, far, farther * beside[1]))
-    return told
+            far = max(far, min(firsts, far * per_group[0]))
+            wait_shares[pc] = far, max(farther, min(firsts, far, farther * per_group[1]))
+    return wait_shares
 
 
-def _of_own(missed: float, firsts: float, own: float) -> float:
+def _own_misses(missed: float, firsts: float, own: float) -> float:
     """The share that misses of rows with another share of first touches than all have.
 
-    >>> _of_own(0.5, 0.5, 0.25), _of_own(0.75, 0.5, 0.25), _of_own(0.5, 0.0, 0.0)
+    >>> _own_misses(0.5, 0.5, 0.25), _own_misses(0.75, 0.5, 0.25), _own_misses(0.5, 0.0, 0.0)
     (0.25, 0.5, 0.5)
     """
     return missed if own >= firsts else missed - min(missed, firsts) * (1 - own / firsts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class EstimateInput:
     """A launch of which all was counted, on a device; `resident` blocks fit on an SM.
 
     `sums` are those of raw counts by pc (`sum_by_pc`).
@@ -178,38 +180,38 @@ class Asked:
     resident: int
     device: Device
     mhz: float
-    turns: Callable[[], Turns] | None = None
+    contention: Callable[[], AtomicContention] | None = None
 
 
-def estimate(asked: Asked, ran: Ran, measured: Measured) -> Estimate:
+def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     """Estimate a launch from what its warps ran."""
-    ns = 1000 / asked.mhz
-    sums = asked.sums
-    code = _code(asked, sums, measured, ran)
-    run = runs_in_machine_code(asked.launch, asked.device, code, measured)
+    ns = 1000 / request.mhz
+    sums = request.sums
+    code = _code(request, sums, measured, ran)
+    run = runs_in_machine_code(request.launch, request.device, code, measured)
     run = run or partial(run_chain, code=code)
     chains = [(run(history), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)
-    rounds = _rounds(asked.launch.blocks, asked.device.chip.sms * max(1, asked.resident))
+    rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
     latency = Part("latency", (cycles * (rounds - 1) + last) * ns)
-    work = _work(asked, sums, ran, _issued(chains, ran, code))
+    work = _work(request, sums, ran, _issued(chains, ran, code))
     parts = [latency, *unit_times(work, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = sum(part.ns**MEET for part in parts) ** (1 / MEET)
-    start = measured.launch_ns(asked.mhz)
+    start = measured.launch_ns(request.mhz)
     if any(_space(row) for row in sums.values()):
-        start += measured.dram_cycles(asked.mhz) * ns
-    if _prints(asked.instructions):
+        start += measured.dram_cycles(request.mhz) * ns
+    if _prints(request.instructions):
         start += measured.print_ns
-    sms = asked.device.chip.sms
-    took, waits = met + start, _waits(chains, whole * cycles)
+    sms = request.device.chip.sms
+    took, stalls = met + start, _stall_shares(chains, whole * cycles)
     busy = {name: each / took for name, each in busy_ns(work, parts, measured, sms).items()}
-    return Estimate(took, asked.mhz, tuple(parts), *waits, busy)
+    return Estimate(took, request.mhz, tuple(parts), *stalls, busy)
 
 
-@remembered
+@cached_by_identity
 def _prints(instructions: pa.Table) -> bool:
     """Whether a kernel prints."""
     return any(PRINTS in text for text in instructions["text"].to_pylist())
@@ -229,32 +231,35 @@ def _issued(
 
 
 def _work(
-    asked: Asked,
+    request: EstimateInput,
     sums: Mapping[int, Mapping[str, int]],
     ran: Ran,
     issued: Mapping[int, float],
 ) -> Work:
     """The work of the units."""
-    launch, chip = asked.launch, asked.device.chip
+    launch, chip = request.launch, request.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
-    turns = asked.turns() if asked.turns and has_atomics else Turns(0, 0)
-    resident = max(1, asked.resident)
+    rounds = request.contention() if request.contention and has_atomics else AtomicContention(0, 0)
+    resident = max(1, request.resident)
     share = sm_share(ran.sizes, launch.blocks, chip.sms, resident)
-    what, seen = (sums, asked.instructions, asked.bounds, launch), (turns, ran.touches, issued)
-    return Work(*what, share, asked.mhz, *seen, resident * chip.sms)
+    what, activity = (
+        (sums, request.instructions, request.bounds, launch),
+        (rounds, ran.touches, issued),
+    )
+    return Work(*what, share, request.mhz, *activity, resident * chip.sms)
 
 
-def _waits(
+def _stall_shares(
     chains: Sequence[tuple[Chain, int]], cycles: float
 ) -> tuple[Mapping[str, float], Mapping[tuple[int, str], float]]:
     """The shares of warps' cycles by what they waited for, the largest first; and by pc."""
-    waits, at = defaultdict[str, float](float), defaultdict[tuple[int, str], float](float)
+    stalls, at = defaultdict[str, float](float), defaultdict[tuple[int, str], float](float)
     for chain, weight in chains:
-        for why, value in chain.waited.items():
-            waits[WAITS[why]] += value * weight / cycles
+        for why, value in chain.stalls.items():
+            stalls[STALL_OF[why]] += value * weight / cycles
         for (pc, why), value in chain.at.items():
-            at[pc, WAITS[why]] += value * weight / cycles
-    return dict(sorted(waits.items(), key=lambda item: -item[1])), dict(at)
+            at[pc, STALL_OF[why]] += value * weight / cycles
+    return dict(sorted(stalls.items(), key=lambda item: -item[1])), dict(at)
 
 
 def _rounds(blocks: int, places: int) -> float:
@@ -268,23 +273,23 @@ def _rounds(blocks: int, places: int) -> float:
 
 
 def _code(
-    asked: Asked, sums: Mapping[int, Mapping[str, int]], measured: Measured, ran: Ran
+    request: EstimateInput, sums: Mapping[int, Mapping[str, int]], measured: Measured, ran: Ran
 ) -> Mapping[int, Sequence[Step]]:
     """The steps of each basic block on a device."""
-    sms, warps = asked.device.chip.sms, asked.launch.warps
-    blocks = min(asked.launch.blocks, asked.resident * sms)
-    beside = -(-blocks // sms) * warps, blocks * warps
-    shares = _together(sums, asked.instructions, beside, ran.touches)
-    served = Served(sums, shares, ran.touches.passes)
-    found: dict[int, list[Step]] = {}
-    for row in rows_of(asked.instructions, *READ):
-        step = _step(row, served, measured, asked.launch, asked.mhz)
-        found.setdefault(row["block"], []).append(step)
-    return found
+    sms, warps = request.device.chip.sms, request.launch.warps
+    blocks = min(request.launch.blocks, request.resident * sms)
+    warp_counts = -(-blocks // sms) * warps, blocks * warps
+    shares = _outstanding_fills(sums, request.instructions, warp_counts, ran.touches)
+    served = LoadService(sums, shares, ran.touches.passes)
+    steps: dict[int, list[Step]] = {}
+    for row in rows_of(request.instructions, *READ):
+        step = _step(row, served, measured, request.launch, request.mhz)
+        steps.setdefault(row["block"], []).append(step)
+    return steps
 
 
 def _step(
-    row: Mapping[str, object], served: Served, measured: Measured, launch: Launch, mhz: float
+    row: Mapping[str, object], served: LoadService, measured: Measured, launch: Launch, mhz: float
 ) -> Step:
     pc, kind, mnemonic = int(str(row["pc"])), str(row["class"]), str(row["mnemonic"])
     operands = read_operands(str(row["text"]))
@@ -294,10 +299,10 @@ def _step(
     if row["barrier"] is not None and row["operation"] != "arrive":
         return Step(pc, operands, measured.barrier(launch.warps), 1, "barrier", is_barrier=True)
     if access in ("load", "atomic") and operands.writes:
-        latency, waits = _memory(pc, row, served, measured, mhz)
-        loads, space = waits in ("l1", "l2", "dram", "shared"), _aliases(row)
+        latency, stall = _memory(pc, row, served, measured, mhz)
+        loads, space = stall in ("l1", "l2", "dram", "shared"), _aliases(row)
         address = read_address(str(row["text"]))
-        return Step(pc, operands, latency, 1, waits, loads, space=space, address=address)
+        return Step(pc, operands, latency, 1, stall, loads, space=space, address=address)
     if access:
         address = read_address(str(row["text"]))
         return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), address=address)
@@ -314,7 +319,7 @@ def _aliases(row: Mapping[str, object]) -> str:
 
 
 def _memory(
-    pc: int, row: Mapping[str, object], served: Served, measured: Measured, mhz: float
+    pc: int, row: Mapping[str, object], served: LoadService, measured: Measured, mhz: float
 ) -> tuple[float, str]:
     """Cycles of a load or an atomic with a result, and what its reader waits for."""
     counted = served.counts.get(pc, {})
@@ -333,8 +338,8 @@ def _memory(
     if space == "texture_load":
         latency += measured.texture_cycles - near
     passes = served.passes.get(pc, 1.0) - 1
-    waits = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
-    return latency + passes, waits
+    stall = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
+    return latency + passes, stall
 
 
 def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
@@ -345,17 +350,21 @@ def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
 
 def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
     """Sums of what the latencies need by pc, which rise, of each launch in WHOSE."""
-    wanted = [
+    fields = [
         name for name in counts.columns if name.endswith(NEEDED) and not name.startswith("surface")
     ]
-    keys = counts.lazy().select(WHOSE, "pc", *wanted, "instructions").group_by(WHOSE, "pc")
-    found: dict[int, dict[int, Mapping[str, int]]] = {}
+    keys = (
+        counts.lazy()
+        .select(LAUNCH_COLUMN, "pc", *fields, "instructions")
+        .group_by(LAUNCH_COLUMN, "pc")
+    )
+    sums: dict[int, dict[int, Mapping[str, int]]] = {}
     for row in keys.agg(pl.all().sum()).sort("pc").collect().iter_rows(named=True):
-        found.setdefault(row.pop(WHOSE), {})[row["pc"]] = row
-    return found
+        sums.setdefault(row.pop(LAUNCH_COLUMN), {})[row["pc"]] = row
+    return sums
 
 
 def sums_of_one(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
     """The same of one launch, without WHOSE."""
-    alone = counts.with_columns(pl.lit(0, pl.UInt32).alias(WHOSE))
-    return sum_by_pc(alone).get(0, {})
+    frame = counts.with_columns(pl.lit(0, pl.UInt32).alias(LAUNCH_COLUMN))
+    return sum_by_pc(frame).get(0, {})

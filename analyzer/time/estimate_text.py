@@ -26,11 +26,13 @@ def estimate_text(estimate: Estimate) -> str:
     'about 14 us at 1,500 MHz (9 of 10 launches within 25 %): DRAM 9.9 us'
     """
     parts = [part for part in estimate.parts if part.ns >= LEAST * estimate.ns][:2]
-    said = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"
-    found = [(what, share) for what, share in estimate.waits.items() if share >= LEAST][:2]
-    waits = ", ".join(f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in found)
-    time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({ERROR}): {said}"
-    time += f"; a warp waits for {waits}" if waits else ""
+    detail = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"
+    top_stalls = [(what, share) for what, share in estimate.stalls.items() if share >= LEAST][:2]
+    stall_text = ", ".join(
+        f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in top_stalls
+    )
+    time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({ERROR}): {detail}"
+    time += f"; a warp waits for {stall_text}" if stall_text else ""
     return f"{time}; {_busiest(estimate)}" if estimate.busy else time
 
 
@@ -42,8 +44,8 @@ def between_text(least: Estimate, most: Estimate) -> str:
     'about 5 us if caches held all that it loads, to 41 us if nothing, at 1,500 MHz'
     """
     ends = time_text(least.ns), time_text(most.ns)
-    held = f"about {ends[0]} if caches held all that it loads, to {ends[1]} if nothing"
-    return f"{held}, at {least.mhz:,.0f} MHz"
+    range_text = f"about {ends[0]} if caches held all that it loads, to {ends[1]} if nothing"
+    return f"{range_text}, at {least.mhz:,.0f} MHz"
 
 
 def _busiest(estimate: Estimate) -> str:

@@ -44,7 +44,7 @@ class Touches:
     """By pc, of rows of some blocks: the share of a warp's that go where it was not before.
 
     `longest` is the same of the warps that run longest alone, where they have more than twice the
-    rows of others. `anew` is the share of rows of which
+    rows of others. `refetched` is the share of rows of which
     any lane does so. `passes` are the cycles that the first level needs for a row; rows in
     `any_order` go elsewhere each time.
     """
@@ -53,12 +53,12 @@ class Touches:
     longest: Mapping[int, float] = field(default_factory=dict)
     passes: Mapping[int, float] = field(default_factory=dict)
     any_order: frozenset[int] = frozenset()
-    anew: Mapping[int, float] = field(default_factory=dict)
+    refetched: Mapping[int, float] = field(default_factory=dict)
 
 
-def first_touches(trace: LaunchTrace, wanted: Ints, longest: Ints) -> Touches:
-    """Look at accesses to global memory of the `wanted` blocks, and of their `longest` warps."""
-    every = _rows(trace, wanted)
+def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches:
+    """Look at accesses to global memory of the `block_ids` blocks, and of their `longest` warps."""
+    every = _rows(trace, block_ids)
     if every.size == 0:
         return Touches()
     pcs, who = every[:, 0], every[:, 1]
@@ -71,17 +71,17 @@ def first_touches(trace: LaunchTrace, wanted: Ints, longest: Ints) -> Touches:
     kinds = np.bincount(sorted_unique((some[:, 0] << PATTERNS) + some[:, 3]) >> PATTERNS)
     times = np.bincount(some[:, 0])
     any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
-    passes, anew = _passes(trace, some), _anew(trace, every)
-    return Touches(firsts, of_longest, passes, frozenset(any_order.tolist()), anew)
+    passes, fresh_shares = _passes(trace, some), _refetched(trace, every)
+    return Touches(firsts, of_longest, passes, frozenset(any_order.tolist()), fresh_shares)
 
 
-def _rows(trace: LaunchTrace, wanted: Ints) -> Ints:
-    """Rows of (pc, warp, base, pattern) of the `wanted` blocks; warps count on through these."""
-    found, rows = [np.zeros((0, 4), np.int64)], 0
+def _rows(trace: LaunchTrace, block_ids: Ints) -> Ints:
+    """Rows of (pc, warp, base, pattern) of the `block_ids` blocks; warps count on through these."""
+    parts, rows = [np.zeros((0, 4), np.int64)], 0
     is_wanted = np.zeros(trace.launch.blocks, np.bool_)
-    is_wanted[wanted] = True
+    is_wanted[block_ids] = True
     columns = "block", "warp", "pc", "space", "base", "pattern"
-    for batch in trace.access_batches_of(wanted, columns):
+    for batch in trace.access_batches_of(block_ids, columns):
         is_mine = is_wanted[batch["block"].to_numpy()]
         is_mine &= batch["space"].to_numpy() == Space.GLOBAL
         mine = np.flatnonzero(is_mine)
@@ -89,12 +89,12 @@ def _rows(trace: LaunchTrace, wanted: Ints) -> Ints:
             batch[name].to_numpy()[mine].astype(np.int64)
             for name in ("block", "warp", "pc", "base", "pattern")
         )
-        who = np.searchsorted(wanted, block) * WARPS + warp
-        found.append(np.stack((pc, who, base, pattern), axis=1))
+        who = np.searchsorted(block_ids, block) * WARPS + warp
+        parts.append(np.stack((pc, who, base, pattern), axis=1))
         rows += len(mine)
         if rows > MOST:
             break
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
 def _mean_rows(pcs: Ints, who: Ints) -> Mapping[int, float]:
@@ -140,7 +140,7 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
     return np.asarray(is_first & (nth <= stored[number]))
 
 
-def _anew(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
+def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
     """The share by pc of rows of (pc, warp, base, pattern) in which any lane goes to a new sector.
 
     Some warps are looked at, each from its beginning.

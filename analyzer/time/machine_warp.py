@@ -64,8 +64,8 @@ def _machine_latency(
 ) -> tuple[float, str]:
     """Cycles of a machine instruction that sets a scoreboard, and what its reader waits for."""
     step = steps.get(pc)
-    if operation in MEMORY and step and step.waits in MEMORY_WAITS:
-        return step.latency, step.waits
+    if operation in MEMORY and step and step.stall in MEMORY_WAITS:
+        return step.latency, step.stall
     name, why = VARIABLE.get(operation, EXCHANGE)
     return measured.at(*name), why
 
@@ -85,8 +85,8 @@ Latency = Callable[[int, int], tuple[float, str]]
 class MachineWarp:
     """A warp: how often it ran each machine block, and how often it entered one from elsewhere.
 
-    `steps` are those of the PTX by pc; a branch that is `taken` costs so many cycles. Under way:
-    when its scoreboards are done, and what each waits for.
+    `steps` are those of the PTX by pc; a branch that is `issue_cycles` costs so many cycles. Under
+    way: when its scoreboards are done, and what each waits for.
     """
 
     code: MachineCode
@@ -94,9 +94,11 @@ class MachineWarp:
     entries: Mapping[int, float]
     steps: Mapping[int, Step]
     latency: Latency
-    taken: float
+    issue_cycles: float
     chain: Chain = field(default_factory=Chain, init=False)
-    done: list[tuple[float, str]] = field(default_factory=lambda: [(0.0, "")] * BOARDS, init=False)
+    scoreboard: list[tuple[float, str]] = field(
+        default_factory=lambda: [(0.0, "")] * BOARDS, init=False
+    )
     copied: tuple[float, str] = field(default=(0.0, ""), init=False)
     ran: int = field(default=0, init=False)
     next: int = field(default=0, init=False)
@@ -126,24 +128,26 @@ class MachineWarp:
         total = self.times[loop.first]
         if total <= 0:
             return
-        alone = loop.first == loop.last and loop.first in self.entries
-        entered = self.entries[loop.first] if alone else min(total, self._before(loop, rounds))
+        is_self_loop = loop.first == loop.last and loop.first in self.entries
+        entered = (
+            self.entries[loop.first] if is_self_loop else min(total, self._before(loop, rounds))
+        )
         if entered <= 0:
             return
-        turns = total / entered
-        self._part(entered / rounds, lambda: self._turns(loop, turns, total))
+        iterations = total / entered
+        self._part(entered / rounds, lambda: self._repeat(loop, iterations, total))
 
     def _before(self, loop: Loop, rounds: float) -> float:
         """How often the block before a loop ran."""
         return min(rounds, self.times.get(loop.first - 1, rounds)) or rounds
 
-    def _turns(self, loop: Loop, turns: float, total: float) -> None:
-        run = min(turns, ROUNDS) if self.ran < MOST else 1.0
+    def _repeat(self, loop: Loop, iterations: float, total: float) -> None:
+        run = min(iterations, ROUNDS) if self.ran < MOST else 1.0
         before = self.chain.mark()
         for _ in range(int(run)):
             before = self.chain.mark()
             self.once(loop, total)
-        more = turns - int(run)
+        more = iterations - int(run)
         if more > 0 and int(run):
             self._scale(before, 1 + more)
         elif more > 0:
@@ -159,37 +163,37 @@ class MachineWarp:
         """Multiply the cycles since a mark by a factor."""
         if factor != 1:
             more = self.chain.stretch(before, factor)
-            self.done = [(when + more, why) for when, why in self.done]
+            self.scoreboard = [(when + more, why) for when, why in self.scoreboard]
 
     def block(self, place: int) -> None:
         """Run a block once."""
         block = self.code.blocks[place]
         if place != self.next and self.ran:
-            self._wait(self.taken, "branch", block.start)
+            self._stall(self.issue_cycles, "branch", block.start)
         self.next = place + 1
         for at in range(block.start, block.end):
             each = self.code.schedule[at]
             self.ran += 1
             for board in range(BOARDS):
                 if each.waits >> board & 1:
-                    when, why = self.done[board]
-                    self._wait(when - self.chain.cycles, why, at)
+                    when, why = self.scoreboard[board]
+                    self._stall(when - self.chain.cycles, why, at)
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
-                done = self.chain.cycles + cycles, why
+                finish = self.chain.cycles + cycles, why
                 if each.operation == COPIED:
-                    done = max(done, self.copied)
+                    finish = max(finish, self.copied)
                 if each.operation == COPY:
-                    self.copied = max(self.copied, done)
+                    self.copied = max(self.copied, finish)
                 else:
-                    self.done[each.sets] = max(self.done[each.sets], done)
+                    self.scoreboard[each.sets] = max(self.scoreboard[each.sets], finish)
             if each.operation == BARRIER and (step := self.steps.get(each.pc)) and step.is_barrier:
-                self._wait(step.latency, "barrier", at)
+                self._stall(step.latency, "barrier", at)
             if each.operation != EXIT:
                 self.chain.cycles += 1
-                self._wait(each.stall - 1, "pipe", at)
+                self._stall(each.stall - 1, "pipe", at)
 
-    def _wait(self, cycles: float, why: str, at: int) -> None:
+    def _stall(self, cycles: float, why: str, at: int) -> None:
         """Let time pass, and book it to the instruction that waits."""
         if cycles > 0:
             self.chain.cycles += cycles

@@ -11,58 +11,59 @@ from dataclasses import replace
 from ...models.replay.device.measured import Measured
 from ..counting.bounds import ATOMICS, Bound
 from ..counting.interval import Interval
-from .estimate import Asked, Estimate, estimate
+from .estimate import Estimate, EstimateInput, estimate
 from .sample_warps import Ran
 from .units import LOADS, SECTOR, STORES, Counts, Part
 
-ASKED = {space: f"{space}_transactions" for space in (*LOADS, *STORES)}
+TRANSACTION_COUNTERS = {space: f"{space}_transactions" for space in (*LOADS, *STORES)}
 """Sectors that are asked of the first level, by the kind of access."""
-ASKED["texture_load"] = "texture_load_sectors"
+TRANSACTION_COUNTERS["texture_load"] = "texture_load_sectors"
 
 
 def estimate_between(
-    asked: Asked, ran: Ran, measured: Measured, executed: Interval
+    request: EstimateInput, ran: Ran, measured: Measured, executed: Interval
 ) -> tuple[Estimate, Estimate] | None:
     """The least and the most that a sampled launch takes; `executed` is where its instructions lie.
 
     None if there are atomics on global memory: what they meet no sample says.
     """
-    whole = sum(row["instructions"] for row in asked.sums.values())
-    if not whole or any(row.get(name) for row in asked.sums.values() for name in ATOMICS):
+    whole = sum(row["instructions"] for row in request.sums.values())
+    if not whole or any(row.get(name) for row in request.sums.values() for name in ATOMICS):
         return None
     ends = zip((True, False), executed, strict=True)
     least, most = (
-        _stretched(estimate(_as_if(asked, held), ran, measured), end / whole) for held, end in ends
+        _stretched(estimate(_as_if(request, is_cached), ran, measured), end / whole)
+        for is_cached, end in ends
     )
     return least, most
 
 
-def _as_if(asked: Asked, held: bool) -> Asked:
+def _as_if(request: EstimateInput, is_cached: bool) -> EstimateInput:
     """A launch whose loads all find what they want in the first level, or in memory alone."""
-    sums = {pc: {**row, **_served(row, held)} for pc, row in asked.sums.items()}
+    sums = {pc: {**row, **_served(row, is_cached)} for pc, row in request.sums.items()}
     moved = sum(row[name] for row in sums.values() for name in row if "_dram_bytes_" in name)
-    ns = moved / asked.device.chip.memory_gb_per_s
+    ns = moved / request.device.chip.memory_gb_per_s
     bounds = [Bound("DRAM", ns, moved, "bytes")] if moved else []
-    return replace(asked, sums=sums, bounds=bounds, turns=None)
+    return replace(request, sums=sums, bounds=bounds, contention=None)
 
 
-def _served(row: Counts, held: bool) -> Mapping[str, int]:
+def _served(row: Counts, is_cached: bool) -> Mapping[str, int]:
     """What caches would count. Stores go to the second level in either case."""
-    found: dict[str, int] = {}
-    for space, name in ASKED.items():
+    served: dict[str, int] = {}
+    for space, name in TRANSACTION_COUNTERS.items():
         sectors = row.get(name) or 0
         if space in STORES:
-            found[f"{space}_l1_writes"] = found[f"{space}_l2_writes"] = sectors
-            found[f"{space}_dram_bytes_written"] = 0 if held else sectors * SECTOR
+            served[f"{space}_l1_writes"] = served[f"{space}_l2_writes"] = sectors
+            served[f"{space}_dram_bytes_written"] = 0 if is_cached else sectors * SECTOR
         else:
-            found[f"{space}_l1_reads"] = sectors
-            found[f"{space}_l1_read_hits"] = sectors if held else 0
-            found[f"{space}_l2_reads"] = 0 if held else sectors
-            found[f"{space}_l2_read_hits"] = 0
-            found[f"{space}_dram_bytes_read"] = 0 if held else sectors * SECTOR
-    return found
+            served[f"{space}_l1_reads"] = sectors
+            served[f"{space}_l1_read_hits"] = sectors if is_cached else 0
+            served[f"{space}_l2_reads"] = 0 if is_cached else sectors
+            served[f"{space}_l2_read_hits"] = 0
+            served[f"{space}_dram_bytes_read"] = 0 if is_cached else sectors * SECTOR
+    return served
 
 
-def _stretched(found: Estimate, times: float) -> Estimate:
-    parts = tuple(Part(part.what, part.ns * times) for part in found.parts)
-    return replace(found, ns=found.ns * times, parts=parts)
+def _stretched(base: Estimate, times: float) -> Estimate:
+    parts = tuple(Part(part.what, part.ns * times) for part in base.parts)
+    return replace(base, ns=base.ns * times, parts=parts)

@@ -20,7 +20,7 @@ from ...models.replay.device.device import Device
 from ...models.replay.device.measured import load_measured
 from ...models.replay.interface.model import Ints
 from ...models.replay.replay import cores
-from ...models.replay.replay_cache import kept_answer
+from ...models.replay.replay_cache import cached_answer
 from ...traces.column import integers
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch
@@ -54,11 +54,11 @@ class Ran:
 
 def sample_warps(trace: LaunchTrace) -> Ran:
     """Look at what warps ran, and where some blocks' loads went, or at what was found before."""
-    return kept_answer(trace, _SOURCES, _sample, _pack, _unpack)
+    return cached_answer(trace, _SOURCES, _sample, _pack, _unpack)
 
 
 def _sample(trace: LaunchTrace) -> Ran:
-    wanted = _wanted(trace.launch)
+    block_ids = _sampled_blocks(trace.launch)
     rows: dict[tuple[int, int], list[int]] = {}
     every = read_paths(trace)
     lengths, sizes = every.lengths, np.diff(every.first)
@@ -66,45 +66,49 @@ def _sample(trace: LaunchTrace) -> Ran:
     for batch in trace.control_batches():
         blocks, warps, ran = integers(batch, "block", "warp", "path")
         sums += np.bincount(blocks, lengths[ran], len(sums)).astype(np.int64)
-        for row in np.flatnonzero(np.isin(blocks, wanted)).tolist():
+        for row in np.flatnonzero(np.isin(blocks, block_ids)).tolist():
             rows.setdefault((int(blocks[row]), int(warps[row])), []).append(int(ran[row]))
-    known = {path: _history(every, path) for path in {p for each in rows.values() for p in each}}
+    histories_by_path = {
+        path: _history(every, path) for path in {p for each in rows.values() for p in each}
+    }
     longest: dict[int, tuple[int, tuple[int, ...], int]] = {}
     for (block, warp), each in rows.items():
-        length = sum(int(sizes[b]) * n for p in each for b, n in known[p])
+        length = sum(int(sizes[b]) * n for p in each for b, n in histories_by_path[p])
         longest[block] = max(longest.get(block, (-1, (), 0)), (length, tuple(each), warp))
-    found = Counter(each for _, each, _ in longest.values())
-    histories = [(tuple(e for p in each for e in known[p]), n) for each, n in found.items()]
+    path_counts = Counter(each for _, each, _ in longest.values())
+    histories = [
+        (tuple(e for p in each for e in histories_by_path[p]), n) for each, n in path_counts.items()
+    ]
     if trace.launch.kept.sample.blocks:
         sums = np.zeros(0, np.int64)  # those of the others are not known
-    longest_warps = [longest[block][2] if block in longest else 0 for block in wanted.tolist()]
-    return Ran(histories, sums, first_touches(trace, wanted, np.array(longest_warps, np.int64)))
+    longest_warps = [longest[block][2] if block in longest else 0 for block in block_ids.tolist()]
+    return Ran(histories, sums, first_touches(trace, block_ids, np.array(longest_warps, np.int64)))
 
 
-def _wanted(launch: Launch) -> Ints:
+def _sampled_blocks(launch: Launch) -> Ints:
     """The blocks that are looked at: of a sample some of it."""
     drawn = np.array(launch.kept.sample.blocks, np.int64)
     places = np.linspace(0, (len(drawn) or launch.blocks) - 1, SAMPLE).astype(np.int64)
-    found = sorted_unique(places)
-    return drawn[found] if len(drawn) else found
+    indices = sorted_unique(places)
+    return drawn[indices] if len(drawn) else indices
 
 
 def _pack(ran: Ran) -> bytes:
     touches = ran.touches
-    by_pc = touches.firsts, touches.longest, touches.passes, touches.anew
-    told = ran.histories, [[*each.items()] for each in by_pc], sorted(touches.any_order)
-    head = json.dumps(told).encode()
+    by_pc = touches.firsts, touches.longest, touches.passes, touches.refetched
+    payload = ran.histories, [[*each.items()] for each in by_pc], sorted(touches.any_order)
+    head = json.dumps(payload).encode()
     return head + b"\n" + zlib.compress(ran.sizes.astype("<i8").tobytes(), 1)
 
 
 def _unpack(data: bytes) -> Ran:
     head, _, sizes = data.partition(b"\n")
     histories, by_pc, any_order = json.loads(head)
-    firsts, longest, passes, anew = (dict(each) for each in by_pc)
+    firsts, longest, passes, fresh_shares = (dict(each) for each in by_pc)
     return Ran(
         [(tuple((block, times) for block, times in each), many) for each, many in histories],
         np.frombuffer(zlib.decompress(sizes), "<i8"),
-        Touches(firsts, longest, passes, frozenset(any_order), anew),
+        Touches(firsts, longest, passes, frozenset(any_order), fresh_shares),
     )
 
 
@@ -126,27 +130,27 @@ class SampledWarps:
 
     launch: LaunchTrace
     devices: Sequence[Device]
-    _found: Future[Ran] | None = field(default=None, repr=False)
+    _sample: Future[Ran] | None = field(default=None, repr=False)
 
-    def begin_beside(self, tell: Callable[[float], None]) -> Callable[[float], None]:
-        """Return what a replay is to tell in place of `tell`."""
+    def start_thread(self, progress: Callable[[float], None]) -> Callable[[float], None]:
+        """Return what a replay is to tell in place of `progress`."""
 
-        def begin(done: float) -> None:
-            if done < 1 and self._found is None and self._is_worth_a_thread:
+        def begin(fraction: float) -> None:
+            if fraction < 1 and self._sample is None and self._is_worth_a_thread:
                 thread = ThreadPoolExecutor(1, "sample")
                 # threads would share the files that a launch has open
-                self._found = thread.submit(sample_warps, deepcopy(self.launch))
+                self._sample = thread.submit(sample_warps, deepcopy(self.launch))
                 thread.shutdown(wait=False)
-            tell(done)
+            progress(fraction)
 
         return begin
 
     def __call__(self) -> Ran:
         """Return them."""
-        if self._found is None:
-            self._found = Future()
-            self._found.set_result(sample_warps(self.launch))
-        return self._found.result()
+        if self._sample is None:
+            self._sample = Future()
+            self._sample.set_result(sample_warps(self.launch))
+        return self._sample.result()
 
     @property
     def _is_worth_a_thread(self) -> bool:

@@ -39,26 +39,26 @@ TO_SMS = (0.0033, 0.0039, 0.0, 0.0)
 others of its line, one stored alone."""
 LOOKED_UP, STORE_LOOKED_UP = 0.0150, 0.0039
 """The same for a load's request, and for a sector stored."""
-ASKED, STORED, STORES_ASKED = 1.0, 0.73, 0.82
+LOAD_CYCLES, SECTOR_CYCLES, STORE_CYCLES = 1.0, 0.73, 0.82
 """Cycles of a first level for a load's request of the second, a sector stored, a store."""
 
 
 def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> Mapping[str, float]:
     """How long each unit would be at work at its best."""
-    found = dict.fromkeys(PROFILED, 0.0)
+    unit_ns = dict.fromkeys(PROFILED, 0.0)
     of_one = 1 / (work.share * sms)  # the parts of an SM are the busiest one's
     of_slice = measured.atomic_sector_ns / measured.turn_ns
     mean = {"SM": of_one, "L1": of_one, "L2": 1.0, "slice": of_slice}
     for part in parts:
         if unit := UNIT.get(part.what, "SM"):
             name = "L2" if unit == "slice" else unit
-            found[name] = max(found[name], part.ns * mean[unit])
+            unit_ns[name] = max(unit_ns[name], part.ns * mean[unit])
     cycle = 1000 / work.mhz
-    found["L1"] = max(found["L1"], _asking(work.sums) * cycle / sms)
+    unit_ns["L1"] = max(unit_ns["L1"], _asking(work.sums) * cycle / sms)
     of_launch = measured.l2_of_launch_ns or OF_A_LAUNCH_NS
-    found["L2"] = max(found["L2"], of_launch + _second_level_ns(work.sums))
+    unit_ns["L2"] = max(unit_ns["L2"], of_launch + _second_level_ns(work.sums))
     moved = next((bound.ns for bound in work.bounds if bound.resource == "DRAM"), 0.0)
-    return {**found, "DRAM": moved}
+    return {**unit_ns, "DRAM": moved}
 
 
 def is_own(part: Part) -> bool:
@@ -71,11 +71,11 @@ def _asking(sums: Mapping[int, Counts]) -> float:
     cycles = 0.0
     for counted in sums.values():
         for space in (*LOADS, "texture_load", "const_load"):
-            wanted = counted.get(f"{space}_l2_reads") or 0
-            cycles += ASKED * (wanted if is_scattered(counted, space) else wanted / 4)
+            l2_reads = counted.get(f"{space}_l2_reads") or 0
+            cycles += LOAD_CYCLES * (l2_reads if is_scattered(counted, space) else l2_reads / 4)
         for space in STORES:
-            cycles += STORED * (counted.get(f"{space}_l2_writes") or 0)
-            cycles += STORES_ASKED * (counted.get(f"{space}_requests") or 0)
+            cycles += SECTOR_CYCLES * (counted.get(f"{space}_l2_writes") or 0)
+            cycles += STORE_CYCLES * (counted.get(f"{space}_requests") or 0)
     return cycles
 
 
@@ -86,13 +86,13 @@ def _second_level_ns(sums: Mapping[int, Counts]) -> float:
     for counted in sums.values():
         for space in STORES:
             sectors = counted.get(f"{space}_l2_writes") or 0
-            alone = sectors * is_scattered(counted, space)
-            stored, apart = stored + sectors - alone, apart + alone
+            isolated = sectors * is_scattered(counted, space)
+            stored, apart = stored + sectors - isolated, apart + isolated
         for space in (*LOADS, "texture_load", "const_load"):
-            wanted = counted.get(f"{space}_l2_reads") or 0
-            held = counted.get(f"{space}_l2_read_hits") or 0
-            hits, misses = hits + held, misses + wanted - held
-            requests += wanted if is_scattered(counted, space) else wanted / 4
+            l2_reads = counted.get(f"{space}_l2_reads") or 0
+            l2_hits = counted.get(f"{space}_l2_read_hits") or 0
+            hits, misses = hits + l2_hits, misses + l2_reads - l2_hits
+            requests += l2_reads if is_scattered(counted, space) else l2_reads / 4
     every = hits, misses, stored, apart
     ns = [
         sum(a * b for a, b in zip(every, costs, strict=True))

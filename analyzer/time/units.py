@@ -18,7 +18,7 @@ from ...models.replay.device.measured import Measured
 from ...models.replay.interface.model import ACCESSES, Ints
 from ...traces.identity_cache import rows_of
 from ...traces.schema import Launch
-from ..counting.atomic_contention import Turns
+from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import AT_ONE_ADDRESS, Bound
 from ..machine.machine_pipes import ISSUED, pipe_cycles
 from .first_touches import Touches
@@ -60,7 +60,7 @@ def load_store(
 
     `issued` are machine instructions by operation for one of the PTX; without them, as the PTX is.
     """
-    memory = shuffles = whole = barriers = asked = replays = constants = 0
+    memory = shuffles = whole = barriers = requests = replays = constants = 0
     of_lane, ran = dict[str, int](), dict[int, int]()
     for row in rows_of(instructions, "pc", "block", "class", "opcode", "text", "barrier"):
         for name in LANE.findall(row["text"]):  # they have no counts of their own
@@ -73,7 +73,7 @@ def load_store(
         memory += many * (row["class"] == "memory")
         shuffles += many * (row["opcode"] == "shfl")
         barriers += many * (row["barrier"] is not None)
-        asked += sum(counted.get(name) or 0 for name in REQUESTS)
+        requests += sum(counted.get(name) or 0 for name in REQUESTS)
         constants += counted.get("const_load_requests") or 0
         replays += max(
             0, _counter(counted, "const_load_passes") - _counter(counted, "const_load_requests")
@@ -81,7 +81,7 @@ def load_store(
     reads = sum(ran.get(block, 0) for block in of_lane.values())
     moves = whole * _sum(issued, LSU) if issued else memory + shuffles - constants
     uniform = whole * _sum(issued, ADU) - reads if issued else constants + barriers
-    idle = max(0.0, moves - asked) + reads + barriers / max(1, warps)
+    idle = max(0.0, moves - requests) + reads + barriers / max(1, warps)
     return LoadStore(moves + reads, idle, ADU_CYCLES * (max(0.0, uniform) + replays))
 
 
@@ -129,7 +129,7 @@ class Work:
     launch: Launch
     share: float
     mhz: float
-    turns: Turns
+    contention: AtomicContention
     touches: Touches
     issued: Mapping[int, float] = field(default_factory=dict)
     at_once: int = 0
@@ -166,8 +166,8 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
     yield Part("L2", _l2_ns(work, measured))
     yield Part("DRAM", _dram_ns(work, measured))
     yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource == AT_ONE_ADDRESS)
-    yield Part("atomics of a slice", work.turns.slice * measured.turn_ns)
-    yield Part("atomics", work.turns.sectors * measured.atomic_sector_ns)
+    yield Part("atomics of a slice", work.contention.slice * measured.turn_ns)
+    yield Part("atomics", work.contention.sectors * measured.atomic_sector_ns)
     yield Part("atomics tried again", _tries(work) * measured.turn_ns)
     yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
 
@@ -204,14 +204,14 @@ def _tries(work: Work) -> float:
 
     Where few have to try again, as in a search for the largest, as often as in the trace.
     """
-    rivals, tries = work.turns.rivals, work.turns.tries
+    rivals, tries = work.contention.rivals, work.contention.tries
     if tries < AGAIN * rivals:
         return tries
     return tries_of_all(rivals, min(float(rivals), rivals * work.at_once / work.launch.blocks))
 
 
-def tries_of_all(rivals: float, beside: float) -> float:
-    """How often lanes try until each has exchanged one word, with `beside` of them at a time.
+def tries_of_all(rivals: float, width: float) -> float:
+    """How often lanes try until each has exchanged one word, with `width` of them at a time.
 
     One succeeds while all others of those under way try; in the end these are fewer. An H200 took
     0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).
@@ -219,7 +219,7 @@ def tries_of_all(rivals: float, beside: float) -> float:
     >>> tries_of_all(32, 32)  # a warp: 32 + 31 + ... + 1 are 528
     512.0
     """
-    return rivals * beside - beside**2 / 2
+    return rivals * width - width**2 / 2
 
 
 def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:
@@ -233,12 +233,12 @@ def _of(counted: Counts, name: str) -> int:
 
 def _l1_cycles(counted: Counts, passes: float) -> float:
     """Cycles of the first level for a pc: a pass each, over banks or four lines."""
-    found = float(sum(_of(counted, f"shared_{access}_passes") for access in ACCESSES["shared"]))
+    cycles = float(sum(_of(counted, f"shared_{access}_passes") for access in ACCESSES["shared"]))
     for space in LOADS[:1] + STORES[:1]:
-        found += passes * _of(counted, f"{space}_requests")
+        cycles += passes * _of(counted, f"{space}_requests")
     for space in LOADS[1:] + STORES[1:]:
-        found += max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
-    return found
+        cycles += max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
+    return cycles
 
 
 def _texture_cycles(counted: Counts, mnemonic: str, measured: Measured) -> float:
@@ -297,6 +297,6 @@ def _dram_ns(work: Work, measured: Measured) -> float:
                 scattered += _of(counted, name)
             else:
                 lines += _of(counted, name)
-    found = lines / measured.dram_gb_per_s()
-    found += gathered / HANDED_OUT * measured.far_sector_ns("gather")
-    return found + scattered / HANDED_OUT * measured.far_sector_ns("scatter")
+    ns = lines / measured.dram_gb_per_s()
+    ns += gathered / HANDED_OUT * measured.far_sector_ns("gather")
+    return ns + scattered / HANDED_OUT * measured.far_sector_ns("scatter")

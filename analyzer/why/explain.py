@@ -15,7 +15,7 @@ from ..text.launch_text import launch_text
 from .picture import Group, draw_groups
 from .place import Place, instructions_on, no_access, read_place
 from .search import Access, Searcher, read_identifier
-from .sentence import give_reason, say, summarize
+from .sentence import describe_access, give_reason, summarize
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ def explain(
     a line, access or device that does not exist.
     """
     trace = suppose(trace, options.pad, options.align)
-    found = load_devices(options.devices, options.set)
+    devices = load_devices(options.devices, options.set)
     place = read_place(where, trace) if where else None
-    wanted = read_identifier(identifier) if identifier else None
+    location = read_identifier(identifier) if identifier else None
     explained: list[Explanation] = []
-    for device in found:
+    for device in devices:
         explainer = _Explainer(trace, device, place, options.dlcm, options.as_if)
-        explained.append(explainer.explain(wanted) if wanted else explainer.follow(explained))
+        explained.append(explainer.explain(location) if location else explainer.follow(explained))
     return tuple(explained)
 
 
@@ -76,11 +76,11 @@ def explain_worst(
     Whether the device refuses the launch is not asked.
     """
     launch = trace.launches[number]
-    found = Searcher(launch, device, dlcm).worst(None)
+    accesses = Searcher(launch, device, dlcm).worst(None)
     places = launch.instructions().select(["file", "line"]).to_pylist()
     explained: list[Explanation | None] = []
     for pcs in groups:
-        mine = [access for access in found if access.pc in pcs]
+        mine = [access for access in accesses if access.pc in pcs]
         if not mine:
             explained.append(None)
             continue
@@ -103,8 +103,8 @@ class _Explainer:
 
     def explain(self, identifier: tuple[int, ...]) -> Explanation:
         """Say what there is to say of the access so named."""
-        found = self._find(identifier)
-        return self.describe(found[0], ()) if found else self._refuse(identifier[0])
+        accesses = self._find(identifier)
+        return self.describe(accesses[0], ()) if accesses else self._refuse(identifier[0])
 
     def follow(self, before: Sequence[Explanation]) -> Explanation:
         """The access that was explained before of another device, else the worst of this one."""
@@ -112,9 +112,9 @@ class _Explainer:
         if not worst:
             return self._refuse(0)
         shown = next((e.access for e in before if e.access), worst[0])
-        found = self._find(read_identifier(shown.identifier)) or worst[:1]
-        others = (a for a in worst if a.pc != found[0].pc or a.order > found[0].order)
-        return self.describe(found[0], [*others])
+        accesses = self._find(read_identifier(shown.identifier)) or worst[:1]
+        others = (a for a in worst if a.pc != accesses[0].pc or a.order > accesses[0].order)
+        return self.describe(accesses[0], [*others])
 
     def _refuse(self, number: int) -> Explanation:
         """Why the device cannot run a launch."""
@@ -123,14 +123,14 @@ class _Explainer:
 
     def _find(self, identifier: tuple[int, ...]) -> list[Access]:
         """The one access so named; none where the device refuses its launch."""
-        number, *rest = identifier
+        number, *position = identifier
         if number >= len(self.trace.launches):
             many = len(self.trace.launches)
             raise CutraceError(f"access of launch {number}: the trace has {many}, counted from 0")
         launch = self.trace.launches[number]
         if not self._runs(number):
             return []
-        access = Searcher(launch, self.device, self.dlcm).find(rest)
+        access = Searcher(launch, self.device, self.dlcm).find(position)
         if access is None:
             raise CutraceError(
                 f"no access {'.'.join(map(str, identifier))} in {self.trace.label}; `cutrace why`"
@@ -142,7 +142,7 @@ class _Explainer:
         """The worst access of each instruction of the line in any launch, worst first; what repeats
         an earlier launch is not looked at."""
         accessed: list[Collection[int]] = [()] * len(self.trace.launches)
-        found: list[Access] = []
+        accesses: list[Access] = []
         first = first_alike(self.trace.launches)
         for number, launch in enumerate(self.trace.launches):
             if first[number] != number:
@@ -151,12 +151,12 @@ class _Explainer:
             searcher = Searcher(launch, self.device, self.dlcm)
             pcs = instructions_on(launch, self.place) if self.place else None
             if self._runs(number):
-                found += searcher.worst(pcs)
-            accessed[number] = searcher.accessed() if not found else ()
+                accesses += searcher.worst(pcs)
+            accessed[number] = searcher.accessed() if not accesses else ()
         every = [n for n in range(len(self.trace.launches)) if not self._runs(n)]
-        if not found and len(every) < len(accessed):
+        if not accesses and len(every) < len(accessed):
             raise self._nothing(accessed)
-        return sorted(found, key=lambda access: access.order, reverse=True)
+        return sorted(accesses, key=lambda access: access.order, reverse=True)
 
     def _nothing(self, accessed: Sequence[Collection[int]]) -> CutraceError:
         if self.place:
@@ -188,7 +188,7 @@ class _Explainer:
             ptx=row["text"],
             arrays=trace.launch.arrays,
             groups=groups,
-            sentence=say(access, groups, self.device.capability),
+            sentence=describe_access(access, groups, self.device.capability),
             reason=give_reason(access, groups, self.device.capability),
             others=tuple(self._others(access, others)),
         )

@@ -30,14 +30,14 @@ Addresses = Sequence[int | None]
 class Piece:
     """A transaction, a word of a bank, or a constant: `address` in its space, and its `lanes`.
 
-    `wanted` tells of each CELL of a transaction's `size` bytes whether a lane wants any of it;
+    `requested` tells of each CELL of a transaction's `size` bytes whether a lane wants any of it;
     `bank` is where a word of shared memory lies.
     """
 
     address: int
     size: int
     lanes: Lanes
-    wanted: tuple[bool, ...] = ()
+    requested: tuple[bool, ...] = ()
     bank: int | None = None
 
 
@@ -59,8 +59,8 @@ class Group:
         banks: dict[int | None, list[Piece]] = {}
         for piece in self.pieces:
             banks.setdefault(piece.bank, []).append(piece)
-        most = max((len(found) for found in banks.values()), default=0)
-        return next((tuple(found) for found in banks.values() if len(found) == most), ())
+        most = max((len(pieces) for pieces in banks.values()), default=0)
+        return next((tuple(pieces) for pieces in banks.values() if len(pieces) == most), ())
 
 
 def draw_groups(access: Access) -> tuple[Group, ...]:
@@ -105,8 +105,8 @@ def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
         out = model.step(_batch(access, group)).out
         assert out is not None  # asked to pass its transactions on
         sizes = [out.kinds[kind].width for kind in out.kind.tolist()]
-        found = sorted(zip(out.addresses[:, 0].tolist(), sizes, strict=True))
-        pieces = tuple(_share_out(found, placed, width))
+        transactions = sorted(zip(out.addresses[:, 0].tolist(), sizes, strict=True))
+        pieces = tuple(_share_out(transactions, placed, width))
         yield Group(first, first + lanes - 1, pieces)
 
 
@@ -128,21 +128,21 @@ def _share_out(
             for lane, a in enumerate(addresses)
             if a is not None and a < start + size and start < a + width
         ]
-        alike = transactions.count((start, size))
-        if alike > 1:
-            turn = number - transactions.index((start, size))
-            turns = range(len(lanes)) if len(lanes) == alike else _turns(lanes, addresses)
-            lanes = [lane for lane, own in zip(lanes, turns, strict=True) if own == turn]
-        asked = [range(a, a + width) for lane in lanes if (a := addresses[lane]) is not None]
+        copies = transactions.count((start, size))
+        if copies > 1:
+            round_index = number - transactions.index((start, size))
+            rounds = range(len(lanes)) if len(lanes) == copies else _ranks(lanes, addresses)
+            lanes = [lane for lane, own in zip(lanes, rounds, strict=True) if own == round_index]
+        spans = [range(a, a + width) for lane in lanes if (a := addresses[lane]) is not None]
         cells = range(start, start + size, CELL)
-        wanted = tuple(any(r.start < c + CELL and c < r.stop for r in asked) for c in cells)
-        yield Piece(start, size, tuple(lanes), wanted)
+        coverage = tuple(any(r.start < c + CELL and c < r.stop for r in spans) for c in cells)
+        yield Piece(start, size, tuple(lanes), coverage)
 
 
-def _turns(lanes: Sequence[int], addresses: Addresses) -> list[int]:
+def _ranks(lanes: Sequence[int], addresses: Addresses) -> list[int]:
     """For each lane how many before it have its address."""
     before = [[addresses[other] for other in lanes[:n]] for n in range(len(lanes))]
-    return [seen.count(addresses[lane]) for lane, seen in zip(lanes, before, strict=True)]
+    return [prefix.count(addresses[lane]) for lane, prefix in zip(lanes, before, strict=True)]
 
 
 def _words(access: Access, model: Banks) -> Iterator[Group]:
@@ -169,16 +169,16 @@ def _by_bank(
 ) -> Iterator[Piece]:
     """The rows of each bank that lanes access, or each lane's word where atomics collide."""
     is_atomic = access.kind.access in ("atomic", "reduction")
-    alone = is_atomic and access.kind.collision not in COMBINED
+    is_exclusive = is_atomic and access.kind.collision not in COMBINED
     line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes
-    wanted: dict[tuple[int, int, int], dict[int, int]] = {}
+    places: dict[tuple[int, int, int], dict[int, int]] = {}
     for lane, address in enumerate(group):
         for offset in offsets if address is not None else ():
             place = (address or 0) + offset
             bank = place // model.bank_bytes % model.banks
-            key = bank, place // line, lane if alone else 0
-            wanted.setdefault(key, {}).setdefault(lane, place)
-    for (bank, _, _), asking in sorted(wanted.items()):
+            key = bank, place // line, lane if is_exclusive else 0
+            places.setdefault(key, {}).setdefault(lane, place)
+    for (bank, _, _), asking in sorted(places.items()):
         lowest = min(asking.values()) // WORD * WORD
         yield Piece(lowest, WORD, tuple(asking), bank=bank)
 

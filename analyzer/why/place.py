@@ -76,22 +76,22 @@ def _places(row: dict[str, object]) -> list[tuple[str, int]]:
 
 def _find_file(name: str, trace: Trace) -> str:
     """The source so named, or the only one whose path ends so."""
-    known = dict.fromkeys(trace.manifest.sources)
+    files = dict.fromkeys(trace.manifest.sources)
     for launch in trace.launches:
-        known |= dict.fromkeys(f for f in launch.instructions()["file"].unique().to_pylist() if f)
-    if name in known:
+        files |= dict.fromkeys(f for f in launch.instructions()["file"].unique().to_pylist() if f)
+    if name in files:
         return name
-    if not known:
+    if not files:
         raise CutraceError(
             f"{name}: the trace knows no source lines; `cutrace why TRACE` without a line shows the"
             " worst access of all"
         )
-    wanted = PurePath(name).parts
-    ending = [file for file in known if PurePath(file).parts[-len(wanted) :] == wanted]
+    suffix = PurePath(name).parts
+    ending = [file for file in files if PurePath(file).parts[-len(suffix) :] == suffix]
     if len(ending) == 1:
         return ending[0]
     if ending:
         raise CutraceError(f"{name}: several sources end so: {', '.join(ending)}")
-    short = {PurePath(file).name: file for file in known}
+    short = {PurePath(file).name: file for file in files}
     return_to = nearest(PurePath(name).name, short) or f"; there are {', '.join(sorted(short))}"
     raise CutraceError(f"{name}: no such source in the trace{return_to}")

@@ -14,7 +14,7 @@ from ...models.replay.device.device import Device
 from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import Wire, wire
 from ...models.replay.interface.model import Batch, Bools, Ints, Kind, Model
-from ...models.replay.replay_cache import kept_frame
+from ...models.replay.replay_cache import cached_frame
 from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.repeats import RecentRows
 from ...models.replay.rows.sites import Sites, read_sites
@@ -32,9 +32,9 @@ TABLE = 1 << 24
 
 
 def distinct_rows(
-    trace: LaunchTrace, sites: Sites, period: int, wanted: Ints | None
+    trace: LaunchTrace, sites: Sites, period: int, pcs: Ints | None
 ) -> Iterator[Columns]:
-    """Yield rows in order of the trace, of some instructions if any are `wanted`.
+    """Yield rows in order of the trace, of some instructions if any are `pcs`.
 
     Among them is the first of each site and pattern, and of each place in so many bytes that lie
     `period` apart. Raises `CutraceError` for a row whose instruction cannot reach its space.
@@ -44,34 +44,34 @@ def distinct_rows(
     def first_rows(trace: LaunchTrace) -> pl.DataFrame:
         return _first_rows(trace, sites, period, many)
 
-    frame = kept_frame(trace, Path(__file__), first_rows, str(period))
+    frame = cached_frame(trace, Path(__file__), first_rows, str(period))
     if len(frame):
         columns = {name: frame[name].to_numpy() for name in frame.columns}
-        yield take(columns, _is_wanted(columns["pc"], wanted))
+        yield take(columns, _is_wanted(columns["pc"], pcs))
         return
     for batch in trace.access_batches():
-        mine = take(columns_of(batch), _is_wanted(batch["pc"].to_numpy(), wanted))
+        mine = take(columns_of(batch), _is_wanted(batch["pc"].to_numpy(), pcs))
         _, first, _ = sorted_places(_keys(mine, sites, period, many))
         yield take(mine, np.sort(first))
 
 
 def _first_rows(trace: LaunchTrace, sites: Sites, period: int, many: int) -> pl.DataFrame:
     """Return the first row of each kind, and none if they are more than a few."""
-    seen = _Seen(len(sites.kind) * many * period)
-    found = {name: [np.zeros(0, np.int64)] for name in ACCESSES.names}
+    key_set = _KeySet(len(sites.kind) * many * period)
+    columns_by_name = {name: [np.zeros(0, np.int64)] for name in ACCESSES.names}
     recent = RecentRows()
     for batch in trace.access_batches():
         fresh = recent.choose(batch)
         columns = {name: column(batch, name)[fresh] for name in KEYS}
-        rows = fresh[seen.first(_keys(columns, sites, period, many))]
-        for name, parts in found.items():
+        rows = fresh[key_set.first(_keys(columns, sites, period, many))]
+        for name, parts in columns_by_name.items():
             parts.append(batch[name].to_numpy()[rows].astype(np.int64))
-        if seen.many > FEW:
-            return pl.DataFrame(schema=dict.fromkeys(found, pl.Int64))
-    return pl.DataFrame({name: np.concatenate(parts) for name, parts in found.items()})
+        if key_set.many > FEW:
+            return pl.DataFrame(schema=dict.fromkeys(columns_by_name, pl.Int64))
+    return pl.DataFrame({name: np.concatenate(parts) for name, parts in columns_by_name.items()})
 
 
-class _Seen:
+class _KeySet:
     """The keys that came before: in a table where they lie close together, else sorted."""
 
     def __init__(self, size: int) -> None:
@@ -107,9 +107,9 @@ def _keys(columns: Columns, sites: Sites, period: int, many: int) -> Ints:
     return keys
 
 
-def _is_wanted(pc: Ints, wanted: Ints | None) -> Ints:
+def _is_wanted(pc: Ints, pcs: Ints | None) -> Ints:
     """Return the rows of some instructions, or all."""
-    return np.arange(len(pc)) if wanted is None else np.flatnonzero(np.isin(pc, wanted))
+    return np.arange(len(pc)) if pcs is None else np.flatnonzero(np.isin(pc, pcs))
 
 
 def take(columns: Columns, rows: Ints) -> Columns:
@@ -127,7 +127,7 @@ def column(batch: pa.RecordBatch, name: str) -> Ints:
     return np.asarray(batch[name].to_numpy(), np.int64)
 
 
-ASKED = 1 << 13
+ROWS_PER_QUERY = 1 << 13
 """Rows that a model is asked about at a time."""
 COSTS: Mapping[tuple[str, str], str] = {
     ("transactions", "ideal_transactions"): "transactions",
@@ -185,33 +185,33 @@ class Searcher:
 
         Of rows that are equally bad the first of the trace is taken.
         """
-        found: dict[tuple[int, str], Access] = {}
-        wanted = None if pcs is None else np.fromiter(pcs, np.int64)
+        accesses: dict[tuple[int, str], Access] = {}
+        pc_filter = None if pcs is None else np.fromiter(pcs, np.int64)
         period = lcm(*(max(model.period, 1) for model, _ in self._servers.values()))
-        for columns in distinct_rows(self.trace, self._sites, period, wanted):
+        for columns in distinct_rows(self.trace, self._sites, period, pc_filter):
             by = self._sites.locate(columns["pc"], columns["space"])
             for access in self._cost(columns, by):
                 key = access.pc, access.kind.space
-                if key not in found or access.order > found[key].order:
-                    found[key] = access
-        return sorted(found.values(), key=lambda access: access.order, reverse=True)
+                if key not in accesses or access.order > accesses[key].order:
+                    accesses[key] = access
+        return sorted(accesses.values(), key=lambda access: access.order, reverse=True)
 
     def find(self, place: Sequence[int]) -> Access | None:
         """The access at (block, warp, step, part), or None."""
         for batch in self.trace.access_batches():
-            chosen = np.ones(batch.num_rows, np.bool_)
+            mask = np.ones(batch.num_rows, np.bool_)
             for name, value in zip(PLACE, place, strict=True):
-                chosen &= column(batch, name) == value
-            for access in self._cost(take(columns_of(batch), np.flatnonzero(chosen))):
+                mask &= column(batch, name) == value
+            for access in self._cost(take(columns_of(batch), np.flatnonzero(mask))):
                 return access
         return None
 
     def accessed(self) -> set[int]:
         """The pcs of all instructions that access memory."""
-        found: set[int] = set()
+        pcs: set[int] = set()
         for batch in self.trace.access_batches():
-            found |= set(sorted_unique(column(batch, "pc")).tolist())
-        return found
+            pcs |= set(sorted_unique(column(batch, "pc")).tolist())
+        return pcs
 
     def _cost(self, columns: Columns, by: Ints | None = None) -> Iterator[Access]:
         """Ask about rows; with `by`, (n,), yield only the worst of each of its values."""
@@ -221,10 +221,10 @@ class Searcher:
             if not len(mine):
                 continue
             cost, ideal = (np.zeros(len(mine), np.int64) for _ in names)
-            for start in range(0, len(mine), ASKED):
-                part = slice(start, start + ASKED)
-                asked = self._rebuild(columns, kinds, mine[part])
-                counts = model.step(asked).counts
+            for start in range(0, len(mine), ROWS_PER_QUERY):
+                part = slice(start, start + ROWS_PER_QUERY)
+                request = self._rebuild(columns, kinds, mine[part])
+                counts = model.step(request).counts
                 cost[part], ideal[part] = (counts[name] for name in names)
             order = np.lexsort((-mine, cost, cost - ideal))[::-1]
             if by is not None:
@@ -271,10 +271,10 @@ def read_identifier(text: str) -> tuple[int, ...]:
 
 def _servers(wires: Iterable[Wire]) -> dict[str, Server]:
     """For each state space the first stage that tells what an access costs."""
-    found: dict[str, Server] = {}
+    servers: dict[str, Server] = {}
     for candidate in wires:
         for names in COSTS:
             if set(names) <= set(candidate.counters):
                 for space in candidate.direct:
-                    found.setdefault(space, (candidate.build(), names))
-    return found
+                    servers.setdefault(space, (candidate.build(), names))
+    return servers

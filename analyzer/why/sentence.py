@@ -14,7 +14,7 @@ RUNS = (16, 8, 4, 2)
 NO_FEWER = "as few as possible"
 
 
-def say(access: Access, groups: Sequence[Group], capability: Capability) -> str:
+def describe_access(access: Access, groups: Sequence[Group], capability: Capability) -> str:
     """The cost of an access, and the least that is needed."""
     better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} needed"
     if access.kind.space == "const" and groups:
@@ -58,9 +58,9 @@ def give_old_reason(access: Access, lanes: int) -> str:
         return f"{width} bytes a lane are never coalesced, only 4, 8 or 16 are"
     for first in range(0, LANES, lanes):
         half = [(n, a) for n, a in enumerate(access.addresses[first : first + lanes])]
-        found = [(n, a - n * width) for n, a in half if a is not None]
-        start = found[0][1] if found else 0
-        for n, own in found:
+        bases = [(n, a - n * width) for n, a in half if a is not None]
+        start = bases[0][1] if bases else 0
+        for n, own in bases:
             if own != start:
                 side = "after" if own > start else "before"
                 return (
@@ -86,8 +86,8 @@ class Stride:
     def __str__(self) -> str:
         if self.step is None:
             return "one lane" if self.run else "no stride"
-        found = f"stride {self.step} bytes" if self.step else "one address"
-        return f"{found} in runs of {self.run} lanes" if self.run else found
+        text = f"stride {self.step} bytes" if self.step else "one address"
+        return f"{text} in runs of {self.run} lanes" if self.run else text
 
 
 NO_STRIDE, ONE_LANE = Stride(None), Stride(None, 1)
@@ -99,14 +99,14 @@ def stride(addresses: Sequence[int | None]) -> Stride:
     >>> print(stride([0, 8, 16, 24]), stride([4, 4, None, 4]), stride([0, 8, 4, 12]), sep=", ")
     stride 8 bytes, one address, stride 8 bytes in runs of 2 lanes
     """
-    asked = [(lane, a) for lane, a in enumerate(addresses) if a is not None]
-    if len(asked) == 1:
+    requests = [(lane, a) for lane, a in enumerate(addresses) if a is not None]
+    if len(requests) == 1:
         return ONE_LANE
-    step = _step(asked)
+    step = _step(requests)
     if step is not None:
         return Stride(step)
     for run in RUNS:
-        parts = [[p for p in asked if p[0] // run == n] for n in range(LANES // run)]
+        parts = [[p for p in requests if p[0] // run == n] for n in range(LANES // run)]
         steps = {_step(part) for part in parts if len(part) > 1}
         if len(steps) == 1 and None not in steps:
             return Stride(steps.pop(), run)
@@ -120,15 +120,15 @@ def list_lanes(lanes: Sequence[int]) -> str:
     ('0 to 3, 8', '0, 16', '0 to 6 by 2')
     """
     words: list[str] = []
-    rest = list(lanes)
-    while rest:
-        length, step = _run(rest)
+    queue = list(lanes)
+    while queue:
+        length, step = _run(queue)
         if length < 4:
-            words.append(str(rest.pop(0)))
+            words.append(str(queue.pop(0)))
             continue
         by = f" by {step}" if step != 1 else ""
-        words.append(f"{rest[0]} to {rest[length - 1]}{by}")
-        del rest[:length]
+        words.append(f"{queue[0]} to {queue[length - 1]}{by}")
+        del queue[:length]
     return ", ".join(words)
 
 
@@ -139,21 +139,21 @@ def _run(lanes: Sequence[int]) -> tuple[int, int]:
     return length + 1, steps[0] if steps else 1
 
 
-def _step(asked: Sequence[tuple[int, int]]) -> int | None:
+def _step(requests: Sequence[tuple[int, int]]) -> int | None:
     """The bytes between neighbouring lanes, if they are the same everywhere."""
-    first, *rest = asked
-    steps = {(a - first[1]) / (lane - first[0]) for lane, a in rest}
-    found = steps.pop() if len(steps) == 1 else None
-    return int(found) if found is not None and found.is_integer() else None
+    first, *tail = requests
+    steps = {(a - first[1]) / (lane - first[0]) for lane, a in tail}
+    step = steps.pop() if len(steps) == 1 else None
+    return int(step) if step is not None and step.is_integer() else None
 
 
 def _say_constants(access: Access, groups: Sequence[Group], better: str) -> str:
     words = len({piece.address for group in groups for piece in group.pieces})
-    turns = ", one after the other" if access.cost > len(groups) else ""
+    order_text = ", one after the other" if access.cost > len(groups) else ""
     wavefronts = tell_units(access.cost, access.unit)
     requests = f", in {len(groups)} half-warps" if len(groups) > 1 else ""
     read = f"{_lanes(access, 'read')} {_count(words, 'constant', 'constants')}"
-    return f"{read}: {wavefronts}{turns}{requests}; {better}"
+    return f"{read}: {wavefronts}{order_text}{requests}; {better}"
 
 
 def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ...models.banks import Banks
 from ...models.replay.interface.model import Model
 from .explain import Explanation
@@ -33,18 +33,18 @@ text.tiny { font-size: 10px; text-anchor: middle } text.on { fill: var(--paper) 
 """
 
 
-def render(found: Sequence[Explanation]) -> str:
+def render(explanations: Sequence[Explanation]) -> str:
     """One drawing with all devices, one below the other."""
     parts: list[str] = []
     top = MARGIN
-    for explanation in found:
+    for explanation in explanations:
         words, top = _words(explanation, top)
         drawn, top = _picture(explanation, top)
         parts += [*words, *drawn]
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" role="img">',
-            f"<title>{escape('; '.join(e.sentence or e.refusal for e in found))}</title>",
+            f"<title>{escape('; '.join(e.sentence or e.refusal for e in explanations))}</title>",
             f"<style>{STYLE}</style>",
             f'<rect class="paper" width="{WIDTH}" height="{top}"/>',
             *parts,
@@ -69,10 +69,10 @@ def draw(explanation: Explanation) -> str:
 def _words(explanation: Explanation, top: int) -> tuple[list[str], int]:
     """The text above a picture, and where the picture begins."""
     place = f"{explanation.place}  {explanation.source}" if explanation.place else ""
-    said = f"{explanation.device}: {explanation.sentence or explanation.refusal}"
+    caption = f"{explanation.device}: {explanation.sentence or explanation.refusal}"
     lines = [
         *((line, "soft") for line in wrap(place, LETTERS)),
-        *((line, "say") for line in wrap(said, LETTERS)),
+        *((line, "say") for line in wrap(caption, LETTERS)),
         *((line, "soft") for line in wrap(explanation.reason, LETTERS)),
     ]
     parts = []
@@ -153,17 +153,17 @@ def _bank(model: Model, bank: int) -> tuple[int, int]:
 
 def _piece(piece: Piece, x: int, y: int, width: int, is_bad: bool) -> Iterator[str]:
     """A transaction with its cells, or a word with its bank's number."""
-    if not piece.wanted:
+    if not piece.requested:
         yield _box(x, y, width, "bad" if is_bad else "wanted", True, BOX - 4)
         label = str(piece.bank) if piece.bank is not None else ""
         yield _text(x + width // 2, y + 15, label, "tiny on")
         return
-    cells = len(piece.wanted)
-    for number, wanted in enumerate(piece.wanted):
-        left, right = x + number * width / cells, x + (number + 1) * width / cells
-        style = "wanted" if wanted else "empty"
+    cells = len(piece.requested)
+    for number, is_needed in enumerate(piece.requested):
+        start, right = x + number * width / cells, x + (number + 1) * width / cells
+        style = "wanted" if is_needed else "empty"
         yield (
-            f'<rect class="{style}" x="{left:.2f}" y="{y}" width="{right - left - 0.5:.2f}"'
+            f'<rect class="{style}" x="{start:.2f}" y="{y}" width="{right - start - 0.5:.2f}"'
             f' height="{BOX}"/>'
         )
 
@@ -197,4 +197,4 @@ def _box(x: int, y: int, width: int, style: str, on: bool, height: int = BOX) ->
 
 
 def _text(x: int, y: int, text: str, style: str) -> str:
-    return f'<text class="{style}" x="{x}" y="{y}">{escape(inert(text))}</text>'
+    return f'<text class="{style}" x="{x}" y="{y}">{escape(sanitize(text))}</text>'

@@ -9,21 +9,21 @@ from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .sentence import list_lanes
 
-WANTED, NOT_WANTED = "#", "."
+REQUESTED, NOT_REQUESTED = "#", "."
 
 
-def render(found: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
+def render(explanations: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
     """One picture a device; `width` is the terminal's, None a pipe; `last` is what to type next."""
     lines: list[str] = []
-    for number, explanation in enumerate(found):
-        lines += _head(explanation, width, with_line=_is_new(found, number))
+    for number, explanation in enumerate(explanations):
+        lines += _head(explanation, width, with_line=_is_new(explanations, number))
         lines += [*_picture(explanation, width), ""]
     return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
 
-def _is_new(found: Sequence[Explanation], number: int) -> bool:
+def _is_new(explanations: Sequence[Explanation], number: int) -> bool:
     """Whether the source line was not shown just before, for another device."""
-    return number == 0 or found[number].place != found[number - 1].place
+    return number == 0 or explanations[number].place != explanations[number - 1].place
 
 
 def _head(explanation: Explanation, width: int | None, with_line: bool) -> Iterator[str]:
@@ -68,26 +68,26 @@ def _table(explanation: Explanation, group: Group, width: int | None) -> Iterato
     for row in ((*head, "lanes"), *rows):
         *cells, lanes = row
         start = GAP.join(cell.ljust(n) for cell, n in zip(cells, size, strict=True)) + GAP
-        first, *rest = _fold(lanes, width and width - len(start))
+        first, *tail = _fold(lanes, width and width - len(start))
         yield start + first
-        yield from (" " * len(start) + line for line in rest)
+        yield from (" " * len(start) + line for line in tail)
 
 
 def _names(piece: Piece) -> Iterator[str]:
     if piece.bank is not None:
         yield "bank"
     yield "address"
-    if piece.wanted:
-        yield from ("bytes", f"{WANTED} used {NOT_WANTED} not")
+    if piece.requested:
+        yield from ("bytes", f"{REQUESTED} used {NOT_REQUESTED} not")
 
 
 def _cells(piece: Piece, address: str) -> Iterator[str]:
     if piece.bank is not None:
         yield str(piece.bank)
     yield address
-    if piece.wanted:
+    if piece.requested:
         yield str(piece.size)
-        yield "".join(WANTED if wanted else NOT_WANTED for wanted in piece.wanted)
+        yield "".join(REQUESTED if is_needed else NOT_REQUESTED for is_needed in piece.requested)
     yield list_lanes(piece.lanes)
 
 

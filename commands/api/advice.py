@@ -31,7 +31,7 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
     @property
     def findings(self) -> tuple[tuple[LaunchProfile, Finding], ...]:
         """Every finding with its launch."""
-        return tuple((launch, finding) for launch, found in self.by_launch for finding in found)
+        return tuple((launch, finding) for launch, group in self.by_launch for finding in group)
 
     def __getitem__(self, index: Any) -> Any:
         return self.findings[index]
@@ -40,8 +40,8 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
         return len(self.findings)
 
     def __repr__(self) -> str:
-        told = (f"{f.place or p.launch.name} ({f.rule}): {f.change}" for p, f in self.findings)
-        return "\n".join(told) or "nothing to advise"
+        lines = (f"{f.place or p.launch.name} ({f.rule}): {f.change}" for p, f in self.findings)
+        return "\n".join(lines) or "nothing to advise"
 
     def __str__(self) -> str:
         return render_advice(self.by_launch, None, "", "").rstrip()
@@ -57,9 +57,9 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
 
     def _repr_html_(self) -> str:
         parts = []
-        for launch, found in self.by_launch:
+        for launch, group in self.by_launch:
             heading = f"{launch.device}: {launch_text(launch.launch)}"
-            items = "".join(_item(launch, finding) for finding in found)
+            items = "".join(_item(launch, finding) for finding in group)
             body = f"<ul>{items}</ul>" if items else "<p>nothing to advise</p>"
             parts.append(f"<p><b>{escape(heading)}</b></p>{body}")
         return "".join(parts)
@@ -67,10 +67,10 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
 
 def _item(launch: LaunchProfile, finding: Finding) -> str:
     gain = gain_text(finding, launch)
-    told = f"{finding.change} (gains {gain}, by the bounds)" if gain else finding.change
+    text = f"{finding.change} (gains {gain}, by the bounds)" if gain else finding.change
     return (
         f"<li><code>{escape(finding.place)}</code> <b>{escape(finding.what)}</b>"
-        f"<br>{escape(told)}<br><small>{escape(finding.evidence)}</small></li>"
+        f"<br>{escape(text)}<br><small>{escape(finding.evidence)}</small></li>"
     )
 
 
@@ -81,5 +81,5 @@ def advise(subject: Subject, **replay: Any) -> Advice:
     """
     options = replayed(replay)
     trace = opened(subject, options)
-    found = rules.advise(trace, count_supposed(trace, options), options)
-    return Advice(tuple((launch, tuple(findings)) for launch, findings in found))
+    groups = rules.advise(trace, count_supposed(trace, options), options)
+    return Advice(tuple((launch, tuple(findings)) for launch, findings in groups))

@@ -11,7 +11,7 @@ from ...analyzer.budget.budget_check import Checked, Checker
 from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
 from ...analyzer.profile import count_supposed
 from ...base.dataclass import dataclass
-from ...base.sanitize import render_table
+from ...base.html_table import render_table
 from .subject import Subject, opened, replayed
 
 COLUMNS = {
@@ -83,13 +83,13 @@ def check(
     of the options, else of the file. Raises `CutraceError` for what does not exist; a limit that is
     broken is no error.
     """
-    asked = _budget(budget)
-    if asked.devices and not replay.get("device"):
-        replay["device"] = asked.devices
+    limits = _budget(budget)
+    if limits.devices and not replay.get("device"):
+        replay["device"] = limits.devices
     options = replayed(replay)
     trace = opened(subject, options)
     checker = Checker(trace, count_supposed(trace, options), options)
-    return CheckResult(checker.judge(asked, name_compiler(trace.manifest), allow_missing))
+    return CheckResult(checker.judge(limits, name_compiler(trace.manifest), allow_missing))
 
 
 def _budget(budget: str | Path | Mapping[str, Mapping[str, object]]) -> Budget:

@@ -13,7 +13,7 @@ from ...analyzer.reuse.reuse_text import percent, render, sentence
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...base.sanitize import render_table
+from ...base.html_table import render_table
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
@@ -143,19 +143,21 @@ def measure_each(
 ) -> MissRatios:
     """The reuse in each launch of a trace, on each device."""
     devices = load_devices(options.devices, options.set)
-    asked = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
-    known: list[list[CacheReuse]] = []
+    arguments = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
+    by_launch: list[list[CacheReuse]] = []
     for launch, first in zip(trace.launches, first_alike(trace.launches), strict=True):
-        options.tell(len(known) / len(trace.launches))
-        if first < len(known):
+        options.tell(len(by_launch) / len(trace.launches))
+        if first < len(by_launch):
             same = [
-                replace(one, number=launch.number, launch=launch.launch) for one in known[first]
+                replace(one, number=launch.number, launch=launch.launch) for one in by_launch[first]
             ]
-            known.append(same)
+            by_launch.append(same)
         else:
-            known.append([one for d in devices for one in measure(launch, d, options, *asked)])
-    found = [one for each in known for one in each]
+            by_launch.append(
+                [one for d in devices for one in measure(launch, d, options, *arguments)]
+            )
+    reuses = [one for each in by_launch for one in each]
     reasons = [why_not(one.launch, d, options) for one in trace.launches for d in devices]
-    if not found and any(reasons):
+    if not reuses and any(reasons):
         raise CutraceError(next(filter(None, reasons)))
-    return MissRatios(tuple(found))
+    return MissRatios(tuple(reuses))

@@ -11,7 +11,7 @@ from ...analyzer.occupancy.occupancy_text import render, share
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...base.sanitize import render_table
+from ...base.html_table import render_table
 from ...models.analyses.occupancy import Need
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
@@ -39,8 +39,10 @@ class Occupancies(Sequence[Resident]):
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{r.device}: {r.found.blocks} blocks of {r.found.need.threads} threads on an SM,"
-            f" {share(r.found, r.found.active_warps)}, limited by {', '.join(r.found.limited_by)}"
+            f"{r.device}: {r.occupancy.blocks} blocks of {r.occupancy.need.threads} threads"
+            " on an SM,"
+            f" {share(r.occupancy, r.occupancy.active_warps)}, limited by"
+            f" {', '.join(r.occupancy.limited_by)}"
             for r in self.residents
         )
 
@@ -53,18 +55,21 @@ class Occupancies(Sequence[Resident]):
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
         for r in self.residents:
-            found = r.found
+            result = r.occupancy
             yield (
-                *(r.heading, r.device, found.need.threads, found.blocks, found.active_warps),
-                *(found.max_warps, found.active_warps / found.max_warps),
-                *(", ".join(found.limited_by), r.refusal),
+                *(r.heading, r.device, result.need.threads, result.blocks, result.active_warps),
+                *(result.max_warps, result.active_warps / result.max_warps),
+                *(", ".join(result.limited_by), r.refusal),
             )
 
     def _repr_html_(self) -> str:
         rows = [
             (
-                *(r.device, str(r.found.need.threads), str(r.found.blocks)),
-                *(f"{r.found.active_warps} of {r.found.max_warps}", ", ".join(r.found.limited_by)),
+                *(r.device, str(r.occupancy.need.threads), str(r.occupancy.blocks)),
+                *(
+                    f"{r.occupancy.active_warps} of {r.occupancy.max_warps}",
+                    ", ".join(r.occupancy.limited_by),
+                ),
             )
             for r in self.residents
         ]
@@ -73,7 +78,9 @@ class Occupancies(Sequence[Resident]):
         if len(self) > 1:
             return table
         curves = draw_curves(self.residents[0], self.options)
-        drawn = "".join(draw_curve(curve, self.residents[0].found.max_warps) for curve in curves)
+        drawn = "".join(
+            draw_curve(curve, self.residents[0].occupancy.max_warps) for curve in curves
+        )
         return f"{table}<style>{STYLE}</style>{drawn}"
 
 
@@ -106,8 +113,8 @@ def occupancy(
         raise CutraceError("occupancy() takes a trace, or threads=N; give one of them")
     if subject is not None:
         launches = opened(subject, options).launches
-        found = [from_launch(one, d, options, blocks) for one in launches for d in devices]
+        residents = [from_launch(one, d, options, blocks) for one in launches for d in devices]
     else:
         need = Need(threads or 0, options.registers, bytes_of(shared, "shared", 0), barriers)
-        found = [from_numbers(device, need, options, total, blocks) for device in devices]
-    return Occupancies(tuple(found), options)
+        residents = [from_numbers(device, need, options, total, blocks) for device in devices]
+    return Occupancies(tuple(residents), options)

@@ -12,7 +12,7 @@ from ..options.recording import SOURCES
 from ..options.replay import with_devices
 
 Subject: TypeAlias = Trace | str | PathLike[str]
-_KEPT: list[Claim] = []
+_CLAIMS: list[Claim] = []
 """Folders of traces that nobody named: they last as long as the process."""
 
 
@@ -31,7 +31,7 @@ def _read(path: Path) -> Trace:
     from ...tracer.session.source.record import record
 
     claim = claim_scratch()
-    _KEPT.append(claim)
+    _CLAIMS.append(claim)
     return read_trace(record(path, out=claim.folder / f"{path.stem}.cutrace"))
 
 

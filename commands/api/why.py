@@ -60,10 +60,10 @@ class Why(Sequence[Explanation]):
     def _rows(self) -> Iterator[tuple[object, ...]]:
         for e in self.explanations:
             access = e.access
-            found = (access.identifier, access.cost, access.ideal, access.unit) if access else ()
+            cells = (access.identifier, access.cost, access.ideal, access.unit) if access else ()
             place = str(e.place) if e.place else ""
             yield (
-                *(e.device, place, *(found or ("", None, None, ""))),
+                *(e.device, place, *(cells or ("", None, None, ""))),
                 *(e.sentence, e.reason, e.refusal),
             )
 

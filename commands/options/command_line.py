@@ -29,10 +29,10 @@ def takes(
 
     def decorate(verb: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(verb)
-        def call(**given: Any) -> Any:
-            words = {key: given.pop(key) for key in own}
+        def call(**values: Any) -> Any:
+            words = {key: values.pop(key) for key in own}
             read = {k: _read(own[k], kinds[k], v) for k, v in words.items() if v not in (None, [])}
-            return verb(**given, **{name: options(**read)})
+            return verb(**values, **{name: options(**read)})
 
         before = [p for p in signature(verb).parameters.values() if p.name != name]
         parameters = [*before, *added]
@@ -45,40 +45,40 @@ def takes(
 
 def typed(options: object) -> str:
     """The options again, as one would type them; empty if all are as they are by default."""
-    given = changed(options)
+    changes = changed(options)
     words = [
-        w for f in _options(type(options)) if f.name in given for w in _typed(f, given[f.name])
+        w for f in _options(type(options)) if f.name in changes for w in _typed(f, changes[f.name])
     ]
     return "".join(f" {quote(word)}" for word in words)
 
 
-def _options(made: Any) -> list[Field[Any]]:
+def _options(options: Any) -> list[Field[Any]]:
     """The fields that are options, a class's own before those that it inherits."""
-    found = (field for field in fields(made) if "option" in field.metadata)
-    return sorted(found, key=lambda field: field.name not in made.__annotations__)
+    option_fields = (field for field in fields(options) if "option" in field.metadata)
+    return sorted(option_fields, key=lambda field: field.name not in options.__annotations__)
 
 
 def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | None) -> Parameter:
     """A field as typer wants it: nothing given is None."""
-    said: Option = field.metadata["option"]
-    more: dict[str, Any] = {"metavar": said.metavar, "help": said.help}
+    option: Option = field.metadata["option"]
+    more: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
     more |= {"autocompletion": complete} if complete else {}
-    names = said.names
+    names = option.names
     if kind is bool:
         names = names or (f"--{'no-' * (field.default is True)}{_dashed(field.name)}",)
     elif not names:
         names = (f"--{_dashed(field.name)}",)
-    taken = _taken(kind)
-    made = typer.Option(*names, rich_help_panel=said.panel or panel, **more)
+    parser_type = _annotation(kind)
+    parameter = typer.Option(*names, rich_help_panel=option.panel or panel, **more)
     return Parameter(
         field.name,
         Parameter.KEYWORD_ONLY,
         default=False if kind is bool else None,
-        annotation=Annotated[taken, made],
+        annotation=Annotated[parser_type, parameter],
     )
 
 
-def _taken(kind: Any) -> Any:
+def _annotation(kind: Any) -> Any:
     """The annotation by which typer reads a field of this type."""
     many = _many(kind)
     return list[many[0]] | None if many else kind if kind is bool else kind | None  # type: ignore
@@ -96,12 +96,12 @@ def _many(kind: Any) -> tuple[Any, ...]:
 
 def _read(field: Field[Any], kind: Any, value: Any) -> Any:
     """A typed value converted to the field's type."""
-    said: Option = field.metadata["option"]
+    option: Option = field.metadata["option"]
     if kind is bool:
         return value if field.default is False else not value
     if get_origin(kind) is Mapping:
-        return dict(_pair(_dashed(field.name), text, said.metavar or "") for text in value)
-    if said.commas:
+        return dict(_pair(_dashed(field.name), text, option.metavar or "") for text in value)
+    if option.commas:
         return tuple(word for text in value for word in text.split(",") if word)
     return tuple(value) if _many(kind) else value
 
@@ -115,17 +115,17 @@ def _pair(option: str, text: str, expected: str) -> tuple[str, str]:
 
 
 def _typed(field: Field[Any], value: Any) -> list[str]:
-    said: Option = field.metadata["option"]
-    name = said.names[-1] if said.names else f"--{_dashed(field.name)}"
+    option: Option = field.metadata["option"]
+    name = option.names[-1] if option.names else f"--{_dashed(field.name)}"
     if isinstance(value, bool):
         return [name if value else f"--no-{_dashed(field.name)}"]
     if isinstance(value, Mapping):
         return [word for k, v in value.items() for word in (name, f"{k}={v}")]
     values = [value] if isinstance(value, str | int | float) else [*value]
-    if said.commas:
+    if option.commas:
         return [name, ",".join(map(str, values))]
-    if said.prefix:
-        return [f"{said.prefix}{each}" for each in values]
+    if option.prefix:
+        return [f"{option.prefix}{each}" for each in values]
     return [word for each in values for word in (name, str(each))]
 
 

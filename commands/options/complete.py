@@ -18,8 +18,8 @@ def last_of(names: Names) -> Callable[[str], list[str]]:
     """Complete the last name of a list with commas: `8800gtx,h1` gives `8800gtx,h100`."""
 
     def complete(incomplete: str) -> list[str]:
-        done, comma, begun = incomplete.rpartition(",")
-        return [f"{done}{comma}{name}" for name in starting(names)(begun)]
+        prefix, comma, begun = incomplete.rpartition(",")
+        return [f"{prefix}{comma}{name}" for name in starting(names)(begun)]
 
     return complete
 

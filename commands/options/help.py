@@ -13,7 +13,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from ..terminal.screen import has_colour
 
-MOST, LEFT, INDENT = 100, 30, 2
+MOST, NAME_COLUMNS, INDENT = 100, 30, 2
 """Columns of the whole, of what stands left of an explanation, and before it."""
 FILES = ("OUT", "SVG")
 """Options whose value is a file to write."""
@@ -97,20 +97,20 @@ def _panel(name: str, rows: Sequence[tuple[str, str]]) -> str:
     """A heading and its rows: a long name has a line of its own."""
     if not rows:
         return ""
-    left = min(LEFT, max(len(row[0]) for row in rows) + 2)
-    return "\n".join((_bold(name), *_lines(rows, left)))
+    indent = min(NAME_COLUMNS, max(len(row[0]) for row in rows) + 2)
+    return "\n".join((_bold(name), *_lines(rows, indent)))
 
 
-def _lines(rows: Iterable[tuple[str, str]], left: int) -> Iterator[str]:
-    room = max(20, _width() - left - INDENT)
+def _lines(rows: Iterable[tuple[str, str]], indent: int) -> Iterator[str]:
+    columns = max(20, _width() - indent - INDENT)
     for name, text in rows:
-        first, *rest = wrap(text, room) or [""]
+        first, *tail = wrap(text, columns) or [""]
         start = " " * INDENT + name
-        if len(name) > left - 2:
+        if len(name) > indent - 2:
             yield from _choices(start)
             start = ""
-        yield (start.ljust(left + INDENT) + first).rstrip()
-        yield from (" " * (left + INDENT) + line for line in rest)
+        yield (start.ljust(indent + INDENT) + first).rstrip()
+        yield from (" " * (indent + INDENT) + line for line in tail)
 
 
 def _choices(text: str) -> Iterator[str]:

@@ -11,10 +11,10 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...base.options import changed, option
 from ...models.replay.interface.options import ReplayOptions
-from ...tracer.session.filter import RecordOptions, default_options
-from ...tracer.simt.kernel.launch import Ran
+from ...tracer.session.record_options import RecordOptions, default_options
+from ...tracer.simt.kernel.run_options import RunProgress
 from ...traces.address import as_given
-from ..terminal.progress import Share, progress
+from ..terminal.progress import ProgressReporter, progress
 from .command_line import takes
 from .complete import kernels
 
@@ -70,20 +70,20 @@ def record_source(
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
     read_filter(recording)  # what makes no sense is refused before anything runs
-    ran, share = Ran(), Share()
+    ran, share = RunProgress(), ProgressReporter()
 
     def how_far() -> str:
-        share.tell(ran.share)
+        share.update(ran.share)
         return share.text() if ran.blocks else launches_text(ran)
 
     with default_options(replace(recording, ran=ran)), progress(f"recording {source}", how_far):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
 
 
-def launches_text(ran: Ran) -> str:
+def launches_text(ran: RunProgress) -> str:
     """How far it is where nobody knows how many launches there will be; empty at first.
 
-    >>> launches_text(Ran(launches=1, part=0.5))
+    >>> launches_text(RunProgress(launches=1, part=0.5))
     '1 launch, 50 % of the next'
     """
     parts = [f"{ran.launches:,} launch{'es' * (ran.launches != 1)}"] if ran.launches else []

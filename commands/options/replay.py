@@ -33,14 +33,14 @@ def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(verb)
-    def call(**given: Any) -> Any:
+    def call(**values: Any) -> Any:
         from ...analyzer.counting.vocabulary import with_counters_of
 
-        with with_counters_of(given["replay"].devices):
-            return verb(**given)
+        with with_counters_of(values["replay"].devices):
+            return verb(**values)
 
-    taken: Callable[..., Any] = _takes(call)
-    return taken
+    wrapper: Callable[..., Any] = _takes(call)
+    return wrapper
 
 
 def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> ReplayOptions:

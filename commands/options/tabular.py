@@ -81,12 +81,12 @@ def view_here(
     typed: str,
     sort: str | None = None,
     threshold: float | None = None,
-    behind: str = "",
+    suffix: str = "",
 ) -> "View":
     """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
 
     `names` are counters with commas between; `typed` is the command that asks for this report,
-    without its grouping, and `behind` the program at its end; `sort` and `threshold` are
+    without its grouping, and `suffix` the program at its end; `sort` and `threshold` are
     the view's.
     """
     from ...analyzer.counting.vocabulary import check_parts, find_counters
@@ -103,10 +103,10 @@ def view_here(
         width=width(),
         colour=has_colour(),
         first="" if is_quiet() else first,
-        last=f"{typed} --by {FINER[by]}{behind}" if by in FINER else "cutrace counters NAME",
+        last=f"{typed} --by {FINER[by]}{suffix}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,
         typed=typed,
-        behind=behind,
+        program_suffix=suffix,
         quiet=is_quiet(),
     )

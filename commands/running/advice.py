@@ -26,8 +26,8 @@ def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> s
     costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
     if trace.launches[costliest.number].count("accesses") > ROWS:
         return counted_reuse(costliest)
-    ((launch, found),) = advise(trace, replace(profile, launches=(costliest,)), options)
-    gains = ((finding, gain_text(finding, launch)) for finding in found)
+    ((launch, findings),) = advise(trace, replace(profile, launches=(costliest,)), options)
+    gains = ((finding, gain_text(finding, launch)) for finding in findings)
     finding, gain = next((each for each in gains if each[1]), (None, ""))
     if finding is None:
         return ""
@@ -43,5 +43,5 @@ def advise_here(
     from ...models.replay.whatif.suppose import suppose
 
     trace = suppose(trace, options.pad, options.align)
-    found = advise(trace, profile, options)
-    return render(found, format, profile.view)
+    findings = advise(trace, profile, options)
+    return render(findings, format, profile.view)

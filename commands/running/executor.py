@@ -84,8 +84,8 @@ def _slurm(partition: str, processes: int | None) -> Iterator[Executor]:
     A worker has a core and 4 GB, unless Dask's own configuration (`jobqueue.slurm`) says more.
     """
     jobqueue, distributed = _package("dask_jobqueue", "slurm"), _package("distributed", "slurm")
-    said = _package("dask", "slurm").config.get("jobqueue.slurm")
-    least = {key: said[key] or value for key, value in (("cores", 1), ("memory", "4GB"))}
+    config = _package("dask", "slurm").config.get("jobqueue.slurm")
+    least = {key: config[key] or value for key, value in (("cores", 1), ("memory", "4GB"))}
     with jobqueue.SLURMCluster(queue=partition or None, **least) as cluster:
         cluster.adapt(minimum=1, maximum=processes or inf)
         with distributed.Client(cluster) as client:

@@ -36,25 +36,25 @@ def load(ipython: Any) -> None:
 
     def cutrace(line: str, cell: str | None = None) -> None:
         """Record what a cell, or the statement in the line, launches, and count it by line."""
-        asked = _read(line)
-        code = cell if cell is not None else " ".join(asked.statement)
+        arguments = _read(line)
+        code = cell if cell is not None else " ".join(arguments.statement)
         if not code.strip():
             raise CutraceError(f"%cutrace: nothing to run; expected {USAGE}, or %cutrace STATEMENT")
-        with recording(asked.out, shown_device() or asked.device) as recorded:
+        with recording(arguments.out, shown_device() or arguments.device) as recorded:
             result = ipython.run_cell(code)
         if recorded.launches:
-            print(_counted(recorded, asked))
+            print(_counted(recorded, arguments))
         elif result.success:
             print("cutrace: no kernel was launched")
 
     ipython.register_magic_function(cutrace, "line_cell", "cutrace")
 
 
-def _counted(recorded: recording, asked: argparse.Namespace) -> str:
+def _counted(recorded: recording, arguments: argparse.Namespace) -> str:
     from ...analyzer.report import render
     from ...analyzer.view import View, check_grouping
 
-    check_grouping(asked.by)
-    names = tuple(name for name in asked.counters.split(",") if name)
-    profile = recorded.profile(asked.device or shown_device())
-    return render(replace(profile, view=View(asked.by, names)), "table")
+    check_grouping(arguments.by)
+    names = tuple(name for name in arguments.counters.split(",") if name)
+    profile = recorded.profile(arguments.device or shown_device())
+    return render(replace(profile, view=View(arguments.by, names)), "table")

@@ -29,11 +29,11 @@ def check_model_here(name: str) -> str:
         raise CheckFailed("\n".join(faults))
     sizes = ", ".join(map(str, SIZES))
     device = quote(name) if name.endswith(".toml") else "DEVICE.toml"
-    told = (
+    lines = (
         f"model {called} keeps the contract: {ROWS} rows, also in batches of {sizes}"
         for called in tried
     )
-    return "\n".join((*told, f"next: cutrace analyze TRACE -d {device}"))
+    return "\n".join((*lines, f"next: cutrace analyze TRACE -d {device}"))
 
 
 def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
@@ -43,8 +43,8 @@ def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
         return
     from ...models.replay.device.wiring import find_model
 
-    found = f"{name}:{_only_class(Path(name))}" if name.endswith(".py") else name
-    build: Any = find_model(found, "--model")
+    reference = f"{name}:{_only_class(Path(name))}" if name.endswith(".py") else name
+    build: Any = find_model(reference, "--model")
     needed = [
         key
         for key, parameter in inspect.signature(build).parameters.items()
@@ -55,7 +55,7 @@ def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
             f"--model {name}: it has keys without a default, {', '.join(needed)}: name a device's"
             " file, whose stage says them"
         )
-    yield build, found, ("global",), 32
+    yield build, reference, ("global",), 32
 
 
 def _of_device(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:

@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
     from ...tracer.program.device import Device
     from ...tracer.program.run import Ended, Order
+    from .stopwatch import Stopwatch
 
-from contextlib import ExitStack
-
-from ...analyzer.profile import analyze
-from ...base.claim import scratch_folder
-from ...traces.writer import TraceWriter
 
 _KEY = "cutrace.program"
 
@@ -69,6 +65,7 @@ def choose_device(name: str | None) -> "Device":
         return occupancy(model.limits, Need(threads, registers, shared)).blocks
 
     def time() -> "Stopwatch":
+        from .stopwatch import Stopwatch
 
         return Stopwatch(named)
 
@@ -105,14 +102,14 @@ def _facts(model: "Model") -> dict[str, int]:
 
 def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
     """Say on stderr how it went and what to type next; return the exit status for a shell."""
-    kept = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
+    summary = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     are = "is" if ended.refused == 1 else "are"
     lost = f", {ended.refused} that failed {are} left out" if ended.refused else ""
     lost += f"; {ended.left_out}" if ended.left_out else ""
     how = ended.why or _ending(ended.status)
-    _say(f"{name}: {how}; {kept}{lost}" if how else f"{kept}{lost}")
+    _print_note(f"{name}: {how}; {summary}{lost}" if how else f"{summary}{lost}")
     if ended.launches and hint:
-        _say(f"next: cutrace analyze {quote(trace)}")
+        _print_note(f"next: cutrace analyze {quote(trace)}")
     return ended.status if ended.status >= 0 else 128 - ended.status
 
 
@@ -124,7 +121,7 @@ def _ending(status: int) -> str:
     return f"it ended with exit status {status}" if status else ""
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     print(f"cutrace: {text}", file=sys.stderr)
 
 
@@ -139,10 +136,10 @@ def record_command(
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
     """Run and record a program; memory is mapped in pages for it, as on a chip."""
     from ...tracer.program.run import record_program
-    from ...tracer.session.filter import default_options
-    from ...tracer.simt.kernel.launch import Ran
+    from ...tracer.session.record_options import default_options
+    from ...tracer.simt.kernel.run_options import RunProgress
 
-    named, ran = f"recording {order.words[0]}", Ran()
+    named, ran = f"recording {order.words[0]}", RunProgress()
     options = replace(recording, bounds=recording.bounds or "report", ran=ran)
     with default_options(options), progress(named, lambda: order.tally.text(ran.part)):
         return record_program(order, trace, device)
@@ -156,22 +153,3 @@ def build(sources: Sequence[Path], recording: Recording, flags: str, device: "De
     if recording.arch:
         options += [f"-arch={recording.arch}"]
     return build_program(sources, options, device.capability)
-
-
-class Stopwatch:
-    """Takes launches in a temporary trace."""
-
-    def __init__(self, device: str) -> None:
-        self._device = device
-        self._exits = ExitStack()
-        folder = self._exits.enter_context(scratch_folder())
-        self.recorder = TraceWriter(folder / "counted.cutrace", owns_columns=True)
-        self._exits.callback(self.recorder.discard)
-
-    def nanoseconds(self) -> float:
-        """The sum of their bounds; 0 where nothing is known."""
-        with self._exits:
-            self.recorder.close()
-            profile = analyze(self.recorder.path, self._device)
-        bounds = (each.counters["bound_time"] for each in profile.launches)
-        return float(sum(bound for bound in bounds if bound is not None))

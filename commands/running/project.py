@@ -17,7 +17,7 @@ from ..options.quote import quote
 from ..options.recording import Recording
 from ..options.replay import with_devices
 from ..terminal.progress import progress
-from .resolve_trace import trace_asked
+from .resolve_trace import resolve_trace
 from .trace_check import REPORTS, check_memory, check_races, faulted, tried
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class ProjectCheck:
         for number, check in enumerate(self.project.checks):
             with progress(f"checking {check.source}"):
                 try:
-                    found, tried_here = self._check(number, before.get(check.name))
+                    results, tried_here = self._check(number, before.get(check.name))
                 except KernelFault as fault:
-                    found, tried_here = [], [faulted(fault, Path(check.source))]
-            judged += found
+                    results, tried_here = [], [faulted(fault, Path(check.source))]
+            judged += results
             trials += tried_here
             failures += [f"{check.source}: {t.report}" for t in tried_here if not t.holds]
-            said = (trial.report for trial in tried_here if trial.holds)
-            parts.append("\n".join((f"{check.name}:", *map(render_held, found), *said)))
+            reports = (trial.report for trial in tried_here if trial.holds)
+            parts.append("\n".join((f"{check.name}:", *map(render_held, results), *reports)))
         whole = replace(merged(self.project.path, judged), trials=tuple(trials))
         failures += [render_broken(checked) for checked in judged if checked.broken]
         if format in FORMATS and (format in REPORTS or failures):
@@ -71,9 +71,9 @@ class ProjectCheck:
         """Write what all checks cost now as a baseline."""
         from ...analyzer.budget.budget_check import write_baseline
 
-        found = self.costs()
-        write_baseline(path, found)
-        return f"{quote(path)}: what {len(found)} checks cost now"
+        baseline = self.costs()
+        write_baseline(path, baseline)
+        return f"{quote(path)}: what {len(baseline)} checks cost now"
 
     def _check(self, number: int, before: "Costs | None") -> "tuple[list[Checked], list[Trial]]":
         """One check: its limits judged, and what it looks for besides."""
@@ -88,9 +88,9 @@ class ProjectCheck:
         trials: list[Trial] = []
         with self._trace(folder, check) as path:
             trace = read_trace(path)
-            asked = (check.races, "races", check_races), (check.memory, "memory", check_memory)
-            for wanted, kind, judge in asked:
-                if wanted:
+            checks = (check.races, "races", check_races), (check.memory, "memory", check_memory)
+            for is_on, kind, judge in checks:
+                if is_on:
                     trials.append(tried(kind, judge, trace, check.name))
             options = self._options(check)
             profile = _count(path, options)
@@ -121,14 +121,14 @@ class ProjectCheck:
         from ...analyzer.budget.budget_check import costs
 
         folder = folder or self.project.path.parent
-        found = {}
+        by_check = {}
         for check in self.project.checks:
             if not (folder / check.source).exists():
                 continue
             with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
                 profile = _count(trace, self._options(check))
-                found[check.name] = costs(profile, self.project.counters)
-        return found
+                by_check[check.name] = costs(profile, self.project.counters)
+        return by_check
 
     @contextmanager
     def _trace(self, folder: Path, check: "Check") -> Iterator[Path]:
@@ -140,7 +140,7 @@ class ProjectCheck:
             include=(*self.recording.include, *(folder / name for name in check.include)),
         )
         program = None if check.program is None else (*check.program,)
-        with trace_asked(folder / check.source, program, recording, self.replay) as trace:
+        with resolve_trace(folder / check.source, program, recording, self.replay) as trace:
             yield trace
 
     def _options(self, check: "Check") -> ReplayOptions:
@@ -173,13 +173,13 @@ def tree_of(folder: Path, ref: str) -> Iterator[Path]:
     """A folder as it was at a ref of git; `CutraceError` if git does not know it."""
     command = ["git", "-C", str(folder), "archive", "--format=tar", "--end-of-options", ref]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        process = subprocess.run(command, capture_output=True, check=False)
     except OSError as error:
         raise CutraceError(f"baseline {ref}: no such file, and git cannot be run") from error
-    if done.returncode:
-        why = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
+    if process.returncode:
+        why = process.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         raise CutraceError(f"baseline {ref}: no such file, and git says: {why}")
     with scratch_folder() as scratch:
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as packed:
+        with tarfile.open(fileobj=io.BytesIO(process.stdout)) as packed:
             packed.extractall(scratch, filter="data")
         yield Path(scratch)

@@ -67,9 +67,11 @@ class CheckedTrace:
         budget = read_budget(Path(path))
         self._hold(budget, device or budget.devices, options)
 
-    def _hold(self, budget: Budget, device: str | Sequence[str], given: Mapping[str, Any]) -> None:
+    def _hold(
+        self, budget: Budget, device: str | Sequence[str], replay_options: Mapping[str, Any]
+    ) -> None:
         __tracebackhide__ = True
-        options = ReplayOptions(device, **given)
+        options = ReplayOptions(device, **replay_options)
         profile = count(self.end(), options)
         trace = suppose(self.end(), options.pad, options.align)
         checker = Checker(trace, profile, options)

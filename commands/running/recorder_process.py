@@ -16,7 +16,7 @@ from ...base.errors import CutraceError
 from .program import choose_device
 
 if TYPE_CHECKING:
-    from ...tracer.program.inprocess.persistent_session import Lasting
+    from ...tracer.program.inprocess.persistent_session import PersistentRecorder
     from ...tracer.program.inprocess.recorder_process import Control
     from ...tracer.program.server import Connections
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 def main(words: list[str]) -> None:
     """Answer until the process has gone; then end the trace that is open, if any."""
     from ...tracer.program.arena import SharedMemory
-    from ...tracer.program.inprocess.persistent_session import make_lasting
+    from ...tracer.program.inprocess.persistent_session import make_persistent
     from ...tracer.program.inprocess.recorder_process import Control
     from ...tracer.program.server import Connections
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process
     listening, control = (socket.socket(fileno=int(word)) for word in words[:2])
     shared = SharedMemory()
-    lasting = make_lasting(shared, choose_device(words[2] or None))
+    lasting = make_persistent(shared, choose_device(words[2] or None))
     _serve(lasting, Connections(listening, shared.file), Control(control))
     if lasting.is_recording:
         lasting.end()
 
 
-def _serve(lasting: "Lasting", connections: "Connections", control: "Control") -> None:
+def _serve(lasting: "PersistentRecorder", connections: "Connections", control: "Control") -> None:
     """Answer the process: calls of its device before requests about the trace."""
-    said = StringIO()
+    stderr = StringIO()
     while True:
         line = connections.wait(control.line.fileno())
-        with redirect_stderr(said):
+        with redirect_stderr(stderr):
             if line is not None:
                 if not lasting.server.answer_one(line):
                     connections.drop(line)
@@ -51,12 +51,12 @@ def _serve(lasting: "Lasting", connections: "Connections", control: "Control") -
             if question is None:
                 return
             answer = _answer(lasting, question)
-        control.send(**answer, said=said.getvalue())
-        said.seek(0)
-        said.truncate()
+        control.send(**answer, said=stderr.getvalue())
+        stderr.seek(0)
+        stderr.truncate()
 
 
-def _answer(lasting: "Lasting", question: dict[str, Any]) -> dict[str, Any]:
+def _answer(lasting: "PersistentRecorder", question: dict[str, Any]) -> dict[str, Any]:
     """Begin or end a trace, or take a source."""
     try:
         if "begin" in question:
@@ -72,11 +72,11 @@ def _answer(lasting: "Lasting", question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _begin(
-    lasting: "Lasting", begin: str, kernels: str | None, skip: int, only: dict[str, Any],
+    lasting: "PersistentRecorder", begin: str, kernels: str | None, skip: int, only: dict[str, Any],
     options: dict[str, Any],
 ) -> None:  # fmt: skip
     from ...tracer.program.choice import read_choice
-    from ...tracer.session.filter import choose_options
+    from ...tracer.session.record_options import choose_options
 
     choice = read_choice(kernels, skip)
     lasting.begin(Path(begin), choice, choose_options(only, **{"bounds": "report", **options}))

@@ -14,9 +14,9 @@ from ...traces.reader import Trace
 from .pytest_fixtures import CheckedTrace
 
 if TYPE_CHECKING:
-    from ...tracer.program.inprocess.recorder_process import Beside
+    from ...tracer.program.inprocess.recorder_process import RecorderProcess
 
-_beside: "Beside | None" = None
+_recorder: "RecorderProcess | None" = None
 """The recorder of this process, once it has one."""
 
 
@@ -40,8 +40,8 @@ class recording(CheckedTrace):
         only: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        chosen = {"kernels": kernels, "skip": skip, "only": dict(only or {})}
-        self._asked = {**chosen, "options": options}
+        selection = {"kernels": kernels, "skip": skip, "only": dict(only or {})}
+        self._asked = {**selection, "options": options}
         self._device = device
         self.trace = choose_trace(None if path is None else os.fspath(path))
         self.launches = self.refused = 0
@@ -50,7 +50,7 @@ class recording(CheckedTrace):
 
     def __enter__(self) -> "recording":
         self.trace = absolute(self.trace)
-        recorder(self._device).ask(begin=str(self.trace), **self._asked)
+        recorder(self._device).request(begin=str(self.trace), **self._asked)
         self._is_open = True
         return self
 
@@ -63,7 +63,7 @@ class recording(CheckedTrace):
         if not self._is_open:
             return
         self._is_open = False
-        ended = recorder().ask(end=True)
+        ended = recorder().request(end=True)
         self.launches, self.refused = ended["launches"], ended["refused"]
         left_out = [f"cutrace: {ended['left_out']}\n"] if ended["left_out"] else []
         self.said = "".join((ended["said"], *left_out))
@@ -83,22 +83,24 @@ class recording(CheckedTrace):
 
 def shown_device() -> str:
     """The device that this process has since its first recording; empty before."""
-    return _beside.device if _beside else ""
+    return _recorder.device if _recorder else ""
 
 
-def recorder(device: str | None = None) -> "Beside":
+def recorder(device: str | None = None) -> "RecorderProcess":
     """The recorder of this process; CutraceError where it shows another device than this."""
-    global _beside
-    if _beside is None:
-        from ...tracer.program.inprocess.recorder_process import Beside
+    global _recorder
+    if _recorder is None:
+        from ...tracer.program.inprocess.recorder_process import RecorderProcess
 
-        _beside = Beside(_command, device or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE)
-    elif device and device != _beside.device:
+        _recorder = RecorderProcess(
+            _command, device or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
+        )
+    elif device and device != _recorder.device:
         raise CutraceError(
-            f"this process has the device {_beside.device} since its first recording, and cannot "
+            f"this process has the device {_recorder.device} since its first recording, and cannot "
             f"have {device}: use another process; a trace can be counted on any device"
         )
-    return _beside
+    return _recorder
 
 
 def _command(words: Sequence[str]) -> Sequence[str]:

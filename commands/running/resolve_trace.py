@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 _RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
 
 
-def script_command(sources: Sequence[Path], behind: Sequence[str] | None) -> tuple[str, ...]:
+def script_command(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
     """The command that runs a script which does not import cutrace; empty where there is none.
 
-    What stands behind the script, and `behind` the `--`, are its arguments.
+    What stands behind the script, and `arguments` the `--`, are its arguments.
     """
     script = sources[0] if sources else Path()
     if script.suffix != ".py" or not script.is_file():
         return ()
     if _RECORDS_ITSELF.search(script.read_text(encoding="utf-8", errors="replace")):
         return ()
-    return (sys.executable, *map(str, sources), *(behind or ()))
+    return (sys.executable, *map(str, sources), *(arguments or ()))
 
 
 _NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
 @contextmanager
-def trace_asked(
+def resolve_trace(
     source: Path | None,
     program: tuple[str, ...] | None,
     recording: Recording,
@@ -100,7 +100,7 @@ def _record(
         raise CutraceError(f"{words[0]}: it launched no kernel, so that there is nothing to count")
 
 
-def behind(program: tuple[str, ...] | None) -> str:
+def program_suffix(program: tuple[str, ...] | None) -> str:
     """The end of a command line with a program: ` -- ./app 1024`."""
     return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
 
@@ -110,19 +110,21 @@ def _lines(recording: Recording) -> tuple[str, ...]:
     return tuple(text for text in recording.launch if not _NUMBERS.fullmatch(text))
 
 
-def launches_asked(trace: "Trace", words: Sequence[str]) -> "Trace":
+def select_launches(trace: "Trace", words: Sequence[str]) -> "Trace":
     """The trace with the launches that `--launch N` or `N-M` names alone; all if none does."""
     texts = [text for text in words if _NUMBERS.fullmatch(text)]
     if not texts:
         return trace
-    known = {launch.number: launch for launch in trace.launches}
-    wanted: dict[int, None] = {}
+    launches = {launch.number: launch for launch in trace.launches}
+    numbers: dict[int, None] = {}
     for first, _, last in (part.partition("-") for text in texts for part in text.split(",")):
         span = range(int(first), int(last or first) + 1)
-        if not any(number in known for number in (span.start, span.stop - 1)):
+        if not any(number in launches for number in (span.start, span.stop - 1)):
             raise CutraceError(_no_such_launch(trace, first))
-        wanted |= dict.fromkeys(number for number in span[: len(known) + 1] if number in known)
-    return replace(trace, launches=tuple(known[number] for number in wanted))
+        numbers |= dict.fromkeys(
+            number for number in span[: len(launches) + 1] if number in launches
+        )
+    return replace(trace, launches=tuple(launches[number] for number in numbers))
 
 
 def _no_such_launch(trace: "Trace", number: str) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import CutraceError
-from ...base.executor import Errand, Executor, Processes, run, spread
+from ...base.executor import Executor, WorkerPool, WorkItem, run, run_tasks
 from ...base.options import changed
 from ...base.version import __version__
 from ...models.replay.interface.options import ReplayOptions
 from ..options.replay import with_devices
-from ..terminal.progress import Share, progress
+from ..terminal.progress import ProgressReporter, progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from ...analyzer.sweep.suite import Job, Suite
 
 
-BESIDE = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
+SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
 """Files beside a source that may change what it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is `set` in the devices, of which a suite has `chosen` some.
+    """What is `set` in the devices, of which a suite has `parameters` some.
 
     `devices` are those that there are then; `refusals` say of others why they cannot be made.
     """
 
-    chosen: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     set: Mapping[str, Any]
     devices: tuple[str, ...]
     refusals: Mapping[str, str]
@@ -64,15 +64,15 @@ def list_settings(suite: "Suite", options: ReplayOptions) -> tuple[Setting, ...]
 
     names = [one for name in options.devices for one in match_devices(name) or (name,)]
     settings = []
-    for chosen in suite.settings():
-        values, refusals = {**options.set, **chosen}, dict[str, str]()
-        for name in names if chosen else ():
+    for combination in suite.settings():
+        values, refusals = {**options.set, **combination}, dict[str, str]()
+        for name in names if combination else ():
             try:
                 load_device(name, values)
             except CutraceError as error:
                 refusals[name] = str(error).removeprefix("--set: ")
         devices = tuple(name for name in names if name not in refusals)
-        settings.append(Setting(chosen, values, devices, refusals))
+        settings.append(Setting(combination, values, devices, refusals))
     for name in names:
         if all(name in setting.refusals for setting in settings):
             raise CutraceError(f"{suite.path}: set: {settings[0].refusals[name]}")
@@ -95,7 +95,9 @@ class Task:
 
 def files_beside(source: Path) -> dict[str, bytes]:
     """The source and the files beside it, by name."""
-    paths = sorted(p for p in source.parent.iterdir() if p.suffix in BESIDE and p.is_file())
+    paths = sorted(
+        p for p in source.parent.iterdir() if p.suffix in SOURCE_SUFFIXES and p.is_file()
+    )
     return {path.name: path.read_bytes() for path in paths}
 
 
@@ -129,11 +131,11 @@ def _count(task: Task, folder: Path) -> "pl.DataFrame":
     trace, tables = read_trace(path), []
     for setting in task.settings:
         refusals = setting.refusals.items()
-        made = [refuse(job, trace, load_device(name), why) for name, why in refusals]
+        frames = [refuse(job, trace, load_device(name), why) for name, why in refusals]
         if setting.devices:
             options = replace(task.options, device=setting.devices, set=setting.set)
-            made.append(tabulate(job, count(trace, options)))
-        tables += [with_settings(table, setting.chosen) for table in made]
+            frames.append(tabulate(job, count(trace, options)))
+        tables += [with_settings(table, setting.parameters) for table in frames]
     return pl.concat(tables, how="vertical_relaxed")  # numbers and texts of one key are texts
 
 
@@ -186,13 +188,13 @@ def sweep(
     from ...analyzer.sweep.suite import read_suite
     from ...analyzer.sweep.sweep_table import join_tables
 
-    asked, table = read_suite(Path(suite)), find_destination(Path(out))
+    plan, table = read_suite(Path(suite)), find_destination(Path(out))
     options = ReplayOptions(**arguments)
-    if asked.devices and not options.device:
-        options = replace(options, device=asked.devices)
+    if plan.devices and not options.device:
+        options = replace(options, device=plan.devices)
     options = with_devices(options)
     with with_counters_of(options.devices):
-        return join_tables(asked, run_suite(asked, table, options, processes, executor))
+        return join_tables(plan, run_suite(plan, table, options, processes, executor))
 
 
 def run_suite(
@@ -211,9 +213,9 @@ def run_suite(
     from ...analyzer.sweep.sweep_table import join_tables
 
     jobs, settings = list_jobs(suite), list_settings(suite, options)
-    asked = {**changed(options), "sweep": suite.settings()}
-    names, kept = [_key(job, asked) for job in jobs], out.begin()
-    waiting = [n for n, name in enumerate(names) if name not in kept]
+    parameters = {**changed(options), "sweep": suite.settings()}
+    names, keys = [_key(job, parameters) for job in jobs], out.begin()
+    waiting = [n for n, name in enumerate(names) if name not in keys]
     count = min(processes or os.cpu_count() or 1, len(waiting))
     if executor or count > 1:  # other jobs have the other cores
         options = replace(options, jobs=options.jobs or 1)
@@ -227,11 +229,11 @@ def run_suite(
         for n in waiting
     ]
     failed: dict[int, CutraceError] = {}
-    share = Share()
+    share = ProgressReporter()
 
     def how_far() -> str:
-        done = f"{sum(name in kept for name in names)} of {len(jobs)} recordings"
-        return ", ".join(filter(None, (done, share.text())))
+        text = f"{sum(name in keys for name in names)} of {len(jobs)} recordings"
+        return ", ".join(filter(None, (text, share.text())))
 
     with progress("sweep", how_far):
         for ended, (number, answer) in enumerate(_work(tasks, count, executor), 1):
@@ -239,11 +241,11 @@ def run_suite(
                 failed[waiting[number]] = answer
             else:
                 out.keep(names[waiting[number]], answer)
-                kept.add(names[waiting[number]])
-            share.tell(ended / len(waiting))
+                keys.add(names[waiting[number]])
+            share.update(ended / len(waiting))
     if failed:
-        told = "\n".join(f"{jobs[n]}: {problem}" for n, problem in sorted(failed.items()))
-        raise CutraceError(f"{len(failed)} of {len(jobs)} recordings failed\n{told}")
+        problems = "\n".join(f"{jobs[n]}: {problem}" for n, problem in sorted(failed.items()))
+        raise CutraceError(f"{len(failed)} of {len(jobs)} recordings failed\n{problems}")
     tables = out.read(names)
     out.write(join_tables(suite, tables))
     return tables
@@ -254,17 +256,17 @@ def _work(
 ) -> Iterator[tuple[int, Any]]:
     """Do the tasks; yield the number of each as it ends, with its table or what went wrong."""
     if executor is not None:
-        yield from spread(executor, do_task, tasks)
+        yield from run_tasks(executor, do_task, tasks)
     elif count <= 1:
-        yield from ((number, run(Errand(do_task, task))) for number, task in enumerate(tasks))
+        yield from ((number, run(WorkItem(do_task, task))) for number, task in enumerate(tasks))
     else:
-        with closing(Processes(count)) as pool:
-            yield from spread(pool, do_task, tasks)
+        with closing(WorkerPool(count)) as pool:
+            yield from run_tasks(pool, do_task, tasks)
 
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
     """A name for all that a job's numbers depend on."""
     texts = {name: sha256(data).hexdigest() for name, data in files_beside(job.source).items()}
-    asked = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
-    whole = dumps([asked, texts, dict(arguments)], sort_keys=True, default=str)
+    parts = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
+    whole = dumps([parts, texts, dict(arguments)], sort_keys=True, default=str)
     return sha256(whole.encode()).hexdigest()[:24]

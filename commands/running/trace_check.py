@@ -54,24 +54,24 @@ def _first_place(report: str, sources: Iterable[str]) -> "Place | None":
     from ...analyzer.why.place import Place
 
     names = "|".join(sorted(map(re.escape, sources), key=len, reverse=True))
-    found = re.search(rf"(?<![\w/.])({names}):(\d+)", report) if names else None
-    return Place(found[1], int(found[2])) if found else None
+    match = re.search(rf"(?<![\w/.])({names}):(\d+)", report) if names else None
+    return Place(match[1], int(match[2])) if match else None
 
 
 def check_memory(trace: "Trace") -> str:
     """`CheckFailed` with every line that accessed memory outside of every array, if any did."""
     from ...traces.out_of_bounds import outside_text
 
-    found = [
+    lines = [
         f"launch {one.number}: {text}"
         for one in trace.launches
         if one.launch.outside
         for _, text in outside_text(one.launch, one.instructions())
     ]
     if trace.manifest.fault:
-        found.append(f"the launch after these: {trace.manifest.fault}")
-    if found:
-        raise CheckFailed("\n".join(("accesses outside of every array", "", *found)))
+        lines.append(f"the launch after these: {trace.manifest.fault}")
+    if lines:
+        raise CheckFailed("\n".join(("accesses outside of every array", "", *lines)))
     return "no lane accessed memory outside of every array"
 
 
@@ -113,10 +113,10 @@ def check_budget(
         compiler = name_compiler(read_trace(path).manifest)
         checked = Checked(Budget(Path(trials[0].source), ()), compiler, (), (), tuple(trials))
     else:
-        asked = read_budget(budget)
-        checker = _checker(path, asked, replay)
+        limits = read_budget(budget)
+        checker = _checker(path, limits, replay)
         compiler = name_compiler(checker.trace.manifest)
-        judged = checker.judge(asked, compiler, allow_missing)
+        judged = checker.judge(limits, compiler, allow_missing)
         checked = replace(judged, trials=tuple(trials))
     failures = [trial.report for trial in checked.failed]
     failures += [render_broken(checked)] if checked.broken else []
@@ -126,8 +126,8 @@ def check_budget(
         raise CheckFailed("\n\n".join(failures))
     if format in REPORTS:
         return FORMATS[format](checked)
-    held = [render_held(checked)] if budget else []
-    return "\n\n".join((*(trial.report for trial in trials), *held))
+    lines = [render_held(checked)] if budget else []
+    return "\n\n".join((*(trial.report for trial in trials), *lines))
 
 
 def show_failed(trial: "Trial", format: str) -> None:
@@ -144,8 +144,8 @@ def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_update import update_budget
 
-    known = read_budget(budget) if budget.exists() else None
-    checker = _checker(path, known, replay)
+    limits = read_budget(budget) if budget.exists() else None
+    checker = _checker(path, limits, replay)
     count = update_budget(budget, checker, name_compiler(checker.trace.manifest))
     return f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
 

@@ -24,9 +24,9 @@ class Point:
     costs: "Mapping[str, Costs]"
 
 
-def trend(asked: ProjectCheck, last: int, format: str) -> str:
+def trend(project_check: ProjectCheck, last: int, format: str) -> str:
     """A table of the counters that changed, or all of them as JSON; the oldest commit first."""
-    points = [*_past(asked, last), Point(NOW, "", asked.costs())]
+    points = [*_past(project_check, last), Point(NOW, "", project_check.costs())]
     if format == "json":
         return json.dumps([{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points])
     if format != "text":
@@ -38,22 +38,23 @@ def trend(asked: ProjectCheck, last: int, format: str) -> str:
     )
 
 
-def _past(asked: ProjectCheck, last: int) -> Iterator[Point]:
-    folder = asked.project.path.parent.resolve()
+def _past(project_check: ProjectCheck, last: int) -> Iterator[Point]:
+    folder = project_check.project.path.parent.resolve()
     command = ["git", "-C", str(folder), "log", f"-{last}", "--format=%h %cs", "--", "."]
-    done = subprocess.run(command, capture_output=True, check=False, text=True)
-    if done.returncode:
-        raise CutraceError(f"--trend: git says: {done.stderr.strip().removeprefix('fatal: ')}")
-    for line in reversed(done.stdout.splitlines()):
+    process = subprocess.run(command, capture_output=True, check=False, text=True)
+    if process.returncode:
+        raise CutraceError(f"--trend: git says: {process.stderr.strip().removeprefix('fatal: ')}")
+    for line in reversed(process.stdout.splitlines()):
         commit, _, day = line.partition(" ")
         with tree_of(folder, commit) as tree:
-            yield Point(commit, day, asked.costs(tree))
+            yield Point(commit, day, project_check.costs(tree))
 
 
 def _tables(points: Sequence[Point]) -> Iterator[str]:
     """For each kernel of a check on a device the counters that are not the same throughout."""
     from ...analyzer.counting.vocabulary import find_counters
-    from ...analyzer.text.layout import align, number
+    from ...analyzer.text.layout import align
+    from ...analyzer.text.number import number
 
     names = [point.commit for point in points]
     keys = dict.fromkeys(key for point in points for key in _kernels(point.costs))

@@ -52,10 +52,10 @@ def stamp(paths: Iterable[Path]) -> Stamp:
 
 def _of(path: Path) -> tuple[int, int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError):  # ValueError: a name with a zero in it
         return -1, -1, -1
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 MANIFEST = "manifest.json"
@@ -72,19 +72,19 @@ class Live:
     page: str = ""
     ended: Event = field(default_factory=Event)
     _changed: Condition = field(default_factory=Condition)
-    _asked: Event = field(default_factory=Event)
+    _request: Event = field(default_factory=Event)
     _form: Mapping[str, str] | None = None
     _stamp: Stamp = ()
     _names: tuple[str, ...] = ()
     _trace: "Trace | None" = None
-    _kept: ExitStack = field(default_factory=ExitStack)
+    _resources: ExitStack = field(default_factory=ExitStack)
     _report: "Report | None" = None
     _profile: "Profile | None" = None
 
-    def ask(self, form: Mapping[str, str]) -> None:
+    def request(self, form: Mapping[str, str]) -> None:
         """Count with other options, as soon as the present count is done."""
         self._form = form
-        self._asked.set()
+        self._request.set()
 
     def wait(self, since: int, seconds: float) -> int:
         """The number of the shown result: at once if it is not `since`, else when it changes."""
@@ -97,37 +97,37 @@ class Live:
         try:
             while not self.ended.is_set():
                 self.look()
-                self._asked.wait(pause)
+                self._request.wait(pause)
         finally:
             self.end()
-            self._kept.close()
+            self._resources.close()
 
     def end(self) -> None:
         """Wake all who wait."""
         self.ended.set()
-        self._asked.set()
+        self._request.set()
         with self._changed:
             self._changed.notify_all()
 
     def look(self) -> bool:
         """Count if there is a reason to; say whether there was. The page shows what went wrong."""
-        seen = stamp(self._watched())
-        is_new, is_asked = seen != self._stamp, self._asked.is_set()
-        self._asked.clear()
+        stamps = stamp(self._watched())
+        is_new, is_asked = stamps != self._stamp, self._request.is_set()
+        self._request.clear()
         if not (is_new or is_asked):
             return False
         begin = monotonic()
         try:
             if is_asked and self._form is not None:
-                self.options = asked(self._form, self.options)
+                self.options = apply_form(self._form, self.options)
             if is_new or self._trace is None:
                 self._record()
             changes = self._count()
             error = ""
         except (Exception, SystemExit) as problem:
             changes, error = (), message_of(problem)
-        known = {entry[0]: entry for entry in seen}  # what was saved meanwhile is new next time
-        self._stamp = tuple(known.get(entry[0], entry) for entry in stamp(self._watched()))
+        by_path = {entry[0]: entry for entry in stamps}  # what was saved meanwhile is new next time
+        self._stamp = tuple(by_path.get(entry[0], entry) for entry in stamp(self._watched()))
         try:
             self._show(error, changes, monotonic() - begin)
         except (Exception, SystemExit) as problem:  # the last result cannot be shown
@@ -139,8 +139,8 @@ class Live:
         """The source, or the trace's manifest, and the files that its lines come from."""
         if self.source.suffix not in SOURCES:
             return [self.source / MANIFEST]
-        beside = (self.source.parent / name for name in self._names)
-        return [self.source, *(path for path in beside if path.is_file())]
+        neighbors = (self.source.parent / name for name in self._names)
+        return [self.source, *(path for path in neighbors if path.is_file())]
 
     def _record(self) -> None:
         """Record the source; the trace before goes when the new one is there."""
@@ -150,7 +150,7 @@ class Live:
             path = stack.enter_context(trace_of(self.source, self.recording, self.options))
             self._trace = read_trace(path)
             self._names = tuple(self._trace.manifest.sources)
-            before, self._kept = self._kept, stack.pop_all()
+            before, self._resources = self._resources, stack.pop_all()
         before.close()
 
     def _count(self) -> "tuple[Comparison, ...]":
@@ -207,7 +207,7 @@ PAIRS = {"pad": "ARRAY=[ROW+]N", "align": "ARRAY=BYTES[+BEYOND]", "set": "STAGE.
 _BETWEEN = re.compile(r"[\s,]+")
 
 
-def asked(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions:
+def apply_form(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions:
     """The options with what the form says in their place; `CutraceError` for what cannot be."""
     read = {name: _pairs(name, form.get(name, "")) for name in PAIRS}
     devices = tuple(_words(form.get("device", "")))
@@ -238,13 +238,13 @@ def _words(text: str) -> list[str]:
 
 
 def _pairs(name: str, text: str) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for word in _words(text):
         key, equals, value = word.partition("=")
         if not (key and equals and value):
             raise CutraceError(f"{name}: {word}: expected {PAIRS[name]}")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
 def _typed(pairs: Mapping[str, object]) -> str:
@@ -304,7 +304,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page, or whether there is a newer one."""
-        name, query = self._asked()
+        name, query = self._parse_request()
         if name == "":
             self._answer(HTTPStatus.OK, self.server.live.page, "text/html")
         elif name == "state":
@@ -316,7 +316,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Other devices and suppositions."""
-        name, _ = self._asked()
+        name, _ = self._parse_request()
         if name is None:
             return
         size = self.headers.get("Content-Length", "")
@@ -328,17 +328,17 @@ class Handler(BaseHTTPRequestHandler):
         else:
             text = self.rfile.read(int(size)).decode(errors="replace")
             live, number = self.server.live, self.server.live.number
-            live.ask(dict(parse_qsl(text)))
+            live.request(dict(parse_qsl(text)))
             live.wait(number, WAIT)
             self.send_response(HTTPStatus.SEE_OTHER)
             self.send_header("Location", "./")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-    def _asked(self) -> tuple[str | None, dict[str, str]]:
+    def _parse_request(self) -> tuple[str | None, dict[str, str]]:
         """The path behind the token, and the query; None if the request was refused."""
-        asked = urlsplit(self.path)
-        _, token, *rest = (*asked.path.split("/", 2), "")
+        url = urlsplit(self.path)
+        _, token, *tail = (*url.path.split("/", 2), "")
         if self.headers.get("Host") not in self.server.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "refused: this server has no such host name\n")
         elif not compare_digest(token.encode(), self.server.token.encode()):
@@ -347,7 +347,7 @@ class Handler(BaseHTTPRequestHandler):
                 "refused: open the address that `cutrace serve` printed, with its token\n",
             )
         else:
-            return rest[0], dict(parse_qsl(asked.query))
+            return tail[0], dict(parse_qsl(url.query))
         return None, {}
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:

@@ -15,9 +15,9 @@ from .screen import is_quiet
 if TYPE_CHECKING:
     from ...traces.reader import Trace
 
-PATIENCE = 1.0
+UPDATE_SECONDS = 1.0
 """Seconds before the first word, and between two."""
-KNOWN = 0.02
+PREDICTABLE_SHARE = 0.02
 """The share from which on the time that is left can be foreseen."""
 REPLAY, ADVICE, PAGE = 4.0, 1.0, 1.0
 """How long stages take, in the mean: a replay on a device, advice, and a page beyond its advice."""
@@ -29,18 +29,18 @@ PAGE_ROWS = 1 << 25
 
 
 @dataclass(slots=True)
-class Share:
+class ProgressReporter:
     """How much of something is done, told by whoever does it, in stages as long as `sizes` say.
 
-    `done` is the part of the present `stage`, from 0 to 1, last told `at` a moment; it `began` at
-    another, after a stage that took `pace` seconds for each unit of size. A stage that reads
-    `rows` of traces need not tell: what it `read` is heard. Where nobody is shown it, rows are
-    not counted.
+    `fraction` is the part of the present `stage`, from 0 to 1, last told `at` a moment; it `began`
+    at another, after a stage that took `pace` seconds for each unit of size. A stage that reads
+    `rows` of traces need not tell: what it `read` is heard. Where nobody is shown it, rows are not
+    counted.
     """
 
     sizes: Sequence[float] = (1.0,)
     stage: int = 0
-    done: float = 0.0
+    fraction: float = 0.0
     began: float = field(default_factory=lambda: monotonic())
     at: float = 0.0
     pace: float = 0.0
@@ -48,20 +48,20 @@ class Share:
     read: int = 0
     is_shown: bool = True
 
-    def tell(self, done: float) -> None:
+    def update(self, fraction: float) -> None:
         """Note how much is done of this stage."""
-        if done != self.done:
-            self.done, self.at = done, monotonic()
+        if fraction != self.fraction:
+            self.fraction, self.at = fraction, monotonic()
 
     def part(self, number: int, of: int) -> Callable[[float], None]:
         """Return a function that reports the progress of part `number` of several equal parts."""
-        return lambda done: self.tell((number + done) / of)
+        return lambda fraction: self.update((number + fraction) / of)
 
     def begin(self) -> None:
         """Begin the next stage."""
         now = monotonic()
         self.pace = (now - self.began) / self.sizes[self.stage]
-        self.stage, self.done, self.began, self.rows = self.stage + 1, 0.0, now, 0
+        self.stage, self.fraction, self.began, self.rows = self.stage + 1, 0.0, now, 0
 
     def expect(self, trace: "Trace", passes: float, more: int = 0) -> None:
         """This stage makes so many passes over a trace, those of its launches that share tables
@@ -72,12 +72,12 @@ class Share:
             launch.forget()  # there may be thousands
         self.rows, self.read = self.rows + int(passes * rows) + more, 0
 
-    def listen(self, trace: "Trace") -> "Trace":
+    def watch_launches(self, trace: "Trace") -> "Trace":
         """The trace, of which every pass over its accesses is heard."""
-        heard = (replace(launch, hear=self._hear) for launch in trace.launches)
+        heard = (replace(launch, on_rows_read=self._count_rows) for launch in trace.launches)
         return replace(trace, launches=tuple(heard))
 
-    def _hear(self, rows: int) -> None:
+    def _count_rows(self, rows: int) -> None:
         """Note rows that were read, or less than 0 that need not be."""
         if not self.rows:
             return
@@ -85,46 +85,46 @@ class Share:
             self.rows = max(1, self.rows + rows)
         else:
             self.read += rows
-        self.tell(min(1.0, self.read / self.rows))
+        self.update(min(1.0, self.read / self.rows))
 
     def text(self) -> str:
         """The share, and the time left at the pace at which it came about."""
         size, before, whole = self.sizes[self.stage], sum(self.sizes[: self.stage]), sum(self.sizes)
-        done, at, pace = before + size * self.done, self.began, self.pace
-        if self.done >= KNOWN:
-            at, pace = self.at, (self.at - self.began) / (size * self.done)
-        if done < KNOWN * whole or not pace:
+        fraction, at, pace = before + size * self.fraction, self.began, self.pace
+        if self.fraction >= PREDICTABLE_SHARE:
+            at, pace = self.at, (self.at - self.began) / (size * self.fraction)
+        if fraction < PREDICTABLE_SHARE * whole or not pace:
             return ""
-        left = pace * (whole - done) - (monotonic() - at)
-        return f"{100 * done / whole:.0f} %, {max(left, 1):.0f} s left"
+        seconds = pace * (whole - fraction) - (monotonic() - at)
+        return f"{100 * fraction / whole:.0f} %, {max(seconds, 1):.0f} s left"
 
 
 @contextmanager
 def progress(
     what: str, how_far: Callable[[], str] | None = None, sizes: Sequence[float] = (1.0,)
-) -> Iterator[Share]:
+) -> Iterator[ProgressReporter]:
     """While the body runs, tell how long it has been running, and `how_far` it is or what it tells
     the share that it gets, with stages of these sizes; leave no line behind. What something else
     prints meanwhile is written over the line."""
-    share = Share(sizes)
+    share = ProgressReporter(sizes)
     if is_quiet() or not sys.stderr.isatty():
         share.is_shown = False
         yield share
         return
-    done = Event()
-    teller = Thread(target=_tell, args=(what, how_far or share.text, done), daemon=True)
+    event = Event()
+    teller = Thread(target=_draw_line, args=(what, how_far or share.text, event), daemon=True)
     teller.start()
     try:
         yield share
     finally:
-        done.set()
+        event.set()
         teller.join()
 
 
-def _tell(what: str, how_far: Callable[[], str], done: Event) -> None:
+def _draw_line(what: str, how_far: Callable[[], str], event: Event) -> None:
     """Rewrite the line every second until done."""
     begin, seconds = monotonic(), 0.0
-    while not done.wait(PATIENCE):
+    while not event.wait(UPDATE_SECONDS):
         seconds = monotonic() - begin
         more = f", {text}" if (text := how_far()) else ""
         line = fitted(what, f": {seconds:.0f} s{more}", _columns())
@@ -133,15 +133,15 @@ def _tell(what: str, how_far: Callable[[], str], done: Event) -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def fitted(what: str, told: str, columns: int) -> str:
+def fitted(what: str, suffix: str, columns: int) -> str:
     """A line that no terminal breaks, of which only one row could be rewritten.
 
     >>> fitted("recording product.cu", ": 3 s, 50 %", 28)
     'recording pro...: 3 s, 50 %'
     """
-    room = max(0, columns - 1 - len(told))
-    what = what if len(what) <= room else what[: max(0, room - 3)] + "..."
-    return f"{what}{told}"[: columns - 1]
+    width = max(0, columns - 1 - len(suffix))
+    what = what if len(what) <= width else what[: max(0, width - 3)] + "..."
+    return f"{what}{suffix}"[: columns - 1]
 
 
 def _columns() -> int:

@@ -35,10 +35,10 @@ _SCREEN: ContextVar[Screen] = ContextVar("screen", default=_AS_USUAL)
 @contextmanager
 def screen_of(arguments: Sequence[str]) -> Iterator[list[str]]:
     """The arguments without those about the screen, which hold while the body runs."""
-    read, rest = read_screen(arguments)
+    read, tail = read_screen(arguments)
     before = _SCREEN.set(read)
     try:
-        yield rest
+        yield tail
     finally:
         _SCREEN.reset(before)
 
@@ -50,12 +50,12 @@ def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
     (Screen(color='never', quiet=True), ['why', 'k.cu', '--', './app', '-q'])
     """
     color, quiet = "auto", False
-    rest: list[str] = []
+    tail: list[str] = []
     words = iter(arguments)
     for word in words:
         name, equals, value = word.partition("=")
         if word == "--":
-            return Screen(color, quiet), [*rest, word, *words]
+            return Screen(color, quiet), [*tail, word, *words]
         if word in ("--quiet", "-q"):
             quiet = True
         elif name == "--color":
@@ -63,8 +63,8 @@ def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
             if color not in WHEN:
                 raise CutraceError(f"--color {color}: expected {', '.join(WHEN)}")
         else:
-            rest.append(word)
-    return Screen(color, quiet), rest
+            tail.append(word)
+    return Screen(color, quiet), tail
 
 
 def is_quiet() -> bool:
@@ -99,9 +99,9 @@ def width() -> int | None:
 
 def has_colour() -> bool:
     """Whether to print colours: as asked, else as the environment says, else on a terminal."""
-    asked = _SCREEN.get().color
-    if asked != "auto":
-        return asked == "always"
+    color = _SCREEN.get().color
+    if color != "auto":
+        return color == "always"
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()

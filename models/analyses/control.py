@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...traces.column import list_lengths, list_values
-from ...traces.identity_cache import remembered
+from ...traces.identity_cache import cached_by_identity
 from ...traces.schema import Launch
 from ..replay.interface.model import Bools, Ints
 from ..replay.rows.lanes import count_lanes
@@ -51,14 +51,14 @@ COUNTERS = (
 class Runs:
     """How often basic blocks ran: integers (blocks,) for each of five questions.
 
-    `warps` counts warps, `lanes` their active lanes, `taken` warps of which a lane took the
-    block's branch, `split` warps whose lanes went to several places, `lanes_taken` the lanes that
-    took it.
+    `warps` counts warps, `lanes` their active lanes, `taken_branches` warps of which a lane took
+    the block's branch, `split` warps whose lanes went to several places, `lanes_taken` the lanes
+    that took it.
     """
 
     warps: Ints
     lanes: Ints
-    taken: Ints
+    taken_branches: Ints
     split: Ints
     lanes_taken: Ints
 
@@ -84,20 +84,20 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
         name: list_values(paths[name]).to_numpy()
         for name in ("blocks", "active", "not_taken", "targets", "repeat")
     }
-    taken = np.where(flat["targets"] != 0, flat["active"] & ~flat["not_taken"], 0)
+    branch_masks = np.where(flat["targets"] != 0, flat["active"] & ~flat["not_taken"], 0)
     factors: tuple[Ints | Bools, ...] = (
         np.ones(len(flat["blocks"]), np.int64),
         count_lanes(flat["active"]),
-        taken != 0,
+        branch_masks != 0,
         flat["targets"] > 1,
-        count_lanes(taken),
+        count_lanes(branch_masks),
     )
-    found = []
+    runs = []
     for time in times:
         weight = np.repeat(time, lengths) * flat["repeat"]
         sums = (np.bincount(flat["blocks"], weight * factor, blocks) for factor in factors)
-        found.append(Runs(*(total.astype(np.int64) for total in sums)))
-    return found
+        runs.append(Runs(*(total.astype(np.int64) for total in sums)))
+    return runs
 
 
 def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
@@ -109,14 +109,14 @@ def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
         "ptx_instructions": warps,
         "thread_instructions": runs.lanes[block],
         "branches": warps * conditional,
-        "branches_taken": runs.taken[block] * conditional,
+        "branches_taken": runs.taken_branches[block] * conditional,
         "divergent_branches": runs.split[block] * conditional,
         "lanes_taken": runs.lanes_taken[block] * conditional,
         "barriers": warps * is_barrier,
     }
 
 
-@remembered
+@cached_by_identity
 def _roles(instructions: pa.Table) -> tuple[Bools, Bools, Bools, Ints]:
     """Return by pc whether it is free, a conditional branch, a barrier; and its basic block."""
     free = np.array(instructions["class"].to_pylist(), object) == "free"

@@ -101,7 +101,7 @@ def occupancy(
     `cache_config` is supposed, `prefers` is what the program says of the kernel.
     """
     carveout = choose_carveout(limits, need, cache_config, prefers)
-    found = {
+    ceilings = {
         "blocks": limits.blocks_per_sm,
         "warps": limits.warps_per_sm // need.warps,
         "registers": _CALCULATORS[limits.calculator](limits, need) if need.registers else None,
@@ -109,9 +109,9 @@ def occupancy(
         "barriers": limits.barriers_per_sm // need.barriers if limits.barriers_per_sm else None,
     }
     if need.threads > limits.threads_per_block:
-        found["warps"] = 0
-    known = {name: blocks for name, blocks in found.items() if blocks is not None}
-    return Occupancy(need, limits.warps_per_sm, known, carveout=carveout)
+        ceilings["warps"] = 0
+    block_limits = {name: blocks for name, blocks in ceilings.items() if blocks is not None}
+    return Occupancy(need, limits.warps_per_sm, block_limits, carveout=carveout)
 
 
 def launch_occupancy(
@@ -131,9 +131,9 @@ def launch_occupancy(
         barriers = nearest.barriers
     shared = _shared_bytes(device.limits, launch)
     need = Need(launch.threads, registers, shared, max(1, barriers))
-    said = "" if options.cache_config else launch.prefers
-    found = occupancy(device.limits, need, options.cache_config, said)
-    return replace(found, registers_from=source)
+    preference = "" if options.cache_config else launch.prefers
+    sm_occupancy = occupancy(device.limits, need, options.cache_config, preference)
+    return replace(sm_occupancy, registers_from=source)
 
 
 def choose_carveout(
@@ -151,29 +151,29 @@ def choose_carveout(
     barriers leave room for fewer blocks, these count as what an SM may hold. Other devices have all
     that there is.
     """
-    sizes, taken = limits.shared_carveouts, _taken(limits, need)
+    sizes, block_bytes = limits.shared_carveouts, _allocated_shared(limits, need)
     if not limits.carveout_roomy:
-        known = prefers if prefers in CONFIGS else None
-        return _carveout(limits, taken, cache_config or known)
+        config = prefers if prefers in CONFIGS else None
+        return _carveout(limits, block_bytes, cache_config or config)
     if cache_config is not None:
-        return _carveout(limits, taken, cache_config)
-    held = limits.blocks_per_sm
+        return _carveout(limits, block_bytes, cache_config)
+    block_slots = limits.blocks_per_sm
     if limits.barriers_per_sm:
-        held = min(held, limits.barriers_per_sm // need.barriers)
-    most = min(held, limits.warps_per_sm // need.warps)
+        block_slots = min(block_slots, limits.barriers_per_sm // need.barriers)
+    most = min(block_slots, limits.warps_per_sm // need.warps)
     if need.registers:
         most = min(most, max(1, _CALCULATORS[limits.calculator](limits, need)))
     if need.shared and prefers:
-        asked = _preferred(limits, prefers)
-        wanted = max(asked, max(1, asked // need.shared) * taken)
+        preference = _preferred(limits, prefers)
+        target = max(preference, max(1, preference // need.shared) * block_bytes)
     elif not need.shared:
-        wanted = limits.shared_reserved * min(32, held) >> max(0, need.threads // 256 - 1)
-        wanted = max(wanted, _preferred(limits, prefers)) if prefers else wanted
+        target = limits.shared_reserved * min(32, block_slots) >> max(0, need.threads // 256 - 1)
+        target = max(target, _preferred(limits, prefers)) if prefers else target
     else:
-        room = max(most, min(2 * most, held - need.warps)) * taken
-        fitting = min(most, limits.shared_per_sm // taken) * taken
-        wanted = max(fitting, min(room, limits.carveout_roomy))
-    return next((size for size in sizes if size >= wanted), sizes[-1])
+        capacity = max(most, min(2 * most, block_slots - need.warps)) * block_bytes
+        fitting = min(most, limits.shared_per_sm // block_bytes) * block_bytes
+        target = max(fitting, min(capacity, limits.carveout_roomy))
+    return next((size for size in sizes if size >= target), sizes[-1])
 
 
 def _preferred(limits: Limits, prefers: str) -> int:
@@ -193,14 +193,14 @@ def refuse_launch(device: Device, launch: Launch) -> str:
         *_axes(launch.grid, limits.grid_dim, "blocks"),
         (_shared_bytes(limits, launch), limits.shared_per_block, "bytes of shared memory a block"),
     ]
-    for asked, most, words in checks:
-        if asked > most:
+    for extent, most, words in checks:
+        if extent > most:
             return f"cannot launch: {most} {words} at most"
     return ""
 
 
-def _axes(asked: Sequence[int], most: Sequence[int], words: str) -> list[tuple[int, int, str]]:
-    return [(a, m, f"{words} in {axis}") for a, m, axis in zip(asked, most, "xyz", strict=True)]
+def _axes(extents: Sequence[int], most: Sequence[int], words: str) -> list[tuple[int, int, str]]:
+    return [(a, m, f"{words} in {axis}") for a, m, axis in zip(extents, most, "xyz", strict=True)]
 
 
 def _shared_bytes(limits: Limits, launch: Launch) -> int:
@@ -212,11 +212,11 @@ def _shared_bytes(limits: Limits, launch: Launch) -> int:
 
 
 def _registers(
-    device: Device, nearest: Resources | None, chosen: int | None
+    device: Device, nearest: Resources | None, override: int | None
 ) -> tuple[int | None, str]:
     """Return registers a thread, and whose they are."""
-    if chosen is not None:
-        return chosen, "given"
+    if override is not None:
+        return override, "given"
     if nearest is None:
         return None, "unknown: the trace has no resources"
     most = device.limits.registers_per_thread
@@ -225,11 +225,11 @@ def _registers(
     return nearest.registers, nearest.arch
 
 
-def _nearest(capability: tuple[int, int], known: Sequence[Resources]) -> Resources:
+def _nearest(capability: tuple[int, int], resources: Sequence[Resources]) -> Resources:
     """Return the resources of the newest architecture up to `capability`, else of the oldest."""
-    wanted = 10 * capability[0] + capability[1]
-    ordered = sorted(known, key=_number)
-    older = [found for found in ordered if _number(found) <= wanted]
+    target = 10 * capability[0] + capability[1]
+    ordered = sorted(resources, key=_number)
+    older = [candidate for candidate in ordered if _number(candidate) <= target]
     return older[-1] if older else ordered[0]
 
 
@@ -282,26 +282,28 @@ def _shared(
     limits: Limits, need: Need, cache_config: str | None, carveout: int | None
 ) -> int | None:
     """Return the blocks whose shared memory fits, or None if they take none."""
-    taken = _taken(limits, need)
-    if not taken:
+    block_bytes = _allocated_shared(limits, need)
+    if not block_bytes:
         return None
-    if taken > limits.shared_per_block + limits.shared_reserved:
+    if block_bytes > limits.shared_per_block + limits.shared_reserved:
         return 0
-    return (_carveout(limits, taken, cache_config) if carveout is None else carveout) // taken
+    return (
+        _carveout(limits, block_bytes, cache_config) if carveout is None else carveout
+    ) // block_bytes
 
 
-def _taken(limits: Limits, need: Need) -> int:
+def _allocated_shared(limits: Limits, need: Need) -> int:
     """Return the shared memory that a block takes, the system's share included."""
     return _up(need.shared + limits.shared_reserved, limits.shared_unit)
 
 
-def _carveout(limits: Limits, taken: int, cache_config: str | None) -> int:
+def _carveout(limits: Limits, block_bytes: int, cache_config: str | None) -> int:
     """Return the SM's shared memory: what was preferred, or more if one block needs it."""
     sizes = limits.shared_carveouts
     if limits.carveout_fallback == "largest":
-        known = {"prefer_l1": sizes[0], "equal": sizes[len(sizes) // 2]}
-        preferred = known.get(cache_config or "", limits.shared_per_sm)
-        return preferred if preferred >= taken else limits.shared_per_sm
+        presets = {"prefer_l1": sizes[0], "equal": sizes[len(sizes) // 2]}
+        preferred = presets.get(cache_config or "", limits.shared_per_sm)
+        return preferred if preferred >= block_bytes else limits.shared_per_sm
     percent = {"prefer_l1": 0, "equal": 50}.get(cache_config or "", 100)
-    wanted = max(taken, limits.shared_per_sm * percent // 100)
-    return next((size for size in sizes if size >= wanted), sizes[-1])
+    target = max(block_bytes, limits.shared_per_sm * percent // 100)
+    return next((size for size in sizes if size >= target), sizes[-1])

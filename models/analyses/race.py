@@ -115,11 +115,11 @@ class Part:
         row, lane = rows[on >> 5], on & 31
         cell = address.reshape(-1)[on] // self.size + self.episode[row] * self.span
         lengths = effects.width[self.rows.pc[rows]] // self.size
-        found = Touches(cell, row, lane, np.ones(len(cell), np.bool_))
+        touches = Touches(cell, row, lane, np.ones(len(cell), np.bool_))
         if lengths.max(initial=1) == 1:
-            return found
+            return touches
         lengths = lengths[on >> 5]
-        repeated = found.take(np.repeat(np.arange(len(cell)), lengths))
+        repeated = touches.take(np.repeat(np.arange(len(cell)), lengths))
         further = np.arange(len(repeated.cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return replace(repeated, cell=repeated.cell + further, opens=further == 0)
 
@@ -141,14 +141,14 @@ def cut_parts(
     several = np.minimum.reduceat(warp, opens) != np.maximum.reduceat(warp, opens)
     writes = np.logical_or.reduceat(act != LOAD, opens)
     plain = np.logical_or.reduceat(act != ATOMIC, opens)
-    chosen = np.flatnonzero(several & writes & plain)
+    conflicts = np.flatnonzero(several & writes & plain)
     together = max(1, CELLS // span)
-    for start in range(0, len(chosen), together):
-        numbers = chosen[start : start + together]
+    for start in range(0, len(conflicts), together):
+        numbers = conflicts[start : start + together]
         lengths = np.diff(episodes.first)[numbers]
-        kept = list_ranges(opens[numbers], lengths)
+        indices = list_ranges(opens[numbers], lengths)
         episode = np.repeat(np.arange(len(numbers)), lengths)
-        yield Part(numbers, rows.take(kept), episode, warp[kept], size, span)
+        yield Part(numbers, rows.take(indices), episode, warp[indices], size, span)
 
 
 def _measure(rows: Rows, patterns: Patterns, effects: Effects, limit: int) -> tuple[int, int]:
@@ -257,7 +257,7 @@ def find_races(trace: "LaunchTrace") -> RaceCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _LineRaces:
     """Races between two lines so far: `race` is the first, at `key` (block, interval, address,
     sides); `blocks` are all that have any, rising.
     """
@@ -278,7 +278,7 @@ class _Search:
         self._instructions = trace.instructions()
         self._effects = _read_effects(self._instructions)
         self._sides = 3 * _number_places(self._instructions) + self._effects.act
-        self._found: dict[tuple[int, int], _Found] = {}
+        self._found: dict[tuple[int, int], _LineRaces] = {}
 
     def races(self) -> tuple[Race, ...]:
         """Return what was found, in order of source lines."""
@@ -312,13 +312,13 @@ class _Search:
         first, address = int(raced.argmax()), int(cells[0]) % part.span * part.size
         key = (int(episodes.block[first]), int(episodes.interval[first]), address, *sides)
         lines = (sides[0] // 3, sides[1] // 3)
-        known = self._found.get(lines)
-        if known is None:
-            known = _Found(key, self._show(part, int(cells[0]), key), 0, blocks)
-        elif key < known.key:
-            known = replace(known, key=key, race=self._show(part, int(cells[0]), key))
-        pairs_so_far, blocks = known.pairs + total, np.union1d(known.blocks, blocks)
-        self._found[lines] = replace(known, pairs=pairs_so_far, blocks=blocks)
+        entry = self._found.get(lines)
+        if entry is None:
+            entry = _LineRaces(key, self._show(part, int(cells[0]), key), 0, blocks)
+        elif key < entry.key:
+            entry = replace(entry, key=key, race=self._show(part, int(cells[0]), key))
+        pairs_so_far, blocks = entry.pairs + total, np.union1d(entry.blocks, blocks)
+        self._found[lines] = replace(entry, pairs=pairs_so_far, blocks=blocks)
 
     def _show(self, part: Part, cell: int, key: tuple[int, ...]) -> Race:
         """Describe a race at a cell; of each side the first row in order of warp and pc."""
@@ -342,8 +342,8 @@ class _Search:
             touches.take(touches.cell == cell)
             for touches in part.spread(self._patterns, self._effects, rows)
         ]
-        row = np.concatenate([found.row for found in touches])
-        lane = np.concatenate([found.lane for found in touches])
+        row = np.concatenate([touch.row for touch in touches])
+        lane = np.concatenate([touch.lane for touch in touches])
         side = self._sides[part.rows.pc[row]]
         ours, theirs = row[side == sides[0]], row[side == sides[1]]
         foreign = theirs[part.warp[theirs] != part.warp[ours[0]]]
@@ -421,11 +421,11 @@ def tally_touches(
     """Count the touches of contested cells; `sides` (pcs,) is the side of each instruction."""
     parts = []
     for touches in part.spread(patterns, effects):
-        kept = touches.take(contested[touches.cell])
-        times = part.rows.times[kept.row]
-        side = sides[part.rows.pc[kept.row]]
-        warp = part.warp[kept.row]
-        parts.append(_merge(Tally(side, kept.cell, warp, times, times * ~kept.opens)))
+        subset = touches.take(contested[touches.cell])
+        times = part.rows.times[subset.row]
+        side = sides[part.rows.pc[subset.row]]
+        warp = part.warp[subset.row]
+        parts.append(_merge(Tally(side, subset.cell, warp, times, times * ~subset.opens)))
     names = ("side", "cell", "warp", "every", "closed")
     return _merge(Tally(*(np.concatenate([getattr(p, name) for p in parts]) for name in names)))
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...traces.column import integers, with_columns
-from ...traces.identity_cache import remembered
+from ...traces.identity_cache import cached_by_identity
 from ...traces.pattern_store import Patterns, Unpacked
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
@@ -37,9 +37,9 @@ from .rows.lanes import unpack_masks
 SINCE = 7, 0
 """The first capability of which the assembler's loops are known."""
 SPUN, SPUN_WIDE, SWAPPED = 1, 2, 3
-_MADE = {"spun": "turn", "swapped": "compared"}
+_COLLISION_KINDS = {"spun": "turn", "swapped": "compared"}
 """Collisions that are loops, and those of the atomics in them."""
-_WORD, _TAKEN = 4, 1 << 12
+_WORD, _ROWS_PER_READ = 4, 1 << 12
 _KEYS = ("pc", "array", "scope")
 
 
@@ -56,17 +56,17 @@ class _Code:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Turns:
-    """Patterns of turns: of each of `keys` (k,), rising, how many `turns` and which is `first`;
-    of each that was made its `origin`, the lanes `left` (m,), and by how much it is `moved` down to
+class _Retries:
+    """Patterns of turns: of each of `keys` (k,), rising, how many `rounds` and which is `first`; of
+    each that was made its `origin`, the lanes `active` (m,), and by how much it is `moved` down to
     words, -1 where it is not.
     """
 
     keys: Ints
-    turns: Ints
+    rounds: Ints
     first: Ints
     origin: Ints
-    left: npt.NDArray[np.uint32]
+    active: npt.NDArray[np.uint32]
     moved: npt.NDArray[np.int8]
 
 
@@ -75,11 +75,11 @@ class _Store:
     """The patterns of a launch, and behind them those of turns."""
 
     before: Patterns
-    made: _Turns
+    retries: _Retries
 
     def __len__(self) -> int:
         """Return the number of patterns."""
-        return len(self.before) + len(self.made.origin)
+        return len(self.before) + len(self.retries.origin)
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
         """Return active masks and offsets of identifiers (n,)."""
@@ -88,10 +88,10 @@ class _Store:
         if not len(new):
             return self.before.take(identifiers)
         source = identifiers.copy()
-        source[new] = self.made.origin[number[new]]
+        source[new] = self.retries.origin[number[new]]
         masks, recorded = self.before.take(source)
         active, offsets = masks.copy(), recorded.copy()
-        active[new], moved = self.made.left[number[new]], self.made.moved[number[new], None]
+        active[new], moved = self.retries.active[number[new]], self.retries.moved[number[new], None]
         words = (offsets[new] + moved) // _WORD * _WORD
         lanes = unpack_masks(active[new])
         offsets[new] = np.where(lanes, np.where(moved < 0, offsets[new], words), 0)
@@ -116,21 +116,23 @@ class UnrolledLaunch(LaunchTrace):
 
     def pattern_store(self) -> Patterns:
         """Return the same, to be asked for some at a time."""
-        return _Store(self.before.pattern_store(), self._turns)
+        return _Store(self.before.pattern_store(), self._retries)
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses, a row for each of a loop."""
-        wanted = tuple(dict.fromkeys((*columns, *_ASKED))) if columns else ()
-        for batch in self.before.access_batches(wanted):
+        names = tuple(dict.fromkeys((*columns, *_COLUMNS))) if columns else ()
+        for batch in self.before.access_batches(names):
             yield self._unroll(batch)
 
     def _unroll(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         at, loop, key = self._loops(batch)
         if not len(at):
             return batch
-        place = np.searchsorted(self._turns.keys, key)
+        place = np.searchsorted(self._retries.keys, key)
         many = np.ones(batch.num_rows, np.int64)
-        many[at] = np.where(loop == SWAPPED, 1, self._turns.turns[place]) + self._turns.turns[place]
+        many[at] = (
+            np.where(loop == SWAPPED, 1, self._retries.rounds[place]) + self._retries.rounds[place]
+        )
         row = np.repeat(np.arange(len(many)), many)
         piece = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
         which = np.full(len(many), -1)
@@ -138,18 +140,18 @@ class UnrolledLaunch(LaunchTrace):
         mine = np.flatnonzero(which[row] >= 0)
         each, piece = which[row[mine]], piece[mine]
         swapped = loop[each] == SWAPPED
-        turn = np.where(swapped, np.maximum(piece - 1, 0), piece // 2)
+        iteration = np.where(swapped, np.maximum(piece - 1, 0), piece // 2)
         loads = np.where(swapped, piece == 0, piece % 2 == 0)
-        taken = batch.take(pa.array(row))
-        pc, base, pattern = (c.copy() for c in integers(taken, "pc", "base", "pattern"))
+        expansion = batch.take(pa.array(row))
+        pc, base, pattern = (c.copy() for c in integers(expansion, "pc", "base", "pattern"))
         pc[mine] = np.where(loads, self.code.load[pc[mine]], pc[mine])
         base[mine] -= np.where(swapped, base[mine] % _WORD, 0)
-        pattern[mine] = self._recorded + self._turns.first[place[each]] + turn
-        return with_columns(taken, pc=pc, base=base, pattern=pattern)
+        pattern[mine] = self._recorded + self._retries.first[place[each]] + iteration
+        return with_columns(expansion, pc=pc, base=base, pattern=pattern)
 
     def _loops(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
         """Return the rows of a batch that are loops, which loop, and the key of their turns."""
-        pc, space, base, pattern = integers(batch, *_ASKED)
+        pc, space, base, pattern = integers(batch, *_COLUMNS)
         loop = self.code.loop[pc]
         loop = np.where((loop != SWAPPED) & (space != Space.SHARED), 0, loop)
         at = np.flatnonzero(loop)
@@ -162,34 +164,34 @@ class UnrolledLaunch(LaunchTrace):
         return len(self.before.pattern_store())
 
     @cached_property
-    def _turns(self) -> _Turns:
+    def _retries(self) -> _Retries:
         """Read all accesses once, and find the turns of each pattern of a loop."""
-        batches = self.before.access_batches(_ASKED)
-        found = [sorted_unique(self._loops(batch)[2]) for batch in batches]
-        keys = sorted_unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        batches = self.before.access_batches(_COLUMNS)
+        key_parts = [sorted_unique(self._loops(batch)[2]) for batch in batches]
+        keys = sorted_unique(np.concatenate([np.zeros(0, np.int64), *key_parts]))
         how, pattern = np.divmod(keys, max(self._recorded, 1))
         loop, moved = np.divmod(how, _WORD)
         store = self.before.pattern_store()
-        turns, left = np.zeros(len(keys), np.int64), [np.zeros(0, np.uint32)]
-        for start in range(0, len(keys), _TAKEN):
-            some = slice(start, start + _TAKEN)
+        trip_counts, lane_masks = np.zeros(len(keys), np.int64), [np.zeros(0, np.uint32)]
+        for start in range(0, len(keys), _ROWS_PER_READ):
+            some = slice(start, start + _ROWS_PER_READ)
             masks, offsets = store.take(pattern[some])
             addresses = np.asarray(moved[some, None] + offsets, np.int64)
-            turn = _turns_of(loop[some], addresses, unpack_masks(masks))
-            turns[some] = turn.max(axis=1) + 1
-            left.append(_left(turn))
+            iteration = _turns_of(loop[some], addresses, unpack_masks(masks))
+            trip_counts[some] = iteration.max(axis=1) + 1
+            lane_masks.append(_active_lanes(iteration))
         words = np.where(loop == SWAPPED, moved, -1).astype(np.int8)
-        return _Turns(
+        return _Retries(
             keys,
-            turns,
-            np.cumsum(turns) - turns,
-            np.repeat(pattern, turns),
-            np.concatenate(left),
-            np.repeat(words, turns),
+            trip_counts,
+            np.cumsum(trip_counts) - trip_counts,
+            np.repeat(pattern, trip_counts),
+            np.concatenate(lane_masks),
+            np.repeat(words, trip_counts),
         )
 
 
-_ASKED = ("pc", "space", "base", "pattern")
+_COLUMNS = ("pc", "space", "base", "pattern")
 
 
 def unrolled(trace: LaunchTrace) -> LaunchTrace:
@@ -202,7 +204,7 @@ def unrolled(trace: LaunchTrace) -> LaunchTrace:
         trace.launch,
         trace.folder,
         trace.stamps,
-        trace.supposed,
+        trace.what_if,
         before=trace,
         code=code,
     )
@@ -214,11 +216,11 @@ def fold(counts: pl.DataFrame, trace: LaunchTrace) -> pl.DataFrame:
         return counts
     owner = pl.Series(trace.code.owner[counts["pc"].to_numpy()], dtype=pl.UInt32)
     numbers = [name for name in counts.columns if name not in _KEYS]
-    alike = counts.with_columns(pc=owner).group_by(_KEYS, maintain_order=True)
-    return alike.agg(pl.col(numbers).sum()).select(counts.columns).sort(_KEYS)
+    groups = counts.with_columns(pc=owner).group_by(_KEYS, maintain_order=True)
+    return groups.agg(pl.col(numbers).sum()).select(counts.columns).sort(_KEYS)
 
 
-@remembered
+@cached_by_identity
 def _unroll_code(table: pa.Table) -> _Code | None:
     """Return a kernel with its loops; None if it has none."""
     rows = table.select(["collision", "access", "bytes"]).to_pylist()
@@ -226,18 +228,18 @@ def _unroll_code(table: pa.Table) -> _Code | None:
     places = np.flatnonzero(loop)
     if not len(places):
         return None
-    known, words = len(rows), loop == SWAPPED
+    row_count, words = len(rows), loop == SWAPPED
     atomics = with_columns(
         table,
-        collision=[_MADE.get(row["collision"], row["collision"]) for row in rows],
+        collision=[_COLLISION_KINDS.get(row["collision"], row["collision"]) for row in rows],
         access=np.where(words, "atomic", [row["access"] for row in rows]),
         bytes=np.where(words, _WORD, table["bytes"].to_numpy()),
     )
-    behind = atomics.take(pa.array(places))
-    reach = behind["reads"].to_numpy() | behind["writes"].to_numpy()
+    loop_atomics = atomics.take(pa.array(places))
+    reach = loop_atomics["reads"].to_numpy() | loop_atomics["writes"].to_numpy()
     loads = with_columns(
-        behind,
-        pc=known + np.arange(len(places)),
+        loop_atomics,
+        pc=row_count + np.arange(len(places)),
         block=np.full(len(places), table["block"].to_numpy().max() + 1),
         access=["load"] * len(places),
         collision=[""] * len(places),
@@ -246,9 +248,9 @@ def _unroll_code(table: pa.Table) -> _Code | None:
         order=["weak"] * len(places),
         scope=[""] * len(places),
     )
-    load = np.zeros(known, np.int64)
-    load[places] = known + np.arange(len(places))
-    owner = np.concatenate([np.arange(known), places])
+    load = np.zeros(row_count, np.int64)
+    load[places] = row_count + np.arange(len(places))
+    owner = np.concatenate([np.arange(row_count), places])
     return _Code(pa.concat_tables([atomics, loads]), loop, load, owner)
 
 
@@ -260,21 +262,21 @@ def _loop(collision: str, width: int) -> int:
 
 def _turns_of(loop: Ints, addresses: Ints, active: npt.NDArray[np.bool_]) -> Ints:
     """Return the turn in which each lane succeeds, (n, 32)."""
-    turn = np.empty(addresses.shape, np.int64)
+    iteration = np.empty(addresses.shape, np.int64)
     for each in sorted_unique(loop).tolist():
         rows = np.flatnonzero(loop == each)
         lanes = addresses[rows], active[rows]
         wide = 2 * _WORD if each == SPUN_WIDE else _WORD
-        turn[rows] = swapped_turns(*lanes) if each == SWAPPED else spun_turns(*lanes, wide)
-    return turn
+        iteration[rows] = swapped_turns(*lanes) if each == SWAPPED else spun_turns(*lanes, wide)
+    return iteration
 
 
-def _left(turn: Ints) -> npt.NDArray[np.uint32]:
+def _active_lanes(iteration: Ints) -> npt.NDArray[np.uint32]:
     """Return the masks of lanes that are left in each turn, those of a row one after another."""
-    turns = turn.max(axis=1) + 1
-    row = np.repeat(np.arange(len(turns)), turns)
-    number = np.arange(len(row)) - np.repeat(np.cumsum(turns) - turns, turns)
-    lanes = turn[row] >= number[:, None]
+    trip_counts = iteration.max(axis=1) + 1
+    row = np.repeat(np.arange(len(trip_counts)), trip_counts)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(trip_counts) - trip_counts, trip_counts)
+    lanes = iteration[row] >= number[:, None]
     return np.packbits(lanes, axis=1, bitorder="little").view("<u4").reshape(-1)
 
 
@@ -294,11 +296,11 @@ def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
     for lane in range(HALF):
         mine, word = bank[:, HALF + lane, None], addresses[:, HALF + lane, None]
         before = bank[:, HALF : HALF + lane] == mine
-        turn = np.max(second[:, :lane], axis=1, initial=-1, where=before) + 1
+        iteration = np.max(second[:, :lane], axis=1, initial=-1, where=before) + 1
         changed = np.where(addresses[:, :HALF] == word, first, -1)
-        while (late := (changed == turn[:, None]).any(axis=1)).any():
-            turn += late
-        second[:, lane] = np.where(active[:, HALF + lane], turn, -1)
+        while (late := (changed == iteration[:, None]).any(axis=1)).any():
+            iteration += late
+        second[:, lane] = np.where(active[:, HALF + lane], iteration, -1)
     return np.concatenate([first, second], axis=1)
 
 
@@ -309,8 +311,8 @@ def swapped_turns(addresses: Ints, active: Bools) -> Ints:
 
 def _queue(place: Ints, active: Bools) -> Ints:
     """Return how many lower lanes want a lane's place, (n, lanes), -1 of those not active."""
-    turn = np.full(place.shape, -1, np.int64)
+    rank = np.full(place.shape, -1, np.int64)
     for lane in range(place.shape[1]):
         same = (place[:, :lane] == place[:, lane, None]) & active[:, :lane]
-        turn[:, lane] = np.where(active[:, lane], same.sum(axis=1), -1)
-    return turn
+        rank[:, lane] = np.where(active[:, lane], same.sum(axis=1), -1)
+    return rank

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...base.errors import CutraceError
-from ...traces.identity_cache import remembered, rows_of
+from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import BARRIERS, AssembledAccess, Launch
 from ..analyses.control import COUNTERS
 from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
@@ -17,16 +17,16 @@ from .atomic_loops import SINCE, fold, unrolled
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
 from .device.wiring import Wire, wire
-from .histogram.accesses import AccessCounter, HistoryCounter, SampleCounter, Track
+from .histogram.accesses import AccessCounter, DeviceReplay, HistoryCounter, SampleCounter
 from .histogram.counts import LaunchCounts, Ledger
 from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
-from .interface.options import CODE, ReplayOptions, tell_nobody, tell_part
+from .interface.options import CODE, ReplayOptions, no_progress, report_part
 from .replay_cache import Frames
 from .rows.patterns import Shapes
 from .rows.sites import cut_zones, read_sites
 from .rows.texels import texture_arrays
-from .sass_view import EMPTY, SPARE, accesses_on, assembled, count_empty
+from .sass_view import EMPTY, SPARE, accesses_on, count_empty, sass_view
 from .schedule.barrier_intervals import Intervals
 from .schedule.place import place
 from .schedule.schedule import read_barriers, schedule
@@ -40,9 +40,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ...base.executor import Process
+from ...base.executor import WorkerProcess
 from ...traces.column import integers
-from .replay_cache import keep_counts, keys_of, load_counts
+from .replay_cache import keys_of, load_counts, store_counts
 from .rows.sites import broken
 from .schedule.place import Placement
 
@@ -99,16 +99,16 @@ class LaunchReplay:
 
     def results(self, number: int) -> list[LaunchCounts]:
         """Return what was counted of the launch, which has this `number`, by device."""
-        told, none = (self._launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
+        launch_entry, none = (self._launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
         keys = (track.device.key for track in self.running)
         lanes = dict(zip(keys, self.lanes_on.close(), strict=True))
-        found = []
+        results = []
         for track in self._tracks:
             frames = *track.ledger.close(), lanes.get(track.device.key, none)
-            found.append(launch_counts(told, track.device, self._options, frames))
-        return found
+            results.append(launch_counts(launch_entry, track.device, self._options, frames))
+        return results
 
-    def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> Track:
+    def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> DeviceReplay:
         """Set up one device."""
         options, launch = self._options, self._launch
         wired = _wire_anew if device.has_foreign_models else _wire_once
@@ -116,7 +116,7 @@ class LaunchReplay:
         placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
         names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
-        return Track(
+        return DeviceReplay(
             device,
             adapt_kinds(self.sites.kinds, device.capability, options.dlcm),
             placement,
@@ -136,7 +136,7 @@ def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:
     return (wires, repeating, lasting) if caches else (repeating, repeating, ())
 
 
-_wire_once = remembered(_wire_anew)
+_wire_once = cached_by_identity(_wire_anew)
 
 
 def fit_launch(
@@ -154,15 +154,18 @@ def fit_launch(
 
 
 def launch_counts(
-    told: tuple[Launch, int, pa.Table], device: Device, options: ReplayOptions, frames: Frames
+    launch_entry: tuple[Launch, int, pa.Table],
+    device: Device,
+    options: ReplayOptions,
+    frames: Frames,
 ) -> LaunchCounts:
     """Return what was counted of a launch on a device with what follows from the launch alone.
 
-    `told` are the launch, its number and its instructions.
+    `launch_entry` are the launch, its number and its instructions.
     """
-    launch, number, instructions = told
+    launch, number, instructions = launch_entry
     placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
-    on_sm, beside = placement.count_profiled()
+    on_sm, peer_blocks = placement.count_profiled()
     return LaunchCounts(
         device.key,
         launch,
@@ -172,7 +175,7 @@ def launch_counts(
         refuse_launch(device, launch),
         substitute(instructions, device.capability),
         on_sm,
-        on_sm + beside,
+        on_sm + peer_blocks,
     )
 
 
@@ -180,9 +183,9 @@ def replay(
     launch_trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions | None = None,
-    tell: Callable[[float], None] = tell_nobody,
+    progress: Callable[[float], None] = no_progress,
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, reading its trace once; `tell` hears how much is done.
+    """Count one launch on each device, reading its trace once; `progress` hears how much is done.
 
     Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
     What is supposed has the accesses of the PTX: where arrays lie decides which can be joined.
@@ -194,25 +197,29 @@ def replay(
     groups: dict[tuple[tuple[AssembledAccess, ...], bool], list[Device]] = {}
     for device in devices:
         is_assembled = options.code == CODE[0]
-        known = accesses_on(launch_trace.launch, device.capability) if is_assembled else ()
+        device_accesses = (
+            accesses_on(launch_trace.launch, device.capability) if is_assembled else ()
+        )
         loops = is_assembled and device.capability >= SINCE
-        groups.setdefault((known, loops), []).append(device)
-    found: dict[str, LaunchCounts] = {}
-    for (made, loops), alike in groups.items():
-        part = partial(tell_part, tell, len(found), len(alike), len(devices))
-        seen = assembled(launch_trace, made)
-        seen = unrolled(seen) if loops else seen
-        for each in _replay(seen, alike, options, part):
-            counts = count_empty(fold(each.counts, seen), made, seen.instructions())
-            found[each.device] = replace(each, counts=counts, mixed=fold(each.mixed, seen))
-    return [found[device.key] for device in devices]
+        groups.setdefault((device_accesses, loops), []).append(device)
+    results: dict[str, LaunchCounts] = {}
+    for (sass_accesses, loops), device_group in groups.items():
+        part = partial(report_part, progress, len(results), len(device_group), len(devices))
+        trace_view = sass_view(launch_trace, sass_accesses)
+        trace_view = unrolled(trace_view) if loops else trace_view
+        for each in _replay(trace_view, device_group, options, part):
+            counts = count_empty(
+                fold(each.counts, trace_view), sass_accesses, trace_view.instructions()
+            )
+            results[each.device] = replace(each, counts=counts, mixed=fold(each.mixed, trace_view))
+    return [results[device.key] for device in devices]
 
 
 def _replay(
     launch_trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    tell: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> list[LaunchCounts]:
     """Count a launch on devices that run the same code."""
     launch = launch_trace.launch
@@ -222,14 +229,14 @@ def _replay(
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
-        _read(launch_trace, counting, tell)
+        _read(launch_trace, counting, progress)
     return counting.results(launch_trace.number)
 
 
 def has_all_before(launch: Launch) -> bool:
     """Whether what keeps state can be asked: it needs all accesses, and each block a place."""
-    known = launch.kept.is_whole or launch.blocks <= FEW_BLOCKS
-    return launch.kept.has_accesses and known
+    is_placeable = launch.kept.is_whole or launch.blocks <= FEW_BLOCKS
+    return launch.kept.has_accesses and is_placeable
 
 
 def _check_grid(trace: "LaunchTrace") -> None:
@@ -251,14 +258,14 @@ def _check_grid(trace: "LaunchTrace") -> None:
         )
 
 
-def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], None]) -> None:
+def _read(trace: "LaunchTrace", counting: LaunchReplay, progress: Callable[[float], None]) -> None:
     """Take all rows of a trace; those of accesses once, in order if any stage keeps state."""
     is_ordered = any(track.lasting for track in counting.running)
-    seen, rows = 0, max(1, trace.count("accesses"))
+    row_offset, rows = 0, max(1, trace.count("accesses"))
     for batch in () if is_ordered else trace.access_batches(READ):
         counting.accesses.take(batch)
-        seen += batch.num_rows
-        tell(seen / rows)
+        row_offset += batch.num_rows
+        progress(row_offset / rows)
     for batch in trace.texel_batches():
         counting.samples.take(batch)
     paths = trace.path_store()
@@ -268,7 +275,7 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay, tell: Callable[[float], 
         counting.lanes_on.take(batch)
     if is_ordered:
         take = counting.accesses.take
-        count_ordered(trace, counting.running, counting.sites, counting.zones, take, tell)
+        count_ordered(trace, counting.running, counting.sites, counting.zones, take, progress)
     counting.close()
 
 
@@ -278,7 +285,7 @@ SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
 class LanesOnCounter:
     """Adds up lanes for all devices, batch by batch."""
 
-    def __init__(self, tracks: Sequence[Track]) -> None:
+    def __init__(self, tracks: Sequence[DeviceReplay]) -> None:
         self._placements = [track.placement for track in tracks]
         self._sums = [pl.DataFrame(schema=SCHEMA) for _ in tracks]
         self._rows = [np.empty((2, 0), np.int64)]
@@ -320,25 +327,25 @@ def _sum(lanes: pl.DataFrame) -> pl.DataFrame:
     return lanes.group_by("pc", "scope").agg(pl.col("lanes").sum())
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 def run_beside(
-    mine: Callable[[], list[Found]],
-    work: Callable[..., list[Found]],
+    mine: Callable[[], list[Result]],
+    work: Callable[..., list[Result]],
     others: Sequence[tuple[Any, ...]],
-) -> list[Found]:
+) -> list[Result]:
     """Do `mine` here, and `work` with each of the other arguments in a process of its own.
 
     Returns what all found, one after another. `work` is a function of a module, and pickled by its
     name; what it raises is raised here.
     """
-    children = [Process() for _ in others]
+    children = [WorkerProcess() for _ in others]
     try:
         for child, arguments in zip(children, others, strict=True):
             child.send(work, *arguments)
-        found = mine()
-        return found + [each for child in children for each in child.receive()]
+        results = mine()
+        return results + [each for child in children for each in child.receive()]
     finally:
         for child in children:
             child.end()
@@ -353,24 +360,24 @@ def replay_in_jobs(
     trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    tell: Callable[[float], None] = tell_nobody,
+    progress: Callable[[float], None] = no_progress,
 ) -> list[LaunchCounts]:
     """Count one launch on each device, in at most `options.jobs` processes, a core each.
 
-    What was counted before, in this process or another, is not counted again (`kept.py`). `tell` is
-    called with how much is done, from 0 to 1.
+    What was counted before, in this process or another, is not counted again (`kept.py`).
+    `progress` is called with how much is done, from 0 to 1.
     """
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
-    known = {device.key: load_counts(keys[device.key]) for device in devices}
-    unknown = [device for device in devices if known[device.key] is None]
-    fresh = {c.device: c for c in _count(trace, unknown, options, tell)} if unknown else {}
+    cache_entries = {device.key: load_counts(keys[device.key]) for device in devices}
+    unknown = [device for device in devices if cache_entries[device.key] is None]
+    fresh = {c.device: c for c in _count(trace, unknown, options, progress)} if unknown else {}
     trace.check_unchanged()
     for name, counts in fresh.items():
-        keep_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
-    told = trace.launch, trace.number, trace.instructions()
+        store_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
+    launch_entry = trace.launch, trace.number, trace.instructions()
     return [
-        launch_counts(told, device, options, frames)
-        if (frames := known[device.key])
+        launch_counts(launch_entry, device, options, frames)
+        if (frames := cache_entries[device.key])
         else fresh[device.key]
         for device in devices
     ]
@@ -380,13 +387,13 @@ def _count(
     trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    tell: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> list[LaunchCounts]:
     """Replay on devices, in several processes if there are several devices."""
     jobs = min(options.jobs or 1, len(devices), cores())
     first, *others = [devices[number::jobs] for number in range(jobs)]
     return run_beside(
-        lambda: replay(trace, first, options, tell),
+        lambda: replay(trace, first, options, progress),
         replay,
         [(trace, part, options.of_a_device) for part in others],
     )

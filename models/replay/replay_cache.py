@@ -35,7 +35,7 @@ _SIZES = "<3Q"
 STAGES = ("models", "traces", "jit")
 """Folders with the source of what counts."""
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 """`counts`, `mixed` and `lanes_on` of a `LaunchCounts`."""
 
@@ -44,14 +44,16 @@ def keys_of(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[str | None]:
     """Return a key for each device, None where counts are not kept."""
-    asked, how = _key(trace), options.of_a_device
+    trace_key, how = _key(trace), options.of_a_device
     return [
-        None if asked is None or device.has_foreign_models else key_of(asked, repr((device, how)))
+        None
+        if trace_key is None or device.has_foreign_models
+        else key_of(trace_key, repr((device, how)))
         for device in devices
     ]
 
 
-def kept_frame(
+def cached_frame(
     trace: "LaunchTrace",
     source: Path,
     make: Callable[["LaunchTrace"], pl.DataFrame],
@@ -65,41 +67,41 @@ def kept_frame(
     """
 
     def unpack(data: bytes) -> pl.DataFrame:
-        trace.hear(-trace.count("accesses"))
+        trace.on_rows_read(-trace.count("accesses"))
         return _unpacked(data)
 
-    return kept_answer(trace, [source], make, _packed, unpack, about)
+    return cached_answer(trace, [source], make, _packed, unpack, about)
 
 
-def kept_answer(
+def cached_answer(
     trace: "LaunchTrace",
     sources: Sequence[Path],
-    make: Callable[["LaunchTrace"], Found],
-    pack: Callable[[Found], bytes],
-    unpack: Callable[[bytes], Found],
+    make: Callable[["LaunchTrace"], Result],
+    pack: Callable[[Result], bytes],
+    unpack: Callable[[bytes], Result],
     about: str = "",
-) -> Found:
+) -> Result:
     """Return the result of `make` for a trace, or the kept one, unpacked.
 
     `sources` are the modules beside those of models and traces that decide what that is.
     """
-    asked = _key(trace)
-    if asked is None:
+    trace_key = _key(trace)
+    if trace_key is None:
         return make(trace)
-    key = key_of(asked, make.__name__, about, *(source.read_bytes() for source in sources))
+    key = key_of(trace_key, make.__name__, about, *(source.read_bytes() for source in sources))
     if (data := load(KIND, key)) is not None:
         return unpack(data)
-    found = make(trace)
+    answer = make(trace)
     trace.check_unchanged()
-    keep(KIND, key, pack(found), MOST_BYTES)
-    return found
+    keep(KIND, key, pack(answer), MOST_BYTES)
+    return answer
 
 
 def _key(trace: "LaunchTrace") -> str | None:
     """Return a key for a launch as it is or as it is supposed, None where it has too few rows."""
     if sum(trace.count(table) for table in ("accesses", "control", "texels")) < WORTH:
         return None
-    about = type(trace).__name__, trace.launch, trace.supposed
+    about = type(trace).__name__, trace.launch, trace.what_if
     try:
         return key_of(_source(), _digest(trace), repr(about))
     except OSError:  # a table or a module that cannot be read: whoever needs it says so
@@ -118,7 +120,7 @@ def load_counts(key: str | None) -> Frames | None:
     return frames[0], frames[1], frames[2]
 
 
-def keep_counts(key: str | None, frames: Frames) -> None:
+def store_counts(key: str | None, frames: Frames) -> None:
     """Keep what was counted, for the next time that it is asked for."""
     if key is None:
         return

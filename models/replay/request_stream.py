@@ -68,14 +68,14 @@ def read_requests(
 ) -> Iterator[Requests]:
     """Yield the requests of a launch, some at a time; none where the device cannot launch it."""
     tap, numbers = Tap(), np.zeros(device.chip.sms, np.int64)
-    for ordering in hear(trace, device, options, [(_behind_the_stateless(device), tap)]):
-        site, zone = ordering.whose()
+    for ordering in replay_taps(trace, device, options, [(_stateful_inputs(device), tap)]):
+        site, zone = ordering.group_owners()
         for batch in tap.heard:
             yield _requests(batch, site, zone, ordering.zones.names, numbers)
         tap.heard.clear()
 
 
-def hear(
+def replay_taps(
     trace: "LaunchTrace",
     device: Device,
     options: ReplayOptions,
@@ -87,16 +87,16 @@ def hear(
     not heard.
     """
     shapes = Shapes(trace.pattern_store())
-    beside = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
+    probe_device = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
     barriers = read_barriers(trace) if trace.launch.kept.control else None
-    told = trace.launch, trace.instructions(), [beside], options, shapes, barriers
-    replayed = LaunchReplay(*told)
+    arguments = trace.launch, trace.instructions(), [probe_device], options, shapes, barriers
+    replayed = LaunchReplay(*arguments)
     for track in replayed.running:
         models = {stage.name: model for stage, model in ears}
-        wanted = [wire for wire in track.lasting if wire.stage.name in models]
+        model_wires = [wire for wire in track.lasting if wire.stage.name in models]
         wires = tuple(
-            replace(w, build=partial(models.__getitem__, w.stage.name)) if w in wanted else w
-            for w in with_sources(wanted, track.lasting)
+            replace(w, build=partial(models.__getitem__, w.stage.name)) if w in model_wires else w
+            for w in with_sources(model_wires, track.lasting)
         )
         rows = trace.count("accesses") + trace.count("texels")
         front = with_sources(wires, (*track.front, *wires))
@@ -107,7 +107,7 @@ def hear(
             yield ordering
 
 
-def _behind_the_stateless(device: Device) -> Stage:
+def _stateful_inputs(device: Device) -> Stage:
     """A stage that hears all that those with state hear from those without."""
     wires = wire(device.stages, device.file)
     _, lasting = split_wires(wires)

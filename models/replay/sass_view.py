@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...traces.column import integers, with_columns
-from ...traces.identity_cache import remembered, rows_of
+from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.pattern_store import Patterns
 from ...traces.reader import LaunchTrace
 from ...traces.schema import AssembledAccess, Launch
@@ -46,15 +46,15 @@ _KEYS = ("pc", "array", "scope")
 def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
     """The assembled accesses of a launch; none if the trace has none."""
     arch = "sm_{}{}".format(*capability)
-    return next((known.accesses for known in launch.resources if known.arch == arch), ())
+    return next((resource.accesses for resource in launch.resources if resource.arch == arch), ())
 
 
 @dataclass(frozen=True)
-class AssembledLaunch(LaunchTrace):
+class SassLaunch(LaunchTrace):
     """A launch, `before`, with the accesses that the assembler made of its PTX's."""
 
     before: LaunchTrace = field(kw_only=True, repr=False)
-    made: Mapping[int, AssembledAccess] = field(kw_only=True, repr=False)
+    sass_accesses: Mapping[int, AssembledAccess] = field(kw_only=True, repr=False)
 
     def instructions(self) -> pa.Table:
         """Return all instructions, each with the bytes that its pieces move."""
@@ -70,8 +70,8 @@ class AssembledLaunch(LaunchTrace):
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses, a row for each piece of those that have several."""
-        wanted = tuple(dict.fromkeys((*columns, "pc", "base"))) if columns else ()
-        for batch in self.before.access_batches(wanted):
+        source_columns = tuple(dict.fromkeys((*columns, "pc", "base"))) if columns else ()
+        for batch in self.before.access_batches(source_columns):
             yield self._pieces(batch)
 
     def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -82,16 +82,16 @@ class AssembledLaunch(LaunchTrace):
             return batch
         row = np.repeat(np.arange(len(pc)), many)
         piece = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
-        taken = batch.take(pa.array(row))
-        moved = integers(taken, "base")[0] + shift[first[pc[row]] + piece]
-        return with_columns(taken, base=moved.view(np.uint64))
+        rows = batch.take(pa.array(row))
+        moved = integers(rows, "base")[0] + shift[first[pc[row]] + piece]
+        return with_columns(rows, base=moved.view(np.uint64))
 
     @cached_property
     def _starts(self) -> tuple[Ints, Ints]:
         """Where the pieces of each pc begin, (pcs + 1,), and how far each lies from its access."""
         whole = ((0, 0),)
         pieces = [
-            self.made[pc].pieces if pc in self.made else whole
+            self.sass_accesses[pc].pieces if pc in self.sass_accesses else whole
             for pc in range(self.before.instructions().num_rows)
         ]
         shifts = [at for each in pieces for at, _ in each]
@@ -99,43 +99,43 @@ class AssembledLaunch(LaunchTrace):
 
     @cached_property
     def _widened(self) -> pa.Table:
-        return _widen(self.before.instructions(), tuple(self.made.values()))
+        return _widen(self.before.instructions(), tuple(self.sass_accesses.values()))
 
 
-@remembered
-def _widen(table: pa.Table, made: tuple[AssembledAccess, ...]) -> pa.Table:
+@cached_by_identity
+def _widen(table: pa.Table, accesses: tuple[AssembledAccess, ...]) -> pa.Table:
     """Return instructions with the bytes that the pieces of each access move."""
     width = table["bytes"].to_numpy().copy()
-    for access in made:
+    for access in accesses:
         if access.pieces:
             width[access.pc] = access.pieces[0][1]
     return with_columns(table, bytes=width)
 
 
-def assembled(trace: LaunchTrace, made: Sequence[AssembledAccess]) -> LaunchTrace:
+def sass_view(trace: LaunchTrace, accesses: Sequence[AssembledAccess]) -> LaunchTrace:
     """Return a launch with its accesses as the assembler made them."""
-    if not made:
+    if not accesses:
         return trace
-    return AssembledLaunch(
+    return SassLaunch(
         trace.number,
         trace.launch,
         trace.folder,
         trace.stamps,
-        trace.supposed,
+        trace.what_if,
         before=trace,
-        made={access.pc: access for access in made},
+        sass_accesses={access.pc: access for access in accesses},
     )
 
 
 def count_empty(
-    counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
+    counts: pl.DataFrame, accesses: Sequence[AssembledAccess], instructions: pa.Table
 ) -> pl.DataFrame:
     """Return raw counts with what warps issued of each access without a lane in it."""
-    issued = [access for access in made if access.issued >= 0]
-    found = _empty(counts, issued, instructions) if issued else {}
-    if not found:
+    issued = [access for access in accesses if access.issued >= 0]
+    empties = _empty(counts, issued, instructions) if issued else {}
+    if not empties:
         return counts
-    keys = [(pc, "", scope) for pc, scope, _ in found]
+    keys = [(pc, "", scope) for pc, scope, _ in empties]
     row = {key: number for number, key in enumerate(counts.select(_KEYS).iter_rows())}
     if absent := [key for key in dict.fromkeys(keys) if key not in row]:
         row |= {key: counts.height + number for number, key in enumerate(absent)}
@@ -144,14 +144,14 @@ def count_empty(
         numbers = [name for name in counts.columns if name not in _KEYS]
         both = pl.concat([counts, added], how="diagonal")
         counts = both.with_columns(pl.col(numbers).fill_null(0))
-    columns = {name: counts[name].to_list() for name in {name for _, _, name in found}}
-    for key, ((_, _, name), times) in zip(keys, found.items(), strict=True):
+    columns = {name: counts[name].to_list() for name in {name for _, _, name in empties}}
+    for key, ((_, _, name), times) in zip(keys, empties.items(), strict=True):
         columns[name][row[key]] += times
     return counts.with_columns(pl.Series(name, column) for name, column in columns.items())
 
 
 def _empty(
-    counts: pl.DataFrame, made: Sequence[AssembledAccess], instructions: pa.Table
+    counts: pl.DataFrame, accesses: Sequence[AssembledAccess], instructions: pa.Table
 ) -> Mapping[tuple[int, str, str], int]:
     """How often warps issued an access in vain: by pc, scope and raw counter, where they did."""
     kinds = rows_of(instructions, "space", "access")
@@ -167,17 +167,17 @@ def _empty(
                 sums[name][pc, scope] += value
         return sums[name]
 
-    found: Counter[tuple[int, str, str]] = Counter()
-    for access in made:
+    empties: Counter[tuple[int, str, str]] = Counter()
+    for access in accesses:
         prefix = "{space}_{access}".format(**kinds[access.pc])
         if f"{prefix}_empty" not in EMPTY and not access.spare:
             continue
         for scope in dict.fromkeys(scopes):
             times = by_pc("ptx_instructions")[access.issued, scope]
             if access.spare:
-                found[access.pc, scope, SPARE] += times * access.spare
+                empties[access.pc, scope, SPARE] += times * access.spare
             else:
-                done = by_pc(f"{prefix}_requests")[access.pc, scope]
-                lacking = times * len(access.pieces) - done
-                found[access.pc, scope, f"{prefix}_empty"] += max(0, lacking)
-    return {key: times for key, times in found.items() if times}
+                request_count = by_pc(f"{prefix}_requests")[access.pc, scope]
+                lacking = times * len(access.pieces) - request_count
+                empties[access.pc, scope, f"{prefix}_empty"] += max(0, lacking)
+    return {key: times for key, times in empties.items() if times}

@@ -27,10 +27,10 @@ from typing import Any
 
 import polars as pl
 
-from cutrace.analyzer.counting.atomic_contention import count_turns
+from cutrace.analyzer.counting.atomic_contention import count_contention
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.time.estimate import Asked, Estimate, estimate, sums_of_one
+from cutrace.analyzer.time.estimate import Estimate, EstimateInput, estimate, sums_of_one
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.time.throughput import PROFILED
 from cutrace.base.errors import CutraceError
@@ -100,8 +100,8 @@ def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: floa
     measured, resident = load_measured(known), profile.raw.facts["resident_blocks"]
     assert measured
     sums, instructions = sums_of_one(profile.raw.counts), launch.instructions()
-    turns = partial(count_turns, launch)
-    asked = Asked(
+    turns = partial(count_contention, launch)
+    asked = EstimateInput(
         sums, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz, turns
     )
     return estimate(asked, sample_warps(launch), measured)

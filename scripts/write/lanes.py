@@ -86,12 +86,12 @@ def panel(word: str, found: Explanation, top: int) -> Iterator[str]:
         left = start + number * step
         for lane in piece.lanes:
             middle = MARGIN + (lane + 0.5) * step
-            own = left + (piece.lanes.index(lane) + 0.5) * (step - 3) / len(piece.wanted)
+            own = left + (piece.lanes.index(lane) + 0.5) * (step - 3) / len(piece.requested)
             yield (
                 f'<path class="wire{" late" * excess}" d="M{middle:.1f} {lanes + BOX} '
                 f'L{own:.1f} {sectors}"/>'
             )
-        yield from cells(piece.wanted, left, sectors, step - 3)
+        yield from cells(piece.requested, left, sectors, step - 3)
     for lane in range(LANES):
         left = MARGIN + lane * step
         yield (
@@ -99,7 +99,7 @@ def panel(word: str, found: Explanation, top: int) -> Iterator[str]:
             f'height="{BOX}" rx="3"/>'
         )
         yield text(left + (step - 3) / 2, lanes + 16, str(lane), "tiny on")
-    wanted = sum(sum(piece.wanted) for piece in pieces) * 4
+    wanted = sum(sum(piece.requested) for piece in pieces) * 4
     moved = sum(piece.size for piece in pieces)
     note = f"32 lanes above, sectors of 32 bytes below: {moved} bytes moved, {wanted} wanted"
     yield text(MARGIN, sectors + CELLS + 22, note, "note soft")

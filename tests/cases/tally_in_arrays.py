@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cutrace.models.replay.histogram.histogram import READ, Distinct, count_scopes
+from cutrace.models.replay.histogram.histogram import READ, Bins, count_scopes
 from cutrace.models.replay.interface.model import Bools, Ints
 from cutrace.models.replay.rows.patterns import Shapes
 from cutrace.models.replay.rows.sites import SPACE_SHIFT, Sites, Zones, number_rows
@@ -48,7 +48,7 @@ def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones
     return Chunk(block, site, base, pattern, zone, mixed)
 
 
-def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Distinct:
+def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]) -> Bins:
     """Find the distinct rows of a chunk."""
     first = int(chunk.pattern.min())
     span = int(chunk.pattern.max()) - first + 1
@@ -63,4 +63,4 @@ def tally(chunk: Chunk, period: int, zones: int, placements: Sequence[Placement]
     found, phase = np.divmod(rest, period)
     site, pattern = np.divmod(pairs[found], span)
     times = [count_scopes(number, len(distinct), chunk.block, p) for p in placements]
-    return Distinct(site, pattern + first, phase, zone, mixed.astype(np.bool_), np.stack(times))
+    return Bins(site, pattern + first, phase, zone, mixed.astype(np.bool_), np.stack(times))

@@ -10,7 +10,8 @@ from ptx.ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.kernel.launch import Launch, RunOptions
+from cutrace.tracer.simt.kernel.launch import Launch
+from cutrace.tracer.simt.kernel.run_options import RunOptions
 from cutrace.tracer.simt.memory.memory import Memory
 from cutrace.tracer.simt.run import run
 

@@ -26,7 +26,7 @@ from program import Program
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.models.replay.atomic_loops import unrolled
-from cutrace.models.replay.sass_view import EMPTY, accesses_on, assembled
+from cutrace.models.replay.sass_view import EMPTY, accesses_on, sass_view
 from cutrace.tracer.front.resources import measure
 from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import LaunchTrace
@@ -185,7 +185,7 @@ def _record(source: str, path: Path) -> Path:
 
 def as_made(trace: LaunchTrace) -> LaunchTrace:
     """A launch with the accesses that the assembler makes of its PTX."""
-    return unrolled(assembled(trace, accesses_on(trace.launch, CAPABILITY)))
+    return unrolled(sass_view(trace, accesses_on(trace.launch, CAPABILITY)))
 
 
 def accesses(ours: LaunchProfile, trace: LaunchTrace) -> Mapping[str, Widths]:

@@ -10,11 +10,10 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Compiler
 from . import nvrtc
-from . import standin_headers as tensor_core
 from .ptx import with_plain_paths
 from .signature import list_kernels
 from .source import Compiled, Source, decode_source
-from .standin_headers import NAME
+from .standin_headers import MMA_HEADER, NAME
 from .syntax.syntax import written_kernels
 from .texture_reference import list_references
 from .toolkit import in_cuda, include_folders
@@ -68,9 +67,9 @@ def finish(
     compiled, by path.
     """
     raw = with_plain_paths(outcome.ptx or "")
-    asked = {name: outcome.names[name] for name in source.options.name_expressions}
+    mangled_names = {name: outcome.names[name] for name in source.options.name_expressions}
     sources = user_sources(raw, source, texts or {})
-    kernels = list_kernels(raw, tuple(sources.values()), asked)
+    kernels = list_kernels(raw, tuple(sources.values()), mangled_names)
     if not kernels:
         raise CutraceError("\n".join((_no_kernels(source), *missing)))
     ptx = portable_ptx(raw, source)
@@ -148,16 +147,16 @@ class Diagnostic:
     @property
     def missing_header(self) -> str:
         """The header that could not be opened, or `""`."""
-        found = _MISSING.search(self.words)
-        return found[1] if found else ""
+        match = _MISSING.search(self.words)
+        return match[1] if match else ""
 
     @property
     def name_expression(self) -> str:
         """The template instance that was asked for and names nothing, or `""`."""
         if self.places[0][0] != NAME_MAP:
             return ""
-        _, _, rest = self.text.partition("#pragma nv_mangled_name ")
-        return rest.partition("\n")[0].strip()
+        _, _, tail = self.text.partition("#pragma nv_mangled_name ")
+        return tail.partition("\n")[0].strip()
 
     def at(self, path: str, line: int) -> "Diagnostic":
         """The same words, said of another place alone, without what the compiler showed."""
@@ -195,7 +194,7 @@ def _read(chunk: list[str]) -> Diagnostic:
 
 _FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)
-OWN = frozenset({NAME, tensor_core.NAME})
+OWN = frozenset({NAME, MMA_HEADER})
 """Headers that cutrace writes itself, whatever lies in a folder of that name."""
 BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
 """Headers whose code nobody reads."""
@@ -204,9 +203,9 @@ BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
 def portable_ptx(ptx: str, source: Source) -> str:
     """The same PTX with portable paths, forward slashes in them, and locations in files alone."""
 
-    def shorten(found: re.Match[str]) -> str:
-        given = _cuda_header(found[3]) or _as_given(found[3], source)
-        return f'{found[1]}"{_slashes(given)}"'
+    def shorten(match: re.Match[str]) -> str:
+        header = _cuda_header(match[3]) or _as_given(match[3], source)
+        return f'{match[1]}"{_slashes(header)}"'
 
     return _hide_built_in(_FILE.sub(shorten, ptx))
 
@@ -216,18 +215,18 @@ def _hide_built_in(ptx: str) -> str:
     hidden = {number for _, number, path in _FILE.findall(ptx) if path in BUILT_IN}
     if not hidden:
         return ptx
-    seen: dict[str, str] = {}
+    call_sites: dict[str, str] = {}
     callers: dict[str, str] = {}
 
-    def visible(found: re.Match[str]) -> str:
-        place, caller = found[1], found[2]
+    def visible(match: re.Match[str]) -> str:
+        place, caller = match[1], match[2]
         if place.split()[0] not in hidden:
-            seen[place] = found[0]
-            return found[0]
+            call_sites[place] = match[0]
+            return match[0]
         callers[place] = caller = callers.get(caller, caller) if caller else ""
         if not caller or caller.split()[0] in hidden:
             return ""
-        return seen.get(caller, f"\t.loc\t{caller}\n")
+        return call_sites.get(caller, f"\t.loc\t{caller}\n")
 
     return _LOC.sub(visible, ptx)
 
@@ -239,21 +238,21 @@ def portable_log(log: str) -> str:
     return log.strip()
 
 
-def user_sources(ptx: str, source: Source, known: Mapping[str, str]) -> dict[str, str]:
+def user_sources(ptx: str, source: Source, texts_by_path: Mapping[str, str]) -> dict[str, str]:
     """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path.
 
-    Headers are read unless they are `known`, by normal path, as they were compiled.
+    Headers are read unless they are `texts_by_path`, by normal path, as they were compiled.
     """
     texts = {_slashes(source.name): source.text}
     for _, _, path in _FILE.findall(ptx):
-        given = _as_given(path, source)
-        given = _slashes(given)
-        if given in texts or _cuda_header(path):
+        source_path = _as_given(path, source)
+        source_path = _slashes(source_path)
+        if source_path in texts or _cuda_header(path):
             continue
-        if (text := known.get(os.path.normpath(given))) is not None:
-            texts[given] = text
-        elif Path(given).is_file():
-            texts[given] = decode_source(Path(given).read_bytes())
+        if (text := texts_by_path.get(os.path.normpath(source_path))) is not None:
+            texts[source_path] = text
+        elif Path(source_path).is_file():
+            texts[source_path] = decode_source(Path(source_path).read_bytes())
     return texts
 
 

@@ -55,19 +55,19 @@ def _compile_plain(source: Source, target: str) -> tuple[Outcome, dict[str, str]
 
 
 _NAME = "cutrace_size_"
-_FOUND = re.compile(rf"\.b8 {_NAME}(\d+)\[(\d+)\]")
+_SIZE = re.compile(rf"\.b8 {_NAME}(\d+)\[(\d+)\]")
 
 
 def structure_sizes(source: Source, target: str, names: Sequence[str]) -> Mapping[str, int]:
     """The bytes of each type so named, of those that the source defines; none if it fails."""
     if not names:
         return {}
-    asked = "".join(
+    declarations = "".join(
         f"__device__ char {_NAME}{number}[sizeof({name})];" for number, name in enumerate(names)
     )
-    text = f'{source.text}\nextern "C" {{ {asked} }}\n'
+    text = f'{source.text}\nextern "C" {{ {declarations} }}\n'
     try:
         ptx = to_ptx(replace(source, text=text), target).ptx
     except CutraceError:
         return {}
-    return {names[int(number)]: int(size) for number, size in _FOUND.findall(ptx)}
+    return {names[int(number)]: int(size) for number, size in _SIZE.findall(ptx)}

@@ -68,10 +68,10 @@ def without_file(mangled: str) -> str:
     >>> without_file("__nv_static_18__d6e9c21f_4_a_cu_k__Z1kPf")
     '_Z1kPf'
     """
-    found = _STATIC.match(mangled)
-    if found is None:
+    match = _STATIC.match(mangled)
+    if match is None:
         return mangled
-    end = found.end() + int(found[1])
+    end = match.end() + int(match[1])
     return mangled[end + 1 :] if mangled[end : end + 1] == "_" else mangled
 
 
@@ -168,11 +168,11 @@ class _Reader:
 
     def closure(self) -> str:
         """After `Ul`: what a lambda takes, `E`, and which of its function's it is."""
-        taken: list[str] = []
+        parameters: list[str] = []
         while not self.take("E"):
-            taken += map(plain, self.types())
-        told = ", ".join(taken if taken != ["void"] else [])
-        return f"{{lambda({told})#{self.sequence() + 1}}}"
+            parameters += map(plain, self.types())
+        signature = ", ".join(parameters if parameters != ["void"] else [])
+        return f"{{lambda({signature})#{self.sequence() + 1}}}"
 
     def identifier(self) -> str:
         """`<length><characters>`; what the compiler wraps around a file's own names is dropped.
@@ -223,7 +223,7 @@ class _Reader:
         """After `I` or, for a pack, `J`: types, literals, addresses and packs up to `E`."""
         if not self.take("J"):
             self.need("I")
-        found: list[str] = []
+        arguments: list[str] = []
         packs: list[tuple[str, ...]] = []
         while not self.take("E"):
             if self.take("XadL_Z"):
@@ -238,10 +238,10 @@ class _Reader:
                 part = self.template_arguments()
             else:
                 part = tuple(map(plain, self.types()))
-            found += part
+            arguments += part
             packs.append(part)
         self.last = packs
-        return tuple(found)
+        return tuple(arguments)
 
     def literal(self) -> str:
         """`Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2, `L_Z1fvE` is f."""
@@ -288,18 +288,18 @@ class _Reader:
         """One type, or behind `Dp` one for each argument of the pack that its pattern names."""
         if not self.take("Dp"):
             return [self.type()]
-        start, seen, packs, self.used = self.at, len(self.seen), self.packs, set()
-        found = [self.type()]
+        start, table_size, packs, self.used = self.at, len(self.seen), self.packs, set()
+        type_names = [self.type()]
         wide = next((n for n in self.used if len(packs[n]) != 1), None)
         if wide is not None:
-            found = []
+            type_names = []
             for argument in packs[wide]:
                 self.at, self.packs = start, [*packs[:wide], (argument,), *packs[wide + 1 :]]
-                del self.seen[seen:]
-                found.append(self.type())
+                del self.seen[table_size:]
+                type_names.append(self.type())
         self.packs = packs
-        self.seen.append(", ".join(found))
-        return found
+        self.seen.append(", ".join(type_names))
+        return type_names
 
     def type(self) -> str:
         """One type; all but builtin ones may be referred to later."""
@@ -310,9 +310,9 @@ class _Reader:
                 return f"{_BUILTIN[code]} @"
         if self.peek("S") and not self.peek("St"):
             return self.instance(self.substitution())
-        found = self.compound()
-        self.seen.append(found)
-        return found
+        name = self.compound()
+        self.seen.append(name)
+        return name
 
     def compound(self) -> str:
         for code, sign in (("P", "*"), ("R", "&"), ("O", "&&")):
@@ -355,10 +355,10 @@ class _Reader:
         """After `F`: what it returns, what it takes, and `E`; `float (float)`."""
         self.take("Y")
         returned = plain(self.type())
-        taken: list[str] = []
+        parameters: list[str] = []
         while not self.take("E"):
-            taken += map(plain, self.types())
-        return f"{returned} @({', '.join(taken if taken != ['void'] else [])})"
+            parameters += map(plain, self.types())
+        return f"{returned} @({', '.join(parameters if parameters != ['void'] else [])})"
 
     def instance(self, name: str) -> str:
         """What was seen is a type already, or the name of a template that arguments follow."""

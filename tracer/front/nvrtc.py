@@ -60,21 +60,21 @@ def compile_program(
         "headers": dict(headers or {}),
     }
     key = key_of_request(request)
-    found = load_answer(key)
-    if found is None:
-        found = _COMPILER.ask(request)
-        keep_answer(key, found)
-    if "unknown" in found:
-        raise CutraceError(_unknown(target, found["version"], found["architectures"]))
-    if "failed" in found:
-        raise CutraceError(found["failed"])
-    return Outcome(found["ptx"], found["log"], found["names"], found["version"])
+    answer = load_answer(key)
+    if answer is None:
+        answer = _COMPILER.request(request)
+        keep_answer(key, answer)
+    if "unknown" in answer:
+        raise CutraceError(_unknown(target, answer["version"], answer["architectures"]))
+    if "failed" in answer:
+        raise CutraceError(answer["failed"])
+    return Outcome(answer["ptx"], answer["log"], answer["names"], answer["version"])
 
 
-def _unknown(target: str, version: str, known: Sequence[str]) -> str:
+def _unknown(target: str, version: str, architectures: Sequence[str]) -> str:
     return (
-        f"target {target}: NVRTC {version} compiles for {known[0]} to {known[-1]}"
-        f"{nearest(target, known)}; the trace of any of them is replayed on every device"
+        f"target {target}: NVRTC {version} compiles for {architectures[0]} to {architectures[-1]}"
+        f"{nearest(target, architectures)}; the trace of any of them is replayed on every device"
     )
 
 
@@ -86,7 +86,7 @@ class _Process:
         self._running: subprocess.Popen[str] | None = None
         self._owner = Owner()
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """One question at a time."""
         with self._turn:
             running = self._start()
@@ -143,14 +143,16 @@ def _crashed(status: int, name: str) -> str:
 
 KIND, MOST_BYTES = "ptx", 1 << 26
 """What answers are kept as, and how many bytes of them."""
-_ALONE = ("-D", "-I", "-U", "-lineinfo", "--gpu-architecture=", "-std=", "--std=", "-w")
+_CACHEABLE_OPTIONS = ("-D", "-I", "-U", "-lineinfo", "--gpu-architecture=", "-std=", "--std=", "-w")
 """How options begin that read no file where nothing is included."""
 
 
 def key_of_request(request: Mapping[str, Any]) -> str | None:
     """Return a key for a request, None where its answer is not kept."""
     stands_alone = "include" not in request["text"] and not request["headers"]
-    if not stands_alone or not all(each.startswith(_ALONE) for each in request["options"]):
+    if not stands_alone or not all(
+        each.startswith(_CACHEABLE_OPTIONS) for each in request["options"]
+    ):
         return None
     return key_of(_compiler(), json.dumps(request, sort_keys=True))
 
@@ -171,5 +173,5 @@ def keep_answer(key: str | None, answer: Mapping[str, Any]) -> None:
 def _compiler() -> str:
     """Which NVRTC, and which program of ours asks it."""
     files = (library("nvrtc"), Path(__file__).with_name("nvrtc_process.py"))
-    told = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return repr(told)
+    file_stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return repr(file_stats)

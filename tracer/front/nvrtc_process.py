@@ -105,9 +105,9 @@ def _strings(texts: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
 
 def answer(library: Library, request: dict[str, Any]) -> dict[str, Any]:
     """What one request gives, or `failed` and why."""
-    known = library.architectures()
-    about = {"version": library.version(), "architectures": known}
-    if request["architecture"].rstrip("af") not in known:
+    architectures = library.architectures()
+    about = {"version": library.version(), "architectures": architectures}
+    if request["architecture"].rstrip("af") not in architectures:
         return about | {"unknown": True}
     try:
         os.chdir(request["folder"])

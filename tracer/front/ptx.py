@@ -22,8 +22,8 @@ _TOOLKIT = re.compile(r"[/\\]cuda[^/\\]*[/\\](?:.*[/\\])?include[/\\]")
 
 def to_ptx(source: Source, target: str = "") -> Compiled:
     """Take `source.text` as PTX; the architecture is what its `.target` says."""
-    found = _TARGET.search(source.text)
-    if not found:
+    match = _TARGET.search(source.text)
+    if not match:
         raise CutraceError(
             f"{source.name}: not PTX, which has a .target line such as .target sm_75; "
             f"CUDA C++ belongs into a file that ends in .cu"
@@ -32,7 +32,7 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
     return Compiled(
         ptx=text,
         names={},
-        compiler=Compiler("ptx", target=found[1].split(",")[0].strip()),
+        compiler=Compiler("ptx", target=match[1].split(",")[0].strip()),
         log="",
         sources={source.name: source.text, **compiled_from(text)},
         kernels=list_kernels(text),
@@ -49,10 +49,10 @@ def with_plain_paths(ptx: str) -> str:
     return _FILE_LINE.sub(lambda line: _ESCAPED.sub(_unescape, line[0]), ptx)
 
 
-def _unescape(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return found[0]
-    return bytes(int(digits, 8) for digits in found[1].split("\\")[1:]).decode(errors="replace")
+def _unescape(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[0]
+    return bytes(int(digits, 8) for digits in match[1].split("\\")[1:]).decode(errors="replace")
 
 
 def compiled_from(ptx: str, typed: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -62,9 +62,11 @@ def compiled_from(ptx: str, typed: Mapping[str, str] | None = None) -> dict[str,
     What was `typed` and is in no file has its text by the path that the compiler gave it.
     """
     paths = dict.fromkeys(_FILE.findall(ptx))
-    told = {path: typed[path] for path in paths if path in typed} if typed else {}
-    found = {path: Path(path).read_text(errors="replace") for path in paths if _is_source(path)}
-    return told | found
+    memory_texts = {path: typed[path] for path in paths if path in typed} if typed else {}
+    disk_texts = {
+        path: Path(path).read_text(errors="replace") for path in paths if _is_source(path)
+    }
+    return memory_texts | disk_texts
 
 
 def _is_source(path: str) -> bool:

@@ -28,7 +28,7 @@ ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
 )
 """The architectures that are measured when nobody names others."""
-SEEN = "sm_90"
+SASS_ARCHITECTURE = "sm_90"
 """The architecture whose machine code is looked at: that of the chips that counts are held to."""
 KIND, MOST_BYTES = "resources", 1 << 24
 """What answers are kept as."""
@@ -75,41 +75,44 @@ def measure(
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
     if not assemblers():
         return Measured()
-    return _kept(_alone(ptx, kernel), kernel, tuple(archs), tuple(options))
+    return _cached(_single_kernel(ptx, kernel), kernel, tuple(archs), tuple(options))
 
 
 @lru_cache(maxsize=512)
-def _kept(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
+def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
     key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
-    kept = load(KIND, key)
-    if kept is not None:
-        return _read(kept)
+    data = load(KIND, key)
+    if data is not None:
+        return _read(data)
     facts = Facts()
-    found: list[Resources] = []
+    kernel_resources: list[Resources] = []
     for arch in archs:
-        text, more = (mark_lines(ptx), ("-lineinfo",)) if arch == SEEN else (ptx, ())
+        text, more = (mark_lines(ptx), ("-lineinfo",)) if arch == SASS_ARCHITECTURE else (ptx, ())
         if answer := _assemble(text, kernel, arch, (*options, *more)):
-            found.append(answer[0])
-            facts = read_facts(answer[1], kernel) if arch == SEEN else facts
-    measured = Measured(tuple(found), facts)
-    told = {
-        "resources": [asdict(each) for each in found],
-        "facts": {line: [asdict(one) for one in made] for line, made in facts.by_line.items()},
+            kernel_resources.append(answer[0])
+            facts = read_facts(answer[1], kernel) if arch == SASS_ARCHITECTURE else facts
+    measured = Measured(tuple(kernel_resources), facts)
+    record = {
+        "resources": [asdict(each) for each in kernel_resources],
+        "facts": {
+            line: [asdict(one) for one in machine_code]
+            for line, machine_code in facts.by_line.items()
+        },
         "schedule": pack_schedule(facts.schedule),
     }
-    keep(KIND, key, json.dumps(told).encode(), MOST_BYTES)
+    keep(KIND, key, json.dumps(record).encode(), MOST_BYTES)
     return measured
 
 
-def _read(kept: bytes) -> Measured:
+def _read(data: bytes) -> Measured:
     """Return what was kept as JSON, whose keys are texts."""
-    said = json.loads(kept)
+    record = json.loads(data)
     facts = {
-        int(line): [MachineInstruction(**each) for each in made]
-        for line, made in said["facts"].items()
+        int(line): [MachineInstruction(**each) for each in machine_code]
+        for line, machine_code in record["facts"].items()
     }
-    known = (Resources(**{**each, "accesses": ()}) for each in said["resources"])
-    return Measured(tuple(known), Facts(facts, unpack_schedule(said["schedule"])))
+    kernel_resources = (Resources(**{**each, "accesses": ()}) for each in record["resources"])
+    return Measured(tuple(kernel_resources), Facts(facts, unpack_schedule(record["schedule"])))
 
 
 @cache
@@ -125,43 +128,43 @@ def _assemble(
 ) -> tuple[Resources, bytes] | None:
     """What the assembler reports of an architecture, and the cubin; None if it refuses."""
     text = _retarget(ptx, arch)
-    made = assemble(text, _with_suffix(text, arch), "-v", *options)
-    if made.cubin is None:
+    assembly = assemble(text, _with_suffix(text, arch), "-v", *options)
+    if assembly.cubin is None:
         return None
-    report = _report_of(made.report, kernel)
+    report = _report_of(assembly.report, kernel)
     registers = _USED.search(report)
     if not registers:
         return None
     frame = _FRAME.search(report)
     barriers = _BARRIERS.search(report)
     stack, stores, loads = map(int, frame.groups()) if frame else (0, 0, 0)
-    found = Resources(
+    kernel_resources = Resources(
         arch=arch,
         registers=int(registers[1]),
         shared_bytes=_number(_SHARED, report),
         local_bytes=max(stack, _number(_LOCAL, report)),
-        constant_bytes=_constant_bytes(made.cubin, kernel),
+        constant_bytes=_constant_bytes(assembly.cubin, kernel),
         spill_stores=stores,
         spill_loads=loads,
         barriers=int(barriers[1]) if barriers else -1,
     )
-    return found, made.cubin
+    return kernel_resources, assembly.cubin
 
 
-def _alone(ptx: str, kernel: str) -> str:
+def _single_kernel(ptx: str, kernel: str) -> str:
     """The text without the other kernels, so that the assembler need not go through them.
 
     Empty lines stand for theirs: each line keeps its number.
     """
-    kept, at = [], 0
-    for found in _ENTRY.finditer(ptx):
-        end = _end_of_body(ptx, found.end())
-        if found[1] == kernel:
-            kept.append(ptx[at:end])
+    fragments, at = [], 0
+    for match in _ENTRY.finditer(ptx):
+        end = _end_of_body(ptx, match.end())
+        if match[1] == kernel:
+            fragments.append(ptx[at:end])
         else:
-            kept += ptx[at : found.start()], "\n" * ptx.count("\n", found.start(), end)
+            fragments += ptx[at : match.start()], "\n" * ptx.count("\n", match.start(), end)
         at = end
-    return "".join((*kept, ptx[at:]))
+    return "".join((*fragments, ptx[at:]))
 
 
 def _end_of_body(ptx: str, at: int) -> int:
@@ -178,8 +181,8 @@ def _retarget(ptx: str, arch: str) -> str:
     """Write the older `arch` into the `.target` line; a newer one takes the text as it is."""
     number = int(re.sub(r"\D", "", arch))
 
-    def older(found: re.Match[str]) -> str:
-        return f"{found[1]}sm_{number}" if number < int(found[2]) else found[0]
+    def older(match: re.Match[str]) -> str:
+        return f"{match[1]}sm_{number}" if number < int(match[2]) else match[0]
 
     return _TARGET.sub(older, ptx, count=1)
 
@@ -192,13 +195,13 @@ def _with_suffix(ptx: str, arch: str) -> str:
 
 def _report_of(report: str, kernel: str) -> str:
     """The lines about one kernel: from `Compiling entry function 'K'` to the next such line."""
-    _, found, rest = report.partition(f"Compiling entry function '{kernel}'")
-    return rest.partition("Compiling entry function")[0] if found else ""
+    _, separator, tail = report.partition(f"Compiling entry function '{kernel}'")
+    return tail.partition("Compiling entry function")[0] if separator else ""
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:
-    found = pattern.search(text)
-    return int(found[1]) if found else 0
+    match = pattern.search(text)
+    return int(match[1]) if match else 0
 
 
 def _constant_bytes(cubin: bytes, kernel: str) -> int:
@@ -224,23 +227,23 @@ def mark_lines(ptx: str) -> str:
     for number, line in enumerate(ptx.split("\n"), 1):
         if _SOURCE.match(line):
             continue
-        said = _COMMENT.sub("", line).strip()
-        if depth and begins and _is_statement(said):
+        statement = _COMMENT.sub("", line).strip()
+        if depth and begins and _is_statement(statement):
             marked.append(f"\t.loc 1 {number} 0")
         marked.append(line)
-        if said:
-            begins = said.endswith(_WHOLE)
-            depth += said.count("{") - said.count("}")
+        if statement:
+            begins = statement.endswith(_WHOLE)
+            depth += statement.count("{") - statement.count("}")
     return "\n".join(marked) + FILE
 
 
-def _is_statement(said: str) -> bool:
+def _is_statement(statement: str) -> bool:
     """Whether a line begins with an instruction, also behind an opening brace."""
-    word = said.lstrip("{ \t")
+    word = statement.lstrip("{ \t")
     return bool(word) and (word[0] == "@" or word[0].islower())
 
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds that one kernel may take."""
 
 NEWEST = (8, 8)
@@ -262,8 +265,8 @@ class Assembled:
 
 def assemblers() -> tuple[Path, ...]:
     """The programs that are installed: none on macOS, for which NVIDIA publishes none."""
-    found = (find_file(name) for name in ("ptxas", "ptxas 13"))
-    return tuple(path for path in found if path)
+    paths = (find_file(name) for name in ("ptxas", "ptxas 13"))
+    return tuple(path for path in paths if path)
 
 
 def assemble(ptx: str, arch: str, *options: str) -> Assembled:
@@ -276,14 +279,14 @@ def assemble(ptx: str, arch: str, *options: str) -> Assembled:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")
         command = [str(program), f"-arch={arch}", *options, str(source), "-o", str(cubin)]
-        said, status = _run(command, arch)
-        return Assembled(None if status else cubin.read_bytes(), said)
+        report, status = _run(command, arch)
+        return Assembled(None if status else cubin.read_bytes(), report)
 
 
 def _choose(ptx: str, arch: str) -> tuple[str, str]:
     """Return which assembler takes a text for an architecture, and the text as it takes it."""
-    found = _VERSION.search(ptx)
-    if not found or (int(found[2]), int(found[3])) <= NEWEST:
+    match = _VERSION.search(ptx)
+    if not match or (int(match[2]), int(match[3])) <= NEWEST:
         return "ptxas", ptx
     if int(re.sub(r"\D", "", arch)) >= LEAST_OF_13 and find_file("ptxas 13"):
         return "ptxas 13", ptx
@@ -299,7 +302,7 @@ def _run(command: list[str], arch: str) -> tuple[str, int]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
             start_new_session=True,  # Ctrl-C is for the parent
         )
     except subprocess.TimeoutExpired:

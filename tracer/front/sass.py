@@ -70,18 +70,18 @@ def read_facts(cubin: bytes, kernel: str) -> Facts:
 
     The cubin is of PTX of `mark_lines`, assembled with `-lineinfo`.
     """
-    known = {each.name: each for each in sections(cubin)}
-    code, table = known.get(f".text.{kernel}"), known.get(".debug_line")
+    sections_by_name = {each.name: each for each in sections(cubin)}
+    code, table = sections_by_name.get(f".text.{kernel}"), sections_by_name.get(".debug_line")
     lines = read_lines(table.of(cubin)) if code and table else {}
     if code is None or not lines:
         return Facts()
     line, last = dict[int, int](), 0
     for address in range(0, code.size, BYTES):
         last = line[address] = lines.get(address, last)
-    found: dict[int, list[MachineInstruction]] = {}
+    facts_by_line: dict[int, list[MachineInstruction]] = {}
     for each in decode(code.of(cubin)):
-        found.setdefault(line[each.address], []).append(each)
-    return Facts(found, tuple(read_schedule(code.of(cubin), line)))
+        facts_by_line.setdefault(line[each.address], []).append(each)
+    return Facts(facts_by_line, tuple(read_schedule(code.of(cubin), line)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,11 @@ def _rows(table: bytes) -> Iterator[tuple[int, int | None]]:
     while place + 15 <= len(table):
         length, version, header = struct.unpack_from("<IHI", table, place)
         end, program = place + 4 + length, place + 10 + header
-        least, *rest = table[place + 10 : place + 10 + (5 if version < 4 else 6)]
-        line_base, line_range, first_special = rest[-3:]
-        lengths = table[place + 10 + len(rest) + 1 : place + 10 + len(rest) + first_special]
+        least, *header_fields = table[place + 10 : place + 10 + (5 if version < 4 else 6)]
+        line_base, line_range, first_special = header_fields[-3:]
+        lengths = table[
+            place + 10 + len(header_fields) + 1 : place + 10 + len(header_fields) + first_special
+        ]
         signed = line_base - 256 if line_base > 127 else line_base
         yield from _run(table[program:end], least, (signed, line_range, first_special), lengths)
         place = end
@@ -145,8 +147,8 @@ def _run(
     while place < len(code):
         op, place = code[place], place + 1
         if op >= first_special:
-            step, rest = divmod(op - first_special, line_range)
-            address, line = address + step * least, line + line_base + rest
+            step, line_step = divmod(op - first_special, line_range)
+            address, line = address + step * least, line + line_base + line_step
             yield address, line
         elif op == 0:
             size, place = _unsigned(code, place)

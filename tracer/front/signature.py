@@ -48,11 +48,13 @@ def list_kernels(
     PTX names, and an instance is called as it was asked for.
     """
     written = [kernel for text in texts for kernel in written_kernels(text)]
-    asked = {mangled: expression for expression, mangled in (names or {}).items()}
+    expressions = {mangled: expression for expression, mangled in (names or {}).items()}
     bounds = {name: prod(map(int, sizes.split(","))) for name, sizes in _BOUND.findall(ptx)}
     return tuple(
         _with_names(
-            _signature(mangled, parameters, written, asked.get(mangled), bounds.get(mangled, 0)),
+            _signature(
+                mangled, parameters, written, expressions.get(mangled), bounds.get(mangled, 0)
+            ),
             texts,
         )
         for mangled, parameters in entries(ptx).items()
@@ -80,11 +82,11 @@ def _signature(
     mangled: str,
     parameters: tuple[tuple[str, str], ...],
     written: Sequence[Written],
-    asked: str | None,
+    expression: str | None,
     max_threads: int,
 ) -> KernelSignature:
     read = demangle(mangled)
-    name = asked or (_full_name(read) if read else without_file(mangled))
+    name = expression or (_full_name(read) if read else without_file(mangled))
     if read and _NUMBA.search(mangled):
         name = _last(name)  # without the Python module
     match = _best_match(mangled, read, written)
@@ -102,13 +104,13 @@ def _full_name(read: Demangled) -> str:
 def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]) -> Written | None:
     """The writing with that name and number of parameters; of overloads the likest types."""
     name = read.name if read else without_file(mangled)
-    found = [k for k in written if k.name == name] or [
+    candidates = [k for k in written if k.name == name] or [
         k for k in written if _last(k.name) == _last(name)
     ]
     if read:
-        found = [k for k in found if (k.template is None) == (read.arguments is None)]
-        found = [k for k in found if len(k.parameters) == len(read.parameters)]
-    return max(found, key=lambda kernel: _agreement(kernel, read), default=None)
+        candidates = [k for k in candidates if (k.template is None) == (read.arguments is None)]
+        candidates = [k for k in candidates if len(k.parameters) == len(read.parameters)]
+    return max(candidates, key=lambda kernel: _agreement(kernel, read), default=None)
 
 
 def _agreement(kernel: Written, read: Demangled | None) -> int:
@@ -146,8 +148,8 @@ def python_parameters(name: str, count: int, texts: Iterable[str]) -> tuple[str,
     >>> python_parameters("add", 2, ["def add(a, b):\\n    pass\\n"])
     ('a', 'b')
     """
-    found = (names for text in texts for own, names in _functions(text) if own == name)
-    return next((names for names in found if len(names) == count), ())
+    candidates = (names for text in texts for own, names in _functions(text) if own == name)
+    return next((names for names in candidates if len(names) == count), ())
 
 
 @lru_cache(maxsize=16)

@@ -128,24 +128,26 @@ def read_options(words: Sequence[str], name_expressions: Sequence[str] = ()) -> 
     >>> read_options(["-DN=4", "-I", "inc", "--std=c++14", "-use_fast_math"]).words
     ('-DN=4', '-Iinc', '--std=c++14', '-use_fast_math')
     """
-    for given, what in ((words, "-DN=4"), (name_expressions, "scale<float, 4>")):
-        if isinstance(given, str):
-            raise CutraceError(f'expected a list such as ["{what}"], got the string {given!r}')
-    found: dict[str, list[str]] = {"-D": [], "-I": [], "-std": [], "": []}
-    rest = iter(words)
-    for word in rest:
+    for option_list, what in ((words, "-DN=4"), (name_expressions, "scale<float, 4>")):
+        if isinstance(option_list, str):
+            raise CutraceError(
+                f'expected a list such as ["{what}"], got the string {option_list!r}'
+            )
+    values_by_flag: dict[str, list[str]] = {"-D": [], "-I": [], "-std": [], "": []}
+    word_iterator = iter(words)
+    for word in word_iterator:
         kind, value = _split_option(word)
         if kind and not value:
-            value = next(rest, "")
+            value = next(word_iterator, "")
             if not value:
                 raise CutraceError(f"option {word}: a value was expected after it, as in {word} X")
-        found[kind].append(value)
+        values_by_flag[kind].append(value)
     return Options(
-        defines=tuple(found["-D"]),
-        includes=tuple(found["-I"]),
-        std=found["-std"][-1] if found["-std"] else "",
+        defines=tuple(values_by_flag["-D"]),
+        includes=tuple(values_by_flag["-I"]),
+        std=values_by_flag["-std"][-1] if values_by_flag["-std"] else "",
         name_expressions=tuple(name_expressions),
-        extra=tuple(found[""]),
+        extra=tuple(values_by_flag[""]),
     )
 
 

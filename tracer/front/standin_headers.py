@@ -78,15 +78,15 @@ def find_local(includer: str, header: str, is_quoted: bool, folders: Iterable[st
 
 def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
     """The user's own headers that a source reaches, and theirs: texts by normal path."""
-    places, found, waiting = tuple(folders), dict[str, str](), [(name, text)]
+    places, texts, waiting = tuple(folders), dict[str, str](), [(name, text)]
     while waiting:
         includer, text = waiting.pop()
         for angle, quoted in _INCLUDE.findall(text):
             path = find_local(includer, angle or quoted, bool(quoted), places)
-            if path and path not in found:
-                found[path] = decode_source(Path(path).read_bytes())
-                waiting.append((path, found[path]))
-    return found
+            if path and path not in texts:
+                texts[path] = decode_source(Path(path).read_bytes())
+                waiting.append((path, texts[path]))
+    return texts
 
 
 def resolve_includes(name: str, text: str, folders: Sequence[str]) -> str:
@@ -112,35 +112,35 @@ def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[
     `folders` are where the user's headers lie; a header found there is left alone.
     """
     classes = REFERENCE_CLASSES if any(map(declares_references, texts)) else ""
-    found = {NAME: PRELUDE + classes, **_with_our_integers()}
-    found |= {name: _standard(name) if full else "" for name in STANDARD}
+    headers = {NAME: PRELUDE + classes, **_with_our_integers()}
+    headers |= {name: _standard(name) if full else "" for name in STANDARD}
     places = tuple(folders)
     for name in dict.fromkeys(header for text in texts for header in included(text)):
         if any(os.path.isfile(os.path.join(place, name)) for place in places):
-            found.pop(name, None)
+            headers.pop(name, None)
         elif name == MMA_HEADER:
-            found[name] = TENSOR_CORE
+            headers[name] = TENSOR_CORE
         elif name.startswith(HOST_LIBRARIES):
             if full and name in ("cub/cub.cuh", "thrust/complex.h"):
-                found[name] = _cub() if name.startswith("cub") else _COMPLEX
+                headers[name] = _cub() if name.startswith("cub") else _COMPLEX
             elif not full or name.startswith(_HOST_ONLY):
-                found[name] = ""
+                headers[name] = ""
             elif name.startswith("thrust/") and name not in _FOR_DEVICE:
-                found[name] = "".join(f"#include <{each}>\n" for each in _FOR_DEVICE)
+                headers[name] = "".join(f"#include <{each}>\n" for each in _FOR_DEVICE)
         elif not in_cuda(name):
-            found.setdefault(name, _device_header(name))
-    return found
+            headers.setdefault(name, _device_header(name))
+    return headers
 
 
 @cache
 def _with_our_integers() -> dict[str, str]:
     """CUDA's own headers that make 8-byte integers of another type than the prelude's for NVRTC."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for folder in map(Path, include_folders()):
         for name in _OWN_INTEGERS:
             if (folder / name).is_file():
-                found[name] = _LONG_LONG.sub("", (folder / name).read_text(encoding="utf-8"))
-    return found
+                headers[name] = _LONG_LONG.sub("", (folder / name).read_text(encoding="utf-8"))
+    return headers
 
 
 _OWN_INTEGERS = (
@@ -272,13 +272,13 @@ def _operators(base: str, size: int) -> Iterator[str]:
     vector, each = f"{base}{size}", "xyzw"[:size]
     kind = base.replace("uint", "unsigned int")
     for sign in "+-*/" if base == "float" else "+-*":
-        for left, right in ((vector, vector), (vector, kind), (kind, vector)):
+        for lhs, right in ((vector, vector), (vector, kind), (kind, vector)):
             parts = (
-                f"a{'.' + c if left == vector else ''} {sign} b{'.' + c if right == vector else ''}"
+                f"a{'.' + c if lhs == vector else ''} {sign} b{'.' + c if right == vector else ''}"
                 for c in each
             )
             body = f"return make_{vector}({', '.join(parts)});"
-            yield f"{_FUNCTION} {vector} operator{sign}({left} a, {right} b) {{ {body} }}"
+            yield f"{_FUNCTION} {vector} operator{sign}({lhs} a, {right} b) {{ {body} }}"
         for right in (vector, kind):
             yield (
                 f"{_FUNCTION} void operator{sign}=({vector} &a, {right} b) {{ a = a {sign} b; }}"

@@ -112,5 +112,5 @@ def _arguments(kind: "Node") -> tuple[str, ...]:
 
 def _name(declarator: "Node") -> str:
     """The name alone: `t(0, cudaFilterModeLinear)` and `t = {...}` declare t."""
-    found = re.match(rb"\w+", declarator.text or b"")
-    return found[0].decode() if found else ""
+    match = re.match(rb"\w+", declarator.text or b"")
+    return match[0].decode() if match else ""

@@ -121,9 +121,9 @@ def whole_to_ptx(source: Source, target: str) -> Compiled:
     )
 
 
-def _braced(found: re.Match[str]) -> str:
+def _braced(match: re.Match[str]) -> str:
     """`= (S){1}` as `=  S {1}`: no character moves."""
-    return re.sub(r"[()]|\bstruct\b", lambda word: " " * len(word[0]), found[0])
+    return re.sub(r"[()]|\bstruct\b", lambda word: " " * len(word[0]), match[0])
 
 
 def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
@@ -152,9 +152,9 @@ class _File:
 
         Of several definitions in a line the one at the column, if it is told.
         """
-        found = [each for each in self.definitions if each.covers(line)]
-        found = [each for each in found if at_column(each, self.text, line, column)] or found
-        return self._cut(found, reason)
+        matches = [each for each in self.definitions if each.covers(line)]
+        matches = [each for each in matches if at_column(each, self.text, line, column)] or matches
+        return self._cut(matches, reason)
 
     def cut_chunk(self, line: int, reason: str) -> bool:
         """Blank what is host code there by its braces; False where there is none."""
@@ -164,8 +164,8 @@ class _File:
         """Its text."""
         return self.text.encode()[definition.start : definition.end].decode()
 
-    def _cut(self, found: Iterable[Definition], reason: str) -> bool:
-        fresh = [each for each in found if not each.is_device and each not in self.cut]
+    def _cut(self, candidates: Iterable[Definition], reason: str) -> bool:
+        fresh = [each for each in candidates if not each.is_device and each not in self.cut]
         self.cut |= dict.fromkeys(fresh, reason)
         return bool(fresh)
 
@@ -210,9 +210,9 @@ class _Program:
 
     def misses_library(self, errors: Iterable[Diagnostic]) -> bool:
         """Whether what an error names was cut since it needs the C++ library."""
-        said = " ".join(error.words for error in errors)
+        message = " ".join(error.words for error in errors)
         return any(
-            f'"{each.name}"' in said
+            f'"{each.name}"' in message
             and (_LIBRARY.search(reason) or _LIBRARY.search(file.source_of(each)))
             for _, file in self._named_files()
             for each, reason in file.cut.items()
@@ -223,9 +223,9 @@ class _Program:
         resolved = resolve_includes(name, original, self.folders)
         text, references = replace_references(_COMPOUND.sub(_braced, resolved))
         self.textures |= references
-        found = definitions(text, markers)
-        cut = {each: "it is the host's" for each in found if each.is_host}
-        return _File(original, text, found, tuple(chunks(text, markers)), cut)
+        parts = definitions(text, markers)
+        cut = {each: "it is the host's" for each in parts if each.is_host}
+        return _File(original, text, parts, tuple(chunks(text, markers)), cut)
 
     def compile(self) -> list[Diagnostic]:
         """Compile and blank until PTX is there; else the errors that are the user's."""
@@ -298,9 +298,9 @@ class _Program:
     def _forget_instance(self, expression: str) -> bool:
         """Ask no longer for an instance that was only guessed."""
         squeezed = "".join(expression.split())
-        found = [each for each in self.instances if "".join(each.split()) == squeezed]
-        self.instances = [each for each in self.instances if each not in found]
-        return bool(found)
+        matches = [each for each in self.instances if "".join(each.split()) == squeezed]
+        self.instances = [each for each in self.instances if each not in matches]
+        return bool(matches)
 
     def left_out(self) -> Iterator[str]:
         """What was blanked, for the log."""
@@ -322,10 +322,10 @@ class _Program:
             yield f"and {len(own) - _SHOWN} more errors"
         if any(error.missing_header for error in own):
             yield "-I FOLDER names the folder of a header that is not beside the file"
-        said = " ".join(error.words for error in errors)
+        message = " ".join(error.words for error in errors)
         for name, file in self._named_files():
             for each, reason in file.cut.items():
-                if each.name and f'"{each.name}"' in said:
+                if each.name and f'"{each.name}"' in message:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
 
     def _at_users_line(self, error: Diagnostic) -> Diagnostic:
@@ -338,10 +338,10 @@ class _Program:
     def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
         """A line for each name expression that names nothing, with the compiler's first word."""
         first = {each.name_expression: each.words for each in reversed([*errors])}
-        known = [kernel.name for kernel in written_kernels(self.source.text)]
+        kernel_names = [kernel.name for kernel in written_kernels(self.source.text)]
         for name, words in first.items():
             if name:
-                near = nearest(name.partition("<")[0], known)
+                near = nearest(name.partition("<")[0], kernel_names)
                 yield f"there is no kernel instance {name} in it: {words}{near}"
 
     def _named_files(self) -> Iterator[tuple[str, _File]]:
@@ -354,10 +354,10 @@ class _Program:
         for name, file in self._named_files():
             for line, text in enumerate(file.text.splitlines(), 1):
                 for header in included(text):
-                    known = header in STANDARD or header.startswith(HOST_LIBRARIES)
-                    known = known or self._open(header) is not None
+                    is_available = header in STANDARD or header.startswith(HOST_LIBRARIES)
+                    is_available = is_available or self._open(header) is not None
                     needed = [each for each in nested if each.endswith(f"/{header}")]
-                    if self.headers.get(header) == "" and not known:
+                    if self.headers.get(header) == "" and not is_available:
                         nested = [each for each in nested if each != header]
                         yield f"{name}({line}): the header {header} {_not_found(header)}"
                     elif needed:

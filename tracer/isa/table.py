@@ -200,15 +200,17 @@ def instruction_table(kernel: Kernel) -> pa.Table:
     """Return all instructions of `kernel` in order of pc, executed or not."""
     read = [_registers_read(span.function) for span in kernel.functions]
     located = [(block, pc) for block in kernel.blocks for pc in range(block.first, block.last)]
-    wanted = [_is_read(kernel.instructions[pc], read[block.function]) for block, pc in located]
-    facts = [facts_of(i, w) for i, w in zip(kernel.instructions, wanted, strict=True)]
+    result_reads = [
+        _is_read(kernel.instructions[pc], read[block.function]) for block, pc in located
+    ]
+    facts = [facts_of(i, w) for i, w in zip(kernel.instructions, result_reads, strict=True)]
     collisions = find_collisions(kernel, facts)
     rows = [
         {
             **_row(kernel, block, pc),
             **_columns(facts[pc]),
             "collision": collisions[pc],
-            "result_read": wanted[pc],
+            "result_read": result_reads[pc],
         }
         for block, pc in located
     ]

@@ -60,7 +60,7 @@ class SharedMemory:
         """Bytes that the program maps."""
         return _BYTES
 
-    def rooms(self) -> Mapping[Space, Any]:
+    def arenas(self) -> Mapping[Space, Any]:
         """Where the arenas of a session's memory lie."""
         return {
             Space.GLOBAL: SharedRoom(self._mapped, 0, GLOBAL_BYTES),

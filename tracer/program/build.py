@@ -52,15 +52,15 @@ class Builder:
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
         """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
-        named, rest = split_code_options(_ptx_for_cubin(words))
+        named, other_options = split_code_options(_ptx_for_cubin(words))
         archs = named or [str(max(capability, LEAST_CAPABILITY))]
         codes = (f"-gencode=arch=compute_{arch},code=compute_{arch}" for arch in archs)
         return [
             *(str(self.toolkit.nvcc), *codes, "-lineinfo", "-g"),
             *("--no-compress", "-cudart", "shared", "-cudadevrt", "none"),
             *("-include", str(RUNTIME / "legacy.h")),
-            *(("-ccbin", self.host) if not _names_compiler(rest) else ()),
-            *(*rest, f"-I{self.headers}", "-Xcompiler", f"-idirafter,{HEADERS}"),
+            *(("-ccbin", self.host) if not _names_compiler(other_options) else ()),
+            *(*other_options, f"-I{self.headers}", "-Xcompiler", f"-idirafter,{HEADERS}"),
             *(f"-L{self.library / 'stubs'}", f"-L{self.library}"),
             *("-Xlinker", f"-rpath={self.library}"),
         ]
@@ -72,8 +72,8 @@ def _ptx_for_cubin(words: Sequence[str]) -> Sequence[str]:
         return words
     named = {"-o", "--output-file"}.intersection(words)
     sources = () if named else [Path(word) for word in words if word.endswith(".cu")]
-    rest = ("--ptx" if word in ("-cubin", "--cubin") else word for word in words)
-    return [*rest, *(part for path in sources[:1] for part in ("-o", f"{path.stem}.cubin"))]
+    options = ("--ptx" if word in ("-cubin", "--cubin") else word for word in words)
+    return [*options, *(part for path in sources[:1] for part in ("-o", f"{path.stem}.cubin"))]
 
 
 def make_builder() -> Builder:
@@ -103,16 +103,16 @@ def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     kept_words: list[str] = []
     archs: list[str] = []
     codes: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    arguments = iter(words)
+    for word in arguments:
         name, _, value = word.partition("=")
         if name in _CODE_OPTIONS:
-            for part in re.split(r",(?=\w+=)", value or next(rest, "")):
+            for part in re.split(r",(?=\w+=)", value or next(arguments, "")):
                 key, _, listed = part.rpartition("=")
                 is_code = (key or name).lstrip("-") in ("code", "gpu-code")
                 (codes if is_code else archs).extend(_architectures(listed))
         elif name in _OTHER_RUNTIME:
-            value = value or next(rest, "")
+            value = value or next(arguments, "")
         elif word not in _NOT_OURS:
             kept_words.append(word)
     return list(dict.fromkeys(archs or codes)), kept_words
@@ -150,22 +150,22 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
 
 def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
     """What a command of nvcc makes, in a file of this name: a program, or an object file."""
-    asked = key_of(os.getcwd(), builder.toolkit.version, *command)
-    index, before = folder_of("includes") / asked, ""
+    command_key = key_of(os.getcwd(), builder.toolkit.version, *command)
+    index, before = folder_of("includes") / command_key, ""
     with suppress(OSError):
-        before = _key_with_texts(asked, index.read_text().splitlines())
+        before = _key_with_texts(command_key, index.read_text().splitlines())
     if before and (place := folder_of("programs") / before / name).is_file():
         return place
     for _ in range(_TRIES):
         begin = time.time_ns()
         with scratch_folder() as folder:
-            made, depends = Path(folder, name), Path(folder, "depends")
-            _run([*command, "-MMD", "-MF", str(depends), "-o", str(made)])
+            program, depends = Path(folder, name), Path(folder, "depends")
+            _run([*command, "-MMD", "-MF", str(depends), "-o", str(program)])
             rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
             paths = _read_dependencies(rule, builder.toolkit.root)
-            key = _key_with_texts(asked, paths)
+            key = _key_with_texts(command_key, paths)
             if key == before or not _changed_since(begin, paths):
-                place = kept_folder("programs", key, partial(_copy, made))
+                place = kept_folder("programs", key, partial(_copy, program))
                 index.parent.mkdir(parents=True, exist_ok=True)
                 index.write_text("\n".join(paths))
                 return place / name
@@ -181,8 +181,10 @@ def _changed_since(begin: int, paths: Iterable[str]) -> bool:
     return any(os.stat(path).st_ctime_ns > begin for path in paths)
 
 
-def _key_with_texts(asked: str, paths: Iterable[str]) -> str:
-    return key_of(asked, *(part for path in paths for part in (path, Path(path).read_bytes())))
+def _key_with_texts(command_key: str, paths: Iterable[str]) -> str:
+    return key_of(
+        command_key, *(part for path in paths for part in (path, Path(path).read_bytes()))
+    )
 
 
 def _read_dependencies(text: str, toolkit: Path) -> list[str]:
@@ -196,15 +198,15 @@ def _read_dependencies(text: str, toolkit: Path) -> list[str]:
     return [path for path in paths if not Path(path).is_relative_to(toolkit)]
 
 
-def _copy(made: Path, into: Path) -> None:
-    shutil.copy2(made, into / made.name)
+def _copy(program: Path, into: Path) -> None:
+    shutil.copy2(program, into / program.name)
 
 
 def _run(command: Sequence[str]) -> None:
     answer = run_nvcc(command)
     if answer.returncode:
-        said = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
-        raise CutraceError(f"nvcc does not build it:\n{said}{advise(said)}")
+        message = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
+        raise CutraceError(f"nvcc does not build it:\n{message}{advise(message)}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
 
@@ -255,30 +257,30 @@ def show_nvcc(command: Sequence[str]) -> int:
     From the first error on that waits for the end, when it is known whether another run follows.
     """
     while True:
-        status, said, complained = _show(command)
-        again = _for_other(command, complained + said) if status else None
+        status, output, complained = _show(command)
+        again = _for_other(command, complained + output) if status else None
         if again is None:
             break
         command = again
-    sys.stdout.write(said)
+    sys.stdout.write(output)
     sys.stderr.write(complained)
-    if status and (advice := advise(said + complained)):
+    if status and (advice := advise(output + complained)):
         sys.stderr.write(f"cutrace: {advice.lstrip()}\n")
     return status
 
 
-def _for_other(command: Sequence[str], said: str) -> list[str] | None:
+def _for_other(command: Sequence[str], output: str) -> list[str] | None:
     """The command with what another CUDA needs by what was said; None if that is all."""
-    wanted: list[str] = []
-    if _OF_OLDER_CUDA.search(said):
-        wanted += ["-include", str(RUNTIME / "older.h")]
-    if _OF_SURFACE_REFERENCES.search(said):
-        wanted += ["-include", str(RUNTIME / "surface_reference.h")]
-    if _OF_OLDER_LIBRARIES.search(said):
-        wanted += [f"-I{folder}" for folder in older_libraries()]
-    if _OF_OTHER_HEADERS.search(said):
-        wanted.append("-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK")
-    return [*command, *wanted] if not set(wanted) <= set(command) else None
+    extra_options: list[str] = []
+    if _OF_OLDER_CUDA.search(output):
+        extra_options += ["-include", str(RUNTIME / "older.h")]
+    if _OF_SURFACE_REFERENCES.search(output):
+        extra_options += ["-include", str(RUNTIME / "surface_reference.h")]
+    if _OF_OLDER_LIBRARIES.search(output):
+        extra_options += [f"-I{folder}" for folder in older_libraries()]
+    if _OF_OTHER_HEADERS.search(output):
+        extra_options.append("-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK")
+    return [*command, *extra_options] if not set(extra_options) <= set(command) else None
 
 
 def _show(command: Sequence[str]) -> tuple[int, str, str]:
@@ -296,18 +298,18 @@ def _show(command: Sequence[str]) -> tuple[int, str, str]:
     ):
         assert process.stdout is not None
         assert process.stderr is not None
-        held = pool.map(_pass_on, (process.stdout, process.stderr), (sys.stdout, sys.stderr))
-        said, complained = held
-        return process.wait(), said, complained
+        outputs = pool.map(_pass_on, (process.stdout, process.stderr), (sys.stdout, sys.stderr))
+        output, complained = outputs
+        return process.wait(), output, complained
 
 
 def _pass_on(source: IO[str], to: IO[str]) -> str:
     """Copy line by line up to the first error; return the rest."""
-    held = ""
+    errors = ""
     for line in source:
-        if held or _ERROR.search(line):
-            held += line
+        if errors or _ERROR.search(line):
+            errors += line
         else:
             to.write(line)
             to.flush()
-    return held
+    return errors

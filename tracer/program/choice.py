@@ -42,8 +42,8 @@ class Chooser:
         """Whether the next launch is one of those that are recorded."""
         signature = function.signature
         names = (signature.name, signature.mangled)
-        wanted = self._choice.kernels
-        if wanted is not None and not any(map(wanted.search, names)):
+        pattern = self._choice.kernels
+        if pattern is not None and not any(map(pattern.search, names)):
             return False
         self._left -= 1
         return self._left < 0

@@ -94,21 +94,21 @@ class Code:
             return SYMBOL_NOT_FOUND
         self.functions.append(function)
         self._owners.append(owner)
-        known = function.known
+        kernel_facts = function.facts
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
-        limits = known.limits
+        limits = kernel_facts.limits
         # .reqntid leaves this at what the device takes, as an H200's driver says
         threads = min(prod(limits.max_block), MOST_THREADS) if limits.max_block else MOST_THREADS
         sizes = [_three(each) for each in (limits.cluster, limits.required_block)]
         target = _CAPABILITY.search(owner.ptx)
         version = int(target[1]) if target else 0
-        offsets = parameter_offsets(known.kernel)
-        places = [n for p in known.kernel.parameters for n in (offsets[p.name], p.size)]
-        own = (known.shared.size, constant, known.local.size, threads, version)
+        offsets = parameter_offsets(kernel_facts.kernel)
+        places = [n for p in kernel_facts.kernel.parameters for n in (offsets[p.name], p.size)]
+        own = (kernel_facts.shared.size, constant, kernel_facts.local.size, threads, version)
         demands = (int(limits.must_set_cluster), *sizes[0], *sizes[1])
         return (len(self.functions) - 1, *own, *demands, struct.pack(f"<{len(places)}I", *places))
 
-    def beside(self, function: int, name: str) -> Function:
+    def sibling_kernel(self, function: int, name: str) -> Function:
         """Another kernel of the module that a kernel is of, by its PTX name."""
         return self._owners[function].get_function(name)
 
@@ -126,7 +126,7 @@ class Code:
 
     def count_resident(self, function: int, threads: int, dynamic: int) -> Answer:
         """How many blocks an SM of the device holds."""
-        shared = self.functions[function].known.shared.size + dynamic
+        shared = self.functions[function].facts.shared.size + dynamic
         return (self.device.fits(self._registers(function), shared, threads),)
 
     def _registers(self, function: int) -> int:
@@ -232,9 +232,9 @@ def read_options(data: bytes, capability: int) -> tuple[str, ...]:
     if not data.startswith(struct.pack("<I", MAGIC)):
         return ()
     for image in read_images(data):
-        chosen = _chosen([entry for entry in image if entry.kind == PTX], capability)
-        if chosen and _DEVICE_RUNTIME_CALL not in _text(chosen.data):
-            return tuple(w for w in chosen.options.split() if _MOVES_REGISTERS.match(w))
+        ptx_entry = _chosen([entry for entry in image if entry.kind == PTX], capability)
+        if ptx_entry and _DEVICE_RUNTIME_CALL not in _text(ptx_entry.data):
+            return tuple(w for w in ptx_entry.options.split() if _MOVES_REGISTERS.match(w))
     return ()
 
 
@@ -252,20 +252,20 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
     nvcc links its library for launches by kernels to what is compiled with -rdc=true; its calls are
     ours, so it is left out. CutraceError where there is machine code only.
     """
-    found = [text for image in images if (text := _choose(image, capability))]
-    if not found:
+    texts = [text for image in images if (text := _choose(image, capability))]
+    if not texts:
         archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
-        known = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
+        targets = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
         raise CutraceError(
-            f"the program has machine code alone ({known}), no PTX: build "
+            f"the program has machine code alone ({targets}), no PTX: build "
             "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90"
         )
-    return found
+    return texts
 
 
 def _choose(entries: list[Entry], capability: int) -> str:
-    chosen = _chosen([entry for entry in entries if entry.kind == PTX], capability)
-    text = _text(chosen.data) if chosen else ""
+    ptx_entry = _chosen([entry for entry in entries if entry.kind == PTX], capability)
+    text = _text(ptx_entry.data) if ptx_entry else ""
     return "" if _DEVICE_RUNTIME_CALL in text else text
 
 
@@ -287,8 +287,8 @@ def _rank(entry: Entry) -> tuple[int, int]:
 
 def _target(entry: Entry) -> tuple[int, str]:
     """The number and suffix of what PTX is compiled for, which its head has without the suffix."""
-    found = _IMAGE_TARGET.search(entry.data)
-    return entry.arch, found[1].decode() if found else ""
+    match = _IMAGE_TARGET.search(entry.data)
+    return entry.arch, match[1].decode() if match else ""
 
 
 def _runs(arch: int, suffix: str, capability: int) -> bool:
@@ -337,13 +337,15 @@ def link_texts(texts: Sequence[str]) -> str:
     statements = [each for part in parts for each in part]
     head = [each for each in parts[0] if each.text.startswith(_WHOLE_LINES[:3])]
     named = list(_once([each for each in statements if each.name]))
-    rest = [each for each in statements if not each.name and not each.text.startswith(_WHOLE_LINES)]
+    other_statements = [
+        each for each in statements if not each.name and not each.text.startswith(_WHOLE_LINES)
+    ]
     files = [each for each in statements if each.text.startswith(".file")]
     ordered = [
         *(head + [each for each in named if each.is_function and each.is_declaration]),
         *(each for each in named if not each.is_function),
         *(each for each in named if each.is_function and not each.is_declaration),
-        *(files + rest),
+        *(files + other_statements),
     ]
     return _comments(texts[0]) + "\n".join(each.text for each in ordered) + "\n"
 
@@ -371,15 +373,15 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _statement(text: str) -> _Statement:
     linkage = _LINKAGE.match(text)
     function, variable = _FUNCTION.match(text), _VARIABLE.match(text)
-    found = function or variable
+    match = function or variable
     return _Statement(
-        text, linkage[1] if linkage else "", found[1] if found else "", function is not None
+        text, linkage[1] if linkage else "", match[1] if match else "", function is not None
     )
 
 
 def _renumbered(text: str, number: int) -> str:
     """Move the numbers of files, and the labels of a text's strings for debuggers."""
-    moved = _FILE.sub(lambda found: f"{found[1]}{int(found[2]) + 100_000 * number}", text)
+    moved = _FILE.sub(lambda match: f"{match[1]}{int(match[2]) + 100_000 * number}", text)
     return _LABEL.sub(f"$L__info_string_{number}_", moved)
 
 
@@ -397,13 +399,13 @@ def _once(statements: Sequence[_Statement]) -> Iterator[_Statement]:
     defined = {each.name: each for each in reversed(statements) if not each.is_declaration}
     declared: set[str] = set()
     for each in statements:
-        found = defined.get(each.name)
-        if found is each:
+        definition = defined.get(each.name)
+        if definition is each:
             yield each
         elif each.is_declaration and each.name not in declared:
             declared.add(each.name)
-            if found is None:
+            if definition is None:
                 yield each
             elif each.is_function:
-                linkage = f".{found.linkage} " if found.linkage else ""
+                linkage = f".{definition.linkage} " if definition.linkage else ""
                 yield _statement(linkage + _LINKAGE.sub("", each.text))

@@ -133,12 +133,12 @@ class Launches:
     ) -> Answer:  # fmt: skip
         """Run a kernel; what it printed, or its fault."""
         function = self._code.functions[number]
-        packed = tuple(_split(data, [p.size for p in function.known.kernel.parameters]))
+        packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
             sizes: tuple[object, ...] = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
             cluster = (cluster_x, cluster_y, cluster_z)
-            asked = () if cluster == NO_CLUSTER else (cluster,)
-            configured = function[(*sizes, 0, shared, *asked)]
+            cluster_part = () if cluster == NO_CLUSTER else (cluster,)
+            configured = function[(*sizes, 0, shared, *cluster_part)]
             site = self._sites.name(stack, base, file)
             caller = Caller(site, _names_of(ranges), _preference(flags >> _PREFERENCE))
             self._run(function, configured, packed, caller)
@@ -153,13 +153,13 @@ class Launches:
     def _run_launched(self, number: int) -> None:
         """Do what a kernel asked for; each launch with what it launches in turn."""
         memory = self._recording.memory
-        for asked in memory.device_launches.take():
-            if not isinstance(asked, DeviceLaunch):
-                self._storage.do_for_kernel(asked)
+        for request in memory.device_launches.take():
+            if not isinstance(request, DeviceLaunch):
+                self._storage.do_for_kernel(request)
                 continue
-            function = self._code.beside(number, asked.kernel)
-            packed = tuple(_read_parameters(memory, function, asked.buffer))
-            configured = function[asked.grid, asked.block, 0, asked.shared]
+            function = self._code.sibling_kernel(number, request.kernel)
+            packed = tuple(_read_parameters(memory, function, request.buffer))
+            configured = function[request.grid, request.block, 0, request.shared]
             self._run(function, configured, packed)
             self._run_launched(number)
 
@@ -270,14 +270,14 @@ def _waits_for_program(function: Function, problem: CutraceError) -> bool:
     """Whether a kernel may be run again later: it waits for ever, and writes nothing."""
     if not isinstance(problem, KernelFault) or problem.cause != "waiting":
         return False
-    return _WRITES.isdisjoint(each.opcode for each in function.known.kernel.instructions)
+    return _WRITES.isdisjoint(each.opcode for each in function.facts.kernel.instructions)
 
 
 def _read_parameters(memory: Memory, function: Function, buffer: int) -> Iterator[bytes]:
     """Take a launch's parameters out of the buffer that a kernel has filled, and give it back."""
-    offsets = parameter_offsets(function.known.kernel)
+    offsets = parameter_offsets(function.facts.kernel)
     start = buffer - memory.global_.base
-    for parameter in function.known.kernel.parameters:
+    for parameter in function.facts.kernel.parameters:
         first = start + offsets[parameter.name]
         yield bytes(memory.global_.bytes[first : first + parameter.size])
     if memory.heap is not None:

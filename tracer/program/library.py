@@ -69,8 +69,8 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     headers = [f"-I{each}" for each in (toolkit.include, RUNTIME, DRIVER, work)]
     objects = [str(work / f"{path.parent.name}_{path.stem}.o") for path in sources]
 
-    def compile_one(path: Path, made: str) -> None:
-        _run([compiler, "-x", "c", "-c", *FLAGS, *headers, str(path), "-o", made], work)
+    def compile_one(path: Path, object_file: str) -> None:
+        _run([compiler, "-x", "c", "-c", *FLAGS, *headers, str(path), "-o", object_file], work)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # g++ takes several for C++, whatever -x says
         list(pool.map(compile_one, sources, objects))
@@ -307,28 +307,28 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
     since: dict[str, set[int]] = {}
     for name, version in _TYPE.findall(types):
         since.setdefault(name, set()).add(int(version))
-    for asked, versions in since.items():
-        name, _, suffix = newest.get(asked, asked).partition("_v")
+    for symbol, versions in since.items():
+        name, _, suffix = newest.get(symbol, symbol).partition("_v")
         steps = sorted(versions, reverse=True)
         suffix = max(int(suffix or 1), min(last.get(name, 1), len(steps)))
         for step, version in enumerate(steps):
             number = suffix - step
-            yield Entry(f"{name}_v{number}" if number > 1 else name, asked, version)
-    for asked, name in newest.items():  # cuGraphInstantiate: WithFlags since CUDA 12
-        if asked not in since and name in since:
-            yield Entry(name, asked, 12000)
-    listed = {newest.get(asked, asked) for asked in since}
+            yield Entry(f"{name}_v{number}" if number > 1 else name, symbol, version)
+    for symbol, name in newest.items():  # cuGraphInstantiate: WithFlags since CUDA 12
+        if symbol not in since and name in since:
+            yield Entry(name, symbol, 12000)
+    listed = {newest.get(symbol, symbol) for symbol in since}
     for name in sorted(ours - listed - set(since)):
-        asked = re.sub(r"_v\d$", "", name)
-        if name.startswith("cu") and asked not in since:
-            yield Entry(name, asked, 0)
+        symbol = re.sub(r"_v\d$", "", name)
+        if name.startswith("cu") and symbol not in since:
+            yield Entry(name, symbol, 0)
 
 
 def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
     """What is called for streams of a thread's own: here all streams are alike."""
-    known = set(names)
+    name_set = set(names)
     for kind, name in dict.fromkeys(_DRIVER_PER_THREAD.findall(header)):
-        if name in known:
+        if name in name_set:
             twin = f"{name}_{kind.lower()}"
             yield jump(twin, name)
 
@@ -428,21 +428,21 @@ def write_versions(objects: Sequence[str]) -> str:
 
 
 def _defined(objects: Sequence[str]) -> Sequence[str]:
-    said = subprocess.run(
+    listing = subprocess.run(
         ["nm", "-g", "--defined-only", *objects], capture_output=True, text=True, check=True
     ).stdout
-    return _SHIM_DEFINED.findall(said)
+    return _SHIM_DEFINED.findall(listing)
 
 
 def _shim_jumps(functions: Iterable[str]) -> Iterator[str]:
     for name in sorted(set(functions)):
         library = next((each for each in STAND_INS if name.startswith(each.names)), None)
-        asked = f"{name}_v2" if _SECOND.fullmatch(name) else name
+        symbol = f"{name}_v2" if _SECOND.fullmatch(name) else name
         if library is None or not library.has_versions:
             continue
         for number, file in enumerate(library.files):
             label = f"stand_in_{number}_{name}"
-            yield jump(label, name, f"\\n.symver {label}, {asked}@{file}, remove")
+            yield jump(label, name, f"\\n.symver {label}, {symbol}@{file}, remove")
 
 
 def is_named_in(program: Path) -> bool:

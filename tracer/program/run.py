@@ -38,7 +38,7 @@ PYTHON_CACHES = {
 }
 """Where Python packages keep compiled kernels: not beside the machine code for a real device."""
 
-PATIENCE = 5.0
+GRACE_SECONDS = 5.0
 """Seconds that a program has to end by itself when it was asked to."""
 
 
@@ -85,7 +85,7 @@ class Child:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(PATIENCE)
+                self._process.wait(GRACE_SECONDS)
             self._process.kill()
         self._process.wait()
 
@@ -188,11 +188,11 @@ class Greeter:
 
     device: Device
     size: int
-    asked: bool = False
+    greeted: bool = False
 
     def greet(self, process: int) -> Answer:
         """Answer the first message."""
-        self.asked = True
+        self.greeted = True
         facts = [self.device.facts[name] for name in fact_names()]
         data = struct.pack(f"<{len(facts)}q", *facts)
         return (BASE, self.size, CONSTANTS, TEXELS, data, self.device.name.encode())
@@ -245,7 +245,7 @@ def _serve(
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(storage, parts), order.seconds)
-    if not greeter.asked and not why:
+    if not greeter.greeted and not why:
         raise CutraceError(why_nothing_came(order.words[0], status))
     if why and order.tally.running:
         why += f", while launch {order.tally.run} ran, kernel `{order.tally.running}`"

@@ -11,7 +11,7 @@ from typing import Any
 from ...base.claim import Claim, claim_scratch, sweep
 from ...base.errors import CutraceError
 from .storage import Storage
-from .wire import HEAD, NOT_SUPPORTED, TOLD, Answer, Verbs, kinds, pack, unpack
+from .wire import HEAD, NO_REPLY, NOT_SUPPORTED, Answer, Verbs, kinds, pack, unpack
 
 
 class Server:
@@ -46,7 +46,7 @@ class Server:
             values = unpack(kind.question, data)
         except ValueError as problem:
             raise CutraceError(f"the program's runtime library: {problem}") from None
-        if kind.answer == TOLD:
+        if kind.answer == NO_REPLY:
             self._verbs[kind.name](*values)
         else:
             _send(line, kind.answer, self._answer(kind.name, values))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ...traces.bounded_writer import SparingWriter
+from ...traces.bounded_writer import BoundedWriter
 from ..front.source import Compiled
 from ..session.module import Module
 from ..session.recording import Recording
@@ -17,20 +17,20 @@ class ProgramSession(Session):
     def __init__(self, path: Path, shared: SharedMemory) -> None:
         super().__init__(path)
         self._shared = shared
-        self._writer: SparingWriter | None = None
+        self._writer: BoundedWriter | None = None
 
-    def _make_writer(self, path: Path) -> SparingWriter:
-        self._writer = SparingWriter(path, self._filter.max_bytes)
+    def _make_writer(self, path: Path) -> BoundedWriter:
+        self._writer = BoundedWriter(path, self._filter.max_bytes)
         return self._writer
 
     @property
-    def writer(self) -> SparingWriter:
+    def writer(self) -> BoundedWriter:
         """What its trace is written by, once it is open."""
         assert self._writer is not None
         return self._writer
 
     def _make_memory(self) -> Memory:
-        return Memory(self._options.check_uninitialized, self._shared.rooms())
+        return Memory(self._options.check_uninitialized, self._shared.arenas())
 
     @property
     def recording(self) -> Recording:

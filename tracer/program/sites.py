@@ -40,8 +40,8 @@ class Sites:
         moved = self._moved(file, base)
         places = tuple(place - moved for (place,) in struct.iter_unpack("<Q", stack))
         if (file, places) not in self._known:
-            found = _look_up(self._tool, file, places)
-            own = (_shown(each) for each in found if not _OF_OTHERS.search(each["file"]))
+            matches = _look_up(self._tool, file, places)
+            own = (_shown(each) for each in matches if not _OF_OTHERS.search(each["file"]))
             self._known[file, places] = next(own, "")
         return self._known[file, places]
 
@@ -64,7 +64,7 @@ def _is_fixed(file: str) -> bool:
 def _look_up(tool: str, file: str, addresses: Sequence[int]) -> list[re.Match[str]]:
     """The places of addresses that are known, each with those into which it was inlined."""
     try:
-        found = subprocess.run(
+        process = subprocess.run(
             [tool, "-i", "-e", file, *map(hex, addresses)],
             capture_output=True,
             text=True,
@@ -74,7 +74,7 @@ def _look_up(tool: str, file: str, addresses: Sequence[int]) -> list[re.Match[st
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [place for line in found.stdout.splitlines() if (place := _PLACE.fullmatch(line))]
+    return [place for line in process.stdout.splitlines() if (place := _PLACE.fullmatch(line))]
 
 
 def _shown(place: re.Match[str]) -> str:

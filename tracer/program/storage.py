@@ -157,15 +157,15 @@ class Storage:
             self._recording.memory.mark_written(place)
         return SUCCESS
 
-    def do_for_kernel(self, asked: DeviceCopy | DeviceSet) -> None:
+    def do_for_kernel(self, request: DeviceCopy | DeviceSet) -> None:
         """Copy or set memory as a kernel has asked; KernelFault outside of every array."""
-        to = self._bytes(asked.to, asked.size)
-        if isinstance(asked, DeviceSet):
-            to[:] = asked.value
-            self.note_copy(0, asked.size, asked.to)
+        to = self._bytes(request.to, request.size)
+        if isinstance(request, DeviceSet):
+            to[:] = request.value
+            self.note_copy(0, request.size, request.to)
         else:
-            to[:] = self._bytes(asked.source, asked.size).copy()
-            self.note_copy(_DEVICE_TO_DEVICE, asked.size, asked.to)
+            to[:] = self._bytes(request.source, request.size).copy()
+            self.note_copy(_DEVICE_TO_DEVICE, request.size, request.to)
 
     def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
         place = self.find(address)
@@ -182,12 +182,12 @@ class Storage:
         place = self._arena.find(address)
         return place if place and address < place.address + place.size else None
 
-    def name(self, place: Allocation, wanted: str) -> Allocation:
+    def name(self, place: Allocation, base: str) -> Allocation:
         """Call an array so, if it has no name yet and begins there; return it as it is then."""
         if place.address not in self._unnamed:
             return place
         self._unnamed.discard(place.address)
-        new = self._recording.new_name(wanted)
+        new = self._recording.new_name(base)
         self._recording.trace.rename(place.name, new)
         self._describe_textures(place.name, new)
         number = self._recording.arrays.index(self._describe(place))

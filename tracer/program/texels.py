@@ -99,8 +99,8 @@ class TextureDescriptor(NamedTuple):
 
     def mipmap(self, levels: int) -> Mipmap:
         """How its levels are chosen."""
-        chosen = FILTER_MODES[self.level_filter]
-        return Mipmap(levels, chosen, self.level_bias, self.least_level, self.most_level)
+        filter_mode = FILTER_MODES[self.level_filter]
+        return Mipmap(levels, filter_mode, self.level_bias, self.least_level, self.most_level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,31 +169,33 @@ class Texels:
         height: int, pitch: int, descriptor: bytes, view: bytes, levels: bytes,
     ) -> Answer:  # fmt: skip
         """Make a texture over an array, the levels of a mipmapped one, or linear memory."""
-        asked = TextureDescriptor(*_DESCRIPTOR.unpack(descriptor))
+        texture_descriptor = TextureDescriptor(*_DESCRIPTOR.unpack(descriptor))
         if not _is_texel((x, y, z, w), kind):
             return INVALID_CHANNEL_DESCRIPTOR
-        if kind in _FRACTIONS and not asked.read_mode:
+        if kind in _FRACTIONS and not texture_descriptor.read_mode:
             return INVALID_NORM_SETTING
         try:
             values, form = self._values(over, where, (x, y, z, w), kind, width, height, pitch)
             dimensions = _dimensions(values, form)
-            if error := asked.error(dimensions, values.dtype, form.cubemap):
+            if error := texture_descriptor.error(dimensions, values.dtype, form.cubemap):
                 return error
             if isinstance(values, Surface) and view:
-                seen = _View(*_VIEW.unpack_from(view))
-                if seen.is_invalid(values, form, over == OVER_LEVELS):
+                view_descriptor = _View(*_VIEW.unpack_from(view))
+                if view_descriptor.is_invalid(values, form, over == OVER_LEVELS):
                     return INVALID_VALUE
-                seen.check(values, form)
-            _check_fields(asked, dimensions == 1 and form.layered)
-            modes = asked.modes(dimensions, over == OVER_LINEAR)
+                view_descriptor.check(values, form)
+            _check_fields(texture_descriptor, dimensions == 1 and form.layered)
+            modes = texture_descriptor.modes(dimensions, over == OVER_LINEAR)
             if over == OVER_LEVELS:
                 arrays = [self._surface(number) for (number,) in struct.iter_unpack("<I", levels)]
-                made = make_mipmap(self._recording, arrays, modes, form, asked.mipmap(len(arrays)))
+                texture = make_mipmap(
+                    self._recording, arrays, modes, form, texture_descriptor.mipmap(len(arrays))
+                )
             else:
-                made = make_texture(self._recording, values, modes, form, None)
+                texture = make_texture(self._recording, values, modes, form, None)
         except CutraceError as problem:
             return _refuse(problem)
-        return (made.handle,)
+        return (texture.handle,)
 
     def release(self, handle: int) -> Answer:
         """Take note that a texture is not needed any more: its number is not given again."""
@@ -232,16 +234,18 @@ class Texels:
         return DeviceArray(self._recording, part, rows, texel, pitch), TexelForm()
 
 
-def _check_fields(asked: TextureDescriptor, is_layered_row: bool) -> None:
+def _check_fields(descriptor: TextureDescriptor, is_layered_row: bool) -> None:
     """Refuse fields of a cudaTextureDesc that would change samples in a way that is not known."""
     problem = ""
-    if asked.anisotropy > 1:
-        problem = f"maxAnisotropy is {asked.anisotropy}: expected 0 or 1, no anisotropic filter"
-    elif asked.seamless and asked.filter_mode:
+    if descriptor.anisotropy > 1:
+        problem = (
+            f"maxAnisotropy is {descriptor.anisotropy}: expected 0 or 1, no anisotropic filter"
+        )
+    elif descriptor.seamless and descriptor.filter_mode:
         problem = "seamlessCubemap: expected 0, or a point filter: no filter across a cube's edges"
-    elif asked.read_mode not in (0, 1):
-        problem = f"readMode is {asked.read_mode}: expected 0 or 1"
-    elif is_layered_row and asked.filter_mode and asked.mode_y == BORDER:
+    elif descriptor.read_mode not in (0, 1):
+        problem = f"readMode is {descriptor.read_mode}: expected 0 or 1"
+    elif is_layered_row and descriptor.filter_mode and descriptor.mode_y == BORDER:
         problem = "addressMode[1] is border: a filter of one dimension and layers may mix it in"
     if problem:
         raise CutraceError(f"cutrace leaves out cudaTextureDesc.{problem}")
@@ -290,10 +294,10 @@ class _View(NamedTuple):
         is_layered = form.layered or form.cubemap
         sizes = (*(shape[:0:-1] if is_layered else shape[::-1]), 0, 0)[:3]
         wide = 4 if self._is_compressed else 1
-        known = (sizes[0] * wide, sizes[1] * wide, shape[0] if is_layered else sizes[2])
+        extent = (sizes[0] * wide, sizes[1] * wide, shape[0] if is_layered else sizes[2])
         return (
             self._texel_bytes != values.dtype.itemsize * (form.channels or 1)
-            or (self.width, self.height, self.depth) != known
+            or (self.width, self.height, self.depth) != extent
             or self.first_level > self.last_level
             or self.first_layer > self.last_layer
             or bool(self.last_level and not has_levels)
@@ -337,8 +341,8 @@ def _is_texel(bits: tuple[int, ...], kind: int) -> bool:
         return channels == 1 << (kind - 5) % 3 and bits[0] == 8 * int(_FRACTIONS[kind][1])
     if kind > 2:
         return 17 <= kind < _LAST_KIND or (kind == _LAST_KIND and bits == (10, 10, 10, 2))
-    known = (16, 32) if kind == 2 else (8, 16, 32)
-    return channels in (1, 2, 4) and set(bits[:channels]) <= {bits[0]} and bits[0] in known
+    widths = (16, 32) if kind == 2 else (8, 16, 32)
+    return channels in (1, 2, 4) and set(bits[:channels]) <= {bits[0]} and bits[0] in widths
 
 
 def _texel(bits: tuple[int, ...], kind: int) -> tuple[np.dtype[Any], int]:

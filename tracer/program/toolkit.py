@@ -49,9 +49,9 @@ class Toolkit:
 def find_toolkit() -> Toolkit:
     """The toolkit of this Python's packages; CutraceError with what to type if it is not whole."""
     for folder in _nvidia_folders():
-        found = Toolkit(folder / "cu13")
-        if found.nvcc.is_file() and (found.root / "nvvm" / "bin" / "cicc").is_file():
-            return found
+        toolkit = Toolkit(folder / "cu13")
+        if toolkit.nvcc.is_file() and (toolkit.root / "nvvm" / "bin" / "cicc").is_file():
+            return toolkit
     raise CutraceError(
         f"no compiler for CUDA programs here: NVIDIA's nvcc 13 was not found in {sys.prefix}; "
         f"install it with: {INSTALL}"
@@ -71,18 +71,22 @@ def find_host_compiler() -> str:
     `$NVCC_CCBIN`, which nvcc itself reads, else g++, else clang++. CutraceError with what to type
     if there is none.
     """
-    wanted = os.environ.get("NVCC_CCBIN")
-    for name in (wanted,) if wanted else HOST_COMPILERS:
-        if found := shutil.which(name):
-            return found
-    problem = f"NVCC_CCBIN is {wanted}, which is not there" if wanted else "there is none"
+    environment_name = os.environ.get("NVCC_CCBIN")
+    for name in (environment_name,) if environment_name else HOST_COMPILERS:
+        if path := shutil.which(name):
+            return path
+    problem = (
+        f"NVCC_CCBIN is {environment_name}, which is not there"
+        if environment_name
+        else "there is none"
+    )
     raise CutraceError(
         f"a CUDA program needs a C++ compiler for its host code, and {problem}: install g++ "
         "(Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or name one in $NVCC_CCBIN"
     )
 
 
-_ASKED = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
+_MISSING_FILE = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
 _MACHINE_CODE = {
     "cudnn": "cuDNN",
     "cusolver": "cuSOLVER",
@@ -105,12 +109,12 @@ NOT_STARTED = 127
 """The exit status of a program that the system's loader could not start."""
 
 
-def advise(said: str) -> str:
+def advise(message: str) -> str:
     """A line behind what a compiler said, where it misses what cutrace knows of; else empty."""
-    found = _ASKED.search(said)
-    if found is None:
+    match = _MISSING_FILE.search(message)
+    if match is None:
         return ""
-    name = (found[1] or found[2]).rpartition("/")[2]
+    name = (match[1] or match[2]).rpartition("/")[2]
     for start, package in _HEADERS_ALONE.items():
         if name.startswith(start):
             return f"\n{name} comes with a package: python -m pip install {package}"

@@ -17,7 +17,7 @@ RUNTIME = Path(__file__).with_name("runtime")
 HEAD = struct.Struct("<II")
 """The kind of a message, or the error of an answer; the bytes that follow."""
 
-TOLD = "-"
+NO_REPLY = "-"
 """The fields of an answer that nobody waits for."""
 
 _MESSAGE = re.compile(r'MESSAGE\((\w+), (\d+), "(\w*)", "([\w-]*)"\)')
@@ -37,8 +37,8 @@ class Kind:
 @cache
 def kinds() -> dict[int, Kind]:
     """All kinds of messages by their numbers."""
-    found = _MESSAGE.findall(_header())
-    return {int(number): Kind(name, asked, given) for name, number, asked, given in found}
+    messages = _MESSAGE.findall(_header())
+    return {int(number): Kind(name, request, reply) for name, number, request, reply in messages}
 
 
 @cache

@@ -228,8 +228,8 @@ class Labels:
         """Give every label its function-wide name and check that it is there."""
         for number, scope, at in self._uses:
             instruction = instructions[number]
-            known = self.places if instruction.opcode == "bra" else self.targets
-            name = self._resolve(scope, at, known)
+            targets = self.places if instruction.opcode == "bra" else self.targets
+            name = self._resolve(scope, at, targets)
             self._branched.add(name)
             operands = tuple(_with_label(operand, name) for operand in instruction.operands)
             instructions[number] = replace(instruction, operands=operands)
@@ -242,11 +242,11 @@ class Labels:
         """Whether a branch goes to `place`: after `resolve`."""
         return any(self.places.get(name) == place for name in self._branched)
 
-    def _resolve(self, scope: Scope, at: int, known: Collection[str]) -> str:
+    def _resolve(self, scope: Scope, at: int, targets: Collection[str]) -> str:
         name = scope.find_label(self._cursor.texts[at])
-        if name is None or name not in known:
-            what = "a label" if known is self.places else "a list of targets or a prototype"
-            written = [label for label in known if "@" not in label]
+        if name is None or name not in targets:
+            what = "a label" if targets is self.places else "a list of targets or a prototype"
+            written = [label for label in targets if "@" not in label]
             raise self._cursor.error(f"{what} of this function", written, at)
         return name
 

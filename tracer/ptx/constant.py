@@ -10,9 +10,9 @@ from .lexer import Cursor
 _MASK = (1 << 64) - 1
 
 
-def _divide(left: int, right: int) -> int:
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
+def _divide(lhs: int, right: int) -> int:
+    quotient = abs(lhs) // abs(right)
+    return quotient if (lhs < 0) == (right < 0) else -quotient
 
 
 _OPERATORS: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
@@ -110,7 +110,7 @@ def _ternary(cursor: Cursor) -> int:
 
 
 def _binary(cursor: Cursor, strength: int) -> int:
-    left = _unary(cursor)
+    lhs = _unary(cursor)
     while cursor.next in _OPERATORS:
         binds, apply = _OPERATORS[cursor.next]
         if binds < strength:
@@ -119,8 +119,8 @@ def _binary(cursor: Cursor, strength: int) -> int:
         right = _binary(cursor, binds + 1)
         if sign in "/%" and right == 0:
             raise cursor.error("a divisor that is not 0", index=at)
-        left = _wrap(apply(left, right))
-    return left
+        lhs = _wrap(apply(lhs, right))
+    return lhs
 
 
 def _unary(cursor: Cursor) -> int:

@@ -35,19 +35,19 @@ def subgraph(graph: Graph, nodes: Collection[int]) -> dict[int, list[int]]:
     return {node: [other for other in graph[node] if other in nodes] for node in nodes}
 
 
-def post_order(graph: Graph, start: int, seen: set[int]) -> Iterator[int]:
+def post_order(graph: Graph, start: int, visits: set[int]) -> Iterator[int]:
     """Yield what can be reached from a node and was not seen yet, a node when all behind it are
     done."""
-    seen.add(start)
+    visits.add(start)
     stack = [(start, iter(graph[start]))]
     while stack:
-        node, rest = stack[-1]
-        further = next((other for other in rest if other not in seen), None)
+        node, successors = stack[-1]
+        further = next((other for other in successors if other not in visits), None)
         if further is None:
             stack.pop()
             yield node
         else:
-            seen.add(further)
+            visits.add(further)
             stack.append((further, iter(graph[further])))
 
 
@@ -56,10 +56,10 @@ def strong_components(graph: Graph) -> list[set[int]]:
 
     Kosaraju's: what can be reached backwards from the last node of a post-order is one.
     """
-    seen: set[int] = set()
-    order = [n for root in graph if root not in seen for n in post_order(graph, root, seen)]
-    turned, taken = reverse(graph), set[int]()
-    return [set(post_order(turned, n, taken)) for n in reversed(order) if n not in taken]
+    visits: set[int] = set()
+    order = [n for root in graph if root not in visits for n in post_order(graph, root, visits)]
+    turned, members = reverse(graph), set[int]()
+    return [set(post_order(turned, n, members)) for n in reversed(order) if n not in members]
 
 
 def cycles(graph: Graph) -> Iterator[set[int]]:
@@ -79,27 +79,27 @@ def immediate_dominators(graph: Graph, start: int) -> dict[int, int]:
     order = list(post_order(graph, start, set()))
     place = {node: number for number, node in enumerate(order)}
     before = reverse(graph)
-    found = {start: start}
+    idoms = {start: start}
 
     def meet(a: int, b: int) -> int:
         while a != b:
             while place[a] < place[b]:
-                a = found[a]
+                a = idoms[a]
             while place[b] < place[a]:
-                b = found[b]
+                b = idoms[b]
         return a
 
     changes = True
     while changes:
         changes = False
         for node in reversed(order[:-1]):
-            known = [other for other in before[node] if other in found]
-            joint = known[0]
-            for other in known[1:]:
+            predecessors = [other for other in before[node] if other in idoms]
+            joint = predecessors[0]
+            for other in predecessors[1:]:
                 joint = meet(joint, other)
-            changes |= found.get(node) != joint
-            found[node] = joint
-    return found
+            changes |= idoms.get(node) != joint
+            idoms[node] = joint
+    return idoms
 
 
 def order_components(graph: Graph) -> list[set[int]]:
@@ -109,16 +109,16 @@ def order_components(graph: Graph) -> list[set[int]]:
     after = {
         name: {home[o] for n in part for o in graph[n]} - {name} for name, part in parts.items()
     }
-    waits = {name: len(before) for name, before in reverse(after).items()}
-    ready = [name for name, count in waits.items() if not count]
+    in_degrees = {name: len(before) for name, before in reverse(after).items()}
+    ready = [name for name, count in in_degrees.items() if not count]
     heapify(ready)
     order = []
     while ready:
         name = heappop(ready)
         order.append(parts[name])
         for other in after[name]:
-            waits[other] -= 1
-            if not waits[other]:
+            in_degrees[other] -= 1
+            if not in_degrees[other]:
                 heappush(ready, other)
     return order
 
@@ -131,12 +131,12 @@ def spread(steps: Iterable[tuple[Iterable[Value], Iterable[Value], bool]]) -> Se
 
     A step is what an instruction writes, what it reads, and whether the property begins there.
     """
-    known = [(set(written), set(read), begins) for written, read, begins in steps]
-    found: set[Value] = set()
+    step_sets = [(set(written), set(read), begins) for written, read, begins in steps]
+    values: set[Value] = set()
     before = -1
-    while len(found) > before:
-        before = len(found)
-        for written, read, begins in known:
-            if begins or not found.isdisjoint(read):
-                found |= written
-    return found
+    while len(values) > before:
+        before = len(values)
+        for written, read, begins in step_sets:
+            if begins or not values.isdisjoint(read):
+                values |= written
+    return values

@@ -9,7 +9,7 @@ from .lexer import Cursor
 from .opcodes import words
 from .variable import read_declaration, read_name
 
-_KNOWN = words(
+_DIRECTIVES = words(
     """
     maxntid reqntid minnctapersm maxnctapersm maxnreg noreturn explicitcluster reqnctapercluster
     maxclusterrank blocksareclusters abi_preserve abi_preserve_control
@@ -79,7 +79,7 @@ def _read_directives(cursor: Cursor, header: Header) -> None:
         elif name == "attribute":
             cursor.take()
             cursor.skip_pair("(", ")")
-        elif name in _KNOWN:
+        elif name in _DIRECTIVES:
             cursor.take()
             header.directives[name] = _read_numbers(cursor)
         else:

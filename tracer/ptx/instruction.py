@@ -167,7 +167,7 @@ def _find(cursor: Cursor, scope: Scope, name: str) -> Operand:
     register = scope.find(base)
     if _SELECTOR.match(selector) and isinstance(register, Register):
         return Part(register, selector)
-    raise cursor.error("a declared register, variable or function", scope.known(), cursor.index - 1)
+    raise cursor.error("a declared register, variable or function", scope.names(), cursor.index - 1)
 
 
 def _read_register_or_bucket(cursor: Cursor, scope: Scope) -> Register | Bucket:

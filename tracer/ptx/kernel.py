@@ -303,7 +303,7 @@ class Module:
     warnings: tuple[str, ...] = ()
 
 
-NOWHERE = -1
+NO_BLOCK = -1
 """No block."""
 
 
@@ -312,14 +312,13 @@ class BasicBlock:
     """Instructions `first` to `last` (exclusive) that run together.
 
     A block ends at a branch, a call of a PTX function, a barrier, ret, exit, trap, before a label
-    that is a target. `successors` are block numbers inside the same function in the order
-    (taken, fall-through), or all targets of a `brx.idx`; a call's successor is the block after it,
-    a guarded ret, exit or trap has the fall-through only.
-    `join` is the immediate post-dominator: the number of a block of this function, or the
-    function's `exit` (a virtual block that holds nothing).
-    Where some lanes go another way (see reconvergence) those meet at `join` that do not. `behind`
-    are the blocks where those meet who do, outermost first; `leaving` is the successor on such a
-    way, whose lanes meet at `join`.
+    that is a target. `successors` are block numbers inside the same function in the order (taken,
+    fall-through), or all targets of a `brx.idx`; a call's successor is the block after it, a
+    guarded ret, exit or trap has the fall-through only. `join` is the immediate post-dominator: the
+    number of a block of this function, or the function's `exit` (a virtual block that holds
+    nothing). Where some lanes go another way (see reconvergence) those meet at `join` that do not.
+    `outer_joins` are the blocks where those meet who do, outermost first; `leaving` is the
+    successor on such a way, whose lanes meet at `join`.
     """
 
     number: int
@@ -329,8 +328,8 @@ class BasicBlock:
     successors: tuple[int, ...]
     join: int
     rank: int
-    behind: tuple[int, ...] = ()
-    leaving: int = NOWHERE
+    outer_joins: tuple[int, ...] = ()
+    leaving: int = NO_BLOCK
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,15 +148,15 @@ class Cursor:
         return warning
 
     def error(
-        self, expected: str, known: Iterable[str] = (), index: int | None = None
+        self, expected: str, candidates: Iterable[str] = (), index: int | None = None
     ) -> CutraceError:
         """Make the error for the token at `index` (the next one if None)."""
         at = self.index if index is None else index
         token = self.texts[at][:_SHOWN]
-        found = f"`{token}`" if token else "the end of the text"
-        hint = nearest(token, known)
+        token_text = f"`{token}`" if token else "the end of the text"
+        hint = nearest(token, candidates)
         return CutraceError(
-            f"PTX line {self.tokens.line(at)}: found {found}, expected {expected}{hint}"
+            f"PTX line {self.tokens.line(at)}: found {token_text}, expected {expected}{hint}"
         )
 
     def duplicate(self, name: str, index: int) -> CutraceError:

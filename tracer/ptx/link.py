@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from .kernel import (
-    NOWHERE,
+    NO_BLOCK,
     BasicBlock,
     CallTarget,
     Function,
@@ -23,7 +23,7 @@ from .kernel import (
 )
 from .opcodes import LEAVES, destinations, is_barrier, sources
 from .reconvergence import Kinds, Parting, immediate_post_dominators, partings, run_order
-from .warp_sync import find_meetings
+from .warp_sync import find_warp_syncs
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +45,24 @@ def cut_at_meetings(
     function: Function,
     is_inner_call: Callable[[Instruction], bool],
     cuts: list[Cut],
-    known: frozenset[int] = frozenset(),
+    seed_pcs: frozenset[int] = frozenset(),
 ) -> tuple[list[Cut], frozenset[int]]:
-    """Make blocks of the instructions at which lanes meet that parted, those that are `known` to
+    """Make blocks of the instructions at which lanes meet that parted, those that are `seed_pcs` to
     be of the kind with them; return them, too."""
-    found = known | find_meetings(
+    meeting_pcs = seed_pcs | find_warp_syncs(
         function.instructions,
         [(cut.first, cut.last) for cut in cuts],
         {number: cut.successors for number, cut in enumerate(cuts)},
         [number for number, cut in enumerate(cuts) if cut.leaves],
     )
-    return (_cut(function, is_inner_call, found) if found else cuts), found
+    return (_cut(function, is_inner_call, meeting_pcs) if meeting_pcs else cuts), meeting_pcs
 
 
 def _cut(
-    function: Function, is_inner_call: Callable[[Instruction], bool], alone: frozenset[int]
+    function: Function, is_inner_call: Callable[[Instruction], bool], meeting_pcs: frozenset[int]
 ) -> list[Cut]:
     instructions = function.instructions
-    starts = {0, *alone, *(index + 1 for index in alone)}
+    starts = {0, *meeting_pcs, *(index + 1 for index in meeting_pcs)}
     for index, instruction in enumerate(instructions):
         if _ends_block(instruction) or (
             instruction.opcode == "call" and is_inner_call(instruction)
@@ -97,9 +97,9 @@ def _targets(function: Function, instruction: Instruction) -> tuple[int, ...]:
 def _successors(function: Function, last: int, number: dict[int, int]) -> tuple[int, ...]:
     """Return the blocks after the one that `last` ends: (taken, fall-through)."""
     instruction = function.instructions[last]
-    taken = tuple(number[target] for target in _targets(function, instruction))
-    falls = instruction.guard or not (taken or instruction.opcode in (*LEAVES, "brx"))
-    return (*taken, number[last + 1]) if falls else taken
+    targets = tuple(number[target] for target in _targets(function, instruction))
+    falls = instruction.guard or not (targets or instruction.opcode in (*LEAVES, "brx"))
+    return (*targets, number[last + 1]) if falls else targets
 
 
 def _leaves(instruction: Instruction) -> bool:
@@ -124,16 +124,16 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
 
     reached = _reach(module, _find_entry(module, entry_name))
     functions = [separate_returns(function, is_inner) for function in reached]
-    parted = []
+    splits = []
     start = 0
     for function in functions:
         span = range(start, start + len(function.instructions))
-        known = frozenset(pc - start for pc in meetings if pc in span)
-        parted.append(cut_at_meetings(function, is_inner, cut_blocks(function, is_inner), known))
+        offsets = frozenset(pc - start for pc in meetings if pc in span)
+        splits.append(cut_at_meetings(function, is_inner, cut_blocks(function, is_inner), offsets))
         start = span.stop
-    cuts = [own for own, _ in parted]
+    cuts = [own for own, _ in splits]
     count = sum(map(len, cuts))
-    found: set[int] = set()
+    meeting_pcs: set[int] = set()
     instructions: list[Instruction] = []
     blocks: list[BasicBlock] = []
     spans: list[FunctionSpan] = []
@@ -143,7 +143,7 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
         spans.append(FunctionSpan(function, len(blocks), count + index))
         _append_live(live_in, live_out, index, function, own)
         blocks += _place(function, own, index, len(blocks), len(instructions), count + index)
-        found.update(len(instructions) + k for k in parted[index][1])
+        meeting_pcs.update(len(instructions) + k for k in splits[index][1])
         instructions += function.instructions
     return Kernel(
         entry_name,
@@ -153,7 +153,7 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
         tuple(blocks),
         tuple(live_in),
         tuple(live_out),
-        frozenset(found),
+        frozenset(meeting_pcs),
     )
 
 
@@ -184,12 +184,13 @@ def _callee(module: Module, call: Instruction, target: CallTarget) -> Function:
             f"PTX line {call.ptx_line}: {call.text} calls {name}, expected a function"
             f"{nearest(name, module.functions)}"
         )
-    given = (len(target.returns), len(target.arguments))
-    taken = (len(function.returns), len(function.parameters))
-    if given != taken:
+    argument_counts = (len(target.returns), len(target.arguments))
+    parameter_counts = (len(function.returns), len(function.parameters))
+    if argument_counts != parameter_counts:
         raise CutraceError(
-            f"PTX line {call.ptx_line}: {call.text} has {given[0]} results and {given[1]} "
-            f"arguments, {name} has {taken[0]} and {taken[1]}"
+            f"PTX line {call.ptx_line}: {call.text} has {argument_counts[0]} results and"
+            f" {argument_counts[1]} "
+            f"arguments, {name} has {parameter_counts[0]} and {parameter_counts[1]}"
         )
     return function
 
@@ -273,8 +274,8 @@ def _place(
             tuple(block + successor for successor in cut.successors),
             place[parting.join],
             block + ranks[number],
-            tuple(place[behind] for behind in parting.behind),
-            place.get(parting.leaving, NOWHERE),
+            tuple(place[outer_join] for outer_join in parting.outer_joins),
+            place.get(parting.leaving, NO_BLOCK),
         )
 
 
@@ -370,9 +371,9 @@ def _summarize(
 
 def _name(bits: int, names: Sequence[str]) -> list[str]:
     """Return the names of the set bits; takes the time of the set ones only."""
-    found = []
+    register_names = []
     while bits:
         lowest = bits & -bits
-        found.append(names[lowest.bit_length() - 1])
+        register_names.append(names[lowest.bit_length() - 1])
         bits ^= lowest
-    return found
+    return register_names

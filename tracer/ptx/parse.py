@@ -146,10 +146,12 @@ class _Parser:
     def _read_variables(self, is_extern: bool) -> None:
         at = self.cursor.index
         for variable in read_names(self.cursor, read_declaration(self.cursor, is_extern)):
-            known = self.variables.get(variable.name)
-            if variable.name in self.functions or (known and not known.is_extern and not is_extern):
+            earlier = self.variables.get(variable.name)
+            if variable.name in self.functions or (
+                earlier and not earlier.is_extern and not is_extern
+            ):
                 raise self.cursor.duplicate(variable.name, at)
-            if known is None or known.is_extern:
+            if earlier is None or earlier.is_extern:
                 self.variables[variable.name] = variable
                 symbol = Symbol(variable.name, element=element_bytes(variable))
                 self.scope.declare(variable.name, symbol)
@@ -159,7 +161,7 @@ class _Parser:
         at = self.cursor.index
         header = read_header(self.cursor)
         name = header.name
-        known = self.functions.get(name)
+        earlier = self.functions.get(name)
         self.warnings += header.warnings
         self.scope.declare(name, Symbol(name))
         if self.cursor.accept(";"):
@@ -167,7 +169,7 @@ class _Parser:
             return
         if self.cursor.next != "{":
             raise self.cursor.error("`{` or `;`")
-        if name in self.variables or (known and not known.is_extern):
+        if name in self.variables or (earlier and not earlier.is_extern):
             raise self.cursor.duplicate(name, at)
         body = Body(self.cursor, self.scope, self.lines)
         self.functions[name] = body.read(header)
@@ -176,13 +178,13 @@ class _Parser:
 
     def _check_relocations(self) -> None:
         """An initialiser may name what is declared later, but it must be declared."""
-        known = {*self.variables, *self.functions, *self.aliases}
+        symbols = {*self.variables, *self.functions, *self.aliases}
         for variable in self.variables.values():
             for _, name, _ in variable.relocations:
-                if name not in known:
+                if name not in symbols:
                     raise CutraceError(
                         f"PTX: {variable.name} holds the address of {name}, which is not declared"
-                        f"{nearest(name, known)}"
+                        f"{nearest(name, symbols)}"
                     )
 
 

@@ -20,7 +20,7 @@ from .digraph import (
     reverse,
     subgraph,
 )
-from .kernel import NOWHERE
+from .kernel import NO_BLOCK
 
 """Loops in loops in loops."""
 
@@ -100,8 +100,8 @@ class Parting:
     """Where lanes meet that part at a branch, if not at its post-dominator: see BasicBlock."""
 
     join: int
-    behind: tuple[int, ...]
-    leaving: int = NOWHERE
+    outer_joins: tuple[int, ...]
+    leaving: int = NO_BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Region:
     blocks: frozenset[int]
     head: int
     last: int
-    meet: int = NOWHERE
+    meet: int = NO_BLOCK
     is_loop: bool = False
     around: "_Region | None" = None
     _meets: dict[int, int] | None = None
@@ -190,18 +190,18 @@ def partings(
     for place, region in reversed(list(enumerate(nested))):
         _put_around(region, nested[place + 1 :])
         smallest |= dict.fromkeys(region.blocks, region)
-    found: dict[int, Parting] = {}
+    block_partings: dict[int, Parting] = {}
     for block, region in smallest.items():
         after = flow[block]
         if len(set(after)) < 2 or joins[block] in region.all_go_through(block):
             continue
         chain = region.chain()
-        left = [other for other in after if not region.leads(other)]
-        if left and len(chain) > 1:
-            found[block] = Parting(region.goes_to(left[0]), chain, left[0])
+        exits = [other for other in after if not region.leads(other)]
+        if exits and len(chain) > 1:
+            block_partings[block] = Parting(region.goes_to(exits[0]), chain, exits[0])
         elif chain != (joins[block],):
-            found[block] = Parting(chain[-1], chain[:-1])
-    return found
+            block_partings[block] = Parting(chain[-1], chain[:-1])
+    return block_partings
 
 
 def _flow(
@@ -223,7 +223,7 @@ def _loops(
     """Return the loops, outer ones first, and the blocks of those that are entered at several
     places."""
     before = reverse(flow)
-    found, tangle = list[_Region](), set[int]()
+    regions, tangle = list[_Region](), set[int]()
     pending: list[tuple[int, Graph]] = [(0, flow)]
     while pending:
         depth, graph = pending.pop(0)
@@ -233,10 +233,12 @@ def _loops(
                 tangle |= blocks
                 continue
             last = _outside(blocks, _climb(heads[0], joins))
-            found.append(_Region(flow, frozenset(blocks), heads[0], last, is_loop=True))
-            turn = {b: [o for o in graph[b] if o in blocks and o not in heads] for b in blocks}
-            pending.append((depth + 1, turn))
-    return found, tangle
+            regions.append(_Region(flow, frozenset(blocks), heads[0], last, is_loop=True))
+            body_graph = {
+                b: [o for o in graph[b] if o in blocks and o not in heads] for b in blocks
+            }
+            pending.append((depth + 1, body_graph))
+    return regions, tangle
 
 
 def _before_post_dominators(
@@ -253,21 +255,21 @@ def _before_post_dominators(
         loop.head: min((o for o in loops if o.blocks > loop.blocks), key=_size, default=None)
         for loop in loops
     }
-    found: dict[int, tuple[float, _Region | None]] = {}
+    best_regions: dict[int, tuple[float, _Region | None]] = {}
     for block, ways in _merges(before, loops):
         owner = _common(ways, first)
         if len(set(flow[owner])) < 2 or block == joins[owner]:
             continue
-        turns = block in around and inner[block].blocks.issuperset(ways)
-        level = around[block] if block in around and not turns else inner.get(block)
+        is_latch = block in around and inner[block].blocks.issuperset(ways)
+        level = around[block] if block in around and not is_latch else inner.get(block)
         order, region = float("inf"), None  # behind the loop of the branch: after all inside
         if inner.get(owner) is level:
-            order = len(ranks) if turns else ranks[block]
+            order = len(ranks) if is_latch else ranks[block]
             blocks = _between(owner, ways, before)
             region = _Region(flow, blocks, owner, _outside(blocks, _climb(owner, joins)), block)
-        if order > found.get(owner, (-1, None))[0]:
-            found[owner] = order, region
-    yield from (region for _, region in found.values() if region)
+        if order > best_regions.get(owner, (-1, None))[0]:
+            best_regions[owner] = order, region
+    yield from (region for _, region in best_regions.values() if region)
 
 
 def _merges(before: Graph, loops: list[_Region]) -> Iterator[tuple[int, list[int]]]:
@@ -297,13 +299,13 @@ def _climb(block: int, tree: Mapping[int, int]) -> Iterator[int]:
 
 def _between(owner: int, ways: Iterable[int], before: Graph) -> frozenset[int]:
     """Return the blocks on ways from a branch to some blocks that it dominates."""
-    found, pending = {owner}, list(ways)
+    blocks, pending = {owner}, list(ways)
     while pending:
         block = pending.pop()
-        if block not in found:
-            found.add(block)
+        if block not in blocks:
+            blocks.add(block)
             pending += before[block]
-    return frozenset(found)
+    return frozenset(blocks)
 
 
 def _is_kept(region: _Region, loops: list[_Region], kinds: Kinds) -> bool:
@@ -311,15 +313,15 @@ def _is_kept(region: _Region, loops: list[_Region], kinds: Kinds) -> bool:
     has a way out to its end and another one to somewhere else, but to the end of the function; nor
     for `if (a || b)` without an `else`, with branches alone whose other way is the next barrier."""
     inside = [loop.blocks for loop in loops if loop.blocks < region.blocks and not region.is_loop]
-    left = [(b, o) for b in region.blocks for o in region.flow[b] if not region.leads(o)]
-    by_switch = any(block in kinds.switches for block, _ in left)
+    exits = [(b, o) for b in region.blocks for o in region.flow[b] if not region.leads(o)]
+    by_switch = any(block in kinds.switches for block, _ in exits)
     of_loops = any(
         after not in kinds.returns and any(block in blocks for blocks in inside)
-        for block, after in left
+        for block, after in exits
     )
     conditions = (
         not region.is_loop
-        and {after for _, after in left} == {region.last}
+        and {after for _, after in exits} == {region.last}
         and all(len(set(region.flow[block])) > 1 for block in region.blocks)
     )
     return not (by_switch or of_loops or conditions)
@@ -335,11 +337,11 @@ def _nested(regions: Iterable[_Region]) -> list[_Region]:
     Lanes meet at the end of a region while they are still in those around it: they have no way
     back into these.
     """
-    found: list[_Region] = []
+    nest: list[_Region] = []
     for region in sorted(regions, key=lambda r: (not r.is_loop, len(r.blocks))):
-        if all(_fit(region, other) for other in found):
-            found.append(region)
-    return sorted(found, key=lambda r: (len(r.blocks), r.is_loop))
+        if all(_fit(region, other) for other in nest):
+            nest.append(region)
+    return sorted(nest, key=lambda r: (len(r.blocks), r.is_loop))
 
 
 def _fit(one: _Region, other: _Region) -> bool:

@@ -88,7 +88,7 @@ class Scope:
             scope = scope.parent
         return None
 
-    def known(self) -> list[str]:
+    def names(self) -> list[str]:
         """All names that can be said here, for messages (of a range only the last)."""
         scope: Scope | None = self
         names: list[str] = []

@@ -26,7 +26,7 @@ _ALL = 0xFFFF_FFFF
 Key: TypeAlias = tuple[str, tuple[str, ...]]
 
 
-def meeting_key(instruction: Instruction) -> Key | None:
+def sync_key(instruction: Instruction) -> Key | None:
     """Return what has to be the same for lanes to meet; None if none meet there."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode not in _MASK or "sync" not in modifiers or instruction.guard is not None:
@@ -41,13 +41,13 @@ def mask_of(instruction: Instruction) -> Operand:
     return instruction.operands[_MASK[instruction.opcode]]
 
 
-def waiting_places(instructions: Sequence[Instruction]) -> list[int]:
+def blocking_places(instructions: Sequence[Instruction]) -> list[int]:
     """Return the instructions at which lanes wait for others if these run elsewhere."""
     here = _here(instructions)
-    return [k for k, instruction in enumerate(instructions) if _waits(instruction, here)]
+    return [k for k, instruction in enumerate(instructions) if _may_block(instruction, here)]
 
 
-def find_meetings(
+def find_warp_syncs(
     instructions: Sequence[Instruction],
     spans: Sequence[tuple[int, int]],
     after: Mapping[int, tuple[int, ...]],
@@ -58,16 +58,18 @@ def find_meetings(
     `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
     successors; `leaving` are the blocks that end in a return.
     """
-    if not any(meeting_key(instruction) for instruction in instructions):
+    if not any(sync_key(instruction) for instruction in instructions):
         return frozenset()
-    waiting = set(waiting_places(instructions))
+    waiting = set(blocking_places(instructions))
     keyed = {block: [k for k in range(*span) if k in waiting] for block, span in enumerate(spans)}
     masks = {
-        k: _known(mask_of(instructions[k]), instructions) for each in keyed.values() for k in each
+        k: _possible_lanes(mask_of(instructions[k]), instructions)
+        for each in keyed.values()
+        for k in each
     }
     joins = immediate_post_dominators(after, leaving, len(spans))
     apart = spread((destinations(i), sources(i), _differs(i)) for i in instructions)
-    found: set[int] = set()
+    meeting_pcs: set[int] = set()
     for block, sides in after.items():
         guard = instructions[spans[block][1] - 1].guard
         if len(sides) < 2 or (guard is not None and guard.register not in apart):
@@ -77,9 +79,9 @@ def find_meetings(
             others = set().union(*regions[:number], *regions[number + 1 :])
             mine = [k for b in region - others for k in keyed[b]]
             theirs = [k for b in others - region for k in keyed[b]]
-            found.update(_matches(instructions, masks, mine, theirs))
-            found.update(k for b in region & others for k in keyed[b])
-    return frozenset(found)
+            meeting_pcs.update(_matches(instructions, masks, mine, theirs))
+            meeting_pcs.update(k for b in region & others for k in keyed[b])
+    return frozenset(meeting_pcs)
 
 
 def _region(after: Mapping[int, tuple[int, ...]], first: int, join: int) -> set[int]:
@@ -94,7 +96,7 @@ def _region(after: Mapping[int, tuple[int, ...]], first: int, join: int) -> set[
     return reached
 
 
-def _known(mask: Operand, instructions: Sequence[Instruction]) -> int:
+def _possible_lanes(mask: Operand, instructions: Sequence[Instruction]) -> int:
     """Return the lanes that a mask may name: a constant, maybe by way of a register, or all."""
     if isinstance(mask, Register):
         makers = [i for i in instructions if mask in destinations(i)]
@@ -113,22 +115,24 @@ def _here(instructions: Sequence[Instruction]) -> set[Register]:
     while grows:
         before = len(here)
         here |= {
-            register for register, made in makers.items() if all(_is_here(i, here) for i in made)
+            register
+            for register, definitions in makers.items()
+            if all(_is_here(i, here) for i in definitions)
         }
         grows = len(here) > before
     return here
 
 
-def _waits(instruction: Instruction, here: Set[Register]) -> bool:
+def _may_block(instruction: Instruction, here: Set[Register]) -> bool:
     """Whether lanes may wait there for others: their mask may name some that are elsewhere."""
-    return meeting_key(instruction) is not None and mask_of(instruction) not in here
+    return sync_key(instruction) is not None and mask_of(instruction) not in here
 
 
 def _is_here(instruction: Instruction, here: Set[Register]) -> bool:
     opcode, read = instruction.opcode, sources(instruction)
     if opcode in ("and", "mov"):
         return any(register in here for register in read)
-    if opcode in ("match", "vote") and meeting_key(instruction) is not None:
+    if opcode in ("match", "vote") and sync_key(instruction) is not None:
         return mask_of(instruction) in here
     return opcode == "activemask"
 
@@ -140,8 +144,8 @@ def _matches(
     theirs: Sequence[int],
 ) -> Iterator[int]:
     for k in mine:
-        key = meeting_key(instructions[k])
-        if any(meeting_key(instructions[o]) == key and masks[o] & masks[k] for o in theirs):
+        key = sync_key(instructions[k])
+        if any(sync_key(instructions[o]) == key and masks[o] & masks[k] for o in theirs):
             yield k
 
 

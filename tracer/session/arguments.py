@@ -94,9 +94,9 @@ def _pack_array(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
     element, dimensions = array_of(parameter.c_type)
     _, name = _pack_pointer(replace(parameter, c_type=f"{element} *"), value)
     if value is None or value.ndim != dimensions:
-        given = "None" if value is None else f"`{value.name}` of {value.ndim}"
+        argument = "None" if value is None else f"`{value.name}` of {value.ndim}"
         raise ValueError(
-            f"is {parameter.type}: expected an array of {dimensions} dimensions, got {given}"
+            f"is {parameter.type}: expected an array of {dimensions} dimensions, got {argument}"
         )
     return unfold(value), name
 

@@ -17,7 +17,7 @@ from ...base.dataclass import dataclass
 from ...traces.schema import Kept, Sample
 from .configuration import Dim3
 from .filter import Filter
-from .kernel_facts import Known
+from .kernel_facts import LinkedKernel
 
 LONG = 32
 """Blocks from which on the two ends of one dimension of several are a small part of the grid."""
@@ -45,8 +45,8 @@ class _Box:
 
     def block(self, number: int) -> int:
         """Return the linear index in the grid of one of them, x first."""
-        rest, x = divmod(number, self.x[1])
-        z, y = divmod(rest, self.y[1])
+        quotient, x = divmod(number, self.x[1])
+        z, y = divmod(quotient, self.y[1])
         row = (self.z[0] + z) * self.height + self.y[0] + y
         return row * self.width + self.x[0] + x
 
@@ -74,7 +74,7 @@ def _cut(grid: tuple[int, int, int]) -> list[_Box]:
     """Cut a grid into its inside, first, and what lies at its ends."""
     several = sum(extent > 1 for extent in grid) > 1
     stretches = [_stretches(extent, several) for extent in grid]
-    return [_Box(*grid[:2], *chosen) for chosen in product(*stretches)]
+    return [_Box(*grid[:2], *spans) for spans in product(*stretches)]
 
 
 def _stretches(extent: int, several: bool) -> list[Stretch]:
@@ -92,31 +92,33 @@ def _throw(seed: int, launch: int) -> Iterator[int]:
 
 
 def choose_kept(
-    chosen: Filter, names: tuple[str, ...], number: int, grid: Dim3, known: Known
+    row_filter: Filter, names: tuple[str, ...], number: int, grid: Dim3, kernel_facts: LinkedKernel
 ) -> Kept:
     """Return what is kept of launch `number` of a kernel with these `names`."""
-    by_number = any(first <= number <= last for first, last in chosen.launches)
-    named = not chosen.kernels or any(name in chosen.kernels for name in names)
-    if not named or not (by_number or not chosen.launches):
+    by_number = any(first <= number <= last for first, last in row_filter.launches)
+    named = not row_filter.kernels or any(name in row_filter.kernels for name in names)
+    if not named or not (by_number or not row_filter.launches):
         return Kept(rows=False, control=False)
     return Kept(
-        control=chosen.control,
-        blocks=chosen.blocks,
-        warps=chosen.warps,
-        lines=chosen.lines,
-        spaces=chosen.spaces,
-        sample=choose_sample(chosen, number, grid, known),
+        control=row_filter.control,
+        blocks=row_filter.blocks,
+        warps=row_filter.warps,
+        lines=row_filter.lines,
+        spaces=row_filter.spaces,
+        sample=choose_sample(row_filter, number, grid, kernel_facts),
     )
 
 
-def choose_sample(chosen: Filter, number: int, grid: Dim3, known: Known) -> Sample:
+def choose_sample(
+    row_filter: Filter, number: int, grid: Dim3, kernel_facts: LinkedKernel
+) -> Sample:
     """Draw the blocks of launch `number`, if a sample is asked for, and see which must be run."""
-    count = chosen.sample.of(grid[0] * grid[1] * grid[2])
-    sample = draw(grid, count, chosen.seed, number) if count else Sample()
-    return replace(sample, all_ran=known.dependence) if sample.blocks else sample
+    count = row_filter.sample.of(grid[0] * grid[1] * grid[2])
+    sample = draw(grid, count, row_filter.seed, number) if count else Sample()
+    return replace(sample, all_ran=kernel_facts.dependence) if sample.blocks else sample
 
 
-def count_executed(chosen: Filter, grid: Dim3, known: Known) -> int:
+def count_executed(row_filter: Filter, grid: Dim3, kernel_facts: LinkedKernel) -> int:
     """Return how many blocks of a grid would be run."""
-    sample = choose_sample(chosen, 0, grid, known)
+    sample = choose_sample(row_filter, 0, grid, kernel_facts)
     return 0 if sample.all_ran else len(sample.blocks)

@@ -130,12 +130,12 @@ def _show(dim: Dim3) -> str:
 
 
 def choose_cluster(
-    kernel: str, grid: Dim3, asked: Dim3 | tuple[()], own: Limits
+    kernel: str, grid: Dim3, request: Dim3 | tuple[()], own: Limits
 ) -> Dim3 | tuple[()]:
     """Return the blocks of a cluster along each axis: what is asked for, or what the kernel
     demands; () if neither. Refuse what no device can launch."""
     demanded = read_dimensions(own.cluster, ".reqnctapercluster") if any(own.cluster) else ()
-    cluster = asked or demanded
+    cluster = request or demanded
     if not cluster and own.must_set_cluster:
         raise ClusterError(f"{kernel}<<<{_show(grid)}>>>: the kernel is launched in clusters only")
     if not cluster:

@@ -16,25 +16,25 @@ from ..front.source import decode_source
 class Redirection:
     """For a script that is recorded: its one session writes to `path`.
 
-    Where nobody said (`path` is None), to what the script says, else to `fallback`; `taken` is
+    Where nobody said (`path` is None), to what the script says, else to `fallback`; `claimed` is
     where it went, `place` that path from the root, whatever the current folder is later.
     """
 
     path: Path | None
     fallback: Path
-    taken: Path | None = None
+    claimed: Path | None = None
     place: Path = Path()
 
     def choose(self, own: Path | None) -> Path:
         """Return the trace's path for the session that opens now."""
-        if self.taken:
+        if self.claimed:
             raise CutraceError(
                 "the script opens a second cutrace.Session(), and one trace is recorded; "
                 "run it with python instead: each session then writes its own trace"
             )
-        self.taken = self.path or own or self.fallback
-        self.place = absolute(self.taken)
-        return self.taken
+        self.claimed = self.path or own or self.fallback
+        self.place = absolute(self.claimed)
+        return self.claimed
 
 
 REDIRECTION: ContextVar[Redirection | None] = ContextVar("cutrace_redirection", default=None)
@@ -90,15 +90,15 @@ def read_text(path: Path) -> str:
     return decode_source(raw)
 
 
-def is_path(given: str | Path) -> bool:
+def is_path(source: str | Path) -> bool:
     """Whether it names a file: a Path, or a string of one line that is no code.
 
     >>> is_path("reverse.cu"), is_path("__global__ void k(float *o) { *o = 1; }")
     (True, False)
     """
-    if not isinstance(given, Path | str):
-        kind = type(given).__name__
-        raise CutraceError(f"expected a path or the text of a source, got {kind} {given!r}")
-    if isinstance(given, Path):
+    if not isinstance(source, Path | str):
+        kind = type(source).__name__
+        raise CutraceError(f"expected a path or the text of a source, got {kind} {source!r}")
+    if isinstance(source, Path):
         return True
-    return "\n" not in given and not _CODE.search(given)
+    return "\n" not in source and not _CODE.search(source)

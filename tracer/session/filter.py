@@ -2,96 +2,14 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
-from ...base.options import option
 from ...traces.schema import Range, Space
-from ..simt.kernel.launch import RunOptions
-
-Words: TypeAlias = str | int | Iterable[str | int]
-"""Names or numbers: one, several with commas between, or a list."""
-
-_PANEL = "What is recorded"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordOptions(RunOptions):
-    """How a session runs launches, and what it records of them (`filter.py` reads these)."""
-
-    only_kernels: str | None = option(
-        None, "Record launches of these kernels alone.", "NAME,...", panel=_PANEL
-    )
-    only_launches: str | None = option(
-        None, "Record these launches, counted from 0.", "N|N-M,...", panel=_PANEL
-    )
-    only_blocks: str | None = option(
-        None, "Record these blocks of each grid.", "N|N-M,...", panel=_PANEL
-    )
-    only_warps: str | None = option(
-        None, "Record these warps of each block.", "N|N-M,...", panel=_PANEL
-    )
-    only_lines: str | None = option(
-        None, "Record the accesses of these lines.", "[FILE:]LINE,...", panel=_PANEL
-    )
-    only_spaces: str | None = option(
-        None, "Record the accesses to these state spaces.", "global|shared|...", panel=_PANEL
-    )
-    control: bool = option(True, "Leave out which instructions the warps ran.", panel=_PANEL)
-    sample_blocks: str | None = option(
-        None,
-        "Draw so many blocks and run only those; counters are scaled up, with intervals.",
-        "N|F%",
-        panel=_PANEL,
-    )
-    sample_seed: int = option(0, "Seed of the draw; else 0.", "S", panel=_PANEL)
-    max_trace_size: str | None = option(
-        None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
-    )
-
-
-_DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 (frozen)
-
-
-@contextmanager
-def default_options(options: RecordOptions) -> Iterator[None]:
-    """While the body runs, sessions that open have these options, unless they say otherwise."""
-    token = _DEFAULT.set(options)
-    try:
-        yield
-    finally:
-        _DEFAULT.reset(token)
-
-
-def choose_options(only: Mapping[str, Words] | None = None, **given: Any) -> RecordOptions:
-    """The options of a session: what was `given` (None was not), else the defaults.
-
-    `only` has the fields called only_NAME by NAME. Raises CutraceError for a name or value that
-    makes no sense.
-    """
-    fields = RecordOptions.__dataclass_fields__
-    known = [name.removeprefix("only_") for name in fields if name.startswith("only_")]
-    for name, words in (only or {}).items():
-        if name not in known:
-            expected = ", ".join(known)
-            raise CutraceError(f"only {name}{nearest(name, known)}: expected one of {expected}")
-        given[f"only_{name}"] = _text(words)
-    for name in ("sample_blocks", "max_trace_size"):
-        if given.get(name) is not None:
-            given[name] = str(given[name])
-    return replace(_DEFAULT.get(), **{n: value for n, value in given.items() if value is not None})
-
-
-def _text(words: Words) -> str:
-    """Names or numbers as the command line has them, with commas between."""
-    return str(words) if isinstance(words, str | int) else ",".join(map(str, words))
-
+from .record_options import RecordOptions
 
 Read = TypeVar("Read")
 _SPACES = {space.name.lower(): space for space in Space}
@@ -106,8 +24,8 @@ class Fraction:
 
     def of(self, blocks: int) -> int:
         """Return how many of so many blocks, at least 2 and at most all; 0 if none was asked."""
-        wanted = -int(-blocks * self.percent // 100) if self.percent else self.count
-        return min(max(wanted, 2), blocks) if wanted else 0
+        sample_size = -int(-blocks * self.percent // 100) if self.percent else self.count
+        return min(max(sample_size, 2), blocks) if sample_size else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +68,10 @@ def _only(
 
 
 def _read_words(name: str, words: str) -> tuple[str, ...]:
-    found = tuple(word.strip() for word in _split(words) if word.strip())
-    if not found:
+    parts = tuple(word.strip() for word in _split(words) if word.strip())
+    if not parts:
         raise CutraceError(f"only {name} {words!r}: nothing is named")
-    return found
+    return parts
 
 
 def _split(text: str) -> list[str]:
@@ -163,24 +81,26 @@ def _split(text: str) -> list[str]:
 
 def _read_ranges(name: str, words: str) -> tuple[Range, ...]:
     """Read `3`, `0-7` and so on."""
-    found = []
+    ranges = []
     for word in _read_words(name, words):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first:
             raise CutraceError(f"only {name} {word}: expected numbers, as in 3 or 0-7")
-        found.append((first, last))
-    return tuple(found)
+        ranges.append((first, last))
+    return tuple(ranges)
 
 
 def _read_spaces(name: str, words: str) -> tuple[Space, ...]:
-    found = set()
+    spaces = set()
     for word in _read_words(name, words):
         if word not in _SPACES:
-            known = ", ".join(_SPACES)
-            raise CutraceError(f"only {name} {word}{nearest(word, _SPACES)}: expected {known}")
-        found.add(_SPACES[word])
-    return tuple(sorted(found))
+            space_names = ", ".join(_SPACES)
+            raise CutraceError(
+                f"only {name} {word}{nearest(word, _SPACES)}: expected {space_names}"
+            )
+        spaces.add(_SPACES[word])
+    return tuple(sorted(spaces))
 
 
 def read_fraction(text: int | str) -> Fraction:
@@ -200,16 +120,18 @@ def read_fraction(text: int | str) -> Fraction:
     )
 
 
-def check_filter(chosen: Filter, launched: set[str], lines: set[str], launches: int) -> None:
+def check_filter(row_filter: Filter, launched: set[str], lines: set[str], launches: int) -> None:
     """Raise CutraceError if something was to be recorded alone that never came."""
-    for name in chosen.kernels:
+    for name in row_filter.kernels:
         if name not in launched:
             close = nearest(name, sorted(launched)) or "; no kernel was"
             raise CutraceError(f"only kernels {name}: no such kernel was launched{close}")
-    for line in chosen.lines:
+    for line in row_filter.lines:
         if line not in lines:
             raise CutraceError(f"only lines {line}: no kernel that was launched has code there")
-    for first, _ in chosen.launches:
+    for first, _ in row_filter.launches:
         if first >= launches:
-            found = f"there were {launches}, counted from 0" if launches else "nothing was launched"
-            raise CutraceError(f"only launches {first}: {found}")
+            launch_count = (
+                f"there were {launches}, counted from 0" if launches else "nothing was launched"
+            )
+            raise CutraceError(f"only launches {first}: {launch_count}")

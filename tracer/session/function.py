@@ -23,9 +23,9 @@ from .configuration import (
     choose_cluster,
     read_dimensions,
 )
-from .kernel_facts import Known
+from .kernel_facts import LinkedKernel
 from .recording import Recording
-from .row_filter import KeptRows, drops_nothing
+from .row_filter import RowFilter, drops_nothing
 from .signature import Signature
 from .surface import Surface
 from .symbol import describe_shared, describe_symbols
@@ -36,7 +36,7 @@ from .texture import Texture
 class Linked:
     """A kernel in a session; `source` is its key among the trace's sources."""
 
-    known: Known
+    facts: LinkedKernel
     loaded: LoadedModule
     signature: Signature
     source: str
@@ -44,9 +44,9 @@ class Linked:
 
     def registers(self, capability: int) -> int:
         """Wait for the assembler, see `Function.registers`."""
-        found = {int(each.arch[3:]): each.registers for each in self.resources.result()}
-        fitting = [arch for arch in found if arch <= capability]
-        return found[max(fitting)] if fitting else 32
+        registers_by_arch = {int(each.arch[3:]): each.registers for each in self.resources.result()}
+        fitting = [arch for arch in registers_by_arch if arch <= capability]
+        return registers_by_arch[max(fitting)] if fitting else 32
 
 
 class Function:
@@ -67,9 +67,9 @@ class Function:
         return self.signature.name
 
     @property
-    def known(self) -> Known:
+    def facts(self) -> LinkedKernel:
         """What follows from its text."""
-        return self._linked.known
+        return self._linked.facts
 
     def resources(self) -> tuple[schema.Resources, ...]:
         """Wait for what the assembler makes of it."""
@@ -97,16 +97,18 @@ class Function:
         grid = read_dimensions(configuration[0], "grid")
         block = read_dimensions(configuration[1], "block")
         dynamic = configuration[3] if len(configuration) > 3 else 0
-        asked = read_dimensions(configuration[4], "cluster") if len(configuration) > 4 else ()
+        cluster_request = (
+            read_dimensions(configuration[4], "cluster") if len(configuration) > 4 else ()
+        )
         shared = read_dimensions(dynamic, "shared_bytes")[0]
-        check_configuration(self.name, grid, block, shared, self._linked.known.limits)
+        check_configuration(self.name, grid, block, shared, self._linked.facts.limits)
         check_cost(self.name, grid, block, self._recording.options.max_threads, self._count(grid))
-        cluster = choose_cluster(self.name, grid, asked, self._linked.known.limits)
+        cluster = choose_cluster(self.name, grid, cluster_request, self._linked.facts.limits)
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared, cluster)
 
     def _count(self, grid: Dim3) -> int:
         """Return how many blocks of a grid would be run, 0: all."""
-        return count_executed(self._recording.filter, grid, self._linked.known)
+        return count_executed(self._recording.filter, grid, self._linked.facts)
 
     def __call__(self, *arguments: object) -> None:
         """Refuse: a launch needs a configuration."""
@@ -148,30 +150,36 @@ class ConfiguredFunction:
         `called_at` is the line of the host that calls for it, where that is known, `ranges` are
         those of NVTX in which it does, `prefers` what it said of the kernel's L1.
         """
-        kept, known = self._keep(), self.linked.known
-        request = self._request(packed, () if kept.sample.all_ran else kept.sample.blocks)
-        launch = self._describe(described, kept)
+        row_selection, kernel_facts = self._keep(), self.linked.facts
+        request = self._request(
+            packed, () if row_selection.sample.all_ran else row_selection.sample.blocks
+        )
+        launch = self._describe(described, row_selection)
         launch = replace(launch, called_at=called_at, ranges=ranges, prefers=prefers)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
-            rows.instructions(known.instructions)
-            sink = rows if drops_nothing(kept) else KeptRows(rows, kept, known.instructions)
-            run(known.kernel, request, self.recording.memory, self.linked.loaded, sink)
-        if outside := rows.outside_totals.found:
-            self.recording.tell_outside(replace(launch, outside=outside), known.instructions)
+            rows.instructions(kernel_facts.instructions)
+            sink = (
+                rows
+                if drops_nothing(row_selection)
+                else RowFilter(rows, row_selection, kernel_facts.instructions)
+            )
+            run(kernel_facts.kernel, request, self.recording.memory, self.linked.loaded, sink)
+        if outside := rows.outside_totals.totals:
+            self.recording.tell_outside(replace(launch, outside=outside), kernel_facts.instructions)
         self.recording.resources.append(self.linked.resources)
-        if request.chosen:
+        if request.sampled_blocks:
             self.recording.partly_written.update(self._arrays(described))
 
     def execute(self, packed: tuple[bytes, ...]) -> None:
         """Run all of it, and record nothing; what it may not do is a fault as of any other."""
-        known = self.linked.known
+        kernel_facts = self.linked.facts
         try:
             run(
-                known.kernel,
+                kernel_facts.kernel,
                 self._request(packed, ()),
                 self.recording.memory,
                 self.linked.loaded,
-                engine.Nowhere(),
+                engine.NullSink(),
             )
         except KernelFault as fault:
             self.recording.note_fault(str(fault))
@@ -192,12 +200,12 @@ class ConfiguredFunction:
             self.cluster,
             self.recording.grids,
             self.recording.chip,
-            self._resident() if self.linked.known.reads_place else 1,
+            self._resident() if self.linked.facts.reads_place else 1,
         )
 
     def _resident(self) -> int:
         """How many blocks an SM runs at once."""
-        chip, shared = self.recording.chip, self.linked.known.shared.size + self.shared_dynamic
+        chip, shared = self.recording.chip, self.linked.facts.shared.size + self.shared_dynamic
         registers = self.linked.registers(chip.capability)
         return max(1, chip.fits(registers, shared, prod(self.block)))
 
@@ -236,31 +244,33 @@ class ConfiguredFunction:
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
-        self.recording.note_launch(names, linked.known.instructions)
-        return choose_kept(self.recording.filter, names, number, self.grid, linked.known)
+        self.recording.note_launch(names, linked.facts.instructions)
+        return choose_kept(self.recording.filter, names, number, self.grid, linked.facts)
 
-    def _describe(self, arguments: tuple[schema.Argument, ...], kept: schema.Kept) -> schema.Launch:
+    def _describe(
+        self, arguments: tuple[schema.Argument, ...], row_selection: schema.Kept
+    ) -> schema.Launch:
         linked = self.linked
-        shared = describe_shared(linked.known.shared, self.shared_dynamic)
+        shared = describe_shared(linked.facts.shared, self.shared_dynamic)
         arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared))
         return schema.Launch(
             kernel=linked.signature.mangled,
             signature=str(linked.signature),
             grid=self.grid,
             block=self.block,
-            shared_static=linked.known.shared.size,
+            shared_static=linked.facts.shared.size,
             shared_dynamic=self.shared_dynamic,
-            local_bytes=linked.known.local_bytes,
+            local_bytes=linked.facts.local_bytes,
             arguments=arguments,
             arrays=self.recording.share_arrays(linked.signature.mangled, arrays),
             textures=tuple(texture.description for texture in self.recording.memory.textures),
-            max_threads=prod(linked.known.limits.max_block) if linked.known.limits.max_block else 0,
-            min_blocks=linked.known.min_blocks,
+            max_threads=prod(linked.facts.limits.max_block) if linked.facts.limits.max_block else 0,
+            min_blocks=linked.facts.min_blocks,
             source=linked.source,
-            parameter_bytes=linked.known.parameter_bytes,
-            kept=kept,
+            parameter_bytes=linked.facts.parameter_bytes,
+            kept=row_selection,
             cluster=self.cluster,
-            waiting=linked.known.waiting,
+            waiting=linked.facts.waiting,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 
@@ -275,10 +285,10 @@ _KINDS: Mapping[type, str] = {
 def _distinct(arrays: tuple[schema.Array, ...]) -> tuple[schema.Array, ...]:
     """Call a variable `a (shared)` where a device array is called `a` already."""
     used: set[str] = set()
-    found = []
+    unique_arrays = []
     for array in arrays:
         if array.name in used:
             array = replace(array, name=f"{array.name} ({array.space.name.lower()})")
         used.add(array.name)
-        found.append(array)
-    return tuple(found)
+        unique_arrays.append(array)
+    return tuple(unique_arrays)

@@ -10,7 +10,7 @@ from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module, Special
 from ..ptx.parse import parse_module
-from ..simt.kernel.kernel_key import alike, waits_of
+from ..simt.kernel.kernel_key import key_of, waits_of
 from ..simt.kernel.layout import (
     Layout,
     local_bytes,
@@ -18,7 +18,7 @@ from ..simt.kernel.layout import (
     recursive_functions,
     shared_layout,
 )
-from ..simt.kernel.spin_loop import link_with_waiting
+from ..simt.kernel.spin_loop import link_with_divergent_sync
 from ..simt.warp.special_register import PLACE_REGISTERS
 from .configuration import Limits
 from .symbol import plain_name
@@ -37,13 +37,13 @@ def known_module(ptx: str) -> Module:
 
 
 @lru_cache(maxsize=KERNELS)
-def known_kernel(ptx: str, mangled: str) -> "Known":
+def known_kernel(ptx: str, mangled: str) -> "LinkedKernel":
     """Link a kernel of a PTX text, once."""
-    return Known(link_with_waiting(known_module(ptx), mangled))
+    return LinkedKernel(link_with_divergent_sync(known_module(ptx), mangled))
 
 
 @dataclass(frozen=True)
-class Known:
+class LinkedKernel:
     """A linked kernel with what follows from its text alone."""
 
     kernel: Kernel
@@ -61,7 +61,7 @@ class Known:
     @cached_property
     def waiting(self) -> tuple[int, ...]:
         """Its basic blocks in loops that wait for other threads."""
-        return tuple(sorted(waits_of(alike(self.kernel))))
+        return tuple(sorted(waits_of(key_of(self.kernel))))
 
     @cached_property
     def shared(self) -> Layout:
@@ -116,11 +116,12 @@ class Known:
 
 def _largest(layout: Layout) -> str:
     """The largest variable in words, or `""`."""
-    found = max(layout.variables.values(), key=lambda v: v.size, default=None)
-    if found is None or not found.size:
+    variable = max(layout.variables.values(), key=lambda v: v.size, default=None)
+    if variable is None or not variable.size:
         return ""
     return (
-        f"; the largest is `{plain_name(found.name)}`, {found.size} bytes (PTX line {found.line})"
+        f"; the largest is `{plain_name(variable.name)}`, {variable.size} bytes (PTX line"
+        f" {variable.line})"
     )
 
 

@@ -59,10 +59,10 @@ class Module:
 
     def get_function(self, name: str) -> Function:
         """Find a kernel by its name in the source, its PTX name, or as a template's instance."""
-        spoken = self._find(name)
-        if spoken.mangled not in self._functions:
-            self._functions[spoken.mangled] = self._link(spoken)
-        return self._functions[spoken.mangled]
+        kernel_signature = self._find(name)
+        if kernel_signature.mangled not in self._functions:
+            self._functions[kernel_signature.mangled] = self._link(kernel_signature)
+        return self._functions[kernel_signature.mangled]
 
     def get_global(self, name: str) -> Symbol:
         """Find a `__device__` or `__constant__` variable by its name in C or in PTX."""
@@ -84,17 +84,17 @@ class Module:
         """Bind a surface to a reference of the source, or to a `.surfref` of the PTX."""
         bind_surface(self._recording, self._loaded, name, surface)
 
-    def _link(self, spoken: KernelSignature) -> Function:
-        known = known_kernel(self._compiled.ptx, spoken.mangled)
-        parameters = known.kernel.parameters
-        signature = read_signature(spoken, parameters, self._loaded.module.address_size)
-        answer = ask_resources(self._compiled.ptx, known.kernel, self._compiled.assembly)
-        linked = Linked(known, self._loaded, signature, self._source, answer)
+    def _link(self, kernel_signature: KernelSignature) -> Function:
+        kernel_facts = known_kernel(self._compiled.ptx, kernel_signature.mangled)
+        parameters = kernel_facts.kernel.parameters
+        signature = read_signature(kernel_signature, parameters, self._loaded.module.address_size)
+        answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, self._compiled.assembly)
+        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer)
         return Function(self._recording, linked)
 
     def _find(self, name: str) -> KernelSignature:
-        wanted = self._compiled.names.get(name, name)
-        exact = [each for each in self._compiled.kernels if each.mangled == wanted]
+        symbol = self._compiled.names.get(name, name)
+        exact = [each for each in self._compiled.kernels if each.mangled == symbol]
         named = exact or [e for e in self._compiled.kernels if _bare(e.name) == _bare(name)]
         if len(named) == 1:
             return named[0]
@@ -154,9 +154,9 @@ def is_launchable(name: str, kernels: tuple[KernelSignature, ...]) -> bool:
 def explain_missing(source: str, name: str, kernels: tuple[KernelSignature, ...]) -> str:
     """The message for a kernel that is not there: the nearest names, and all with signatures."""
     templates = [each for each in kernels if "<" in each.name and not each.mangled]
-    wanted = [each for each in templates if base_name(each.name) == name]
-    if wanted:
-        reason = f"; it is a template, to be launched as an instance: {example_name(wanted[0])}"
+    candidates = [each for each in templates if base_name(each.name) == name]
+    if candidates:
+        reason = f"; it is a template, to be launched as an instance: {example_name(candidates[0])}"
     else:
         reason = nearest(name, [each.name for each in kernels])
     listed = "".join(f"\n  {each}" for each in kernels) or " none"

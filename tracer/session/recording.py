@@ -13,13 +13,14 @@ import pyarrow as pa
 from ...base.claim import Owner
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...base.sanitize import inert
+from ...base.sanitize import sanitize
 from ...traces.out_of_bounds import outside_text
 from ...traces.row_filter import lines_of
 from ...traces.schema import Array, Compiler, Event, Launch, Resources
 from ..simt.kernel.chip import DEFAULT_CHIP, Chip
 from ..simt.memory.memory import GLOBAL_BASE, Memory
-from .filter import Filter, RecordOptions, check_filter
+from .filter import Filter, check_filter
+from .record_options import RecordOptions
 
 
 class Recorder(AbstractContextManager["Recorder"], Protocol):
@@ -56,10 +57,10 @@ class Recording:
 
     `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
     `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
-    that the host has not written since. `remarks` were made on stderr, `told` are the source lines
-    of accesses outside of allocations of which it was said. `fault` is the message of the fault
-    after which nothing is launched any more. Where it `forgives`, a launch that is refused is left
-    out of the trace, and the session goes on.
+    that the host has not written since. `remarks` were made on stderr, `reported` are the source
+    lines of accesses outside of allocations of which it was said. `fault` is the message of the
+    fault after which nothing is launched any more. Where it `forgives`, a launch that is refused is
+    left out of the trace, and the session goes on.
 
     `grids` have been launched so far on the `chip` that kernels see.
 
@@ -81,7 +82,7 @@ class Recording:
     partly_written: set[str] = field(default_factory=set)
     lines_met: set[str] = field(default_factory=set)
     remarks: set[str] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     fault: str = ""
     forgives: bool = False
     grids: int = 0
@@ -100,13 +101,13 @@ class Recording:
         """Say something on stderr, once."""
         if text not in self.remarks:
             self.remarks.add(text)
-            print(inert(f"cutrace: {text}"), file=sys.stderr)
+            print(sanitize(f"cutrace: {text}"), file=sys.stderr)
 
     def tell_outside(self, launch: Launch, instructions: pa.Table) -> None:
         """Say on stderr what a launch did outside of allocations, once for each source line."""
         for line, text in outside_text(launch, instructions, GLOBAL_BASE):
-            if line not in self.told:
-                self.told.add(line)
+            if line not in self.reported:
+                self.reported.add(line)
                 self.remark(text)
 
     def end_by_fault(self, message: str) -> None:
@@ -142,15 +143,15 @@ class Recording:
                 "`with cutrace.Session(...) as gpu:`"
             )
 
-    def new_name(self, wanted: str | None, kind: str = "array") -> str:
+    def new_name(self, base: str | None, kind: str = "array") -> str:
         """A name that nothing else of the session has: `d_in`, then `d_in (2)`; else `array0`."""
-        if wanted is None:
+        if base is None:
             number = next(
                 n for n in count(self.numbered.get(kind, 0)) if f"{kind}{n}" not in self.names
             )
             self.numbered[kind], name = number + 1, f"{kind}{number}"
         else:
-            name = next(each for each in _numbered(wanted) if each not in self.names)
+            name = next(each for each in _numbered(base) if each not in self.names)
         self.names.add(name)
         return name
 
@@ -171,8 +172,8 @@ class Recording:
             self.trace.resources(launch, answer.result())
 
 
-def _numbered(wanted: str) -> Iterator[str]:
+def _numbered(base: str) -> Iterator[str]:
     """Yield `d_in`, `d_in (2)`, `d_in (3)`..."""
-    yield wanted
+    yield base
     for number in count(2):
-        yield f"{wanted} ({number})"
+        yield f"{base} ({number})"

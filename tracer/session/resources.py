@@ -14,7 +14,7 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.machine_schedule import pack_schedule
 from ...traces.schema import AssembledAccess, Resources
-from ..front.resources import SEEN, measure
+from ..front.resources import SASS_ARCHITECTURE, measure
 from ..front.sass import ByLine, Facts, MachineInstruction
 from ..ptx.digraph import immediate_dominators
 from ..ptx.kernel import (
@@ -69,11 +69,11 @@ def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple
 def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator[Resources]:
     measured = measure(ptx, kernel.name, options=options)
     for each in measured.resources:
-        if each.arch == SEEN:
+        if each.arch == SASS_ARCHITECTURE:
             yield replace(
                 each,
                 registers=max(each.registers, DRIVER_REGISTERS * _calls_driver(kernel)),
-                accesses=assembled_accesses(kernel, measured.facts.by_line),
+                accesses=sass_accesses(kernel, measured.facts.by_line),
                 schedule=_schedule(kernel, measured.facts),
             )
         else:
@@ -105,7 +105,7 @@ _OPERANDS = frozenset({"param", "const"})
 Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def assembled_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
+def sass_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
     """Return the accesses that differ, in order of pc."""
     if not facts:
         return ()
@@ -122,34 +122,38 @@ class _Comparison:
     def changes(self) -> Iterator[AssembledAccess]:
         """Yield what differs."""
         wide = self._joined()
-        taken = {pc for _, members in wide.values() for pc in members}
-        for pc in self._made:
+        member_pcs = {pc for _, members in wide.values() for pc in members}
+        for pc in self._machine_accesses:
             whole = ((0, self._bytes(pc)),)
-            found = (wide[pc][0],) if pc in wide else () if pc in taken else self._alone(pc)
-            issued = self._issued(pc) if found else -1
-            if found != whole or issued >= 0:
-                yield AssembledAccess(pc, found, issued)
+            pieces = (
+                (wide[pc][0],) if pc in wide else () if pc in member_pcs else self._unjoined(pc)
+            )
+            issued = self._issued(pc) if pieces else -1
+            if pieces != whole or issued >= 0:
+                yield AssembledAccess(pc, pieces, issued)
         yield from self._copies()
 
     def _copies(self) -> Iterator[AssembledAccess]:
         """Yield copies to shared memory before which ptxas puts loads that never run."""
         for pc, one in enumerate(self.kernel.instructions):
-            made = self.facts.get(one.ptx_line, ()) if one.mnemonic.startswith(_COPY) else ()
-            spare = sum(m.operation == "!LDS" for m in made)
+            machine_instructions = (
+                self.facts.get(one.ptx_line, ()) if one.mnemonic.startswith(_COPY) else ()
+            )
+            spare = sum(m.operation == "!LDS" for m in machine_instructions)
             size = one.operands[2] if spare else None
             if isinstance(size, Immediate):
                 yield AssembledAccess(pc, ((0, size.bits),), pc, spare)
 
     @cached_property
-    def _made(self) -> Mapping[int, Sequence[MachineInstruction]]:
+    def _machine_accesses(self) -> Mapping[int, Sequence[MachineInstruction]]:
         """The loads and stores that have a line of their own, and what was made of each."""
-        found: dict[int, Sequence[MachineInstruction]] = {}
+        instructions_by_pc: dict[int, Sequence[MachineInstruction]] = {}
         many = Counter(i.ptx_line for i in self.kernel.instructions if _accesses(i))
         for pc, one in enumerate(self.kernel.instructions):
             if _accesses(one) and one.opcode in _MACHINE and many[one.ptx_line] == 1:
                 here = self.facts.get(one.ptx_line, ())
-                found[pc] = [m for m in here if m.operation in _MACHINE[one.opcode]]
-        return found
+                instructions_by_pc[pc] = [m for m in here if m.operation in _MACHINE[one.opcode]]
+        return instructions_by_pc
 
     def _bytes(self, pc: int) -> int:
         one = self.kernel.instructions[pc]
@@ -157,29 +161,33 @@ class _Comparison:
 
     def _width(self, pc: int) -> int:
         """Bytes a lane of the machine instructions, where they all have the same; 0: none."""
-        widths = {m.bytes for m in self._made[pc]}
+        widths = {m.bytes for m in self._machine_accesses[pc]}
         return widths.pop() if len(widths) == 1 else 0
 
     def _joined(self) -> Mapping[int, tuple[tuple[int, int], set[int]]]:
         """Of each access that became a wide one: its piece, and those that it has swallowed."""
-        found: dict[int, tuple[tuple[int, int], set[int]]] = {}
-        for pc in self._made:
+        joins: dict[int, tuple[tuple[int, int], set[int]]] = {}
+        for pc in self._machine_accesses:
             width, own = self._width(pc), self._bytes(pc)
             if width > own:
-                gone = {n: at for n, at in self._beside(pc, width).items() if not self._made[n]}
+                gone = {
+                    n: at
+                    for n, at in self._neighbours(pc, width).items()
+                    if not self._machine_accesses[n]
+                }
                 starts = [-own * k for k in range(width // own)]
                 inside = {s: {n for n, at in gone.items() if s <= at < s + width} for s in starts}
                 base = self._offset(pc)
                 best = max(starts, key=lambda s: (len(inside[s]), (base + s) % width == 0, s))
                 if inside[best]:
-                    found[pc] = (best, width), inside[best]
-        return found
+                    joins[pc] = (best, width), inside[best]
+        return joins
 
     def _offset(self, pc: int) -> int:
         address = _address(self.kernel.instructions[pc])
         return address.offset if address else 0
 
-    def _beside(self, pc: int, reach: int) -> dict[int, int]:
+    def _neighbours(self, pc: int, reach: int) -> dict[int, int]:
         """The accesses of its kind from the same base, in its basic block or in those that only
         lead through it: bytes from its address, fewer than `reach`."""
         block, mine = self._block[pc], self.kernel.instructions[pc]
@@ -187,31 +195,31 @@ class _Comparison:
         if address is None:
             return {}
         key = block.function, address.base
-        sets, alike = self._defined.get(key, ()), self._from_base[(*key, mine.opcode)]
-        found: dict[int, int] = {}
-        first = bisect_right(alike, (address.offset - reach, len(self.kernel.instructions)))
-        for offset, place in alike[first : bisect_left(alike, (address.offset + reach, 0))]:
+        sets, addresses = self._defined.get(key, ()), self._from_base[(*key, mine.opcode)]
+        offsets: dict[int, int] = {}
+        first = bisect_right(addresses, (address.offset - reach, len(self.kernel.instructions)))
+        for offset, place in addresses[first : bisect_left(addresses, (address.offset + reach, 0))]:
             other = self._block[place]
             if len(sets) > 1:
                 between = (min(pc, place) <= at < max(pc, place) for at in sets)
-                beside = other is block and not any(between)
+                is_adjacent = other is block and not any(between)
             else:
-                beside = self._leads_to(block, other)
-            if beside and place != pc:
-                found[place] = offset - address.offset
-        return found
+                is_adjacent = self._leads_to(block, other)
+            if is_adjacent and place != pc:
+                offsets[place] = offset - address.offset
+        return offsets
 
     @cached_property
     def _from_base(self) -> Mapping[tuple[int, object, str], Sequence[tuple[int, int]]]:
         """The accesses of a function by the base of their addresses, and by kind: offset and pc,
         rising."""
-        found: dict[tuple[int, object, str], list[tuple[int, int]]] = {}
-        for pc in self._made:
+        accesses_by_base: dict[tuple[int, object, str], list[tuple[int, int]]] = {}
+        for pc in self._machine_accesses:
             one = self.kernel.instructions[pc]
             if address := _address(one):
                 key = self._block[pc].function, address.base, one.opcode
-                found.setdefault(key, []).append((address.offset, pc))
-        return {key: sorted(places) for key, places in found.items()}
+                accesses_by_base.setdefault(key, []).append((address.offset, pc))
+        return {key: sorted(places) for key, places in accesses_by_base.items()}
 
     def _leads_to(self, above: BasicBlock, block: BasicBlock) -> bool:
         """Whether all ways to a block lead through another."""
@@ -223,22 +231,26 @@ class _Comparison:
     @cached_property
     def _defined(self) -> Mapping[tuple[int, object], Sequence[int]]:
         """Where each register of a function is set."""
-        found: dict[tuple[int, object], list[int]] = {}
+        definition_pcs: dict[tuple[int, object], list[int]] = {}
         for block in self.kernel.blocks:
             for pc in range(block.first, block.last):
                 for register in destinations(self.kernel.instructions[pc]):
-                    found.setdefault((block.function, register), []).append(pc)
-        return found
+                    definition_pcs.setdefault((block.function, register), []).append(pc)
+        return definition_pcs
 
-    def _alone(self, pc: int) -> Pieces:
+    def _unjoined(self, pc: int) -> Pieces:
         """What became of an access that was not joined with others."""
-        one, own, made = self.kernel.instructions[pc], self._bytes(pc), self._made[pc]
-        if not made:
+        one, own, machine_instructions = (
+            self.kernel.instructions[pc],
+            self._bytes(pc),
+            self._machine_accesses[pc],
+        )
+        if not machine_instructions:
             return () if one.opcode != "st" or one.space == "local" else ((0, own),)
         width = self._width(pc)
         if not width or width >= own:
             return ((0, own),)
-        if one.vector == 1 and len(made) == 1:
+        if one.vector == 1 and len(machine_instructions) == 1:
             return ((0, width),)  # the lower half of a number
         size = TYPE_BYTES[one.type]
         starts = {k * size // width * width for k in self._elements_read(one)}
@@ -259,7 +271,7 @@ class _Comparison:
 
     def _issued(self, pc: int) -> int:
         """The instruction whose warps issue it, if more may than have a lane in it; else -1."""
-        if not all(m.guarded for m in self._made[pc]):
+        if not all(m.guarded for m in self._machine_accesses[pc]):
             return -1
         issued = pc if self.kernel.instructions[pc].guard else -1
         block = self._block[pc]
@@ -289,10 +301,12 @@ class _Comparison:
     def _dominators(self) -> Mapping[int, int]:
         """The block through which each is reached, of each function from its first one."""
         graph = {b.number: list(b.successors) for b in self.kernel.blocks}
-        found: dict[int, int] = {}
+        dominators: dict[int, int] = {}
         for span in self.kernel.functions:
-            found |= {b: d for b, d in immediate_dominators(graph, span.entry).items() if b != d}
-        return found
+            dominators |= {
+                b: d for b, d in immediate_dominators(graph, span.entry).items() if b != d
+            }
+        return dominators
 
 
 def _accesses(one: Instruction) -> bool:

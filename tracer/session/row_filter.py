@@ -17,19 +17,19 @@ from ...traces.unique import sorted_unique
 from ..simt.kernel.launch import Sink
 
 
-def drops_nothing(kept: Kept) -> bool:
+def drops_nothing(row_selection: Kept) -> bool:
     """Whether all that is run is kept: also of a sample, if its blocks alone are run."""
-    return kept == Kept(sample=kept.sample) and not kept.sample.all_ran
+    return row_selection == Kept(sample=row_selection.sample) and not row_selection.sample.all_ran
 
 
-class KeptRows:
+class RowFilter:
     """A sink that hands on what `kept` says of a kernel with these `instructions`."""
 
-    def __init__(self, sink: Sink, kept: Kept, instructions: pa.Table) -> None:
+    def __init__(self, sink: Sink, row_selection: Kept, instructions: pa.Table) -> None:
         self._sink = sink
-        self._kept = kept
-        self._pcs = keeps_pcs(kept, instructions)
-        self._spaces = np.array([int(space) for space in kept.spaces], np.uint8)
+        self._kept = row_selection
+        self._pcs = keeps_pcs(row_selection, instructions)
+        self._spaces = np.array([int(space) for space in row_selection.spaces], np.uint8)
         self._patterns = SparePatterns(sink)
         self._paths = SparePaths(sink)
 
@@ -42,31 +42,31 @@ class KeptRows:
                 return self._paths.add(**columns)
             case "outside":  # it is told whatever is kept
                 return self._sink.put(table, **columns)
-        keep = self._keeps(table, columns)
+        keep = self._selected(table, columns)
         if keep is not None and keep.any():
-            kept = {n: c[keep] if isinstance(c, np.ndarray) else c for n, c in columns.items()}
+            arrays = {n: c[keep] if isinstance(c, np.ndarray) else c for n, c in columns.items()}
             if table == "accesses":
-                kept["pattern"] = self._patterns.write(kept["pattern"])
+                arrays["pattern"] = self._patterns.write(arrays["pattern"])
             elif table == "control":
-                kept["path"] = self._paths.write(kept["path"])
-            self._sink.put(table, **kept)
+                arrays["path"] = self._paths.write(arrays["path"])
+            self._sink.put(table, **arrays)
         return 0
 
-    def _keeps(self, table: str, columns: dict[str, Any]) -> NDArray[np.bool_] | None:
+    def _selected(self, table: str, columns: dict[str, Any]) -> NDArray[np.bool_] | None:
         """Return which rows are kept, None for none; a part of a block's warps has no sum of
         lanes."""
-        kept, block = self._kept, columns["block"]
+        row_selection, block = self._kept, columns["block"]
         if table == "lanes_on":
-            whole = kept.control and kept.rows and not kept.warps
-            return keeps_blocks(kept, block) if whole else None
+            whole = row_selection.control and row_selection.rows and not row_selection.warps
+            return keeps_blocks(row_selection, block) if whole else None
         of_warps = self._of_warps(block, columns["warp"])
         if table == "control":
-            return of_warps if kept.control else None
+            return of_warps if row_selection.control else None
         keep: NDArray[np.bool_] = of_warps & self._pcs[columns["pc"]]
         if not len(self._spaces):
             return keep
         if table == "texels":
-            return keep if Space.TEXTURE in kept.spaces else None
+            return keep if Space.TEXTURE in row_selection.spaces else None
         keep &= np.isin(columns["space"], self._spaces)
         return keep
 
@@ -78,7 +78,7 @@ class KeptRows:
 
 
 Ids = NDArray[np.uint32]
-_NOWHERE = np.uint32(0xFFFFFFFF)
+_UNSET = np.uint32(0xFFFFFFFF)
 
 
 class _Numbers:
@@ -86,20 +86,20 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.given = 0
-        self._places: Ids = np.full(1 << 12, _NOWHERE, np.uint32)
+        self._places: Ids = np.full(1 << 12, _UNSET, np.uint32)
 
     def give(self, count: int) -> int:
         """Give out so many numbers; return the first."""
         first, self.given = self.given, self.given + count
         if self.given > len(self._places):
-            grown = np.full(max(self.given, 2 * len(self._places)), _NOWHERE, np.uint32)
+            grown = np.full(max(self.given, 2 * len(self._places)), _UNSET, np.uint32)
             grown[: len(self._places)] = self._places
             self._places = grown
         return first
 
     def missing(self, numbers: Ids) -> Ids:
         """Return those that lie nowhere yet, each once, rising."""
-        return sorted_unique(numbers[self._places[numbers] == _NOWHERE])
+        return sorted_unique(numbers[self._places[numbers] == _UNSET])
 
     def set(self, numbers: Ids, first: int) -> None:
         """Note that these lie one after another from `first` on."""

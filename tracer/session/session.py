@@ -16,11 +16,12 @@ from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
-from ..simt.memory.memory import Memory, Reuse
+from ..simt.memory.memory import BufferPool, Memory
 from .array import DeviceArray, Shape, allocate_array
 from .destination import absolute, choose_trace, is_path, read_text
-from .filter import Words, choose_options, read_filter
+from .filter import read_filter
 from .module import Module
+from .record_options import Words, choose_options
 from .recording import Recording
 from .surface import Surface, make_surface
 from .texel import TexelForm
@@ -128,12 +129,14 @@ class Session:
         if kind and self._opened and not self._opened.owner.is_here:
             return  # a forked child leaves: the session goes on where it was opened
         self._recording.is_open = False
-        if kind and not self._keeps(problem):
+        if kind and not self._has_trace(problem):
             self._exits.__exit__(kind, problem, traceback)
             return
         with self._exits:
             self._recording.finish()
-        Reuse.end(self._recording.memory)  # the trace is whole: no launch is left that works in it
+        BufferPool.end(
+            self._recording.memory
+        )  # the trace is whole: no launch is left that works in it
         if problem:
             count = len(self._recording.resources)
             before = "the launch" if count == 1 else f"the {count} launches"
@@ -141,7 +144,7 @@ class Session:
         for act in self.at_close:
             act(self.trace)
 
-    def _keeps(self, problem: BaseException | None) -> bool:
+    def _has_trace(self, problem: BaseException | None) -> bool:
         """Whether there is a trace although the session ends so: of the launches before a fault."""
         fault, launches = self._recording.fault, self._recording.resources
         return isinstance(problem, KernelFault) and str(problem) == fault and bool(launches)
@@ -159,8 +162,8 @@ class Session:
         `name_expressions` the template instances wanted (`scale<float, 4>`).
         """
         name, text = _read_source(source, "source.cu")
-        asked = Source(name, text, read_options(options, name_expressions))
-        return self._load(name, cuda.to_ptx(asked, arch))
+        cuda_source = Source(name, text, read_options(options, name_expressions))
+        return self._load(name, cuda.to_ptx(cuda_source, arch))
 
     def load_ptx(self, source: str | Path) -> Module:
         """Take PTX: a Path or a string that is no code is a file."""
@@ -252,25 +255,25 @@ class Session:
         self._opened.owner.require(f"the session {str(self._named)!r}")
         return self._opened
 
-    def _load(self, given: str, compiled: Compiled) -> Module:
+    def _load(self, source_path: str, compiled: Compiled) -> Module:
         self._recording.check_open()
-        names = self._name_sources(PurePath(given), compiled)
+        names = self._name_sources(PurePath(source_path), compiled)
         text = compiled.ptx
         for old, new in names.items():
             text = text.replace(f'"{old}"', f'"{new}"')
         self._recording.trace.compiler(compiled.compiler)
         for sentence in compiled.missing:
             self._recording.remark(sentence)
-        source = names.get(PurePath(given).as_posix(), "")
+        source = names.get(PurePath(source_path).as_posix(), "")
         return Module(self._recording, replace(compiled, ptx=text), source)
 
-    def _name_sources(self, given: PurePath, compiled: Compiled) -> dict[str, str]:
+    def _name_sources(self, source_path: PurePath, compiled: Compiled) -> dict[str, str]:
         """Record the sources' texts; return the name in the trace for each name in the PTX.
 
         A trace has no machine's folders: a source given by an absolute path, and the headers
         beside it, are named from its folder; what PTX was compiled from elsewhere, by its name.
         """
-        folder = f"{given.parent.as_posix()}/" if given.is_absolute() else ""
+        folder = f"{source_path.parent.as_posix()}/" if source_path.is_absolute() else ""
         shown = {path: path.removeprefix(folder) for path in compiled.sources}
         return {
             path: self._recording.trace.source(

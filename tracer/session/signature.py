@@ -21,8 +21,8 @@ _DATA, _BEFORE_SHAPE = 4, 5
 
 def array_of(c_type: str) -> tuple[str, int]:
     """The elements' C type and the dimensions of one of Numba's arrays; `("", 0)` for another."""
-    found = _ARRAY.fullmatch(c_type)
-    return (found[1], int(found[2])) if found else ("", 0)
+    match = _ARRAY.fullmatch(c_type)
+    return (match[1], int(match[2])) if match else ("", 0)
 
 
 def count_words(c_type: str) -> int:
@@ -150,34 +150,36 @@ class Signature:
 
 
 def read_signature(
-    spoken: KernelSignature, declared: tuple[Variable, ...], address_size: int = 64
+    kernel_signature: KernelSignature, declared: tuple[Variable, ...], address_size: int = 64
 ) -> Signature:
     """Join what the front end knows of a kernel with the parameters that its PTX declares.
 
     PTX without `.address_size` may be of either size: where a parameter has 64 bits, pointers do.
     """
     narrow = address_size == 32 and all(variable.size <= 4 for variable in declared)
-    sizes = [count_words(c_type) for c_type, _ in spoken.parameters]
+    sizes = [count_words(c_type) for c_type, _ in kernel_signature.parameters]
     if sum(sizes) > len(declared):
         sizes = []
     sizes += [1] * (len(declared) - sum(sizes))
     first = [declared[start] for start in (0, *accumulate(sizes))[:-1]]
     unnamed = (("", ""),) * len(declared)
-    pairs = zip(first, (*spoken.parameters, *unnamed), strict=False)
+    pairs = zip(first, (*kernel_signature.parameters, *unnamed), strict=False)
     parameters = (
         _parameter(number, variable, *pair, 4 if narrow else 8)
         for number, (variable, pair) in enumerate(pairs, 1)
     )
-    return Signature(spoken.name, spoken.mangled, tuple(parameters), str(spoken))
+    return Signature(
+        kernel_signature.name, kernel_signature.mangled, tuple(parameters), str(kernel_signature)
+    )
 
 
 def _parameter(
     number: int, variable: Variable, c_type: str, name: str, pointer_bytes: int
 ) -> Parameter:
     """A PTX type in place of the C type says no more than the declaration."""
-    known = "" if c_type in TYPE_BYTES else c_type
+    structure = "" if c_type in TYPE_BYTES else c_type
     plain = name.partition("[")[0] or f"p{number}"
-    return Parameter(number, plain, known, variable.element, variable.size, pointer_bytes)
+    return Parameter(number, plain, structure, variable.element, variable.size, pointer_bytes)
 
 
 def _words(c_type: str) -> list[str]:

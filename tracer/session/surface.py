@@ -89,8 +89,8 @@ class Surface:
             raise CutraceError(f"{what} over `{self.name}`: a surface of another session")
         own = self._texels
         layered = form.layered or (own.layers > 0 and not form.cubemap)
-        asked = TexelForm(form.channels or own.channels, layered, form.cubemap)
-        return read_texels(self.shape, self.dtype, asked, what)
+        request_form = TexelForm(form.channels or own.channels, layered, form.cubemap)
+        return read_texels(self.shape, self.dtype, request_form, what)
 
     def _rows(self) -> NDArray[np.uint8]:
         memory = self._recording.memory.view(self._place)

@@ -55,8 +55,8 @@ class Symbol:
 def plain_name(ptx_name: str) -> str:
     """A variable's name in C: `_ZN2ns5tableE` is `ns::table`, `_ZZ4tilePfE1a` is `a`."""
     if ptx_name.startswith("_ZZ"):
-        found = _LOCAL_NAME.search(ptx_name)
-        return found["rest"][: int(found["length"])] if found else ptx_name
+        match = _LOCAL_NAME.search(ptx_name)
+        return match["rest"][: int(match["length"])] if match else ptx_name
     read = demangle(ptx_name)
     return read.name if read and read.arguments is None else ptx_name
 

@@ -75,8 +75,10 @@ def read_texels(shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm, w
     channels = form.channels
     count = fields or channels or 1
     if count not in CHANNELS or channels not in (None, count):
-        asked = channels if count in CHANNELS else count
-        raise CutraceError(f"{what} of {dtype} with {asked} channels: textures have 1, 2 or 4")
+        channel_count = channels if count in CHANNELS else count
+        raise CutraceError(
+            f"{what} of {dtype} with {channel_count} channels: textures have 1, 2 or 4"
+        )
     if not fields and count > 1:
         if shape[-1:] != (count,):
             raise CutraceError(f"{what} of shape {shape}: expected {count} channels as last axis")
@@ -92,16 +94,16 @@ def _check_cubes(shape: tuple[int, ...], layered: bool, what: str) -> None:
     faces = shape[0] if len(shape) == 3 else 0
     whole = faces % FACES == 0 and faces > 0 if layered else faces == FACES
     if not whole or shape[1] != shape[2]:
-        wanted = "6, 12, 18..." if layered else "6"
-        raise CutraceError(f"{what} of shape {shape}: a cubemap is {wanted} square faces")
+        face_count = "6, 12, 18..." if layered else "6"
+        raise CutraceError(f"{what} of shape {shape}: a cubemap is {face_count} square faces")
 
 
 def _channel(dtype: np.dtype[Any], what: str) -> tuple[np.dtype[Any], int]:
     """The type of a channel, and how many fields of it; 0 for a plain type."""
     kinds = {dtype[name] for name in dtype.names or ()} or {dtype}
     element = kinds.pop()
-    known = element.newbyteorder("<").str[1:] in FORMATS
-    if kinds or not known or dtype.itemsize != len(dtype.names or "_") * element.itemsize:
+    is_supported = element.newbyteorder("<").str[1:] in FORMATS
+    if kinds or not is_supported or dtype.itemsize != len(dtype.names or "_") * element.itemsize:
         listed = ", ".join(FORMATS.values())
         raise CutraceError(
             f"{what} of {dtype}: expected {listed}, or a structure of 2 or 4 of one of them"

@@ -136,20 +136,20 @@ def make_mipmap(
     """
     if not modes.normalized_coords:
         raise CutraceError("a mipmapped texture is sampled by normalised coordinates only")
-    made = make_texture(recording, levels[0], modes, form, None)
+    texture = make_texture(recording, levels[0], modes, form, None)
     for number, level in enumerate(levels[1:], 1):
-        make_texture(recording, level, modes, form, f"{made.name}_level{number}")
+        make_texture(recording, level, modes, form, f"{texture.name}_level{number}")
     textures = recording.memory.textures
-    if mipmap.filter_mode == "linear" and not textures[made.handle - 1].gives_floats:
-        raise CutraceError(f"`{made.name}`: linear filtering between levels gives no integers")
-    textures[made.handle - 1] = replace(textures[made.handle - 1], mipmap=mipmap)
-    return made
+    if mipmap.filter_mode == "linear" and not textures[texture.handle - 1].gives_floats:
+        raise CutraceError(f"`{texture.name}`: linear filtering between levels gives no integers")
+    textures[texture.handle - 1] = replace(textures[texture.handle - 1], mipmap=mipmap)
+    return texture
 
 
 def _copied(values: NDArray[Any], texels: Texels) -> Callable[[], NDArray[Any]]:
     little = values.astype(values.dtype.newbyteorder("<"), order="C")
-    kept = texels.arrange(little)
-    return lambda: kept
+    arrangement = texels.arrange(little)
+    return lambda: arrangement
 
 
 def _linear(
@@ -185,9 +185,13 @@ def _linear(
 
 def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
     """Return the address mode of each dimension; CutraceError for what does not go together."""
-    given = modes.address_mode
+    address_mode = modes.address_mode
     count = len(texels.extent)
-    each = (str(given),) * count if not isinstance(given, tuple | list) else tuple(given)
+    each = (
+        (str(address_mode),) * count
+        if not isinstance(address_mode, tuple | list)
+        else tuple(address_mode)
+    )
     for mode in each:
         _check_known(mode, schema.ADDRESS_MODES, "address_mode", what)
     _check_known(modes.filter_mode, schema.FILTER_MODES, "filter_mode", what)
@@ -210,8 +214,9 @@ def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
     return each
 
 
-def _check_known(mode: object, known: tuple[str, ...], what_mode: str, what: str) -> None:
-    if mode not in known:
+def _check_known(mode: object, mode_names: tuple[str, ...], what_mode: str, what: str) -> None:
+    if mode not in mode_names:
         raise CutraceError(
-            f"{what}: {what_mode}={mode!r}{nearest(str(mode), known)}; there are {', '.join(known)}"
+            f"{what}: {what_mode}={mode!r}{nearest(str(mode), mode_names)}; there are"
+            f" {', '.join(mode_names)}"
         )

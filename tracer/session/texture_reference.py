@@ -84,10 +84,11 @@ def is_reference(variable: Variable) -> bool:
     return variable.element == "texref" or variable.space == "tex"
 
 
-def _missing(name: str, known: Mapping[str, object], kind: str = "texture") -> CutraceError:
-    listed = ", ".join(known) or "none"
+def _missing(name: str, references: Mapping[str, object], kind: str = "texture") -> CutraceError:
+    listed = ", ".join(references) or "none"
     return CutraceError(
-        f"bind_{kind}: no {kind} reference `{name}`{nearest(name, known)}; the module has {listed}"
+        f"bind_{kind}: no {kind} reference `{name}`{nearest(name, references)}; the module"
+        f" has {listed}"
     )
 
 
@@ -119,9 +120,9 @@ def _format(texel: str) -> str:
     """The trace's format of a C type, `u8x4` of uchar4; `""` for a name that is not CUDA's."""
     words = re.sub(r"\b(const|signed)\b", "", texel).split()
     word = "".join(words).replace("unsigned", "u")
-    found = _TEXEL.fullmatch("uint" if word == "u" else word)
-    if not found:
+    match = _TEXEL.fullmatch("uint" if word == "u" else word)
+    if not match:
         return ""
-    kind = "f" if found["word"] == "float" else "u" if found["kind"] else "i"
-    count = found["channels"] or "1"
-    return f"{kind}{_BITS[found['word']]}" + (f"x{count}" if count != "1" else "")
+    kind = "f" if match["word"] == "float" else "u" if match["kind"] else "i"
+    count = match["channels"] or "1"
+    return f"{kind}{_BITS[match['word']]}" + (f"x{count}" if count != "1" else "")

@@ -15,9 +15,9 @@ from ..ptx.kernel import Kernel
 from .interp.decode import prepare
 from .interp.wave import ArrayWave
 from .kernel.launch import Launch, Sink
-from .memory.memory import LoadedModule, Memory, Reuse
+from .memory.memory import BufferPool, LoadedModule, Memory
 from .rows.pattern import PatternTable
-from .tiering import Choice, MakeWave, choose_engine, run_briefly
+from .tiering import Choice, MakeWave, choose_engine, run_interpreted
 from .warp.program import Program, spoken_name
 from .warp.special_register import PLACE_REGISTERS
 
@@ -32,7 +32,7 @@ LONG = 1 << 13
 comes back to the state in which it was."""
 
 
-class Stillness:
+class DeadlockDetector:
     """Looks at a launch whose waves only wait, round after round of all of them."""
 
     def __init__(self, memory: Memory) -> None:
@@ -80,7 +80,7 @@ WAVE_LANES = 1 << 16
 WAVE_MEMORY = 1 << 28
 """Bytes of shared and local memory that the blocks of a wave may hold together."""
 
-_PATTERNS = Reuse(PatternTable)
+_PATTERNS = BufferPool(PatternTable)
 """The dictionary of each session."""
 
 
@@ -109,7 +109,7 @@ def _run_blocks(
 ) -> None:
     """Run all waves by the engine that was chosen; anew by another where it was not brief."""
     if choice.is_brief:
-        if run_briefly(program, _waves_in_turn(program, blocks, choice, patterns), sink):
+        if run_interpreted(program, _waves_in_turn(program, blocks, choice, patterns), sink):
             return
         patterns.begin_launch()
         choice = choose_engine(program, blocks)
@@ -137,7 +137,7 @@ def _run_waves(
     waves = -(-launch.executed // blocks)
     resident: list[ArrayWave] = []
     idle = 0
-    stillness = Stillness(program.memory)
+    stillness = DeadlockDetector(program.memory)
     number = 0
     while number < waves or resident:
         if number < waves and idle >= len(resident):
@@ -160,9 +160,9 @@ def _run_waves(
 
 def _patterns_of(memory: Memory) -> PatternTable:
     """Return the dictionary of a session, empty."""
-    found = _PATTERNS.of(memory)
-    found.begin_launch()
-    return found
+    patterns = _PATTERNS.of(memory)
+    patterns.begin_launch()
+    return patterns
 
 
 def _no_progress(resident: list[ArrayWave]) -> KernelFault:
@@ -179,9 +179,9 @@ def _no_progress(resident: list[ArrayWave]) -> KernelFault:
 def blocks_a_wave(program: Program) -> int:
     """Return how many blocks run together, whole clusters: it depends on kernel and launch only."""
     columns = -(-program.launch.threads // 32) * 32
-    held = program.shared_bytes + columns * program.local_bytes
+    block_bytes = program.shared_bytes + columns * program.local_bytes
     blocks, together = (
-        min(WAVE_LANES // columns, WAVE_MEMORY // max(held, 1)),
+        min(WAVE_LANES // columns, WAVE_MEMORY // max(block_bytes, 1)),
         program.launch.blocks_a_cluster,
     )
     if program.specials.keys() & PLACE_REGISTERS:

@@ -19,8 +19,8 @@ from ..ptx.kernel import CallTarget, Instruction, Symbol
 from .access.address import place_parameters
 from .interp.decode import decode
 from .interp.wave import ArrayWave
-from .kernel.kernel_key import KERNELS, Alike, alike, has_loops
-from .kernel.launch import NUMBERED, Nowhere, Sink
+from .kernel.kernel_key import KERNELS, KernelKey, has_loops, key_of
+from .kernel.launch import NUMBERED, NullSink, Sink
 from .rows.pattern import PatternTable
 from .warp.instruction_limit import Budget
 from .warp.program import Program, Wave
@@ -65,15 +65,15 @@ def choose_engine(program: Program, blocks: int) -> Choice:
     CutraceError for instructions that cutrace does not know, and where the launch asks for the
     compiled engine and that does not know the kernel.
     """
-    asked = program.launch.options.engine
-    if asked == "array":
+    engine = program.launch.options.engine
+    if engine == "array":
         return _array(program)
-    if asked == "auto" and not _is_worth_compiling(program):
-        return replace(_array(program), is_brief=may_be_long(program))
+    if engine == "auto" and not _is_worth_compiling(program):
+        return replace(_array(program), is_brief=may_be_hot(program))
     try:
         return _compiled(program, blocks)
     except CutraceError:
-        if asked == "compiled":
+        if engine == "compiled":
             raise
         return _array(program)
 
@@ -85,46 +85,46 @@ def _array(program: Program) -> Choice:
 
 def _compiled(program: Program, blocks: int) -> Choice:
     from .codegen.compiled_kernel import Buffers, buffers_of, compile_kernel, refuse_launch
-    from .codegen.fallback import Escapes
+    from .codegen.fallback import Fallbacks
     from .codegen.wave import CompiledWave
-    from .codegen.wave_state import rooms_of
+    from .codegen.wave_state import state_pool_of
 
     refuse_launch(program)
     code = compile_kernel(program)
     code.refuse_large(min(blocks, program.launch.executed) * -(-program.launch.threads // 32))
-    buffers, rooms = buffers_of(program.memory), rooms_of(program.memory)
-    escapes = Escapes(program, code.made)
+    buffers, arena_buffers = buffers_of(program.memory), state_pool_of(program.memory)
+    escapes = Fallbacks(program, code.made)
     place_parameters(program)
 
     def make(numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink) -> CompiledWave:
         own = Buffers() if program.waiting else buffers  # waves that wait are there at once
-        return CompiledWave(code, rooms, own, program, numbers, patterns, sink, escapes)
+        return CompiledWave(code, arena_buffers, own, program, numbers, patterns, sink, escapes)
 
     return Choice(make)
 
 
-_SPENT: Counter[Alike] = Counter()
+_SPENT: Counter[KernelKey] = Counter()
 """What the array engine spent on the short launches of each kernel, in such launches."""
 
 
 def _is_launched_often(program: Program) -> bool:
     """Count a short launch; whether there were so many of its kernel that it is compiled."""
-    kernel = alike(program.kernel)
+    kernel = key_of(program.kernel)
     if len(_SPENT) > KERNELS:
         _SPENT.clear()
     if _SPENT[kernel] < OFTEN:
-        aside = len(program.memory.global_.used) if has_loops(kernel) else 0
-        _SPENT[kernel] += 1 + min(aside, ASIDE_BYTES) // ASIDE_A_LAUNCH
+        device_bytes = len(program.memory.global_.used) if has_loops(kernel) else 0
+        _SPENT[kernel] += 1 + min(device_bytes, ASIDE_BYTES) // ASIDE_A_LAUNCH
         return False
     return True
 
 
 def _is_worth_compiling(program: Program) -> bool:
     """Whether the launch is likely to take longer in the array engine than compiling does."""
-    if was_long(program) or _is_launched_often(program):
+    if was_hot(program) or _is_launched_often(program):
         return True
     lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
-    if has_loops(alike(program.kernel)):
+    if has_loops(key_of(program.kernel)):
         return lanes >= MANY_LANES
     instructions = len(program.kernel.instructions)
     return lanes >= VERY_MANY_LANES or lanes * instructions >= MANY_INSTRUCTIONS
@@ -141,32 +141,32 @@ ASIDE_BYTES = 1 << 26
 _LASTING = frozenset({"sust", "sured"})
 """Opcodes that write what is not put aside."""
 
-_LONG: set[Alike] = set()
+_LONG: set[KernelKey] = set()
 """Kernels that took long."""
 
 
-class LongError(Exception):
+class HotLaunchError(Exception):
     """A launch is not brief."""
 
 
-def may_be_long(program: Program) -> bool:
+def may_be_hot(program: Program) -> bool:
     """Whether a launch that seems short may turn out long, and can be begun anew."""
-    kernel = alike(program.kernel)
+    kernel = key_of(program.kernel)
     return (
         has_loops(kernel)
         and not program.launch.options.check_uninitialized
         and len(program.memory.global_.used) <= ASIDE_BYTES
-        and not _tells(kernel)
+        and not _has_side_effects(kernel)
     )
 
 
-def was_long(program: Program) -> bool:
+def was_hot(program: Program) -> bool:
     """Whether another launch of this kernel took long."""
-    return alike(program.kernel) in _LONG
+    return key_of(program.kernel) in _LONG
 
 
 @lru_cache(maxsize=KERNELS)
-def _tells(kernel: Alike) -> bool:
+def _has_side_effects(kernel: KernelKey) -> bool:
     """Whether a kernel does what cannot be taken back: it prints, or stores to a surface."""
     own = {span.function.name for span in kernel.kernel.functions}
     return any(
@@ -181,43 +181,45 @@ def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
     return any(isinstance(callee, Symbol) and callee.name not in own for callee in targets)
 
 
-def run_briefly(program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], sink: Sink) -> bool:
+def run_interpreted(
+    program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], sink: Sink
+) -> bool:
     """Run waves one after the other; False if that takes long, with memory as it was before."""
     memory = program.memory.global_
     before = memory.used.copy()
-    held, left = _HeldRows(), [BRIEF]
+    row_buffer, budget = BufferedSink(), [BRIEF]
     try:
-        for wave in waves(held):
-            wave.take_budget(_Brief(program.launch.options.max_instructions, left))
+        for wave in waves(row_buffer):
+            wave.take_budget(_Brief(program.launch.options.max_instructions, budget))
             if not wave.run():
-                raise LongError
-    except LongError:
+                raise HotLaunchError
+    except HotLaunchError:
         memory.used[:] = before
-        _LONG.add(alike(program.kernel))
+        _LONG.add(key_of(program.kernel))
         return False
     except KernelFault:
-        held.hand_over(sink)
+        row_buffer.hand_over(sink)
         raise
-    held.hand_over(sink)
+    row_buffer.hand_over(sink)
     return True
 
 
 class _Brief(Budget):
     """The budget of a wave of a launch that has so many instructions `left`."""
 
-    def __init__(self, limit: int, left: list[int]) -> None:
+    def __init__(self, limit: int, budget: list[int]) -> None:
         super().__init__(limit)
-        self._of_launch = left
+        self._of_launch = budget
 
     def spend(self, wave: Wave, block: int, length: int) -> None:
         """Count a basic block; LongError if the launch is not brief."""
         super().spend(wave, block, length)
         self._of_launch[0] -= length
         if self._of_launch[0] < 0:
-            raise LongError
+            raise HotLaunchError
 
 
-class _HeldRows(Nowhere):
+class BufferedSink(NullSink):
     """A sink that keeps what it is given, with numbers from 0, until it is handed over."""
 
     def __init__(self) -> None:
@@ -233,6 +235,6 @@ class _HeldRows(Nowhere):
     def hand_over(self, sink: Sink) -> None:
         """Give everything to a sink, which numbers patterns and paths of a launch likewise."""
         for table, columns, first in self._held:
-            given = sink.put(table, **columns)
-            if table in NUMBERED and given != first:
-                raise AssertionError(f"{table} from {first} on are numbered {given}")
+            first_row = sink.put(table, **columns)
+            if table in NUMBERED and first_row != first:
+                raise AssertionError(f"{table} from {first} on are numbered {first_row}")

@@ -71,33 +71,33 @@ def _reserved(base: Ints, end: int, head: Head) -> int:
 
 
 def _arrays(
-    accesses: Accesses, low: Ints, high: Ints, width: Ints, known: Sequence[Range]
+    accesses: Accesses, low: Ints, high: Ints, width: Ints, ranges_known: Sequence[Range]
 ) -> tuple[Array, ...]:
     """The arrays of global memory: the known ones, and other regions that are accessed."""
-    ranges = _merged(known)
+    ranges = _merged(ranges_known)
     starts, ends = (np.array([r[i] for r in ranges], np.int64) for i in (0, 1))
     inside = np.zeros(len(low), bool)
     if len(ranges):
         at = np.searchsorted(starts, low, "right") - 1
         inside = (at >= 0) & (high <= ends[np.maximum(at, 0)])
-    rest = np.flatnonzero((accesses.space == Space.GLOBAL) & ~inside)
-    pieces = _pieces(_pages(accesses, rest, low, high, width))
-    found = [*ranges, *(part for piece in pieces for part in _without(piece, ranges))]
-    return tuple(Array(f"{a:#x}", Space.GLOBAL, a, b - a) for a, b in sorted(found))
+    indices = np.flatnonzero((accesses.space == Space.GLOBAL) & ~inside)
+    pieces = _pieces(_pages(accesses, indices, low, high, width))
+    regions = [*ranges, *(part for piece in pieces for part in _without(piece, ranges))]
+    return tuple(Array(f"{a:#x}", Space.GLOBAL, a, b - a) for a, b in sorted(regions))
 
 
 def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -> Ints:
     """The pages that some rows touch, rising: by their ends, or by lanes where these lie apart."""
     near = rows[high[rows] - low[rows] <= PAGE]
-    found = [sorted_unique(low[near] // PAGE), sorted_unique((high[near] - 1) // PAGE)]
+    pages = [sorted_unique(low[near] // PAGE), sorted_unique((high[near] - 1) // PAGE)]
     far = rows[high[rows] - low[rows] > PAGE]
     for some in np.split(far, range(_CHUNK, len(far), _CHUNK)):
         pattern = accesses.pattern[some]
         on = lanes_of(accesses.active[pattern].astype(np.int64))
         lanes = accesses.base[some].astype(np.int64)[:, None] + accesses.offsets[pattern]
-        found.append(sorted_unique(lanes[on] // PAGE))
-        found.append(sorted_unique((lanes + width[some, None] - 1)[on] // PAGE))
-    return sorted_unique(np.concatenate(found))
+        pages.append(sorted_unique(lanes[on] // PAGE))
+        pages.append(sorted_unique((lanes + width[some, None] - 1)[on] // PAGE))
+    return sorted_unique(np.concatenate(pages))
 
 
 def _pieces(pages: Ints) -> list[Range]:
@@ -115,13 +115,13 @@ def _pieces(pages: Ints) -> list[Range]:
 
 def _merged(ranges: Sequence[Range]) -> list[Range]:
     """Ranges that overlap as one, rising."""
-    found: list[Range] = []
+    regions: list[Range] = []
     for start, end in sorted(ranges):
-        if found and start < found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if regions and start < regions[-1][1]:
+            regions[-1] = regions[-1][0], max(end, regions[-1][1])
         elif end > start:
-            found.append((start, end))
-    return found
+            regions.append((start, end))
+    return regions
 
 
 def _without(piece: Range, ranges: Sequence[Range]) -> Iterator[Range]:
@@ -163,11 +163,11 @@ class Executed:
     @property
     def active(self) -> Ints:
         """The lanes that were active, as far as they can be told; 0 for none at all."""
-        found = np.where(self.mask == 0, self._before(_filled(self.mask, self.opens)), self.mask)
+        masks = np.where(self.mask == 0, self._before(_filled(self.mask, self.opens)), self.mask)
         right_behind = ~self.opens & (self.pc == self._before(self.pc) + 1)
-        before = self._before(found)
-        wider = right_behind & self.branch[self.pc] & (found & ~before == 0)
-        return np.where(wider, before, found)
+        before = self._before(masks)
+        wider = right_behind & self.branch[self.pc] & (masks & ~before == 0)
+        return np.where(wider, before, masks)
 
     @staticmethod
     def _before(values: Ints) -> Ints:
@@ -176,8 +176,8 @@ class Executed:
 
 def _filled(mask: Ints, opens: Flags) -> Ints:
     """Return masks with those before in place of 0; all lanes where a warp begins with 0."""
-    known = (mask != 0) | opens
-    place = np.maximum.accumulate(np.where(known, np.arange(len(mask)), 0))
+    is_exact = (mask != 0) | opens
+    place = np.maximum.accumulate(np.where(is_exact, np.arange(len(mask)), 0))
     values = mask[place]
     return np.where(values == 0, 0xFFFFFFFF, values)
 
@@ -205,14 +205,14 @@ def write_histories(
     entries, merged = _entries(executed, active, of_pc, starts, starts + last)
     begins = starts[merged]
     bounds = np.searchsorted(begins, np.append(np.flatnonzero(executed.opens), len(executed.pc)))
-    known: dict[bytes, int] = {}
+    numbers: dict[bytes, int] = {}
     paths: list[npt.NDArray[np.void]] = []
     control: list[tuple[int, int, int, int]] = []
     for low, high, opened in zip(bounds, bounds[1:], np.flatnonzero(executed.opens), strict=False):
         warp = int(executed.warp[opened])
         for start in range(int(low), int(high), ENTRIES):
             piece = entries[start : min(start + ENTRIES, int(high))]
-            number = known.setdefault(piece.tobytes(), len(paths))
+            number = numbers.setdefault(piece.tobytes(), len(paths))
             if number == len(paths):
                 paths.append(piece)
             control.append((warp // warps, warp % warps, int(begins[start] - opened), number))
@@ -228,31 +228,31 @@ def _entries(
     executed: Executed, active: Ints, of_pc: Ints, starts: Ints, ends: Ints
 ) -> tuple[npt.NDArray[np.void], Ints]:
     """Return the entries of all warps one after another, and the number of each one's first run."""
-    found = np.zeros(len(starts), _ENTRY)
-    found["block"], found["active"] = of_pc[executed.pc[starts]], active[starts]
+    entries = np.zeros(len(starts), _ENTRY)
+    entries["block"], entries["active"] = of_pc[executed.pc[starts]], active[starts]
     branch = executed.branch[executed.pc[ends]]
     off = np.where(branch, active[ends] & ~executed.mask[ends], 0)
-    found["not_taken"] = off
-    found["targets"] = np.where(branch, (off != 0).astype(int) + (executed.mask[ends] != 0), 0)
+    entries["not_taken"] = off
+    entries["targets"] = np.where(branch, (off != 0).astype(int) + (executed.mask[ends] != 0), 0)
     opens = executed.opens[starts]
-    new = np.ones(len(found), bool)
-    new[1:] = (found[1:] != found[:-1]) | opens[1:]
+    new = np.ones(len(entries), bool)
+    new[1:] = (entries[1:] != entries[:-1]) | opens[1:]
     merged = np.flatnonzero(new)
-    kept = found[merged]
-    kept["repeat"] = np.diff(np.append(merged, len(found)))
-    return kept, merged
+    runs = entries[merged]
+    runs["repeat"] = np.diff(np.append(merged, len(entries)))
+    return runs, merged
 
 
 def _batches(paths: list[npt.NDArray[np.void]]) -> Iterator[list[npt.NDArray[np.void]]]:
     """Yield some paths at a time, of not much more than ENTRIES entries together."""
     some: list[npt.NDArray[np.void]] = []
-    held = 0
+    count = 0
     for path in paths:
         some.append(path)
-        held += len(path)
-        if held >= ENTRIES:
+        count += len(path)
+        if count >= ENTRIES:
             yield some
-            some, held = [], 0
+            some, count = [], 0
     if some:
         yield some
 
@@ -300,12 +300,12 @@ class Composed:
     @cached_property
     def executed(self) -> Executed:
         """The rows sorted by warp."""
-        whose = (self.block * self.warps + self.warp)[self.order]
+        warps = (self.block * self.warps + self.warp)[self.order]
         branch = np.array([f.operation == "branch" for f in self.facts], bool)
         ends = [f.kind == "control" or f.barrier is not None for f in self.facts]
-        opens = np.diff(whose, prepend=-1) != 0
+        opens = np.diff(warps, prepend=-1) != 0
         return Executed(
-            self.pc[self.order], self.mask[self.order], whose, opens, branch, np.array(ends, bool)
+            self.pc[self.order], self.mask[self.order], warps, opens, branch, np.array(ends, bool)
         )
 
     @cached_property
@@ -354,10 +354,10 @@ class Composed:
             arrays=placed.arrays,
             resources=(resources,) if head.registers else (),
             source=self.source,
-            kept=self._kept(),
+            kept=self._recorded_part(),
         )
 
-    def _kept(self) -> Kept:
+    def _recorded_part(self) -> Kept:
         """The recorded part of the launch."""
         if not self.has_control:
             return Kept(control=False)
@@ -372,15 +372,15 @@ class Composed:
     @property
     def lacks(self) -> list[str]:
         """The missing information, a phrase each."""
-        found = [*self.gathered.head.lacks]
-        found += [f"the addresses of {opcode}" for opcode in self.gathered.untraced()]
+        gaps = [*self.gathered.head.lacks]
+        gaps += [f"the addresses of {opcode}" for opcode in self.gathered.untraced()]
         if not any(code.line for code in self.codes):
-            found.append("source lines")
+            gaps.append("source lines")
         if self.gathered.head.is_whole and not self.has_control:
-            found.append("what the warps ran, since of some there is no instruction")
-        if self._kept().blocks:
-            found.append("blocks that were not traced")
-        return found
+            gaps.append("what the warps ran, since of some there is no instruction")
+        if self._recorded_part().blocks:
+            gaps.append("blocks that were not traced")
+        return gaps
 
     def write(self, rows: LaunchWriter) -> None:
         """Write all tables."""
@@ -433,23 +433,28 @@ def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: 
     x, y, z = head.block
     warp = _of_block(block, warp, -(-x * y * z // LANES), gathered.head.kernel)
     has_lines = any(code.line for code in codes)
-    known = source if has_lines else ""
-    done = Composed(gathered, known, lines_of, placed, codes, pc, block, warp, mask)
-    if problem := first_finding(Manifest(launches=(replace(done.launch, source=""),))):
+    text = source if has_lines else ""
+    composition = Composed(gathered, text, lines_of, placed, codes, pc, block, warp, mask)
+    if problem := first_finding(Manifest(launches=(replace(composition.launch, source=""),))):
         raise CutraceError(f"{problem}; is the trace whole?")
-    _check_lanes(done)
-    return done
+    _check_lanes(composition)
+    return composition
 
 
-def _check_lanes(done: Composed) -> None:
+def _check_lanes(composition: Composed) -> None:
     """Refuse lanes that no thread of the block fills."""
-    filled = np.clip(done.threads - done.executed.warp % done.warps * LANES, 0, LANES)
-    beyond = np.flatnonzero(done.executed.mask >> filled)
+    filled = np.clip(
+        composition.threads - composition.executed.warp % composition.warps * LANES, 0, LANES
+    )
+    beyond = np.flatnonzero(composition.executed.mask >> filled)
     if len(beyond):
-        warp, lanes = (int(v[beyond[0]]) for v in (done.executed.warp, done.executed.mask))
+        warp, lanes = (
+            int(v[beyond[0]]) for v in (composition.executed.warp, composition.executed.mask)
+        )
         raise CutraceError(
-            f"launch of {done.launch.kernel}: lanes {lanes:#x} in warp "
-            f"{warp % done.warps} of block {warp // done.warps}, which has {done.threads} threads; "
+            f"launch of {composition.launch.kernel}: lanes {lanes:#x} in warp "
+            f"{warp % composition.warps} of block {warp // composition.warps}, which has"
+            f" {composition.threads} threads; "
             "is the block's size in the trace the kernel's?"
         )
 

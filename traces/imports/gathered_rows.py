@@ -63,24 +63,29 @@ def make_accesses(
 ) -> Accesses:
     """Return the rows of some accesses: one for each, more where lanes lie in several spaces or far
     apart. Rows without a lane are left out."""
-    kept = np.flatnonzero(on.any(axis=1))
-    row, addresses, on, spaces = row[kept], addresses[kept], on[kept], spaces[kept]
+    indices = np.flatnonzero(on.any(axis=1))
+    row, addresses, on, spaces = row[indices], addresses[indices], on[indices], spaces[indices]
     windowed = np.where(spaces == Space.GLOBAL, addresses, addresses % np.uint64(WINDOW))
     part = np.zeros(len(row), np.int64)
-    found: list[tuple[Ints, Ints, Words, Flags, npt.NDArray[np.uint8]]] = []
+    parts: list[tuple[Ints, Ints, Words, Flags, npt.NDArray[np.uint8]]] = []
     while len(row):
         lowest = on.argmax(axis=1)
         base = np.take_along_axis(windowed, lowest[:, None], 1)
         space = np.take_along_axis(spaces, lowest[:, None], 1)
         near = np.abs((windowed - base).view(np.int64)) <= REACH
         mine = on & near & (spaces == space)
-        found.append((row, part, windowed, mine, spaces))
-        rest = np.flatnonzero((on & ~mine).any(axis=1))
-        on = (on & ~mine)[rest]
-        row, part, windowed, spaces = row[rest], part[rest] + 1, windowed[rest], spaces[rest]
-    if not found:
+        parts.append((row, part, windowed, mine, spaces))
+        overflow = np.flatnonzero((on & ~mine).any(axis=1))
+        on = (on & ~mine)[overflow]
+        row, part, windowed, spaces = (
+            row[overflow],
+            part[overflow] + 1,
+            windowed[overflow],
+            spaces[overflow],
+        )
+    if not parts:
         return _packed(row, part, windowed, on, spaces)
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
     return _packed(*(column[order] for column in columns))
 
@@ -110,8 +115,8 @@ def _distinct(active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]) ->
     mixed = offsets.astype(np.int64).view(np.uint64) * factors[:LANES]
     marks = mixed.sum(axis=1, dtype=np.uint64) + active * factors[LANES]
     _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-    chosen = first[which]
-    wrong = (offsets != offsets[chosen]).any(axis=1) | (active != active[chosen])
+    leaders = first[which]
+    wrong = (offsets != offsets[leaders]).any(axis=1) | (active != active[leaders])
     strays = np.flatnonzero(wrong)
     which[strays] = len(first) + np.arange(len(strays))
     return np.concatenate([first, strays]), which
@@ -133,27 +138,27 @@ class Gathered:
     _columns: list[tuple[npt.NDArray[np.uint32], ...]] = field(default_factory=list)
     _accesses: list[tuple[int, int, Accesses]] = field(default_factory=list)
     _patterns: int = 0
-    _held: int = 0
+    _pending_rows: int = 0
 
     def take(self, rows: Rows) -> None:
         """Keep a chunk. CutraceError for what no launch has, naming the place."""
         self._check(rows)
-        known = [self.codes.setdefault(code, len(self.codes)) for code in rows.codes]
-        which = np.array(known, np.int64)[rows.which]
+        numbers = [self.codes.setdefault(code, len(self.codes)) for code in rows.codes]
+        which = np.array(numbers, np.int64)[rows.which]
         mask = rows.mask & 0xFFFFFFFF
-        kept = (
+        columns = (
             which.astype(np.uint32),
             rows.block.astype(np.uint32),
             rows.warp.astype(np.uint32),
             mask.astype(np.uint32),
         )
-        self._columns.append(kept)
+        self._columns.append(columns)
         accesses = self._reached(rows, which, mask)
         self._accesses.append((self.rows, self._patterns, accesses))
         self.rows += len(which)
         self._patterns += len(accesses.active)
-        self._held += 16 * len(which) + accesses.offsets.nbytes + 48 * len(accesses.row)
-        if self._held > HELD_BYTES:
+        self._pending_rows += 16 * len(which) + accesses.offsets.nbytes + 48 * len(accesses.row)
+        if self._pending_rows > HELD_BYTES:
             raise CutraceError(
                 f"{rows.place}: the launch of {self.head.kernel} has more than {self.rows} "
                 "instructions, which take more than 4 GiB: trace fewer blocks of it"
@@ -169,10 +174,10 @@ class Gathered:
         """The accesses of a chunk; those of instructions that access nothing are dropped."""
         facts = [facts_of(code.mnemonic) for code in rows.codes]
         reach = np.array([f.reads | f.writes for f in facts], np.int64)[rows.which[rows.memory]]
-        chosen = np.flatnonzero(reach)
-        row, addresses = rows.memory[chosen], rows.addresses[chosen]
+        indices = np.flatnonzero(reach)
+        row, addresses = rows.memory[indices], rows.addresses[indices]
         head = self.head
-        spaces = find_spaces(addresses, reach[chosen], head.shared_window, head.local_window)
+        spaces = find_spaces(addresses, reach[indices], head.shared_window, head.local_window)
         on = lanes_of(mask[row])
         first_lanes = np.array([_lanes(code.mnemonic) for code in rows.codes])[rows.which[row]]
         on &= np.arange(LANES) < first_lanes[:, None]

@@ -93,12 +93,12 @@ class _Importer:
         gathered, self._open = self._open, None
         if gathered is None:
             return
-        done = compose(gathered, self._arrays, self._source, SOURCE)
+        composition = compose(gathered, self._arrays, self._source, SOURCE)
         self._trace.compiler(Compiler(gathered.head.tool, target=MACHINE_CODE))
-        with self._trace.launch(done.launch) as rows:
-            done.write(rows)
-        self._arrays = [(a.offset, a.offset + a.bytes) for a in done.launch.arrays]
+        with self._trace.launch(composition.launch) as rows:
+            composition.write(rows)
+        self._arrays = [(a.offset, a.offset + a.bytes) for a in composition.launch.arrays]
         self.launches += 1
         self.instructions += gathered.rows
-        self.accesses += len(done.accesses.row)
-        self.lacks.update(dict.fromkeys(done.lacks))
+        self.accesses += len(composition.accesses.row)
+        self.lacks.update(dict.fromkeys(composition.lacks))

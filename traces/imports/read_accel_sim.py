@@ -56,7 +56,7 @@ def read(path: Path) -> Iterator[Event]:
             if line.startswith("MemcpyHtoD"):
                 yield _copy(line, chunk.place(index))
             elif line.startswith("kernel"):
-                yield from _Kernel(_beside(path, line.strip(), chunk.place(index))).read()
+                yield from _Kernel(_sibling_file(path, line.strip(), chunk.place(index))).read()
             elif line.strip() and not line.startswith("Memcpy"):
                 raise CutraceError(
                     f"{chunk.place(index)}: {line[:60]!r}; a list of kernels has lines "
@@ -75,14 +75,14 @@ def _copy(line: str, place: str) -> Copy:
     return copy
 
 
-def _beside(path: Path, name: str, place: str) -> Path:
+def _sibling_file(path: Path, name: str, place: str) -> Path:
     """The file of a kernel, which lies beside the list, perhaps packed."""
     if "/" in name or "\\" in name:
         raise CutraceError(f"{place}: {name[:60]!r} leads out of the folder of the list; refused")
     for suffix in ("", ".xz", ".gz", ".zst"):
-        found = path.parent / f"{name}{suffix}"
-        if found.is_file():
-            return found
+        sibling = path.parent / f"{name}{suffix}"
+        if sibling.is_file():
+            return sibling
     raise CutraceError(f"{place}: there is no {path.parent / name}, packed or not")
 
 
@@ -304,13 +304,15 @@ def _codes(
 
 def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
     """The addresses (m, 32) of some rows, of which the mode stands at `at`."""
-    found = np.zeros((len(rows), 32), np.uint64)
+    addresses = np.zeros((len(rows), 32), np.uint64)
     mode, on = fields.integers(at, rows=rows), lanes_of(mask)
     count = on.sum(axis=1)
     if len(wrong := np.flatnonzero((mode < 0) | (mode > 2))):
         fields.refuse(int(rows[wrong[0]]), f"address mode {mode[wrong[0]]}, expected 0, 1 or 2")
     listed = np.flatnonzero((mode == 0) & (count > 0))
-    found[listed] = _spread(fields.words(rows[listed], at[listed] + 1, count[listed]), on[listed])
+    addresses[listed] = _spread(
+        fields.words(rows[listed], at[listed] + 1, count[listed]), on[listed]
+    )
     for other in (1, 2):
         some = np.flatnonzero((mode == other) & (count > 0))
         base = fields.words(rows[some], at[some] + 1, np.ones(len(some), np.int64))
@@ -320,8 +322,8 @@ def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
             offsets = np.repeat(stride, steps)
         else:
             offsets = fields.differences(rows[some], at[some] + 2, steps)
-        found[some] = _spread(_summed(base, offsets, steps), on[some])
-    return found
+        addresses[some] = _spread(_summed(base, offsets, steps), on[some])
+    return addresses
 
 
 def _summed(base: Words, steps: Ints, count: Ints) -> Words:
@@ -338,6 +340,6 @@ def _summed(base: Words, steps: Ints, count: Ints) -> Words:
 
 def _spread(values: Words, on: Flags) -> Words:
     """Values of the lanes that are on, row after row, as (m, 32)."""
-    found = np.zeros(on.shape, np.uint64)
-    found[on] = values
-    return found
+    grid = np.zeros(on.shape, np.uint64)
+    grid[on] = values
+    return grid

@@ -77,35 +77,37 @@ class _Reader:
             chunk = Chunk(chunk.path, chunk.first + 1, chunk.lines[1:])
         lines = [(n, line) for n, line in enumerate(chunk.lines) if line and not line.isspace()]
         if lines:
-            yield from self._taken(_table([line for _, line in lines], lines, chunk), lines, chunk)
+            yield from self._consume(
+                _table([line for _, line in lines], lines, chunk), lines, chunk
+            )
 
     def finish(self) -> None:
         """Refuse a file without addresses."""
         if not self._rows:
-            found = ", ".join(self._types) or "no"
+            types = ", ".join(self._types) or "no"
             raise CutraceError(
-                f"{self._path}: {found} records, which have no addresses: trace with CUTracer's "
+                f"{self._path}: {types} records, which have no addresses: trace with CUTracer's "
                 "mem_addr_trace"
             )
 
     def _begin(self, line: str, place: str) -> Head:
         try:
-            told = json.loads(line)
-            if told["type"] != METADATA:
+            record = json.loads(line)
+            if record["type"] != METADATA:
                 raise CutraceError(
-                    f"{place}: a {str(told['type'])[:40]} record; the first line of a file is "
+                    f"{place}: a {str(record['type'])[:40]} record; the first line of a file is "
                     f"{METADATA}, which says grid and block: trace again with a newer CUTracer"
                 )
-            static, dynamic = int(told["shmem_static"]), int(told["shmem_dynamic"])
-            for number, code in told.get("instructions", {}).items():
+            static, dynamic = int(record["shmem_static"]), int(record["shmem_dynamic"])
+            for number, code in record.get("instructions", {}).items():
                 self._sass[int(number)] = str(code["sass"])
             return Head(
-                kernel=str(told["mangled_name"]),
-                signature=str(told["unmangled_name"]),
-                grid=_triple(told["grid"]),
-                block=_triple(told["block"]),
+                kernel=str(record["mangled_name"]),
+                signature=str(record["unmangled_name"]),
+                grid=_triple(record["grid"]),
+                block=_triple(record["block"]),
                 tool="CUTracer",
-                registers=int(told["nregs"]),
+                registers=int(record["nregs"]),
                 shared_bytes=static + dynamic,
                 shared_dynamic=dynamic,
                 lacks=LACKS,
@@ -114,7 +116,7 @@ class _Reader:
             problem = f"no {error}" if isinstance(error, KeyError) else str(error)[:100]
             raise CutraceError(f"{place}: not as CUTracer describes a launch: {problem}") from None
 
-    def _taken(
+    def _consume(
         self, table: pl.DataFrame, lines: list[tuple[int, str]], chunk: Chunk
     ) -> Iterator[Rows]:
         self._types.update(dict.fromkeys(table["type"].unique(maintain_order=True).drop_nulls()))
@@ -123,7 +125,7 @@ class _Reader:
             return
         self._check(table, lines, chunk)
         self._rows += len(table)
-        yield self._made(table, chunk.place(lines[table["n"][0]][0]))
+        yield self._to_rows(table, chunk.place(lines[table["n"][0]][0]))
 
     def _check(self, table: pl.DataFrame, lines: list[tuple[int, str]], chunk: Chunk) -> None:
         """Every record is whole, and of one launch."""
@@ -139,12 +141,12 @@ class _Reader:
                 "grid_launch_id"
             ).ne_missing(self._launch),
         }
-        for problem, found in broken.items():
-            if len(rows := table.filter(found)):
+        for problem, expr in broken.items():
+            if len(rows := table.filter(expr)):
                 place = chunk.place(lines[rows["n"][0]][0])
                 raise CutraceError(f"{place}: a {rows['type'][0]} record with {problem}")
 
-    def _made(self, table: pl.DataFrame, place: str) -> Rows:
+    def _to_rows(self, table: pl.DataFrame, place: str) -> Rows:
         assert self._head is not None
         keys = table.select("pc", "sass", "opcode_id")
         which, first = number_rows(keys)
@@ -153,8 +155,8 @@ class _Reader:
         grid = self._head.grid
         addresses: Words = table["addrs"].explode().to_numpy().astype(np.uint64).reshape(-1, 32)
         on = ((addresses != 0).astype(np.int64) << np.arange(32)).sum(axis=1)
-        told = table["active_mask"].map_elements(_mask, pl.Int64).to_numpy()
-        mask = np.where(np.isnan(told.astype(float)), on, told).astype(np.int64)
+        masks = table["active_mask"].map_elements(_mask, pl.Int64).to_numpy()
+        mask = np.where(np.isnan(masks.astype(float)), on, masks).astype(np.int64)
         block: Ints = x + grid[0] * (y + grid[1] * z)
         warp = table["warp"].to_numpy()
         return Rows(codes, which, block, warp, mask, np.arange(len(table)), addresses, place)

@@ -101,29 +101,29 @@ class _Reader:
         if not rows:
             return
         lines = [chunk.lines[row] for row in rows]
-        known = _of_fixed_width(lines)
-        if known is not None:
+        matrix = _of_fixed_width(lines)
+        if matrix is not None:
             lines = [line[:_HEAD_BYTES].partition(" - 0x")[0] for line in lines]
         fields = Fields(pl.Series(lines), lambda n: chunk.place(rows[n]))
-        if known is None and len(short := np.flatnonzero(fields.counts != WORDS)):
+        if matrix is None and len(short := np.flatnonzero(fields.counts != WORDS)):
             words = fields.counts[short[0]]
             fields.refuse(int(short[0]), f"{words} words, expected {WORDS}: is the line cut off?")
         at = np.zeros(len(rows), np.int64)
         other = (fields.texts(at + _ID) != self._launch).to_numpy()
         if other.any():
             row = int(np.flatnonzero(other)[0])
-            told = f"that of launch {self._launch}" if self._launch else "no line `LAUNCH`"
-            fields.refuse(row, f"a row of another launch, but above it is {told}")
-        yield self._made(fields, at, known, chunk.place(rows[0]))
+            owner = f"that of launch {self._launch}" if self._launch else "no line `LAUNCH`"
+            fields.refuse(row, f"a row of another launch, but above it is {owner}")
+        yield self._to_rows(fields, at, matrix, chunk.place(rows[0]))
 
-    def _made(self, fields: Fields, at: Ints, known: Words | None, place: str) -> Rows:
+    def _to_rows(self, fields: Fields, at: Ints, matrix: Words | None, place: str) -> Rows:
         x, y, z = fields.lists(at + _CTA, 3).T
         opcode = fields.texts(at + _OPCODE)
         which, first = number_rows(pl.DataFrame({"opcode": opcode}))
-        if known is None:
+        if matrix is None:
             words = fields.words(np.arange(len(at)), at + _ADDRESSES, at + 32)
-            known = words.reshape(-1, 32)
-        addresses = known
+            matrix = words.reshape(-1, 32)
+        addresses = matrix
         mask = ((addresses != 0).astype(np.int64) << np.arange(32)).sum(axis=1)
         return Rows(
             [Code(-1, opcode[row], f"{opcode[row]};") for row in first.tolist()],

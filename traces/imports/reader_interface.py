@@ -103,25 +103,25 @@ def readers() -> dict[str, Reader]:
     package = __package__ or ""
     folder = import_module(package).__path__
     names = [m.name for m in iter_modules(folder) if m.name.startswith("read_")]
-    found = [cast(Reader, import_module(f".{name}", package)) for name in names]
+    modules = [cast(Reader, import_module(f".{name}", package)) for name in names]
     own = extension_names(IMPORTERS)
-    found += [cast(Reader, load_extension(IMPORTERS, name)) for name in own]
-    return {reader.NAME: reader for reader in found}
+    modules += [cast(Reader, load_extension(IMPORTERS, name)) for name in own]
+    return {reader.NAME: reader for reader in modules}
 
 
 def reader_of(path: Path, name: str = "") -> Reader:
     """Return the reader of a file: the one called `name`, else the first that claims it."""
-    known = readers()
+    by_name = readers()
     if not path.is_file():
         raise CutraceError(f"{path}: no such file")
-    if name and name not in known:
-        raise CutraceError(f"no format is called {name!r}; there are {', '.join(known)}")
-    for reader in (known[name],) if name else known.values():
+    if name and name not in by_name:
+        raise CutraceError(f"no format is called {name!r}; there are {', '.join(by_name)}")
+    for reader in (by_name[name],) if name else by_name.values():
         if name or reader.claims(path):
             return reader
     check_packing(path)
     raise CutraceError(
-        f"{path}: of no format that can be imported ({', '.join(known)}); "
+        f"{path}: of no format that can be imported ({', '.join(by_name)}); "
         "--format NAME reads it as that one"
     )
 
@@ -177,30 +177,30 @@ class Fields:
 
     def words(self, rows: Ints, at: Ints, count: Ints) -> Words:
         """Addresses `0x...`: of each row `count` of them from `at` on."""
-        whose = np.repeat(np.arange(len(rows)), count)
-        texts = self._several(rows, at, count, whose)
+        owners = np.repeat(np.arange(len(rows)), count)
+        texts = self._several(rows, at, count, owners)
         plain = texts.str.strip_prefix("0x")
         if (long := plain.str.len_bytes() > 16).any():
-            self.refuse(int(rows[whose[long.arg_max() or 0]]), "an address of more than 64 bits")
+            self.refuse(int(rows[owners[long.arg_max() or 0]]), "an address of more than 64 bits")
         high = plain.str.head(-8).replace("", "0")  # Int64 has no room for 64 bits
         low = plain.str.tail(8)
-        both = [self._numbers(part, 16, rows[whose]).astype(np.uint64) for part in (high, low)]
+        both = [self._numbers(part, 16, rows[owners]).astype(np.uint64) for part in (high, low)]
         return both[0] << np.uint64(32) | both[1]
 
     def differences(self, rows: Ints, at: Ints, count: Ints) -> Ints:
         """Decimal numbers with a sign: of each row `count` of them from `at` on."""
-        whose = np.repeat(np.arange(len(rows)), count)
-        return self._numbers(self._several(rows, at, count, whose), 10, rows[whose])
+        owners = np.repeat(np.arange(len(rows)), count)
+        return self._numbers(self._several(rows, at, count, owners), 10, rows[owners])
 
     def between(self, row: int, at: int, count: int) -> list[str]:
         """Some words of a line."""
         start = int(self._starts[row]) + at
         return self._words[start : start + count].to_list()
 
-    def _several(self, rows: Ints, at: Ints, count: Ints, whose: Ints) -> pl.Series:
+    def _several(self, rows: Ints, at: Ints, count: Ints, owners: Ints) -> pl.Series:
         first = np.cumsum(count) - count
-        place = np.arange(len(whose)) - first[whose]
-        return self.texts(at[whose] + place, rows[whose])
+        place = np.arange(len(owners)) - first[owners]
+        return self.texts(at[owners] + place, rows[owners])
 
     def _numbers(self, texts: pl.Series, radix: int, rows: Ints | None) -> Ints:
         if radix == 10:

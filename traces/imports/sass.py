@@ -151,8 +151,8 @@ def _bytes(opcode: str, modifiers: list[str]) -> int:
     """Bytes that a lane moves; of a matrix load, the row whose address it gives."""
     if opcode in ("LDSM", "STSM"):
         return 16
-    found = (_BITS.fullmatch(modifier) for modifier in modifiers)
-    return next((int(match[1]) // 8 for match in found if match), 4)
+    matches = (_BITS.fullmatch(modifier) for modifier in modifiers)
+    return next((int(match[1]) // 8 for match in matches if match), 4)
 
 
 def _other_operation(opcode: str, modifiers: list[str], access: str) -> str:

@@ -45,33 +45,33 @@ class Chunk:
 
 def chunks(path: Path) -> Iterator[Chunk]:
     """Yield the lines of a file, which may be packed by gzip, xz or zstd."""
-    number, rest = 1, b""
+    number, tail = 1, b""
     with _opened(path) as file:
         while piece := _read(path, file, number):
-            whole, found, rest = (rest + piece).rpartition(b"\n")
+            whole, newline, tail = (tail + piece).rpartition(b"\n")
             if _EMPTY in whole or (len(whole) > LINE_BYTES and whole.isspace()):
                 at = number + whole[: max(whole.find(_EMPTY), 0)].count(10)
                 raise CutraceError(f"{path}:{at}: thousands of empty lines; this is no trace")
-            if len(rest) > LINE_BYTES:
+            if len(tail) > LINE_BYTES:
                 raise CutraceError(
-                    f"{path}:{number + whole.count(10) + len(found)}: a line of more than "
+                    f"{path}:{number + whole.count(10) + len(newline)}: a line of more than "
                     f"{LINE_BYTES} bytes; no record is that long"
                 )
-            if found:
+            if newline:
                 chunk = Chunk(path, number, _decoded(path, number, whole).split("\n"))
                 number += len(chunk.lines)
                 yield chunk
-    if rest:
-        yield Chunk(path, number, [_decoded(path, number, rest)])
+    if tail:
+        yield Chunk(path, number, [_decoded(path, number, tail)])
 
 
 def start_of(path: Path) -> str:
     """The first characters of a file's text, of one that is cut off those that there are."""
-    found = b""
+    data = b""
     with suppress(CutraceError, EOFError, *_BROKEN), _opened(path) as file:
-        while len(found) < START_BYTES and (piece := file.read(START_PIECE)):
-            found += piece
-    return found.decode("utf-8", "replace")
+        while len(data) < START_BYTES and (piece := file.read(START_PIECE)):
+            data += piece
+    return data.decode("utf-8", "replace")
 
 
 def check_packing(path: Path) -> None:
@@ -119,10 +119,10 @@ class _Xz(io.RawIOBase):
                 more = self._file.read(1 << 16) if self._unpacker.needs_input else b""
                 if not more and self._unpacker.needs_input:
                     raise EOFError("it ends in the middle")
-            found = self._unpacker.decompress(more, len(buffer))
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
+            data = self._unpacker.decompress(more, len(buffer))
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
 
     def close(self) -> None:
         """Close the file under it."""

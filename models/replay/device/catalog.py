@@ -52,30 +52,30 @@ def find_device(name: str) -> Path:
         return Path(name)
     plain = _plain(name)
     board = MAKER.sub("", plain)
-    found = _stems().get(plain) or _spellings().get(plain) or _spellings().get(board)
-    if found is None and (own := [n for n in extension_names(DEVICES) if _plain(n) == plain]):
+    stem = _stems().get(plain) or _spellings().get(plain) or _spellings().get(board)
+    if stem is None and (own := [n for n in extension_names(DEVICES) if _plain(n) == plain]):
         return Path(load_extension(DEVICES, own[0]))
-    if found is None:
+    if stem is None:
         close = _relatives(name) or nearest(name.lower(), [*_names(), *extension_names(DEVICES)])
         raise CutraceError(
             f"no device {name!r}{close}; `cutrace devices` lists all, "
             "and the path of a TOML file names one of your own"
         )
-    return FOLDER / f"{found}.toml"
+    return FOLDER / f"{stem}.toml"
 
 
 def _relatives(name: str) -> str:
     """Return `; nearest: rtx4090` for another board of that number, `RTX 4090 Laptop`, or ""."""
     words = re.split(r"[\s_-]+", name)
     starts = (MAKER.sub("", _plain("".join(words[:many]))) for many in range(len(words), 0, -1))
-    known = [_spellings()[start] for start in starts if start in _spellings()][:1]
+    stems = [_spellings()[start] for start in starts if start in _spellings()][:1]
     board = MAKER.sub("", _plain(name))
     for spelling, stem in _spellings().items():
         short, long = sorted((spelling, board), key=len)
         is_number = re.search(r"[a-z]\d+$", short) and not long[len(short) :][:1].isdigit()
-        if not known and long.startswith(short) and is_number:
-            known.append(stem)
-    return f"; nearest: {', '.join(known)}" if known else ""
+        if not stems and long.startswith(short) and is_number:
+            stems.append(stem)
+    return f"; nearest: {', '.join(stems)}" if stems else ""
 
 
 def match_devices(name: str) -> Sequence[str] | None:
@@ -87,20 +87,20 @@ def match_devices(name: str) -> Sequence[str] | None:
         return every_name()
     if is_path(name) or not set(name) & set("*?["):
         return None
-    found = [stem for stem in every_name() if fnmatchcase(stem, name.lower())]
-    if not found:
+    stems = [stem for stem in every_name() if fnmatchcase(stem, name.lower())]
+    if not stems:
         raise CutraceError(f"no device is called like {name!r}; `cutrace devices` lists all")
-    return found
+    return stems
 
 
 @cache
 def _spellings() -> Mapping[str, str]:
     """Map every plain spelling of every device to its file's stem."""
-    known: dict[str, str] = {}
+    stems: dict[str, str] = {}
     for stem, spellings in _heads().items():
         for spelling in (stem, *spellings):
-            known.setdefault(_plain(spelling), stem)
-    return known
+            stems.setdefault(_plain(spelling), stem)
+    return stems
 
 
 def _names() -> Sequence[str]:
@@ -141,33 +141,33 @@ class Table:
 
     def take(self, values: Mapping[str, object], file: str) -> None:
         """Put a layer's values over those that are there; a size may have a unit."""
-        told = {key: read_size(value) for key, value in values.items()}
-        for key, value in told.items():
+        updates = {key: read_size(value) for key, value in values.items()}
+        for key, value in updates.items():
             if isinstance(value, int | float) and not abs(value) <= MOST:  # a NaN is not, either
                 shown = str(values[key])[:60]
                 raise CutraceError(f"{file}: {self.where.table} `{key}` is {shown}; at most {MOST}")
-        self.values = {**_without_rival(self.values, told), **_with_row(self.values, told)}
+        self.values = {**_without_rival(self.values, updates), **_with_row(self.values, updates)}
         self.where.files.update(dict.fromkeys(values, file))
         self.where.ended = file
 
 
-def _without_rival(values: Values, told: Values) -> Values:
+def _without_rival(values: Values, updates: Values) -> Values:
     """Return the values without the sets of a cache that is told its ways, and the reverse."""
     rivals = {"sets": "ways", "ways": "sets"} if values.get("model") == "cache" else {}
-    gone = {rivals[key] for key in told if key in rivals} - told.keys()
+    gone = {rivals[key] for key in updates if key in rivals} - updates.keys()
     return {key: value for key, value in values.items() if key not in gone}
 
 
-def _with_row(values: Values, told: Values) -> Values:
+def _with_row(values: Values, updates: Values) -> Values:
     """Return what is told, and the row of banks of which there are more or fewer: as many words of
     each.
     """
-    row, before, banks = values.get("row_bytes"), values.get("banks"), told.get("banks")
-    if values.get("model") != "banks" or "row_bytes" in told or not before:
-        return told
+    row, before, banks = values.get("row_bytes"), values.get("banks"), updates.get("banks")
+    if values.get("model") != "banks" or "row_bytes" in updates or not before:
+        return updates
     if isinstance(row, int) and isinstance(before, int) and isinstance(banks, int):
-        return {**told, "row_bytes": row * banks // before}
-    return told
+        return {**updates, "row_bytes": row * banks // before}
+    return updates
 
 
 @dataclass(slots=True)
@@ -199,12 +199,12 @@ def read_layers(path: Path) -> Sequence[Layer]:
     layers = [_read(path, str(path))]
     while "base" in layers[-1].values:
         user = layers[-1]
-        found = _find_base(user)
+        base = _find_base(user)
         names = [layer.path.name for layer in layers]
-        if found.resolve() in [layer.path.resolve() for layer in layers]:
-            circle = " -> ".join((*names, found.name))
+        if base.resolve() in [layer.path.resolve() for layer in layers]:
+            circle = " -> ".join((*names, base.name))
             raise CutraceError(f"{user.path.name}: base: the files {circle} form a circle")
-        layers.append(_read(found, f"{user.path.name}: base: {user.values['base']}"))
+        layers.append(_read(base, f"{user.path.name}: base: {user.values['base']}"))
     return layers
 
 
@@ -251,10 +251,10 @@ def _join(joined: Tables, layer: Layer) -> None:
 
 def _table(values: object, name: str, where: str) -> Values:
     """Return a table of a table, empty if it is not there."""
-    found = values.get(name, {}) if isinstance(values, dict) else {}
-    if not isinstance(found, dict):
-        raise CutraceError(f"{where}: expected a table, found {found!r}")
-    return found
+    table = values.get(name, {}) if isinstance(values, dict) else {}
+    if not isinstance(table, dict):
+        raise CutraceError(f"{where}: expected a table, found {table!r}")
+    return table
 
 
 def _find_base(layer: Layer) -> Path:
@@ -270,12 +270,12 @@ def _find_base(layer: Layer) -> Path:
         raise CutraceError(f"{file}: base: {error}") from error
 
 
-def _read(path: Path, said: str) -> Layer:
-    """Read one file; `said` is how it was asked for."""
+def _read(path: Path, label: str) -> Layer:
+    """Read one file; `label` is how it was asked for."""
     try:
         return Layer(path, _parse(path.read_bytes(), path.name))
     except OSError as error:
-        raise CutraceError(f"{said}: cannot read this device file: {error.strerror}") from error
+        raise CutraceError(f"{label}: cannot read this device file: {error.strerror}") from error
 
 
 @lru_cache(maxsize=256)

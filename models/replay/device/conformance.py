@@ -43,16 +43,16 @@ def check_model(
         raise CutraceError(f"model {name}: hears of {', '.join(spaces)} alone: it cannot be tried")
     batch = make_rows(plain, lanes)
     try:
-        made: Any = partial(Guarded, build, name)
-        known = made()
-        whole = _ask(made(), batch)
+        factory: Any = partial(Guarded, build, name)
+        model = factory()
+        whole = _step(factory(), batch)
     except CutraceError as error:
         return [str(error)]
-    checks = [_pieces, _others, _kinds, _speed, _order if known.period else _units]
+    checks = [_pieces, _others, _kinds, _speed, _order if model.period else _units]
     faults = []
     for check in checks:
         try:
-            faults += [f"model {name}: {said}" for said in check(made, batch, whole)]
+            faults += [f"model {name}: {fault}" for fault in check(factory, batch, whole)]
         except CutraceError as error:
             faults.append(str(error))
     return faults
@@ -81,25 +81,25 @@ def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
     return Batch(kinds, kind, addresses, active, np.arange(ROWS), passes_on=True)
 
 
-def _ask(model: Guarded, batch: Batch) -> Step:
+def _step(model: Guarded, batch: Batch) -> Step:
     """The answer of a model, also to an empty batch."""
     step = model.step(batch)
     model.step(batch.take(slice(0, 0)))
     return step
 
 
-def _pieces(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _pieces(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """Batches may have any size."""
     for size in SIZES:
-        model = made()
+        model = factory()
         parts = [slice(at, at + size) for at in range(0, len(batch), size)]
         steps = [model.step(batch.take(part)) for part in parts]
         yield from _differ(steps, batch, whole, f"in batches of {size}")
 
 
-def _others(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _others(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """Instances know nothing of each other, and rows only of those before them."""
-    model, other = made(), made()
+    model, other = factory(), factory()
     steps = []
     for at in range(0, len(batch), len(batch) // 4):
         part = batch.take(slice(at, at + len(batch) // 4))
@@ -109,75 +109,75 @@ def _others(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[
     yield from _differ(steps, batch, whole, "beside another instance")
 
 
-def _kinds(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _kinds(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """How kinds are numbered means nothing."""
     last = len(batch.kinds) - 1
     turned = replace(batch, kinds=batch.kinds[::-1], kind=last - batch.kind)
-    yield from _differ([made().step(turned)], batch, whole, "with kinds in another order")
+    yield from _differ([factory().step(turned)], batch, whole, "with kinds in another order")
 
 
-def _order(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _order(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """A model with a period is asked in any order, and of addresses modulo that."""
     order = np.random.default_rng(1).permutation(len(batch))
-    model = made()
-    for said in ("in another order", "asked a second time"):
-        yield from _differ([model.step(batch.take(order))], batch, whole, said, order.tolist())
+    model = factory()
+    for variation in ("in another order", "asked a second time"):
+        yield from _differ([model.step(batch.take(order))], batch, whole, variation, order.tolist())
     base = batch.addresses.min(axis=1, keepdims=True)
     moved = replace(batch, addresses=batch.addresses - base + base % model.period)
-    said = f"at a base address modulo its period, {model.period}"
-    yield from _differ([made().step(moved)], batch, whole, said)
+    variation = f"at a base address modulo its period, {model.period}"
+    yield from _differ([factory().step(moved)], batch, whole, variation)
 
 
-def _units(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _units(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """One that serves all units at once keeps them apart; one that adds up adds up."""
     unit = np.arange(len(batch)) % UNITS
-    if getattr(made(), "serves_units", False):
-        together = made().step(replace(batch, unit=unit))
+    if getattr(factory(), "serves_units", False):
+        together = factory().step(replace(batch, unit=unit))
         for number in range(UNITS):
             rows = np.flatnonzero(unit == number)
-            own = Step(made().step(batch.take(rows)).counts)
+            own = Step(factory().step(batch.take(rows)).counts)
             part = Step({name: np.asarray(c)[rows] for name, c in together.counts.items()})
             yield from _differ([part], batch.take(rows), own, "beside units")
-    if getattr(made(), "adds_up", False):
-        found = made().step(replace(batch, group=unit, groups=UNITS))
+    if getattr(factory(), "adds_up", False):
+        step = factory().step(replace(batch, group=unit, groups=UNITS))
         for name, column in whole.counts.items():
             sums = np.bincount(unit, column, UNITS)
-            if (np.asarray(found.counts[name]) != sums).any():
-                yield f"`{name}` of groups is {found.counts[name]}; its rows add up to {sums}"
+            if (np.asarray(step.counts[name]) != sums).any():
+                yield f"`{name}` of groups is {step.counts[name]}; its rows add up to {sums}"
 
 
-def _speed(made: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
+def _speed(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """The time of a row, and the row that takes longest."""
     began = perf_counter()
     many = batch.take(np.tile(np.arange(len(batch)), AGAIN))
-    made().step(many)
+    factory().step(many)
     a_row = (perf_counter() - began) * 1e6 / len(many)
     if a_row <= SLOW:
         return
-    worst, alone = slowest_row(made, batch)
+    worst, seconds = slowest_row(factory, batch)
     yield (
         f"slow: {a_row:.0f} us a row, more than {SLOW:.0f}; row {worst} alone takes"
-        f" {1e6 * alone:.0f} us: {describe_row(batch, worst)}"
+        f" {1e6 * seconds:.0f} us: {describe_row(batch, worst)}"
     )
 
 
 def _differ(
-    steps: list[Step], batch: Batch, whole: Step, said: str, order: list[int] | None = None
+    steps: list[Step], batch: Batch, whole: Step, variation: str, order: list[int] | None = None
 ) -> Iterator[str]:
     """The first row of which something else is said than in one batch; `order` is that in which
     they were asked about, if another."""
     rows = order or [*range(len(batch))]
     for name, column in whole.counts.items():
-        found = np.concatenate([np.asarray(step.counts[name]) for step in steps])
+        values = np.concatenate([np.asarray(step.counts[name]) for step in steps])
         expected = np.asarray(column)[rows]
-        if odd := np.flatnonzero(found != expected).tolist():
+        if odd := np.flatnonzero(values != expected).tolist():
             yield (
-                f"{said}, `{name}` of row {rows[odd[0]]} is {found[odd[0]]}, else"
+                f"{variation}, `{name}` of row {rows[odd[0]]} is {values[odd[0]]}, else"
                 f" {expected[odd[0]]}: {describe_row(batch, rows[odd[0]])}"
             )
             return
     passed = [step.out for step in steps if step.out is not None]
-    if whole.out is not None and said != "in another order":
+    if whole.out is not None and variation != "in another order":
         row = np.concatenate([out.row for out in passed]) if passed else np.zeros(0)
         if sorted(row.tolist()) != sorted(whole.out.row.tolist()):
-            yield f"{said}, it passes on {len(row)} rows, else {len(whole.out)}"
+            yield f"{variation}, it passes on {len(row)} rows, else {len(whole.out)}"

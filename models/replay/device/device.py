@@ -174,8 +174,8 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
     if not settings and not is_path(name) and path.parent == FOLDER:
         return _load_shipped(path)
     tables = join_layers(read_layers(path))
-    made = {"chip": Chip, "limits": Limits, "rates": Rates}
-    apply_settings(tables, settings or {}, made, path.name)
+    classes = {"chip": Chip, "limits": Limits, "rates": Rates}
+    apply_settings(tables, settings or {}, classes, path.name)
     return _read(tables, path)
 
 
@@ -193,14 +193,14 @@ def load_devices(
     What a pattern stands for is in the order of the capabilities. Raises `CutraceError` as
     `load_device` does, and for two files that would give two devices one name.
     """
-    found: dict[str, Device] = {}
+    registry: dict[str, Device] = {}
     for name in names:
         devices = [load_device(one, settings) for one in match_devices(name) or (name,)]
         for device in sorted(devices, key=lambda device: (device.capability, device.key)):
-            other = found.setdefault(device.key, device)
+            other = registry.setdefault(device.key, device)
             if other is not device and other.path.resolve() != device.path.resolve():
                 raise CutraceError(f"{other.path} and {device.path} are both called {device.key}")
-    return tuple(found.values())
+    return tuple(registry.values())
 
 
 def _read(tables: Tables, path: Path) -> Device:
@@ -211,8 +211,8 @@ def _read(tables: Tables, path: Path) -> Device:
     limits = _limits(tables.plain["limits"])
     rates = make(Rates, tables.plain["rates"].values, tables.plain["rates"].where)
     stages = _stages(tables, limits, path.name)
-    told = _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
-    return Device(*told, head.counters, head.cuda_name)
+    arguments = _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
+    return Device(*arguments, head.counters, head.cuda_name)
 
 
 _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage": {}}
@@ -228,8 +228,8 @@ def _key(path: Path) -> str:
 def _limits(table: Table) -> Limits:
     """Read the limits, and check the words among them."""
     limits = make(Limits, table.values, table.where)
-    for key, known in (("calculator", CALCULATORS), ("carveout_fallback", FALLBACKS)):
-        _choose(getattr(limits, key), known, table.where, key)
+    for key, choices in (("calculator", CALCULATORS), ("carveout_fallback", FALLBACKS)):
+        _choose(getattr(limits, key), choices, table.where, key)
     return limits
 
 
@@ -252,21 +252,21 @@ def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
     return stages
 
 
-def _choose(value: object, known: tuple[str, ...], where: Where, key: str) -> None:
+def _choose(value: object, choices: tuple[str, ...], where: Where, key: str) -> None:
     """Refuse a value that is not among those that exist."""
-    if value not in known:
+    if value not in choices:
         raise CutraceError(
-            f"{where.of(key)}: {key} = {value!r}; expected one of {', '.join(known)}"
+            f"{where.of(key)}: {key} = {value!r}; expected one of {', '.join(choices)}"
         )
 
 
 def _capability(text: str, where: Where) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)\.(\d+)", text)
-    if not found:
+    match = re.fullmatch(r"(\d+)\.(\d+)", text)
+    if not match:
         raise CutraceError(
             f"{where.of('capability')}: capability = {text!r}; expected a string such as '9.0'"
         )
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _stage(name: str, table: Table) -> Stage:
@@ -289,25 +289,27 @@ def _stage(name: str, table: Table) -> Stage:
     if not isinstance(sources, list) or not sources:
         expected = "expected a list of state spaces and stages"
         raise CutraceError(f"{where.of('from')}: from = {sources!r}; {expected}")
-    told = (name, model, tuple(map(str, sources)), str(scope), keys)
-    return Stage(*told, beside_shared=beside_shared, where=where)
+    arguments = (name, model, tuple(map(str, sources)), str(scope), keys)
+    return Stage(*arguments, beside_shared=beside_shared, where=where)
 
 
 SETTINGS = "--set"
 """What stands for a file's name where the user set a value for one run."""
 
-Made = Mapping[str, Any]
+Loaded = Mapping[str, Any]
 """What is made of each table that is no stage: a dataclass, whose fields are its keys."""
 
 
-def apply_settings(tables: Tables, settings: Mapping[str, object], made: Made, device: str) -> None:
+def apply_settings(
+    tables: Tables, settings: Mapping[str, object], classes: Loaded, device: str
+) -> None:
     """Put each `table.key` in place of the files'; a string is read as TOML if it is that.
 
     Raises `CutraceError` for a table or a key that does not exist; what type a value must have is
     checked with the files' own.
     """
-    every = {name: _keys(name, table, made) for name, table in tables.named().items()}
-    told: dict[str, dict[str, object]] = {}
+    every = {name: _keys(name, table, classes) for name, table in tables.named().items()}
+    updates: dict[str, dict[str, object]] = {}
     for key, value in settings.items():
         name, _, inner = key.partition(".")
         if name not in every or not inner:
@@ -321,15 +323,15 @@ def apply_settings(tables: Tables, settings: Mapping[str, object], made: Made, d
                 f"{SETTINGS}: [{name}] of {device}: unknown key `{inner}`"
                 f"{nearest(inner, every[name])}; it has {', '.join(every[name])}"
             )
-        told.setdefault(name, {})[inner] = _value(value)
-    for name, values in told.items():
+        updates.setdefault(name, {})[inner] = _value(value)
+    for name, values in updates.items():
         tables.named()[name].take(values, SETTINGS)
 
 
-def _keys(name: str, table: Table, made: Made) -> Sequence[str]:
+def _keys(name: str, table: Table, classes: Loaded) -> Sequence[str]:
     """Return the keys that a table can have."""
-    if name in made:
-        return [field.name for field in fields(made[name])]
+    if name in classes:
+        return [field.name for field in fields(classes[name])]
     model = table.values.get("model")
     return [*STAGE_KEYS, *model_keys(str(model), table.where.of("model"))]
 

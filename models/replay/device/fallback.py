@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ....base.dataclass import dataclass
-from ....traces.identity_cache import remembered
+from ....traces.identity_cache import cached_by_identity
 from ..interface.model import Kind
 from ..rows.sites import Instruction
 
@@ -67,16 +67,16 @@ _FEATURES = (
 """CUDA C Programming Guide 4.2, table F-1 (1.x, 2.x); 7.5, G.4 (3.5); 13, 10.26 and PTX ISA."""
 
 
-@remembered
+@cached_by_identity
 def substitute(instructions: pa.Table, capability: tuple[int, int]) -> tuple[str, ...]:
     """List the features that a kernel uses and a device lacks, with their substitutes."""
     rows = instructions.select(["opcode", "access", "space", "bytes", "cache"]).to_pylist()
-    found = []
+    substitutes = []
     for feature in _FEATURES:
         uses = sum(feature.used_by(row) for row in rows) if capability < feature.since else 0
         if uses:
             since = ".".join(map(str, feature.since))
-            found.append(
+            substitutes.append(
                 f"{feature.what} (from {since} on; {uses} in the code) counted as {feature.instead}"
             )
-    return tuple(found)
+    return tuple(substitutes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....base.plugins import blaming
+from ....base.plugins import naming_extension
 from ..interface.model import Batch, Step
 
 READ_ONLY = ("kind", "addresses", "active", "row")
@@ -35,12 +35,12 @@ class Spent:
 
     seconds: float = 0.0
     rows: int = 0
-    said: bool = False
+    warned: bool = False
 
     def is_long(self) -> bool:
         """Whether it is time to say, once, that the model is slow."""
-        late = not self.said and self.seconds > LONG
-        self.said = self.said or late
+        late = not self.warned and self.seconds > LONG
+        self.warned = self.warned or late
         return late and 1e6 * self.seconds > SLOW * self.rows
 
 
@@ -59,7 +59,7 @@ class Guarded:
 
     def __post_init__(self) -> None:
         """Make the model. `CutraceError` if it lacks what every model has."""
-        with blaming(f"model {self.name}"):
+        with naming_extension(f"model {self.name}"):
             self.model = self.build()
         for part in ("counters", "period", "step"):
             if not hasattr(self.model, part):
@@ -85,8 +85,8 @@ class Guarded:
         try:
             step = self.model.step(batch)
         except (Exception, SystemExit) as error:
-            said = f"raises {type(error).__name__}: {error}"
-            raise self._refuse(said, batch, self._failing_row(batch)) from error
+            fault = f"raises {type(error).__name__}: {error}"
+            raise self._refuse(fault, batch, self._failing_row(batch)) from error
         self.spent.seconds += perf_counter() - began
         self.spent.rows += len(batch)
         if len(batch) and self.spent.is_long():
@@ -106,24 +106,24 @@ class Guarded:
         """Refuse rows to pass on that are not (m, lanes), or belong to no row of the batch."""
         many = {len(part) for part in (out.kind, out.addresses, out.active, out.row)}
         if len(many) > 1 or out.addresses.shape != out.active.shape:
-            said = "passes on a Batch whose kind, addresses, active and row are not equally long"
-            raise self._refuse(said, batch)
+            fault = "passes on a Batch whose kind, addresses, active and row are not equally long"
+            raise self._refuse(fault, batch)
         if len(out) and not np.isin(out.row, batch.row).all():
-            said = "passes on rows whose `row` is none of the batch's"
-            raise self._refuse(said, batch)
+            fault = "passes on rows whose `row` is none of the batch's"
+            raise self._refuse(fault, batch)
 
     def _check(self, counter: str, column: Any, rows: int, batch: Batch) -> None:
         """Refuse a column that is not (rows,) integers."""
         if column.shape != (rows,):
-            said = f"`{counter}` has the shape {column.shape}; expected ({rows},)"
-            raise self._refuse(said, batch)
+            fault = f"`{counter}` has the shape {column.shape}; expected ({rows},)"
+            raise self._refuse(fault, batch)
         if column.dtype.kind in "iu" and not (column > MOST).any() and not (column < -MOST).any():
             return
         odd = [n for n, value in enumerate(column.tolist()) if not _is_count(value)]
         if odd or len(column):
             first = odd[0] if odd else 0
-            said = f"`{counter}` is {column[first]} of {column.dtype}; expected integers"
-            raise self._refuse(said, batch, first if batch.group is None else 0)
+            fault = f"`{counter}` is {column[first]} of {column.dtype}; expected integers"
+            raise self._refuse(fault, batch, first if batch.group is None else 0)
 
     def _failing_row(self, batch: Batch) -> int:
         """The first row at which a new model fails that is asked about one after another."""
@@ -137,19 +137,19 @@ class Guarded:
 
     def _say_slow(self, batch: Batch) -> str:
         seconds, rows = self.spent.seconds, self.spent.rows
-        row, alone = slowest_row(self.build, batch.take(slice(0, TIMED)))
+        row, row_seconds = slowest_row(self.build, batch.take(slice(0, TIMED)))
         return (
             f"model {self.name} is slow: {seconds:.0f} s for {rows:,} rows,"
             f" {1e6 * seconds / max(rows, 1):,.0f} us a row, more than {SLOW:.0f}; row {row} alone"
-            f" takes {1e6 * alone:,.0f} us: {describe_row(batch, row)}"
+            f" takes {1e6 * row_seconds:,.0f} us: {describe_row(batch, row)}"
         )
 
-    def _refuse(self, said: str, batch: Batch, row: int = 0) -> CutraceError:
+    def _refuse(self, fault: str, batch: Batch, row: int = 0) -> CutraceError:
         """The error, with what was asked for in a row of the batch."""
         if not len(batch):
-            return CutraceError(f"model {self.name}: {said}, in a batch without rows")
+            return CutraceError(f"model {self.name}: {fault}, in a batch without rows")
         return CutraceError(
-            f"model {self.name}: {said}, in row {row} of a batch of {len(batch)}: "
+            f"model {self.name}: {fault}, in row {row} of a batch of {len(batch)}: "
             f"{describe_row(batch, row)}"
         )
 

@@ -101,8 +101,8 @@ class Measured:
         )
         if not fast:
             return slow
-        cycles, rest = _split(slow, fast, self.profiler_mhz, self._mhz)
-        return cycles / mhz * 1000 + rest
+        cycles, residual = _split(slow, fast, self.profiler_mhz, self._mhz)
+        return cycles / mhz * 1000 + residual
 
     @property
     def l1_cycles(self) -> float:
@@ -214,8 +214,8 @@ def load_measured(device: Device) -> Measured | None:
 def _measured(chip: str, board: str) -> Measured | None:
     values = dict(_load(chip))
     if own := _load(board) if values else {}:
-        kept = {key: value for key, value in values.items() if key[1] not in ONE_CLOCK}
-        values = {**kept, **own}
+        chip_values = {key: value for key, value in values.items() if key[1] not in ONE_CLOCK}
+        values = {**chip_values, **own}
     return Measured(values) if values else None
 
 

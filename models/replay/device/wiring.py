@@ -186,10 +186,10 @@ def find_model(name: str, where: str) -> Callable[..., Model]:
     try:
         if not module:
             return _named(name, where)
-        found = (
+        namespace = (
             import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
         )
-        model: Callable[..., Model] = getattr(found, member)
+        model: Callable[..., Model] = getattr(namespace, member)
     except CutraceError:
         raise
     except Exception as error:  # whatever a module does that is imported
@@ -217,9 +217,9 @@ def _named(name: str, where: str) -> Callable[..., Model]:
     own = extension_names(MODELS)
     if name in own:
         return cast(Callable[..., Model], load_extension(MODELS, name))
-    known = (*model_names(), *own)
+    names = (*model_names(), *own)
     raise CutraceError(
-        f"{where}: no model {name!r}{nearest(name, known)}; there are {', '.join(known)}, and "
+        f"{where}: no model {name!r}{nearest(name, names)}; there are {', '.join(names)}, and "
         "`my_model.py:MyModel` or `my_package.my_model:MyModel` names one of your own"
     )
 

@@ -25,21 +25,21 @@ from ..rows.texels import SampleReader, Samples, window
 from ..schedule.place import Placement
 from ..schedule.schedule import Schedule
 from .counts import Groups, Ledger, group_rows
-from .histogram import SLICE, Distinct, Tally, count_scopes, join
+from .histogram import SLICE, AccessHistogram, Bins, count_scopes, join
 from .stages import Answers, Stages
 
 if TYPE_CHECKING:
     from ....traces.pattern_store import Part
 
 
-HELD = 1 << 15
+MOST_PENDING = 1 << 15
 """Distinct rows that are kept before the models are asked about them."""
-ASKED = 1 << 12
+ROWS_PER_QUERY = 1 << 12
 """Rows that a model is asked about at a time: 2 MiB of addresses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Track:
+class DeviceReplay:
     """One device's part of a replay.
 
     `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
@@ -62,61 +62,65 @@ class Track:
 class AccessCounter:
     """Counts the accesses of a launch for all devices, batch by batch."""
 
-    def __init__(self, tracks: Sequence[Track], sites: Sites, zones: Zones, shapes: Shapes) -> None:
+    def __init__(
+        self, tracks: Sequence[DeviceReplay], sites: Sites, zones: Zones, shapes: Shapes
+    ) -> None:
         self._tracks = tracks
         self._sites = sites
         self._zones = zones
         self._shapes = shapes
         self._period = lcm(*(wire.period for track in tracks for wire in track.repeating))
-        self._held: list[Distinct] = []
+        self._held: list[Bins] = []
         self._many = 0
         placements = [track.placement for track in tracks]
-        self._tally = Tally(sites, shapes, zones, self._period, placements)
+        self._tally = AccessHistogram(sites, shapes, zones, self._period, placements)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Count rows of ACCESSES."""
         for start in range(0, batch.num_rows, SLICE):
-            found = self._tally.count(batch.slice(start, SLICE))
-            self._held.append(found)
-            self._many += len(found)
-            if self._many > HELD:
+            distinct_rows = self._tally.count(batch.slice(start, SLICE))
+            self._held.append(distinct_rows)
+            self._many += len(distinct_rows)
+            if self._many > MOST_PENDING:
                 self.close()
 
     def close(self) -> None:
         """Enter the held counts in every device's ledger."""
         if self._held:
-            self._settle(join(self._held))
+            self._count_pending(join(self._held))
             self._held.clear()
             self._many = 0
 
-    def _settle(self, found: Distinct) -> None:
+    def _count_pending(self, distinct_rows: Bins) -> None:
         """Ask the models about distinct rows, and enter what they say."""
-        kinds, many, period = self._sites.kind[found.site], len(self._shapes), self._period
-        key = (kinds * many + found.pattern) * period + found.phase
-        asked, number = number_rows(key, len(self._sites.kinds) * many * period)
-        rest, phase = np.divmod(asked, period)
-        kind, pattern = np.divmod(rest, many)
+        kinds, many, period = self._sites.kind[distinct_rows.site], len(self._shapes), self._period
+        key = (kinds * many + distinct_rows.pattern) * period + distinct_rows.phase
+        keys, number = number_rows(key, len(self._sites.kinds) * many * period)
+        quotient, phase = np.divmod(keys, period)
+        kind, pattern = np.divmod(quotient, many)
         base = phase + period * (-(-(1 << 32) // period))  # offsets reach 2 GiB below it
-        groups = group_places(found.site, found.zone, found.mixed)
-        known: dict[str, Answers] = {}
-        for track, times in zip(self._tracks, found.times, strict=True):
+        groups = group_places(distinct_rows.site, distinct_rows.zone, distinct_rows.mixed)
+        answers: dict[str, Answers] = {}
+        for track, times in zip(self._tracks, distinct_rows.times, strict=True):
             stages = repr((track.kinds, [wire.stage for wire in track.repeating]))
-            if stages not in known:
-                known[stages] = _ask(track, self._shapes, kind, base, pattern)
-            enter(track.ledger, track.repeating, groups, times, known[stages], number)
+            if stages not in answers:
+                answers[stages] = _query_stages(track, self._shapes, kind, base, pattern)
+            enter(track.ledger, track.repeating, groups, times, answers[stages], number)
 
 
-def _ask(track: Track, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints) -> Answers:
+def _query_stages(
+    track: DeviceReplay, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints
+) -> Answers:
     """Return what the stages without state that hear of any row say, a few rows at a time."""
     spaces = {track.kinds[number].space for number in np.flatnonzero(np.bincount(kind)).tolist()}
     wires = tuple(wire for wire in track.repeating if spaces & {*wire.spaces})
     answers = {w.stage.name: np.empty((len(w.counters), len(kind)), np.int64) for w in wires}
     stages = Stages(wires)
-    for start in range(0, len(kind), ASKED):
-        rows = slice(start, start + ASKED)
+    for start in range(0, len(kind), ROWS_PER_QUERY):
+        rows = slice(start, start + ROWS_PER_QUERY)
         batch = shapes.measure(track.kinds, kind[rows], base[rows], pattern[rows])
-        for stage, found in stages.run(batch, {}).items():
-            answers[stage][:, rows] = found
+        for stage, counts in stages.run(batch, {}).items():
+            answers[stage][:, rows] = counts
     return answers
 
 
@@ -142,9 +146,9 @@ def enter(
     for wire in wires:
         for mixed, members in groups.items() if wire.stage.name in answers else ():
             many, sums = members.sum(answers[wire.stage.name], number, times)
-            scope, seen = np.nonzero(many)
-            whose = members.site[seen], members.zone[seen], scope
-            ledger.add_sums(wire, *whose, sums[scope, seen], mixed)
+            scope, group = np.nonzero(many)
+            keys = members.site[group], members.zone[group], scope
+            ledger.add_sums(wire, *keys, sums[scope, group], mixed)
 
 
 class SampleCounter:
@@ -154,7 +158,7 @@ class SampleCounter:
         self,
         launch: Launch,
         instructions: pa.Table,
-        tracks: Sequence[Track],
+        tracks: Sequence[DeviceReplay],
         sites: Sites,
         zones: Zones,
     ) -> None:
@@ -171,14 +175,14 @@ class SampleCounter:
     def _count(self, samples: Samples) -> None:
         site, zone = locate(samples, self._sites, self._zones)
         groups = group_places(site, zone, np.zeros(len(site), np.bool_))
-        known: dict[str, Answers] = {}
+        answers: dict[str, Answers] = {}
         for track in self._tracks:
             wires = [wire for wire in track.repeating if "texture" in wire.spaces]
             stages = repr([wire.stage for wire in wires])
-            if stages not in known:
-                known[stages] = Stages(tuple(wires)).run(samples.batch, {})
+            if stages not in answers:
+                answers[stages] = Stages(tuple(wires)).run(samples.batch, {})
             times = track.placement.times(samples.block)
-            enter(track.ledger, wires, groups, times, known[stages], np.arange(len(site)))
+            enter(track.ledger, wires, groups, times, answers[stages], np.arange(len(site)))
 
 
 def locate(samples: Samples, sites: Sites, zones: Zones) -> tuple[Ints, Ints]:
@@ -202,7 +206,9 @@ class Paths(Protocol):
 class HistoryCounter:
     """Counts what the warps of a launch ran, for all devices, batch by batch."""
 
-    def __init__(self, launch: Launch, instructions: pa.Table, tracks: Sequence[Track]) -> None:
+    def __init__(
+        self, launch: Launch, instructions: pa.Table, tracks: Sequence[DeviceReplay]
+    ) -> None:
         self._launch = launch
         self._instructions = instructions
         self._tracks = tracks
@@ -220,9 +226,9 @@ class HistoryCounter:
         for part in paths.parts(distinct + first):
             for rows, which in _cut(part):
                 every = [scope for time in times for scope in time[which].T]
-                found = iter(sum_paths(rows, every, self._blocks))
+                runs = iter(sum_paths(rows, every, self._blocks))
                 for scopes in self._runs:
-                    scopes[:] = [before + next(found) for before in scopes]
+                    scopes[:] = [before + next(runs) for before in scopes]
 
     def close(self) -> None:
         """Enter what was counted in every device's ledger, and what the launch brings with it."""

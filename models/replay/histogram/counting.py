@@ -26,13 +26,13 @@ WORTH = 1 << 14
 """Rows from which on the compiled loops pay."""
 
 
-def mark_patterns(pattern: Any, first: int, seen: Any) -> None:
-    """Mark the patterns that occur, `seen` (patterns from `first` on,)."""
+def mark_patterns(pattern: Any, first: int, flags: Any) -> None:
+    """Mark the patterns that occur, `flags` (patterns from `first` on,)."""
     last = NONE
     for row in range(len(pattern)):
         if pattern[row] != last:
             last = pattern[row]
-            seen[last - first] = True
+            flags[last - first] = True
 
 
 def all_known(pattern: Any, first: int, shapes: Any) -> bool:
@@ -47,7 +47,7 @@ def all_known(pattern: Any, first: int, shapes: Any) -> bool:
 
 
 def number_rows(
-    rows: Any, named: Any, sites: Any, reach: Any, zones: Any, period: int, made: Any
+    rows: Any, named: Any, sites: Any, reach: Any, zones: Any, period: int, buffers: Any
 ) -> tuple[int, int]:
     """Number the rows by the distinct ones; return how many of these there are, and how many runs.
 
@@ -55,7 +55,7 @@ def number_rows(
     """
     pcs, spaces, bases, blocks = rows
     patterns, first, shapes = named
-    slots, found, runs = made
+    slots, table, runs = buffers
     kinds, widths = sites
     lows, highs = reach
     many, count, row, number = 0, 0, 0, NONE
@@ -82,13 +82,13 @@ def number_rows(
                 zone = find_zone(zones, window + base)
                 begin, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
             low, high = begin - window, end - window
-            before, behind = lows[shape], highs[shape] + widths[site]
-            mixed = int(base + before < low or base + behind > high)
+            before, tail = lows[shape], highs[shape] + widths[site]
+            mixed = int(base + before < low or base + tail > high)
             phase = base & mask if is_power else base % period
-            number = find(slots, found, many, site, shape, phase, zone, mixed)
+            number = find(slots, table, many, site, shape, phase, zone, mixed)
             many += int(number == many)
             if is_power and not mixed:
-                lowest, highest = low - min(0, before), high - max(1, behind)
+                lowest, highest = low - min(0, before), high - max(1, tail)
             else:
                 lowest, highest = FAR, -FAR
         start, block = row, blocks[row]
@@ -111,34 +111,34 @@ def number_rows(
 
 
 def find(
-    slots: Any, found: Any, many: int, site: int, shape: int, phase: int, zone: int, mixed: int
+    slots: Any, table: Any, many: int, site: int, shape: int, phase: int, zone: int, mixed: int
 ) -> int:
     """Return the number of a row that may be among the `many` that are known, or the next one."""
     mask = len(slots) - 1
     slot = (((shape * 31 + site) * 4099 + phase) * SPREAD >> 7) & mask
     while slots[slot] >= 0:
-        if is_same(found, slots[slot], site, shape, phase, zone, mixed):
+        if is_same(table, slots[slot], site, shape, phase, zone, mixed):
             return slots[slot]  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
     slots[slot] = many
-    found[SITE, many] = site
-    found[SHAPE, many] = shape
-    found[PHASE, many] = phase
-    found[ZONE, many] = zone
-    found[MIXED, many] = mixed
+    table[SITE, many] = site
+    table[SHAPE, many] = shape
+    table[PHASE, many] = phase
+    table[ZONE, many] = zone
+    table[MIXED, many] = mixed
     return many
 
 
 def is_same(
-    found: Any, number: int, site: int, shape: int, phase: int, zone: int, mixed: int
+    table: Any, number: int, site: int, shape: int, phase: int, zone: int, mixed: int
 ) -> bool:
     """Whether a distinct row is this one."""
     return bool(
-        found[SHAPE, number] == shape
-        and found[PHASE, number] == phase
-        and found[SITE, number] == site
-        and found[ZONE, number] == zone
-        and found[MIXED, number] == mixed
+        table[SHAPE, number] == shape
+        and table[PHASE, number] == phase
+        and table[SITE, number] == site
+        and table[ZONE, number] == zone
+        and table[MIXED, number] == mixed
     )
 
 
@@ -183,32 +183,32 @@ def sum_groups(
     and `sums` (scopes, groups, columns) are zeros at first.
     """
     for place in range(len(rows)):
-        row, whose = rows[place], group[place]
-        asked = number[row]
+        row, owner = rows[place], group[place]
+        index = number[row]
         for scope in range(times.shape[1]):
             often = times[row, scope]
             if often:
-                many[scope, whose] += often
+                many[scope, owner] += often
                 for column in range(len(table)):
-                    sums[scope, whose, column] += often * table[column, asked]
+                    sums[scope, owner, column] += often * table[column, index]
 
 
-def repeat(pool: Any, stride: Any, rows: Any, made: Any) -> None:
+def repeat(pool: Any, stride: Any, rows: Any, requests: Any) -> None:
     """Make the requests of rows, one row's after another's.
 
     `pool` is (first, kind, address), as `Pool` has them, and `stride` (kinds,) by how many bytes a
     request moves for each byte that its row does. `rows` are (number, shift, row), each (n,), and
-    `made` are (address, kind, row), each (requests,).
+    `requests` are (address, kind, row), each (requests,).
     """
     first, kinds, addresses = pool
-    numbers, shifts, whose = rows
+    numbers, shifts, owners = rows
     many = 0
     for place in range(len(numbers)):
         number, shift = numbers[place], shifts[place]
         for one in range(first[number], first[number + 1]):
-            made[0][many] = addresses[one] + shift * stride[kinds[one]]
-            made[1][many] = kinds[one]
-            made[2][many] = whose[place]
+            requests[0][many] = addresses[one] + shift * stride[kinds[one]]
+            requests[1][many] = kinds[one]
+            requests[2][many] = owners[place]
             many += 1
 
 

@@ -83,9 +83,9 @@ class Groups:
         return many, sums
 
 
-def group_rows(site: Ints, zone: Ints, chosen: Bools) -> Groups:
+def group_rows(site: Ints, zone: Ints, mask: Bools) -> Groups:
     """Group the chosen rows by site and zone, all (n,)."""
-    rows = np.flatnonzero(chosen)
+    rows = np.flatnonzero(mask)
     zones = int(zone.max(initial=0)) + 1
     key = site[rows] * zones + zone[rows]
     keys, group = number_rows(key, int(key.max(initial=0)) + 1)
@@ -188,8 +188,8 @@ class Ledger:
         """Return the sums with a column for every counter."""
         self._fold(mixed)
         rows, table = self._sums[mixed].rows, np.ascontiguousarray(self._sums[mixed].sums.T)
-        rest, scope = np.divmod(rows, len(self._scopes))
-        pc, name = np.divmod(rest, len(self._names))
+        quotient, scope = np.divmod(rows, len(self._scopes))
+        pc, name = np.divmod(quotient, len(self._names))
         flat, size = to_arrow(table.reshape(-1), pa.int64()), len(rows)
         columns = [
             to_arrow(pc.astype(np.uint32), pa.uint32()),

@@ -31,7 +31,7 @@ SLICE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class Bins:
     """Distinct rows: site, pattern, `phase` (base modulo the period), zone, mixed, each (n,);
     `times` (devices, n, scopes) is how often each occurred in each scope.
     """
@@ -49,7 +49,7 @@ class Distinct:
 
 
 @dataclass(slots=True)
-class Tally:
+class AccessHistogram:
     """Finds the distinct rows of batches of ACCESSES, SLICE rows at most.
 
     The tables that it works on, and where patterns reach, are kept from one batch to the next.
@@ -61,7 +61,7 @@ class Tally:
     period: int
     placements: Sequence[Placement]
     _slots: NDArray[np.int32] = field(init=False)
-    _found: Ints = field(init=False)
+    _slot_bins: Ints = field(init=False)
     _runs: Ints = field(init=False)
     _reaches: Reaches = field(init=False)
 
@@ -69,10 +69,10 @@ class Tally:
         """Make the tables."""
         self._reaches = Reaches(self.shapes)
         self._slots = np.empty(2 * SLICE, np.int32)
-        self._found = np.empty((counting.FIELDS, SLICE), np.int64)
+        self._slot_bins = np.empty((counting.FIELDS, SLICE), np.int64)
         self._runs = np.empty((3, SLICE), np.int64)
 
-    def count(self, batch: pa.RecordBatch) -> Distinct:
+    def count(self, batch: pa.RecordBatch) -> Bins:
         """Find the distinct rows of a batch.
 
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
@@ -81,18 +81,20 @@ class Tally:
         rows = tuple(signed(batch, name) for name in ("pc", "space", "base", "block"))
         named = self._reaches.name(compiled, signed(batch, "pattern"))
         sites, ends = (self.sites.kind, self.sites.width), self._reaches.ends
-        told: Any = (rows, named, sites, ends, np.append(self.zones.cuts, counting.FAR))
-        loops, told = (compiled, told) if compiled else (counting, as_lists(told))
+        operands: Any = (rows, named, sites, ends, np.append(self.zones.cuts, counting.FAR))
+        loops, operands = (compiled, operands) if compiled else (counting, as_lists(operands))
         slots = self._slots[: 2 << (batch.num_rows - 1).bit_length()]
-        many, count = loops.number_rows(*told, self.period, (slots, self._found, self._runs))
+        many, count = loops.number_rows(
+            *operands, self.period, (slots, self._slot_bins, self._runs)
+        )
         if many < 0:
             pc, space, _, _ = rows
             self.sites.refuse(pc[-1 - many], space[-1 - many])
-        site, shape, phase, zone, mixed = self._found[:, :many].copy()
+        site, shape, phase, zone, mixed = self._slot_bins[:, :many].copy()
         runs = self._runs[:, :count]
         times = [_count(loops, runs, many, placement) for placement in self.placements]
         which = self._reaches.patterns[shape]
-        return Distinct(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
+        return Bins(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
 
 def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:
@@ -114,8 +116,8 @@ def count_scopes(number: Ints, size: int, block: Ints, placement: Placement) -> 
     """
     scopes = len(placement.names)
     place = number * scopes + scope_of(block, placement)
-    found = np.bincount(place, placement.weight(block), size * scopes)
-    return found.astype(np.int64, copy=False).reshape(size, scopes)
+    totals = np.bincount(place, placement.weight(block), size * scopes)
+    return totals.astype(np.int64, copy=False).reshape(size, scopes)
 
 
 def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
@@ -126,11 +128,11 @@ def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
     return placement.scope(np.arange(first, last + 1))[block - first]
 
 
-def join(parts: Sequence[Distinct]) -> Distinct:
+def join(parts: Sequence[Bins]) -> Bins:
     """Return distinct rows of several chunks one after another."""
     names = ("site", "pattern", "phase", "zone", "mixed")
     columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-    return Distinct(**columns, times=np.concatenate([p.times for p in parts], axis=1))
+    return Bins(**columns, times=np.concatenate([p.times for p in parts], axis=1))
 
 
 LOCAL_STRIDE = 32
@@ -154,13 +156,13 @@ class Pool:
         stride = strides(self.kinds)
         requests = int(many.sum())
         if (loops := compile_if_worth(counting, requests)) is not None:
-            made = tuple(np.empty(requests, np.int64) for _ in range(3))
+            columns = tuple(np.empty(requests, np.int64) for _ in range(3))
             pool, rows = (self.first, self.kind, self.address), (number, shift, row)
-            loops.repeat(pool, stride, rows, made)
-            return one_lane(self.kinds, made[1], made[0], made[2])
-        chosen = list_ranges(self.first[number], many)
-        kind = self.kind[chosen]
-        address = self.address[chosen] + np.repeat(shift, many) * stride[kind]
+            loops.repeat(pool, stride, rows, columns)
+            return one_lane(self.kinds, columns[1], columns[0], columns[2])
+        indices = list_ranges(self.first[number], many)
+        kind = self.kind[indices]
+        address = self.address[indices] + np.repeat(shift, many) * stride[kind]
         return one_lane(self.kinds, kind, address, np.repeat(row, many))
 
 

@@ -39,9 +39,9 @@ def split_first(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ..
     return first, tuple(wire for wire in wires if wire not in first)
 
 
-def with_sources(wanted: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, ...]:
-    """Return `wanted` and every stage that they need rows from, in the order of `wires`."""
-    names = {wire.stage.name for wire in wanted}
+def with_sources(targets: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, ...]:
+    """Return `targets` and every stage that they need rows from, in the order of `wires`."""
+    names = {wire.stage.name for wire in targets}
     for wire in reversed(wires):
         if wire.stage.name in names:
             names.update(wire.after)
@@ -72,59 +72,59 @@ class Stages:
         """
         answers: dict[str, Ints] = {}
         passed: dict[str, Flow] = dict(flows or {})
-        kept: dict[str, list[Batch]] = {name: [] for wire in listeners for name in wire.after}
-        rest = []
+        batches: dict[str, list[Batch]] = {name: [] for wire in listeners for name in wire.after}
+        wires = []
         groups = 0 if group is None else int(group.max(initial=-1)) + 1
         heard = {name for wire in (*self.wires, *listeners) for name in wire.after}
         for wire in self.wires:
             name = wire.stage.name
             repeated = self._repeat(wire, batch, units, passed, groups, name in heard)
             if repeated is None:
-                rest.append(wire)
+                wires.append(wire)
                 continue
             answers[name] = _columns(wire, repeated)
             if repeated.out is not None:
                 passed[name] = repeated.out
-                if name in kept:
-                    kept[name].append(repeated.out)
-        parts = [(batch, passed)] if group is None else _parts(batch, passed, rest)
+                if name in batches:
+                    batches[name].append(repeated.out)
+        parts = [(batch, passed)] if group is None else _parts(batch, passed, wires)
         for part, before in parts:
-            for wire in rest:
+            for wire in wires:
                 name = wire.stage.name
-                seen = _gather(wire, part, before)
-                seen = replace(seen, passes_on=name in heard, unit=None, group=None)
-                found, out = self._ask(wire, part, seen, units, group, groups)
-                answers[name] = answers[name] + found if name in answers else found
+                inputs = _gather(wire, part, before)
+                inputs = replace(inputs, passes_on=name in heard, unit=None, group=None)
+                counts, out = self._step_model(wire, part, inputs, units, group, groups)
+                answers[name] = answers[name] + counts if name in answers else counts
                 if out is not None:
                     before[name] = out
-                    if name in kept:
-                        kept[name].append(out)
-        self.passed = {name: join_batches(outs) for name, outs in kept.items() if outs}
+                    if name in batches:
+                        batches[name].append(out)
+        self.passed = {name: join_batches(outs) for name, outs in batches.items() if outs}
         return answers
 
-    def _ask(
+    def _step_model(
         self,
         wire: Wire,
         batch: Batch,
-        seen: Batch,
+        inputs: Batch,
         units: Mapping[str, Ints],
         group: Ints | None,
         groups: int,
     ) -> tuple[Ints, Batch | None]:
         """Count a batch's rows that a model sees; return its counts, and the rows passed on."""
-        if not len(seen):
-            asked = len(batch) if group is None else groups
-            return np.zeros((len(wire.counters), asked), np.int64), None
-        own = seen.row is batch.row
+        if not len(inputs):
+            size = len(batch) if group is None else groups
+            return np.zeros((len(wire.counters), size), np.int64), None
+        own = inputs.row is batch.row
         if group is not None and getattr(self._model(wire, 0), "adds_up", False):
-            seen = replace(seen, group=group[seen.row], groups=groups)
-        step = self._step(wire, seen, units)
+            inputs = replace(inputs, group=group[inputs.row], groups=groups)
+        step = self._step(wire, inputs, units)
         columns = [step.counts[name] for name in wire.counters]
-        if seen.group is not None or (group is None and own):
+        if inputs.group is not None or (group is None and own):
             return _columns(wire, step), step.out
         if group is None:
-            return _sum_by_row(columns, seen.row, len(batch)), step.out
-        return _sum_by_group(columns, group[seen.row], groups), step.out
+            return _sum_by_row(columns, inputs.row, len(batch)), step.out
+        return _sum_by_group(columns, group[inputs.row], groups), step.out
 
     def _repeat(
         self,
@@ -144,20 +144,20 @@ class Stages:
         if not isinstance(flow, Repeated):
             return None
         unit = units.get(wire.stage.scope)
-        seen = replace(flow, unit=unit, groups=groups, passes_on=listened)
-        answer: Step | None = model.step_repeated(seen)
+        inputs = replace(flow, unit=unit, groups=groups, passes_on=listened)
+        answer: Step | None = model.step_repeated(inputs)
         return answer
 
-    def _step(self, wire: Wire, seen: Batch, units: Mapping[str, Ints]) -> Step:
+    def _step(self, wire: Wire, inputs: Batch, units: Mapping[str, Ints]) -> Step:
         """Ask the model, or for one with state the model of each unit about its own rows."""
         model = self._model(wire, 0)
-        if wire.period or wire.stage.scope not in units or not len(seen):
-            return model.step(seen)
-        unit = units[wire.stage.scope][seen.row].astype(np.int64)
+        if wire.period or wire.stage.scope not in units or not len(inputs):
+            return model.step(inputs)
+        unit = units[wire.stage.scope][inputs.row].astype(np.int64)
         if getattr(model, "serves_units", False):
-            return model.step(replace(seen, unit=unit))
+            return model.step(replace(inputs, unit=unit))
         order = np.argsort(unit, kind="stable")
-        ordered, unit = seen.take(order), unit[order]
+        ordered, unit = inputs.take(order), unit[order]
         opens = np.flatnonzero(np.diff(unit, prepend=-1))
         steps = [
             self._model(wire, int(unit[first])).step(ordered.take(slice(first, last)))
@@ -165,7 +165,7 @@ class Stages:
         ]
         counts = {}
         for name in wire.counters:
-            counts[name] = np.empty(len(seen), np.int64)
+            counts[name] = np.empty(len(inputs), np.int64)
             counts[name][order] = np.concatenate([step.counts[name] for step in steps])
         passed = [step.out for step in steps if step.out is not None]
         return Step(counts, join_batches(passed) if passed else None)
@@ -182,12 +182,12 @@ def _parts(
 ) -> Iterator[tuple[Batch, dict[str, Flow]]]:
     """Yield rows with what was passed on for them to some stages, about TOGETHER at a time."""
     names = {name for wire in wires for name in wire.after if name in passed}
-    found = {name: _written(passed[name]) for name in names}
-    longest = max((batch, *found.values()), key=len)
+    batches = {name: _written(passed[name]) for name in names}
+    longest = max((batch, *batches.values()), key=len)
     cuts = [int(longest.row[part.start]) for part in slices_of(longest.row, TOGETHER)][1:]
     for begin, end in pairwise([0, *cuts, np.iinfo(np.int64).max]):
-        taken = {name: _between(flow, begin, end) for name, flow in found.items()}
-        yield _between(batch, begin, end), {**taken}
+        pieces = {name: _between(flow, begin, end) for name, flow in batches.items()}
+        yield _between(batch, begin, end), {**pieces}
 
 
 def _between(batch: Batch, begin: int, end: int) -> Batch:
@@ -236,15 +236,15 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
     return total
 
 
-def _sum_by_group(columns: Sequence[Ints], whose: Ints, groups: int) -> Ints:
-    """Add up answers, (m,) each, that belong to `whose` (m,) of some groups."""
+def _sum_by_group(columns: Sequence[Ints], owners: Ints, groups: int) -> Ints:
+    """Add up answers, (m,) each, that belong to `owners` (m,) of some groups."""
     total = np.zeros((len(columns), groups), np.int64)
     loops = compile_if_worth(counting, 0)
     for sums, column in zip(total, columns, strict=True):
         if loops is not None:
-            loops.add_up(column, whose, sums)
+            loops.add_up(column, owners, sums)
         elif column.any():
-            sums[:] = np.bincount(whose, column, groups)
+            sums[:] = np.bincount(owners, column, groups)
     return total
 
 
@@ -262,19 +262,19 @@ def cut_at_lines(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[
     """Return requests that lie in one line each, and the row of the batch that each is of."""
     widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
     address = np.ascontiguousarray(batch.addresses[:, 0])
-    whose = np.arange(len(batch))
-    if compiled is not None and not compiled.leaves(address, batch.kind, widths, line):
-        return batch, whose
+    owners = np.arange(len(batch))
+    if compiled is not None and not compiled.any_crosses_line(address, batch.kind, widths, line):
+        return batch, owners
     widths = widths[batch.kind]
     if not ((address & (line - 1)) + widths > line).any():
-        return batch, whose
+        return batch, owners
     over = (address % line + widths - 1) // line
-    whose = np.repeat(whose, over + 1)
-    pieces = batch.take(whose)
+    owners = np.repeat(owners, over + 1)
+    pieces = batch.take(owners)
     start = list_ranges(address // line, over + 1) * line
-    begin = np.maximum(address[whose], start)
-    end = np.minimum((address + widths)[whose], start + line)
+    begin = np.maximum(address[owners], start)
+    end = np.minimum((address + widths)[owners], start + line)
     many = int(widths.max()) + 1
     pairs, kind = np.unique(pieces.kind * many + end - begin, return_inverse=True)
     kinds = tuple(replace(batch.kinds[p // many], width=p % many) for p in pairs.tolist())
-    return replace(pieces, kinds=kinds, kind=kind, addresses=begin[:, None]), whose
+    return replace(pieces, kinds=kinds, kind=kind, addresses=begin[:, None]), owners

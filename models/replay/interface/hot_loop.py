@@ -54,6 +54,6 @@ def as_array(values: Any) -> Ints:
 
 def aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return an array for a number of rows that begins at a line of the processor's cache."""
-    room = np.empty(size * dtype.itemsize + NEAR, np.uint8)
-    past = -room.ctypes.data % NEAR
-    return room[past : past + size * dtype.itemsize].view(dtype)
+    buffer = np.empty(size * dtype.itemsize + NEAR, np.uint8)
+    past = -buffer.ctypes.data % NEAR
+    return buffer[past : past + size * dtype.itemsize].view(dtype)

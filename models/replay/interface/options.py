@@ -23,13 +23,15 @@ _CHOICES = {
 }
 
 
-def tell_nobody(done: float) -> None:
+def no_progress(fraction: float) -> None:
     """Ignore the progress of a replay."""
 
 
-def tell_part(tell: Callable[[float], None], before: int, many: int, of: int, done: float) -> None:
-    """Tell how much of all is done, where some before and `done` of so many more are."""
-    tell((before + many * done) / of)
+def report_part(
+    callback: Callable[[float], None], before: int, many: int, of: int, fraction: float
+) -> None:
+    """Tell how much of all is done, where some before and `fraction` of so many more are."""
+    callback((before + many * fraction) / of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,16 @@ class ReplayOptions:
         "N",
     )
 
-    tell: Callable[[float], None] = field(default=tell_nobody, repr=False, compare=False)
+    tell: Callable[[float], None] = field(default=no_progress, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, known in _CHOICES.items():
-            chosen: str | None = getattr(self, name)
-            if chosen is not None and chosen not in known:
-                expected = f"{' or '.join(known)}{nearest(chosen, known)}"
-                raise CutraceError(f"{name} is {chosen!r}; expected {expected}")
+        for name, choices in _CHOICES.items():
+            choice: str | None = getattr(self, name)
+            if choice is not None and choice not in choices:
+                expected = f"{' or '.join(choices)}{nearest(choice, choices)}"
+                raise CutraceError(f"{name} is {choice!r}; expected {expected}")
         for name in ("profiled_blocks", "registers", "jobs"):
             value: int | None = getattr(self, name)
             if value is not None and not 1 <= value <= MOST:
@@ -126,12 +128,12 @@ class ReplayOptions:
 
         `pad` and `align` are part of the trace that is replayed, `set` of the device.
         """
-        return replace(self.alone, device=(), set={}, pad={}, align={}, scope=SCOPES[0])
+        return replace(self.for_worker, device=(), set={}, pad={}, align={}, scope=SCOPES[0])
 
     @property
-    def alone(self) -> "ReplayOptions":
+    def for_worker(self) -> "ReplayOptions":
         """The options for one process among several, which tells nobody."""
-        return replace(self, jobs=1, tell=tell_nobody, executor=None)
+        return replace(self, jobs=1, tell=no_progress, executor=None)
 
 
 MOST_BYTES = 1 << 47
@@ -187,20 +189,20 @@ def read_changes(pad: Mapping[str, Wish], align: Mapping[str, Wish]) -> Changes:
 
 def _read_pad(name: str, wish: Wish) -> Pad:
     first, second = _numbers("pad", name, wish, "N or ROW+N, elements")
-    found = Pad(name, first) if second is None else Pad(name, second, first)
-    if found.elements < 1 or (found.row is not None and found.row < 1):
-        raise CutraceError(f"{found}: expected 1 or more")
-    return found
+    pad = Pad(name, first) if second is None else Pad(name, second, first)
+    if pad.elements < 1 or (pad.row is not None and pad.row < 1):
+        raise CutraceError(f"{pad}: expected 1 or more")
+    return pad
 
 
 def _read_alignment(name: str, wish: Wish) -> Alignment:
     first, second = _numbers("align", name, wish, "BYTES or BYTES+BEYOND")
-    found = Alignment(name, first, second or 0)
+    alignment = Alignment(name, first, second or 0)
     if first < 1 or first.bit_count() != 1:
-        raise CutraceError(f"{found}: expected a power of two")
-    if found.beyond >= first:
-        raise CutraceError(f"{found}: expected less than {first} bytes beyond")
-    return found
+        raise CutraceError(f"{alignment}: expected a power of two")
+    if alignment.beyond >= first:
+        raise CutraceError(f"{alignment}: expected less than {first} bytes beyond")
+    return alignment
 
 
 def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, int | None]:
@@ -208,7 +210,7 @@ def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, in
     words = [str(read_size(word.strip())) for word in str(wish).split("+")]
     if len(words) > 2 or not all(is_whole(word) for word in words):
         raise CutraceError(f"{option} {name}={str(wish)[:60]}: expected {expected}")
-    first, *rest = map(int, words)
-    if max((first, *rest)) > MOST_BYTES:
+    first, *tail = map(int, words)
+    if max((first, *tail)) > MOST_BYTES:
         raise CutraceError(f"{option} {name}={wish}: expected at most {MOST_BYTES}")
-    return first, rest[0] if rest else None
+    return first, tail[0] if tail else None

@@ -29,8 +29,8 @@ _WIDEST = 255
 def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
     """Refuse numbers of lanes that cannot cut a warp into groups; there must be `sizes` of them."""
     if len(lanes) != sizes or any(lane < 1 or WARP % lane for lane in lanes):
-        told = ", ".join(map(str, lanes))
-        raise CutraceError(f"{what} = {told}; expected {sizes} of the divisors of {WARP}")
+        lane_text = ", ".join(map(str, lanes))
+        raise CutraceError(f"{what} = {lane_text}; expected {sizes} of the divisors of {WARP}")
 
 
 def unpack_masks(masks: Masks) -> Bools:

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from .sites import DENSE
 
-TAKEN = 1 << 12
+ROWS_PER_READ = 1 << 12
 """Patterns that are taken at a time to be looked at: half a megabyte."""
 
 
@@ -65,8 +65,8 @@ class Shapes:
             offsets = self.store.take(pattern)[1]
             return offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
         low, high = np.empty(len(pattern), np.int64), np.empty(len(pattern), np.int64)
-        for start in range(0, len(pattern), TAKEN):
-            part = slice(start, start + TAKEN)
+        for start in range(0, len(pattern), ROWS_PER_READ):
+            part = slice(start, start + ROWS_PER_READ)
             loops.find_ends(self.store.take(pattern[part])[1], low[part], high[part])
         return low, high
 
@@ -89,8 +89,8 @@ class Shapes:
         ordered.sort(axis=1)
         width = np.array([each.width for each in kinds])[kind]
         loops.count_touched(base, ordered, lanes, width, distinct, lines)
-        touched = Touched(lanes, distinct, lines)
-        return Batch(kinds, kind, addresses, on, np.arange(len(kind)), touched=touched)
+        footprint = Touched(lanes, distinct, lines)
+        return Batch(kinds, kind, addresses, on, np.arange(len(kind)), touched=footprint)
 
 
 def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Patterns:
@@ -120,7 +120,7 @@ class Reaches:
     patterns: Ints = field(default_factory=_NOTHING.copy, init=False)
     ends: tuple[Ints, Ints] = field(default=(_NOTHING, _NOTHING), init=False)
     are_places: bool = field(default=False, init=False)
-    _known: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
+    _shape_numbers: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
     _has_gaps: bool = field(default=True, init=False)
 
     def name(self, loops: ModuleType | None, pattern: NDArray[np.uint32]) -> Named:
@@ -130,33 +130,35 @@ class Reaches:
         """
         self.are_places = loops is None
         if loops is None:
-            self._known = _NO_SHAPES
+            self._shape_numbers = _NO_SHAPES
             self.patterns, number = self.shapes.number(pattern.astype(np.int64))
             self.ends = self.shapes.reach(self.patterns)
             return number.astype(np.uint32), 0, np.arange(len(self.patterns), dtype=np.int32)
         first, last = int(pattern.min()), int(pattern.max())
-        if self._knows(loops, pattern, first, last):
-            return pattern, *self._known
+        if self._has_shapes(loops, pattern, first, last):
+            return pattern, *self._shape_numbers
         span = last - first + 1
         if span > max(DENSE, 4 * len(pattern)):
             distinct, number = np.unique(pattern, return_inverse=True)
-            self._known, self.patterns = _NO_SHAPES, distinct.astype(np.int64)
+            self._shape_numbers, self.patterns = _NO_SHAPES, distinct.astype(np.int64)
             named = number.astype(np.uint32), 0, np.arange(len(distinct), dtype=np.int32)
             self.are_places = True
         else:
-            seen, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
-            loops.mark_patterns(pattern, first, seen)
-            places = np.flatnonzero(seen)
+            presence, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
+            loops.mark_patterns(pattern, first, presence)
+            places = np.flatnonzero(presence)
             shape[places] = np.arange(len(places))
-            self._known, self.patterns = (first, shape), places + first
+            self._shape_numbers, self.patterns = (first, shape), places + first
             self._has_gaps = len(places) < span
             named = pattern, first, shape
         self.ends = self.shapes.reach(self.patterns, loops)
         return named
 
-    def _knows(self, loops: ModuleType, pattern: NDArray[np.uint32], first: int, last: int) -> bool:
+    def _has_shapes(
+        self, loops: ModuleType, pattern: NDArray[np.uint32], first: int, last: int
+    ) -> bool:
         """Whether all patterns of rows, which lie between two, are known."""
-        begin, shape = self._known
+        begin, shape = self._shape_numbers
         if first < begin or last >= begin + len(shape):
             return False
         return not self._has_gaps or bool(loops.all_known(pattern, begin, shape))

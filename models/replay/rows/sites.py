@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....traces.identity_cache import remembered
+from ....traces.identity_cache import cached_by_identity
 from ....traces.schema import STRONG_LOADS, Array, Space
 from ....traces.unique import sorted_places
 from ..interface.model import ACCESSES, Ints, Kind
@@ -59,7 +59,7 @@ def broken(what: str) -> CutraceError:
     return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists the errors")
 
 
-@remembered
+@cached_by_identity
 def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     """Return the sites of a kernel; `dlcm` is the operator of global loads that name none."""
     kinds: dict[Kind, int] = {}
@@ -67,10 +67,10 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     columns = ["pc", "bytes", "cache", "access", "reads", "writes", "order", "scope", "collision"]
     for row in instructions.select(columns).to_pylist():
         for space in Space if row["access"] else ():
-            found = _kind(row, space, dlcm)
-            if found.access in ACCESSES.get(found.space, ()):
-                kind[row["pc"] * SPACES + space] = kinds.setdefault(found, len(kinds))
-    widths = np.array([*(found.width for found in kinds), 0])  # the last is for -1
+            site_kind = _kind(row, space, dlcm)
+            if site_kind.access in ACCESSES.get(site_kind.space, ()):
+                kind[row["pc"] * SPACES + space] = kinds.setdefault(site_kind, len(kinds))
+    widths = np.array([*(site_kind.width for site_kind in kinds), 0])  # the last is for -1
     return Sites(tuple(kinds), kind, widths[kind])
 
 
@@ -101,8 +101,8 @@ def element_bytes(type_: str) -> int:
     >>> element_bytes("f32"), element_bytes("b64"), element_bytes("f16x2"), element_bytes("")
     (4, 8, 4, 0)
     """
-    found = re.fullmatch(r"[a-z]+(\d+)(?:x(\d+))?", type_)
-    return int(found[1]) * int(found[2] or 1) // 8 if found else 0
+    match = re.fullmatch(r"[a-z]+(\d+)(?:x(\d+))?", type_)
+    return int(match[1]) * int(match[2] or 1) // 8 if match else 0
 
 
 SPACE_SHIFT = 56
@@ -151,9 +151,9 @@ def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
             return keys, np.arange(len(keys))
         distinct, _, number = sorted_places(keys)
         return distinct, number
-    seen = np.zeros(size, np.bool_)
-    seen[keys] = True
-    distinct = np.flatnonzero(seen)
+    presence = np.zeros(size, np.bool_)
+    presence[keys] = True
+    distinct = np.flatnonzero(presence)
     table = np.empty(size, np.int64)
     table[distinct] = np.arange(len(distinct))
     return distinct, table[keys]

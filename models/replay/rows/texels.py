@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ....base.dataclass import dataclass
 from ....traces.column import integers
-from ....traces.schema import ALONE, LANES, Array, Launch, Space, Texture
+from ....traces.schema import LANES, LAYER_BITS, Array, Launch, Space, Texture
 from ....traces.unique import sorted_unique
 from ..interface.model import ROW_SHIFT, SLICE_SHIFT, Batch, Bools, Image, Ints, Kind
 
@@ -90,8 +90,10 @@ class SampleReader:
             image = replace(kind.image, taps=taps, is_fetch=how == FETCHES) if kind.image else None
             mask = np.repeat(active[rows], taps, axis=1) & inside.reshape(len(rows), -1)
             kinds, nothing = (replace(kind, image=image),), np.zeros(len(rows), np.int64)
-            made = Batch(kinds, nothing, places.reshape(mask.shape), mask, np.arange(len(rows)))
-            yield Samples(made, texture, block[rows], warp[rows], step[rows], pc[rows])
+            tap_batch = Batch(
+                kinds, nothing, places.reshape(mask.shape), mask, np.arange(len(rows))
+            )
+            yield Samples(tap_batch, texture, block[rows], warp[rows], step[rows], pc[rows])
 
 
 def read_samples(trace: "LaunchTrace") -> Iterator[Samples]:
@@ -139,10 +141,10 @@ def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[In
         folded, exists = fold(index, texture.extent[axis], _mode(texture, axis, how))
         place += folded * scale
         inside &= exists
-        alone = corners[:, :, 3, None] >> (ALONE + axis) & 1 != 0
-        inside &= ~(alone & (steps[:, axis] != 0))
+        is_single = corners[:, :, 3, None] >> (LAYER_BITS + axis) & 1 != 0
+        inside &= ~(is_single & (steps[:, axis] != 0))
     if texture.layers:
-        layer = corners[:, :, 3, None] & ((1 << ALONE) - 1)
+        layer = corners[:, :, 3, None] & ((1 << LAYER_BITS) - 1)
         place += layer.astype(np.int64) << SLICE_SHIFT
     return place, inside
 

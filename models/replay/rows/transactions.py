@@ -24,29 +24,29 @@ _LINE_BITS = LINE.bit_length() - 1
 @dataclass(frozen=True, eq=False)
 class Lanes:
     """Groups of lanes that share transactions: `addresses` (n, lanes) in bytes, where `active`
-    (n, lanes); and bytes a lane. `touched` is what they touch, and `given` their `ordered`, where
+    (n, lanes); and bytes a lane. `footprint` is what they touch, and `order` their `ordered`, where
     these are known.
     """
 
     addresses: Ints
     active: Bools
     width: int
-    touched: Touched | None = None
-    given: Ints | None = None
+    footprint: Touched | None = None
+    order: Ints | None = None
 
     @cached_property
     def ordered(self) -> Ints:
         """The active lanes' addresses in rising order, NONE behind, (n, lanes)."""
-        return order_lanes(self.addresses, self.active) if self.given is None else self.given
+        return order_lanes(self.addresses, self.active) if self.order is None else self.order
 
     def count_active(self) -> Ints:
         """Return how many lanes of each group are active, (n,)."""
-        return count_true(self.active) if self.touched is None else self.touched.lanes
+        return count_true(self.active) if self.footprint is None else self.footprint.lanes
 
     def distinct_bytes(self) -> Ints:
         """Return how many different bytes each group touches, (n,)."""
-        if self.touched is not None:
-            return self.touched.bytes
+        if self.footprint is not None:
+            return self.footprint.bytes
         return distinct_bytes(self.ordered, self.width)
 
     def __len__(self) -> int:
@@ -88,12 +88,12 @@ def _half_warp(group: Lanes) -> Transactions:
     in_order = np.all((start == first) | ~active, axis=1, keepdims=True)
     aligned = first % (64 if width == 4 else 128) == 0
     coalesced = in_order & aligned if width in (4, 8, 16) else np.zeros_like(in_order)
-    wanted = coalesced & active.any(axis=1, keepdims=True)
+    is_live = coalesced & active.any(axis=1, keepdims=True)
     segment = 64 if width == 4 else 128
     number = np.arange(lanes)
     size = np.where(active, SECTOR, 0)
     size = np.where(coalesced, 0, size) + np.where(
-        wanted & (number < lanes * width // segment), segment, 0
+        is_live & (number < lanes * width // segment), segment, 0
     )
     address = np.where(coalesced, first + number * segment, addresses // SECTOR * SECTOR)
     return Transactions(address, size, _by_size(size))
@@ -135,13 +135,13 @@ def _shrink(
 
 def _line(group: Lanes) -> Transactions:
     """Whole 128-byte lines."""
-    number, new = _touched(group, LINE)
+    number, new = _touched_units(group, LINE)
     return Transactions(number * LINE, new * LINE, _together(number, new, LINE))
 
 
 def _sector(group: Lanes) -> Transactions:
     """32-byte sectors; those of one 128-byte line leave together."""
-    number, new = _touched(group, SECTOR)
+    number, new = _touched_units(group, SECTOR)
     return Transactions(number * SECTOR, new * SECTOR, _together(number, new, SECTOR))
 
 
@@ -150,10 +150,10 @@ def _collide(group: Lanes) -> Transactions:
     ordered = group.ordered
     place = np.arange(ordered.shape[1])
     opens = np.where(mark_new(ordered), place, 0)
-    turn = place - np.maximum.accumulate(opens, axis=1)
-    key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + turn), axis=1)
+    rank = place - np.maximum.accumulate(opens, axis=1)
+    key = np.sort(np.where(ordered == NONE, NONE, ordered // SECTOR * LINE + rank), axis=1)
     size = mark_new(key) * SECTOR
-    leaving = _together(*_touched(group, SECTOR), SECTOR)
+    leaving = _together(*_touched_units(group, SECTOR), SECTOR)
     return Transactions(key // LINE * SECTOR, size, leaving)
 
 
@@ -176,28 +176,28 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def add_up(found: Transactions) -> Totals:
+def add_up(transactions: Transactions) -> Totals:
     """Add up what a rule made of groups."""
-    many = count_true(found.size > 0)
-    return Totals(many, found.size.sum(axis=1), found.leaving)
+    many = count_true(transactions.size > 0)
+    return Totals(many, transactions.size.sum(axis=1), transactions.leaving)
 
 
 def count_units(group: Lanes, unit: int) -> Totals:
     """Add up what a rule of UNITS makes of groups, without listing it."""
     leaving = np.zeros((len(group), len(SIZES)), np.int64)
-    if group.touched is not None:
-        by_sectors = group.touched.lines
+    if group.footprint is not None:
+        by_sectors = group.footprint.lines
         if unit == SECTOR:
             leaving = by_sectors
         else:
             leaving[:, -1] = by_sectors.sum(axis=1)
     elif (loops := compile_if_worth(touching, len(group))) is None:
-        leaving = _together(*_touched(group, unit), unit)
+        leaving = _together(*_touched_units(group, unit), unit)
     else:
         lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1
         loops.count_units(group.ordered, group.width, shift, _LINE_BITS - shift, lines)
-    touched = leaving[:, -1] if unit == LINE else leaving @ np.arange(1, SECTORS + 1)
-    return Totals(touched, touched * unit, leaving)
+    unit_totals = leaving[:, -1] if unit == LINE else leaving @ np.arange(1, SECTORS + 1)
+    return Totals(unit_totals, unit_totals * unit, leaving)
 
 
 def largest_size(rule: str, width: int) -> int:
@@ -209,7 +209,7 @@ def largest_size(rule: str, width: int) -> int:
     return LINE if rule == "line" else SECTOR
 
 
-def _touched(group: Lanes, unit: int) -> tuple[Ints, Bools]:
+def _touched_units(group: Lanes, unit: int) -> tuple[Ints, Bools]:
     """Return the numbers of the units that each group touches, rising, and which are new."""
     shift = unit.bit_length() - 1
     number = group.ordered >> shift
@@ -223,13 +223,13 @@ def _touched(group: Lanes, unit: int) -> tuple[Ints, Bools]:
 def _together(number: Ints, new: Bools, unit: int) -> Ints:
     """Return (n, len(SIZES)): by number of units marked `new`, how many lines each group has."""
     leaving = np.zeros((len(number), len(SIZES)), np.int64)
-    touched = count_true(new)
+    unit_totals = count_true(new)
     if unit == LINE:
-        leaving[:, -1] = touched
+        leaving[:, -1] = unit_totals
         return leaving
     opens = mark_new(number // SECTORS, NONE // LINE)
-    leaving[:, 0] = touched
-    several = np.flatnonzero(count_true(opens) != touched)
+    leaving[:, 0] = unit_totals
+    several = np.flatnonzero(count_true(opens) != unit_totals)
     at = np.flatnonzero(new[several])
     first = np.flatnonzero(opens[several].ravel()[at])
     sectors = np.diff(first, append=len(at))

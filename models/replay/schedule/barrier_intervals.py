@@ -54,12 +54,14 @@ class Intervals:
         """Return the place in `warps` of the warps of rows, (n,)."""
         number = block * self.recorded.launch.warps + warp
         if len(self.warps) and self.warps[-1] == len(self.warps) - 1:
-            place, known = number, number < len(self.warps)
+            place, is_present = number, number < len(self.warps)
         else:
             place = np.searchsorted(self.warps, number)
-            known = np.isin(number, self.warps)
-        if not known.all():
-            raise broken(f"warp {warp[~known][0]} of block {block[~known][0]} ran nothing")
+            is_present = np.isin(number, self.warps)
+        if not is_present.all():
+            raise broken(
+                f"warp {warp[~is_present][0]} of block {block[~is_present][0]} ran nothing"
+            )
         return place
 
     def count(self, place: Ints, step: Ints) -> Ints:
@@ -78,8 +80,8 @@ class Intervals:
         first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
         rounds = self._rounds(entry, at)
         looped = self._starts[entry] + rounds * self._sizes[entry]
-        behind = np.where(rounds > 0, looped, self._closed[entry]) - self._starts[first]
-        return np.where(behind > 0, self._ordered["step"][row] + behind, self._carried[row])
+        offset = np.where(rounds > 0, looped, self._closed[entry]) - self._starts[first]
+        return np.where(offset > 0, self._ordered["step"][row] + offset, self._carried[row])
 
     def _find(self, place: Ints, step: Ints) -> tuple[Ints, Ints, Ints]:
         """Return the row of CONTROL, the entry of its path, and the place in all paths."""
@@ -107,8 +109,8 @@ class Intervals:
     def _carried(self) -> Ints:
         """For each row of `_ordered` the step at which the warp's last barrier before it ended."""
         first, path = self.recorded.paths["blocks first"], self._ordered["path"]
-        behind = self._closed[first[path + 1]] - self._starts[first[path]]
-        step = np.where(behind > 0, self._ordered["step"] + behind, 0)
+        offset = self._closed[first[path + 1]] - self._starts[first[path]]
+        step = np.where(offset > 0, self._ordered["step"] + offset, 0)
         place = self._ordered["place"] << _STEP_BITS
         latest = np.maximum.accumulate(np.concatenate([[0], (place + step)[:-1]]))[: len(place)]
         return np.asarray(np.maximum(latest - place, 0), np.int64)
@@ -225,7 +227,7 @@ def _arrives_in_parts(recorded: Recorded) -> bool:
     control = recorded.control
     order = np.argsort(control["id"], kind="stable")
     order = order[low[control["path"][order]] != 0]
-    taken, same = control["path"][order], np.diff(control["id"][order]) == 0
-    between = same & (low[taken[1:]] & ~high[taken[:-1]] != 0)
+    path_ids, same = control["path"][order], np.diff(control["id"][order]) == 0
+    between = same & (low[path_ids[1:]] & ~high[path_ids[:-1]] != 0)
     used = np.isin(path[1:][inside], control["path"])
     return bool(used.any() or between.any())

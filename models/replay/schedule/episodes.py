@@ -20,7 +20,7 @@ from .barrier_intervals import Intervals
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
-HELD = 1 << 20
+MOST_PENDING = 1 << 20
 """Rows that wait before those of complete episodes are handed on."""
 
 _WEIGHTS = np.array([592925406497092373, 2302512737525391003], np.int64)
@@ -73,24 +73,24 @@ class Episodes:
 
 def gather(trace: "LaunchTrace", intervals: Intervals) -> Iterator[Episodes]:
     """Read all shared-memory accesses of a launch and yield complete episodes."""
-    left = _count(trace, intervals)
-    latest = np.where(left > 0, -1, np.iinfo(np.int64).max)
-    held: list[Rows] = []
-    limit = HELD
+    backlog = _count(trace, intervals)
+    latest = np.where(backlog > 0, -1, np.iinfo(np.int64).max)
+    buffer: list[Rows] = []
+    limit = MOST_PENDING
     for batch in trace.access_batches():
         rows = _read(batch, intervals)
         np.maximum.at(latest, rows.owner, rows.interval)
-        left -= np.bincount(rows.owner, minlength=len(left))
-        latest[left == 0] = np.iinfo(np.int64).max
-        held.append(rows)
-        if sum(map(len, held)) > limit:
-            merged = _merge(_join(held), intervals)
+        backlog -= np.bincount(rows.owner, minlength=len(backlog))
+        latest[backlog == 0] = np.iinfo(np.int64).max
+        buffer.append(rows)
+        if sum(map(len, buffer)) > limit:
+            merged = _merge(_join(buffer), intervals)
             complete = merged.interval < _slowest(latest, intervals)[merged.owner]
-            held = [merged.take(~complete)]
-            limit = max(HELD, 2 * len(held[0]))
+            buffer = [merged.take(~complete)]
+            limit = max(MOST_PENDING, 2 * len(buffer[0]))
             yield _share(merged.take(complete), intervals)
-    if held:
-        yield _share(_merge(_join(held), intervals), intervals)
+    if buffer:
+        yield _share(_merge(_join(buffer), intervals), intervals)
 
 
 def _count(trace: "LaunchTrace", intervals: Intervals) -> Ints:
@@ -148,10 +148,10 @@ def _share(rows: Rows, intervals: Intervals) -> Episodes:
     lengths = np.diff(opens, append=len(rows))
     warp = rows.owner - np.searchsorted(intervals.blocks, block)
     content = pack_columns([warp, rows.pc, rows.pattern, rows.base, rows.times])
-    members, chosen = _find_equal(content, opens, lengths)
-    kept = list_ranges(opens[chosen], lengths[chosen])
-    first = np.concatenate([[0], np.cumsum(lengths[chosen])])
-    return Episodes(rows.take(kept), first, members, block[opens], rows.interval[opens])
+    members, representatives = _find_equal(content, opens, lengths)
+    row_indices = list_ranges(opens[representatives], lengths[representatives])
+    first = np.concatenate([[0], np.cumsum(lengths[representatives])])
+    return Episodes(rows.take(row_indices), first, members, block[opens], rows.interval[opens])
 
 
 def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
@@ -166,15 +166,15 @@ def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     mixed = (content ^ (content >> 29)) * _WEIGHTS[0] + position * _WEIGHTS[1]
     mixed = (mixed ^ (mixed >> 31)) * _WEIGHTS[1]
     keys = np.add.reduceat(mixed ^ (mixed >> 30), opens) * 31 + lengths
-    _, chosen, number = np.unique(keys, return_index=True, return_inverse=True)
-    if not (lengths[chosen][number] == lengths).all():
+    _, representatives, number = np.unique(keys, return_index=True, return_inverse=True)
+    if not (lengths[representatives][number] == lengths).all():
         return everyone, everyone
-    if not (content[list_ranges(opens[chosen][number], lengths)] == content).all():
+    if not (content[list_ranges(opens[representatives][number], lengths)] == content).all():
         return everyone, everyone
-    order = np.argsort(chosen)
+    order = np.argsort(representatives)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return rank[number], chosen[order]
+    return rank[number], representatives[order]
 
 
 def pack_columns(columns: Iterable[Ints]) -> Ints:

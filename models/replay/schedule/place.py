@@ -106,9 +106,9 @@ class Placement:
 
     def rank(self, block: Ints) -> Ints:
         """Return each block's place in the order in which the profiled cluster takes them."""
-        share, rest = divmod(self.blocks, self.chip.clusters)
+        share, remainder = divmod(self.blocks, self.chip.clusters)
         column = block % self.chip.clusters
-        return column * share + np.minimum(column, rest) + block // self.chip.clusters
+        return column * share + np.minimum(column, remainder) + block // self.chip.clusters
 
     def weight(self, block: Ints) -> Ints | None:
         """Return how many blocks each represents, (n,); None: all only themselves."""
@@ -127,8 +127,8 @@ class Placement:
     def scope(self, block: Ints) -> NDArray[np.uint8]:
         """Return an index in `names` for each block."""
         if self.sampling is not None:
-            found: NDArray[np.uint8] = self.sampling.group.astype(np.uint8)
-            return found[self.sampling.find(block)]
+            groups: NDArray[np.uint8] = self.sampling.group.astype(np.uint8)
+            return groups[self.sampling.find(block)]
         rank = self.rank(block)
         other = np.where(rank < self.profiled, 1, 2)
         return np.where((other == 1) & (rank % self.chip.sms_per_cluster == 0), 0, other).astype(
@@ -154,10 +154,10 @@ class Placement:
     def count_scopes(self) -> tuple[int, ...]:
         """Return how many blocks each scope has or represents, in the order of `names`."""
         if self.sampling is not None:
-            found = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
-            return tuple(found.astype(np.int64).tolist())
-        on_sm, beside = self.count_profiled()
-        return on_sm, beside, self.blocks - self.profiled
+            weights = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
+            return tuple(weights.astype(np.int64).tolist())
+        on_sm, peer_blocks = self.count_profiled()
+        return on_sm, peer_blocks, self.blocks - self.profiled
 
     def count_profiled(self) -> tuple[int, int]:
         """Return how many blocks the profiled SM has, and the rest of its cluster."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
 
-TURN = 4
+ISSUE_SLOT = 4
 """Instructions that a warp runs before it is another's turn: about as many as it has between two
 that wait for what a load brings.
 """
@@ -86,18 +86,18 @@ class Schedule:
         if self.policy == SCHEDULES[0]:
             return _sort(self._take_turns(block, warp, interval, since))
         seat = self.sm[block] * self.resident + self.slot[block]
-        alone = _sort([self.wave[block], seat, interval, warp, since])
-        turn = np.empty(len(block), np.int64)
-        turn[alone] = _number_within(self.wave[block[alone]], self.sm[block[alone]])
-        return _sort([self.wave[block], turn, self.sm[block]])
+        solo_order = _sort([self.wave[block], seat, interval, warp, since])
+        rank = np.empty(len(block), np.int64)
+        rank[solo_order] = _number_within(self.wave[block[solo_order]], self.sm[block[solo_order]])
+        return _sort([self.wave[block], rank, self.sm[block]])
 
     def _take_turns(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Iterator[Ints]:
         """Yield what rows of resident warps that take turns are ordered by, a column at a time."""
         yield self.wave[block]
         yield interval
-        yield since // TURN
-        yield self.turns[self.slot[block] * self.warps + warp]
-        yield since % TURN
+        yield since // ISSUE_SLOT
+        yield self.issue_order[self.slot[block] * self.warps + warp]
+        yield since % ISSUE_SLOT
         yield self.sm[block]
 
     @cached_property
@@ -108,10 +108,12 @@ class Schedule:
         last = int(self.wave.max(initial=0)), self.resident * self.warps - 1
         wave, seat, sm = (number.bit_length() for number in (*last, int(self.sm.max(initial=0))))
         interval = 0 if self.intervals is None else self.intervals.most.bit_length()
-        turn = turns.STEP_BITS - turns.TURN_BITS
+        quantum = turns.STEP_BITS - turns.TURN_BITS
         low = seat + turns.TURN_BITS + sm
-        has_room = wave + interval + turn + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
-        return (interval, turn, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
+        has_room = (
+            wave + interval + quantum + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
+        )
+        return (interval, quantum, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
 
     @property
     def short_widths(self) -> tuple[int, int, int, int] | None:
@@ -120,13 +122,13 @@ class Schedule:
             return None
         interval, _, seat, sm = self.widths
         wave = int(self.wave.max(initial=0)).bit_length()
-        turn = SHORT - wave - interval - seat - turns.TURN_BITS - sm
-        return (interval, turn, seat, sm) if turn > 0 else None
+        quantum = SHORT - wave - interval - seat - turns.TURN_BITS - sm
+        return (interval, quantum, seat, sm) if quantum > 0 else None
 
     @cached_property
     def seating(self) -> tuple[Ints, Ints, int, int]:
         """What tells whose a key is, as `turns.place_of` has it."""
-        slot, warp = np.divmod(np.argsort(self.turns), self.warps)
+        slot, warp = np.divmod(np.argsort(self.issue_order), self.warps)
         return slot, warp, self.resident, int(self.sm.max(initial=0)) + 1
 
     @cached_property
@@ -137,17 +139,17 @@ class Schedule:
 
     def by_place(self, of_block: NDArray[Any]) -> NDArray[Any]:
         """Return what is said of each block by its place; anything where there is no block."""
-        found = np.zeros(int(self.places.max(initial=-1)) + 1, of_block.dtype)
-        found[self.places] = of_block
-        return found
+        values = np.zeros(int(self.places.max(initial=-1)) + 1, of_block.dtype)
+        values[self.places] = of_block
+        return values
 
     def order_runs(
-        self, loops: ModuleType, keys: Ints, widths: tuple[int, int, int, int], done: int
+        self, loops: ModuleType, keys: Ints, widths: tuple[int, int, int, int], wave_limit: int
     ) -> Iterator[Ints] | None:
-        """Return what `order` does, of rows of waves before `done`, by their keys, (n,), about
-        TOGETHER at a time; None where they do not come in runs.
+        """Return what `order` does, of rows of waves before `wave_limit`, by their keys, (n,),
+        about TOGETHER at a time; None where they do not come in runs.
         """
-        interval, turn, *below = widths
+        interval, quantum, *below = widths
         low, most = sum(below) + turns.TURN_BITS, len(keys) // RUN
         tops, begins = np.empty((2, most), np.int64)
         if (many := loops.find_runs(keys, low, tops, begins)) > most:
@@ -155,37 +157,42 @@ class Schedule:
         tops, begins = tops[:many], begins[:many]
         ends = np.append(begins[1:], len(keys))
         runs = np.argsort(tops, kind="stable")
-        runs = runs[tops[runs] >> (interval + turn) < done]
-        known = *self._known, np.empty(2 << low // 2, np.int64)
-        return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low, known)
+        runs = runs[tops[runs] >> (interval + quantum) < wave_limit]
+        memo = *self._cached_orders, np.empty(2 << low // 2, np.int64)
+        return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low, memo)
 
     @cached_property
-    def _known(self) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
+    def _cached_orders(self) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
         """What `turns.order_runs` remembers of turns that it has put in order."""
-        lows, places = np.empty((2, turns.KNOWN, turns.LONGEST), np.int32)
-        return np.zeros(turns.KNOWN, np.int64), lows, places
+        lows, places = np.empty((2, turns.CACHED_ORDERS, turns.LONGEST), np.int32)
+        return np.zeros(turns.CACHED_ORDERS, np.int64), lows, places
 
     @cached_property
-    def turns(self) -> Ints:
+    def issue_order(self) -> Ints:
         """(seats,): when each warp that an SM holds has its turn."""
         return shuffle(self.resident * self.warps)
 
-    def order_compiled(self, loops: ModuleType, rows: Sequence[Ints], done: int) -> Ints | None:
-        """Return what `order` does, of rows of waves before `done`; None where that cannot say it.
+    def order_compiled(
+        self, loops: ModuleType, rows: Sequence[Ints], wave_limit: int
+    ) -> Ints | None:
+        """Return what `order` does, of rows of waves before `wave_limit`; None where that cannot
+        say it.
 
         `rows` are block, warp, interval and since; `loops` are those of `turns.py`.
         """
         seated = self.wave, self.slot, self.sm
-        many, *spans = loops.measure(tuple(rows), seated, done)
+        many, *spans = loops.measure(tuple(rows), seated, wave_limit)
         low, high = spans[::2], spans[1::2]
         fields = [last - first for first, last in zip(low, high, strict=True)]
-        fields += [self.resident * self.warps - 1, TURN - 1, int(self.sm.max()), len(rows[0])]
+        fields += [self.resident * self.warps - 1, ISSUE_SLOT - 1, int(self.sm.max()), len(rows[0])]
         bits = tuple(field.bit_length() for field in fields)
         if self.policy != SCHEDULES[0] or sum(bits) > MOST_BITS or not many:
             return None
         keys: Ints
         keys, spare = np.empty((2, many), np.int64)
-        loops.pack(tuple(rows), seated, self.turns, self.warps, done, tuple(low), bits, keys)
+        loops.pack(
+            tuple(rows), seated, self.issue_order, self.warps, wave_limit, tuple(low), bits, keys
+        )
         starts = np.empty(1 << loops.DIGIT, np.int64)
         if loops.sort(keys, spare, bits[-1], sum(bits), starts):
             keys = spare
@@ -205,8 +212,8 @@ def read_barriers(trace: "LaunchTrace") -> Intervals | None:
     """Read which barriers order the warps of a launch, or None if none does."""
     if trace.instructions()["barrier"].null_count == len(trace.instructions()):
         return None
-    found = read_intervals(trace)
-    return None if found.refusal else found
+    intervals = read_intervals(trace)
+    return None if intervals.refusal else intervals
 
 
 def schedule(
@@ -217,8 +224,10 @@ def schedule(
     order = np.argsort(sm, kind="stable")
     position = np.empty_like(sm)
     position[order] = _number_within(sm[order])
-    held = max(1, resident)
-    return Schedule(sm, position // held, position % held, held, warps, policy, intervals)
+    occupancy = max(1, resident)
+    return Schedule(
+        sm, position // occupancy, position % occupancy, occupancy, warps, policy, intervals
+    )
 
 
 def shuffle(seats: int) -> Ints:
@@ -229,13 +238,13 @@ def shuffle(seats: int) -> Ints:
     mixed ^= mixed >> np.uint64(32)
     late = (mixed * np.uint64(0xD6E8FEB86659FD93) >> np.uint64(40)).astype(np.int64)
     order = np.argsort((np.arange(seats) << 24) + STRAY * late, kind="stable")
-    turns = np.empty(seats, np.int64)
-    turns[order] = np.arange(seats)
-    return turns
+    ranks = np.empty(seats, np.int64)
+    ranks[order] = np.arange(seats)
+    return ranks
 
 
 def _order_runs(
-    loops: ModuleType, keys: Ints, tops: Ints, begins: Ints, ends: Ints, low: int, known: Any
+    loops: ModuleType, keys: Ints, tops: Ints, begins: Ints, ends: Ints, low: int, memo: Any
 ) -> Iterator[Ints]:
     """Yield the order of runs, those with the same top together, about TOGETHER rows at a time."""
     opens = np.flatnonzero(np.diff(tops, prepend=-1))
@@ -246,9 +255,9 @@ def _order_runs(
     for (first, last), size in zip(
         pairwise([*cuts.tolist(), len(tops)]), sizes.tolist(), strict=True
     ):
-        runs, found = slice(first, last), np.empty(size, np.int64)
-        loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, found, spare, known)
-        yield found
+        runs, order = slice(first, last), np.empty(size, np.int64)
+        loops.order_runs(keys, tops[runs], begins[runs], ends[runs], low, order, spare, memo)
+        yield order
 
 
 def _sort(columns: Iterable[Ints]) -> Ints:

@@ -15,7 +15,7 @@ TURN_BITS, DIGIT = 2, 11
 """A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
 FAR, NONE = 1 << 62, -1
 SPREAD, MIXED = 0x9E3779B1, (1 << 30) - 1
-KNOWN, LONGEST = 16, 1 << 14
+CACHED_ORDERS, LONGEST = 16, 1 << 14
 """Orders that are remembered, and their rows at most."""
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay."""
@@ -23,7 +23,7 @@ ROW_BITS, STEP_BITS = 32, 32
 """Bits of a row's number below what it is sorted by, and of a step."""
 
 
-def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int, int, int]:
+def measure(rows: Any, seated: Any, wave_limit: int) -> tuple[int, int, int, int, int, int, int]:
     """Return how many rows are put in order, and of these the least and the greatest wave, interval
     and turn.
     """
@@ -32,7 +32,7 @@ def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int,
     many, low, high, first, last, begin, end = 0, FAR, 0, FAR, 0, FAR, 0
     for row in range(len(blocks)):
         wave = waves[blocks[row]]
-        if wave < done:
+        if wave < wave_limit:
             many += 1
             low, high = min(low, wave), max(high, wave)
             first, last = min(first, intervals[row]), max(last, intervals[row])
@@ -41,7 +41,7 @@ def measure(rows: Any, seated: Any, done: int) -> tuple[int, int, int, int, int,
 
 
 def pack(
-    rows: Any, seated: Any, turns: Any, warps: int, done: int, low: Any, bits: Any, keys: Any
+    rows: Any, seated: Any, ranks: Any, warps: int, wave_limit: int, low: Any, bits: Any, keys: Any
 ) -> None:
     """Set the key of each row that is put in order: what it is sorted by, and its number below.
 
@@ -54,36 +54,36 @@ def pack(
     for row in range(len(blocks)):
         block = blocks[row]
         wave = waves[block]
-        if wave < done:
+        if wave < wave_limit:
             key = (wave - low[0]) << bits[1] | (intervals[row] - low[1])
             key = key << bits[2] | ((since[row] >> TURN_BITS) - low[2])
-            key = key << bits[3] | turns[slots[block] * warps + of_block[row]]
+            key = key << bits[3] | ranks[slots[block] * warps + of_block[row]]
             key = key << bits[4] | (since[row] & (1 << TURN_BITS) - 1)
             keys[many] = (key << bits[5] | sms[block]) << bits[6] | row
             many += 1
 
 
-def key_of(wave: Any, interval: Any, since: Any, turn: Any, sm: Any, widths: Any) -> Any:
+def key_of(wave: Any, interval: Any, since: Any, rank: Any, sm: Any, widths: Any) -> Any:
     """Return what a row, or each of arrays of them, is sorted by; `widths` are the bits of an
-    interval, of a turn's number, of a seat's place among all, `turn`, and of an SM.
+    interval, of a turn's number, of a seat's place among all, `rank`, and of an SM.
     """
     key = (wave << widths[0] | interval) << widths[1] | since >> TURN_BITS
-    key = (key << widths[2] | turn) << TURN_BITS | since & (1 << TURN_BITS) - 1
+    key = (key << widths[2] | rank) << TURN_BITS | since & (1 << TURN_BITS) - 1
     return key << widths[3] | sm
 
 
 def parts_of(key: Any, widths: Any) -> tuple[Any, Any]:
     """Return the interval of a key, or of an array of them, and the instructions since it began."""
-    interval, turn, seat, sm = widths
-    rest = key >> seat + TURN_BITS + sm
-    since = (rest & (1 << turn) - 1) << TURN_BITS | key >> sm & (1 << TURN_BITS) - 1
-    return rest >> turn & (1 << interval) - 1, since
+    interval, quantum, seat, sm = widths
+    prefix = key >> seat + TURN_BITS + sm
+    since = (prefix & (1 << quantum) - 1) << TURN_BITS | key >> sm & (1 << TURN_BITS) - 1
+    return prefix >> quantum & (1 << interval) - 1, since
 
 
 def wave_of(key: Any, widths: Any) -> Any:
     """Return the wave of a key, or of an array of them."""
-    interval, turn, seat, sm = widths
-    return key >> interval + turn + seat + TURN_BITS + sm
+    interval, quantum, seat, sm = widths
+    return key >> interval + quantum + seat + TURN_BITS + sm
 
 
 def place_of(key: Any, widths: Any, seating: Any) -> Any:
@@ -105,8 +105,8 @@ def warp_of(key: Any, widths: Any, seating: Any) -> Any:
 
 def lengthen(key: Any, widths: Any, more: int) -> Any:
     """Return a key, or an array of them, with so many more bits for the number of a turn."""
-    _, turn, seat, sm = widths
-    low = turn + seat + TURN_BITS + sm
+    _, quantum, seat, sm = widths
+    low = quantum + seat + TURN_BITS + sm
     return key >> low << low + more | key & (1 << low) - 1
 
 
@@ -126,16 +126,16 @@ def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
 
 
 def order_runs(
-    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, known: Any
+    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, memo: Any
 ) -> None:
     """Set the order of all rows of runs, (n,), which are in the order of their `tops`; rows of runs
     that have this in common are sorted by the bits below `low`, equal ones as they are.
 
-    Turn after turn these bits are mostly the same: `known` are (sizes, lows, places), what was
+    Turn after turn these bits are mostly the same: `memo` are (sizes, lows, places), what was
     sorted lately and in which order, and `starts`, (2 << low // 2,), which like `spare` (3, n) may
     hold anything.
     """
-    sizes, lows, places, starts = known
+    sizes, lows, places, starts = memo
     rows, one, other = spare[0], spare[1], spare[2]
     run, placed, half = 0, 0, low // 2
     while run < len(tops):
@@ -153,7 +153,7 @@ def order_runs(
                 order[placed + place] = rows[places[slot, place]]
         else:
             if many <= lows.shape[1]:
-                remember(sizes, lows, slot, one, many)
+                cache_order(sizes, lows, slot, one, many)
             for place in range(many):
                 other[place] = one[place] << ROW_BITS | place
             distribute(other[:many], one[:many], ROW_BITS, half, starts)
@@ -167,19 +167,19 @@ def order_runs(
         placed += many
 
 
-def is_same(known: Any, found: Any, many: int) -> bool:
+def is_same(first: Any, second: Any, many: int) -> bool:
     """Whether the first `many` numbers of two arrays are equal."""
     differs = 0
     for place in range(many):
-        differs |= known[place] ^ found[place]
+        differs |= first[place] ^ second[place]
     return differs == 0
 
 
-def remember(sizes: Any, lows: Any, slot: int, found: Any, many: int) -> None:
+def cache_order(sizes: Any, lows: Any, slot: int, numbers: Any, many: int) -> None:
     """Remember numbers in a slot."""
     sizes[slot] = many
     for place in range(many):
-        lows[slot, place] = found[place]
+        lows[slot, place] = numbers[place]
 
 
 def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
@@ -187,17 +187,17 @@ def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
 
     `starts` (1 << DIGIT,) may hold anything.
     """
-    turn, passes = 0, (high - low + DIGIT - 1) // DIGIT
+    parity, passes = 0, (high - low + DIGIT - 1) // DIGIT
     digit = (high - low + passes - 1) // max(1, passes)
     while low < high:
         bits = min(digit, high - low)
-        if turn:
+        if parity:
             distribute(spare, keys, low, bits, starts)
         else:
             distribute(keys, spare, low, bits, starts)
-        turn = 1 - turn
+        parity = 1 - parity
         low += bits
-    return turn
+    return parity
 
 
 def distribute(keys: Any, to: Any, low: int, bits: int, starts: Any) -> None:

@@ -35,15 +35,23 @@ compile them as they stand, and small traces do without.
 from typing import Any
 
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
-HERE, EVICT, THROUGH, BACK = 0, 1, 2, 3
-ADDRESS, KIND, CAUSE, UNIT = 0, 1, 2, 3
+NO_ALLOCATE, EVICT, THROUGH, BACK = 0, 1, 2, 3
+ADDRESS, KIND, INSTRUCTION, UNIT = 0, 1, 2, 3
 SIZE, ACT, OWN = 0, 1, 5
 FILLED, STORED, STATE = 2, 3, 4
 WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
-DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, WAVERS, POLICY, SEED = 7, 8, 9, 10, 11, 12, 13
+DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, PSEUDO_LRU, POLICY, SEED = (
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+)
 READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
 MANY, OPENED, READ_AHEAD = 0, 1, 2
-TO_FETCH, TO_WRITE, WHOSE, COUNTS = 0, 1, 2, 3
+TO_FETCH, TO_WRITE, CAUSE_OF, COUNTS = 0, 1, 2, 3
 COLUMNS, EMPTY = 6, -1
 BANKS, BANK_BITS = 4, 15
 SECTORS, DIRTY, IS_STORED, MARK_BITS, MARKS = 0xFF, 8, 1 << 16, 17, (1 << 17) - 1
@@ -59,41 +67,41 @@ START = 8
 """Cycles that an instruction takes before its first line is looked up."""
 
 
-def serve(requests: Any, kinds: Any, state: Any) -> None:
+def simulate(requests: Any, kinds: Any, state: Any) -> None:
     """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
     lines, sets, clocks, shape, inverse, counts, passed, bases = state
-    addresses, kind, cause, units, group, time = requests
+    addresses, kind, issuers, units, group, time = requests
     size, acts, policies, wholes, fetched, _, written = kinds
     cache = lines, shape, counts, passed
     ways, is_timed = shape[WAYS], shape[NEAR] < shape[FAR]
-    whose, owner, banks, clock = EMPTY, 0, 0, 0
-    ready, number = 0, pass_over(requests, kinds, passed, 0)
+    issuer, owner, banks, clock = EMPTY, 0, 0, 0
+    ready, number = 0, skip_bypassing(requests, kinds, passed, 0)
     while number < len(addresses):
         if number >= ready:
             ready = min(number + AHEAD, len(addresses))
             prepare(requests, cache, sets, inverse, bases, number, ready)
         unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
         if is_timed:
-            if cause[number] != whose:
-                clocks[owner] += cycles(banks)
+            if issuers[number] != issuer:
+                clocks[owner] += lookup_cycles(banks)
                 owner, banks = unit, 0
             bank = BANK_BITS * bank_of(line)
             clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
             banks += 1 << bank
-        whose = cause[number]
+        issuer = issuers[number]
         place = find(lines, base, ways, line)
         was_here = place >= 0
-        found = was_here and (not is_timed or is_settled(lines, shape, place, clock))
+        is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
         is_asked = True
         while is_asked:
             what = kind[number]
             act, policy, parts = acts[what], policies[what], wholes[what]
-            asker = fetched[what], written[what], whose, COLUMNS * group[number]
+            asker = fetched[what], written[what], issuer, COLUMNS * group[number]
             now = time[number]
-            if place < 0 and keeps(act, policy):
-                place = replace(cache, asker, base, line, now)
+            if place < 0 and allocates(act, policy):
+                place = evict(cache, asker, base, line, now)
             if place >= 0:
-                touch(lines, shape, place, now, was_here)
+                update_age(lines, shape, place, now, was_here)
             address = addresses[number]
             offset = address - (line << shape[LINE])
             first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
@@ -103,34 +111,34 @@ def serve(requests: Any, kinds: Any, state: Any) -> None:
             elif act == ATOMIC and policy == BACK:
                 marks = lines[place + ways]
                 valid, portion = marks & SECTORS, shape[PORTION] if line & 1 else 1
-                counts[asker[COUNTS] + WRITES] += ones(mask)
-                counts[asker[COUNTS] + WRITE_HITS] += ones(mask & valid)
+                counts[asker[COUNTS] + WRITES] += popcount(mask)
+                counts[asker[COUNTS] + WRITE_HITS] += popcount(mask & valid)
                 fetch(cache, asker, place, mask, portion, valid)
                 lines[place + ways] |= mask << DIRTY
-                if waits(lines[place + ways]) > waits(marks):
-                    hurry(cache, asker, base, find_set(shape[SETS], inverse, line))
+                if dirty_state(lines[place + ways]) > dirty_state(marks):
+                    write_back_excess(cache, asker, base, find_set(shape[SETS], inverse, line))
             elif act == ATOMIC:
                 if place >= 0:
                     lines[place + ways] &= ~mask
                     lines[place + FILLED * ways] = 0
-                pass_on(requests, kinds, passed, number)
+                forward(requests, kinds, passed, number)
             else:
-                counts[asker[COUNTS] + WRITES] += ones(mask)
-                counts[asker[COUNTS] + WRITE_HITS] += ones(mask) * found
+                counts[asker[COUNTS] + WRITES] += popcount(mask)
+                counts[asker[COUNTS] + WRITE_HITS] += popcount(mask) * is_hit
                 marks = EMPTY if place < 0 else lines[place + ways]
                 store(lines, shape, place, first, last, policy, parts, clock)
                 if policy == BACK:
                     lines[place + ways] |= mask << DIRTY
-                    if waits(lines[place + ways]) > waits(marks):
-                        hurry(cache, asker, base, find_set(shape[SETS], inverse, line))
+                    if dirty_state(lines[place + ways]) > dirty_state(marks):
+                        write_back_excess(cache, asker, base, find_set(shape[SETS], inverse, line))
                 else:
-                    pass_on(requests, kinds, passed, number)
-            number = pass_over(requests, kinds, passed, number + 1)
-            is_asked = place >= 0 and number < len(addresses) and cause[number] == whose
+                    forward(requests, kinds, passed, number)
+            number = skip_bypassing(requests, kinds, passed, number + 1)
+            is_asked = place >= 0 and number < len(addresses) and issuers[number] == issuer
             is_asked = is_asked and addresses[number] >> shape[LINE] == line
             if is_asked and lines[place] != line:
                 place = find(lines, base, ways, line)
-    clocks[owner] += cycles(banks)
+    clocks[owner] += lookup_cycles(banks)
 
 
 def read(
@@ -146,17 +154,17 @@ def read(
     if policy == THROUGH and first == last and mask & ~valid:
         valid |= mask * (parts_of(lines, ways, place, first) >= parts)
     counts[asker[COUNTS] + READS] += last - first + 1
-    counts[asker[COUNTS] + READ_HITS] += ones(mask & valid)
+    counts[asker[COUNTS] + READ_HITS] += popcount(mask & valid)
     if mask & ~valid and first == last and shape[PORTION] == 1:
         lines[place + ways] |= mask
         counts[asker[COUNTS] + FILLS] += 1
         sector = (line << shape[LINE]) + (first << shape[SECTOR])
-        emit(passed, sector, asker[TO_FETCH], asker[WHOSE])
+        emit(passed, sector, asker[TO_FETCH], asker[CAUSE_OF])
     elif mask & ~valid:
         fetch(cache, asker, place, mask, shape[PORTION], valid)
 
 
-def leaves(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
+def any_crosses_line(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
     """Whether any request, as wide as its kind, leaves the line (in bytes) that it begins in."""
     for number in range(len(addresses)):
         if (addresses[number] & (line - 1)) + widths[kind[number]] > line:
@@ -172,11 +180,11 @@ def prepare(
     ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
     line, unit, base, read = EMPTY, EMPTY, 0, 0
     for one in range(number, end):
-        wanted = addresses[one] >> shape[LINE]
-        if wanted != line or units[one] != unit:
-            line, unit = wanted, units[one]
+        request_line = addresses[one] >> shape[LINE]
+        if request_line != line or units[one] != unit:
+            line, unit = request_line, units[one]
             place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-            base = open_set(lines, sets, ways, passed[0], place)
+            base = allocate_set(lines, sets, ways, passed[0], place)
         bases[one] = base
     for one in range(number, end):
         for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
@@ -184,18 +192,18 @@ def prepare(
     passed[0][READ_AHEAD] = read
 
 
-def pass_over(requests: Any, kinds: Any, passed: Any, number: int) -> int:
+def skip_bypassing(requests: Any, kinds: Any, passed: Any, number: int) -> int:
     """Pass on requests that are not looked up, and return the next one that is."""
     while number < len(requests[KIND]) and kinds[ACT][requests[KIND][number]] == PASS:
-        pass_on(requests, kinds, passed, number)
+        forward(requests, kinds, passed, number)
         number += 1
     return number
 
 
-def pass_on(requests: Any, kinds: Any, passed: Any, number: int) -> None:
+def forward(requests: Any, kinds: Any, passed: Any, number: int) -> None:
     """Pass a request on."""
     own = kinds[OWN][requests[KIND][number]]
-    emit(passed, requests[ADDRESS][number], own, requests[CAUSE][number])
+    emit(passed, requests[ADDRESS][number], own, requests[INSTRUCTION][number])
 
 
 def bank_of(line: int) -> int:
@@ -205,7 +213,7 @@ def bank_of(line: int) -> int:
     return line & BANKS - 1
 
 
-def cycles(banks: int) -> int:
+def lookup_cycles(banks: int) -> int:
     """Return how long an instruction takes: START cycles, and one for each line in the bank of tags
     that has most; none if it looks up none. `banks` holds how many are in each, BANK_BITS apart.
     """
@@ -218,8 +226,8 @@ def cycles(banks: int) -> int:
 
 def find_set(sets: int, inverse: float, line: int) -> int:
     """Return the set of a line: neighbours lie side by side, and each round begins elsewhere."""
-    turn = divide(line, sets, inverse)
-    place = line - turn * sets + scatter(turn)
+    quotient = divide(line, sets, inverse)
+    place = line - quotient * sets + hash32(quotient)
     return place - divide(place, sets, inverse) * sets
 
 
@@ -233,7 +241,7 @@ def divide(number: int, by: int, inverse: float) -> int:
     return quotient
 
 
-def open_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
+def allocate_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
     """Return where the lines of a set begin, taking the next free ones if it is new."""
     if sets[number] < 0:
         begin = sets[number] = head[OPENED]
@@ -243,13 +251,14 @@ def open_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
     return sets[number]  # type: ignore[no-any-return]
 
 
-def share_of(shape: Any, number: int, ways: int, rest: int) -> int:
-    """Return a set's share of lines, `ways` each; `rest` more are spread evenly over all sets."""
-    more = number * rest % shape[SETS] < rest
+def ways_of_set(shape: Any, number: int, ways: int, remainder: int) -> int:
+    """Return a set's share of lines, `ways` each; `remainder` more are spread evenly over all
+    sets."""
+    more = number * remainder % shape[SETS] < remainder
     return max(1, ways + int(more))
 
 
-def keeps(act: int, policy: int) -> bool:
+def allocates(act: int, policy: int) -> bool:
     """Whether a line is made room for."""
     return act == READ or policy == BACK or (policy == THROUGH and act == WRITE)
 
@@ -259,27 +268,27 @@ def find(lines: Any, base: int, ways: int, line: int) -> int:
 
     All are compared, since a processor guesses wrong where a loop ends.
     """
-    found, numbers = 0, lines[base : base + ways]
+    hit_way, numbers = 0, lines[base : base + ways]
     for way in range(len(numbers)):
-        found |= (numbers[way] == line) * (way + 1)
-    return base + found - 1 if found else EMPTY
+        hit_way |= (numbers[way] == line) * (way + 1)
+    return base + hit_way - 1 if hit_way else EMPTY
 
 
-def is_settled(lines: Any, shape: Any, place: int, clock: int) -> bool:
+def is_store_visible(lines: Any, shape: Any, place: int, clock: int) -> bool:
     """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
     ways = shape[WAYS]
     stored = lines[place + STORED * ways] if lines[place + ways] & IS_STORED else 0
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
-def touch(lines: Any, shape: Any, place: int, now: int, was_here: bool) -> None:
+def update_age(lines: Any, shape: Any, place: int, now: int, was_here: bool) -> None:
     """Note that a line is used; `was_here`: it did not come for this use."""
     at = place + shape[WAYS]
     age = age_of(shape[POLICY], lines[at] >> MARK_BITS, now, was_here)
     lines[at] = lines[at] & MARKS | age << MARK_BITS
 
 
-def replace(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
+def evict(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
     """Put a line in the place of the one of its set that goes by the policy, and return where.
 
     A cache that wavers takes the next one every other time, at no regular times.
@@ -287,23 +296,23 @@ def replace(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
     lines, shape = cache[:2]
     ways = shape[WAYS]
     marks = lines[base + ways : base + 2 * ways]
-    oldest = oldest_after(marks, EMPTY)
-    if shape[WAVERS] and ways > 1 and oldest >> WAY_BITS and scatter(now) & 1:
-        oldest = oldest_after(marks, oldest)
-    if shape[POLICY] == RRIP and oldest >> WAY_BITS > GOES:
-        more = (oldest >> WAY_BITS) - GOES
-        grow_old(lines, base + ways, base + 2 * ways, more << MARK_BITS)
+    oldest = lru_way_after(marks, EMPTY)
+    if shape[PSEUDO_LRU] and ways > 1 and oldest >> WAY_BITS and hash32(now) & 1:
+        oldest = lru_way_after(marks, oldest)
+    if shape[POLICY] == RRIP and oldest >> WAY_BITS > EVICTABLE:
+        more = (oldest >> WAY_BITS) - EVICTABLE
+        age_set(lines, base + ways, base + 2 * ways, more << MARK_BITS)
     place = base + (oldest & (1 << WAY_BITS) - 1)
     if shape[POLICY] == RANDOM and oldest >> WAY_BITS:
         place = base + pick_random(shape[SEED], now, ways)
-    if waits(lines[place + ways]):
-        clean(cache, asker, place)
+    if dirty_state(lines[place + ways]):
+        write_back(cache, asker, place)
     lines[place] = line
     lines[place + ways] = 0
     return place
 
 
-def oldest_after(marks: Any, after: int) -> int:
+def lru_way_after(marks: Any, after: int) -> int:
     """Return when the line was used that was unused for longest, and, WAY_BITS below, which it is;
     of those behind `after`. Lines never used come in their order.
     """
@@ -320,10 +329,10 @@ def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: in
     missing, sector = mask & ~valid, 0
     while missing >> sector:
         if missing >> sector & ((1 << portion) - 1):
-            wanted = ((1 << portion) - 1) << sector & ~valid
-            emit_sectors(cache, asker, TO_FETCH, place, wanted)
-            counts[asker[COUNTS] + FILLS] += ones(wanted)
-            lines[place + shape[WAYS]] |= wanted
+            fetch_mask = ((1 << portion) - 1) << sector & ~valid
+            emit_sectors(cache, asker, TO_FETCH, place, fetch_mask)
+            counts[asker[COUNTS] + FILLS] += popcount(fetch_mask)
+            lines[place + shape[WAYS]] |= fetch_mask
         sector += portion
 
 
@@ -359,13 +368,13 @@ def parts_of(lines: Any, ways: int, place: int, sector: int) -> int:
     return filled >> sector * PART_BITS & (1 << PART_BITS) - 1
 
 
-def waits(marks: int) -> int:
+def dirty_state(marks: int) -> int:
     """Return 0 for a line that does not wait to be written, 2 for one stored in part, else 1."""
     dirty = marks >> DIRTY & SECTORS
     return int(dirty != 0) + int(dirty & ~marks != 0)
 
 
-def hurry(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
+def write_back_excess(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
     """Write the line of a set that was unused for longest, if too many wait or are partial."""
     lines, shape = cache[:2]
     ways = shape[WAYS]
@@ -373,7 +382,7 @@ def hurry(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
         return
     dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
     for way in range(base, base + ways):
-        state = waits(lines[way + ways])
+        state = dirty_state(lines[way + ways])
         if state:
             dirty += 1
             if longest < 0 or lines[way + ways] < lines[longest + ways]:
@@ -382,14 +391,14 @@ def hurry(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
             partial += 1
             if oldest < 0 or lines[way + ways] < lines[oldest + ways]:
                 oldest = way
-    if partial > share_of(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
-        clean(cache, asker, oldest)
+    if partial > ways_of_set(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
+        write_back(cache, asker, oldest)
         dirty -= 1
-    if dirty > share_of(shape, number_of_set, shape[DIRTY_WAYS], shape[DIRTY_REST]):
-        clean(cache, asker, longest)
+    if dirty > ways_of_set(shape, number_of_set, shape[DIRTY_WAYS], shape[DIRTY_REST]):
+        write_back(cache, asker, longest)
 
 
-def clean(cache: Any, asker: Any, place: int) -> None:
+def write_back(cache: Any, asker: Any, place: int) -> None:
     """Write the sectors of a line that are waiting; those stored in part are fetched first."""
     lines, shape, counts, _ = cache
     marks = lines[place + shape[WAYS]]
@@ -397,8 +406,8 @@ def clean(cache: Any, asker: Any, place: int) -> None:
     parts = waiting & ~marks
     emit_sectors(cache, asker, TO_FETCH, place, parts)
     emit_sectors(cache, asker, TO_WRITE, place, waiting)
-    counts[asker[COUNTS] + FILLS] += ones(parts)
-    counts[asker[COUNTS] + WRITE_BACKS] += ones(waiting)
+    counts[asker[COUNTS] + FILLS] += popcount(parts)
+    counts[asker[COUNTS] + WRITE_BACKS] += popcount(waiting)
     lines[place + shape[WAYS]] = (marks | parts) & ~(SECTORS << DIRTY)
 
 
@@ -409,21 +418,21 @@ def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> No
     while mask >> sector:
         if mask >> sector & 1:
             address = (lines[place] << shape[LINE]) + (sector << shape[SECTOR])
-            emit(passed, address, asker[what], asker[WHOSE])
+            emit(passed, address, asker[what], asker[CAUSE_OF])
         sector += 1
 
 
-def emit(passed: Any, address: int, kind: int, cause: int) -> None:
+def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
     """Pass something on."""
     head, addresses, kinds, causes = passed
     end = head[MANY]
     addresses[end] = address
     kinds[end] = kind
-    causes[end] = cause
+    causes[end] = issuer
     head[MANY] = end + 1
 
 
-def ones(mask: int) -> int:
+def popcount(mask: int) -> int:
     """Return how many bits are set."""
     count = 0
     while mask:
@@ -433,7 +442,7 @@ def ones(mask: int) -> int:
 
 
 LRU, FIFO, RANDOM, RRIP = 0, 1, 2, 3
-CAME, HIT, GOES = 2, 4, 1
+CAME, HIT, EVICTABLE = 2, 4, 1
 FIRST, SECOND, LOW = 0xE20283A7, 0xD24C5CD1, 0x7FFFFFFF
 """Factors by which rounds of sets begin far apart, found by trial: at 41 strides from 1 to 8192
 lines, in eight caches of 16 to 243 sets that are half full, 84 in 100 lines are kept at least.
@@ -452,16 +461,16 @@ def age_of(policy: int, age: int, now: int, was_here: bool) -> int:
 
 def pick_random(seed: int, now: int, ways: int) -> int:
     """Return the way of a full set that goes."""
-    return scatter(now + scatter(seed)) % ways
+    return hash32(now + hash32(seed)) % ways
 
 
-def grow_old(lines: Any, begin: int, end: int, more: int) -> None:
+def age_set(lines: Any, begin: int, end: int, more: int) -> None:
     """Let the lines of a full set, whose marks lie from `begin` to `end`, get so much older."""
     for at in range(begin, end):
         lines[at] -= more
 
 
-def scatter(number: int) -> int:
+def hash32(number: int) -> int:
     """Return a number of 32 bits that looks like chance, and is always the same: 0 for 0."""
     mixed = (number & LOW) * FIRST
     return (((mixed ^ mixed >> 24) & LOW) * SECOND) >> 31

@@ -29,16 +29,16 @@ def join(
     addresses, kinds, causes, units, group = requests
     begin, many = 0, 0
     while begin < len(addresses):
-        end, line, whose, unit, sectors = begin, NONE, NONE, 0, 0
+        end, line, issuer, unit, sectors = begin, NONE, NONE, 0, 0
         while end < len(addresses):
             if is_load[kinds[end]]:
-                wanted = addresses[end] >> line_bits
-                if whose != NONE and (wanted != line or causes[end] != whose):
+                request_line = addresses[end] >> line_bits
+                if issuer != NONE and (request_line != line or causes[end] != issuer):
                     break
-                line, whose, unit = wanted, causes[end], units[end]
+                line, issuer, unit = request_line, causes[end], units[end]
                 sectors += 1 << ((addresses[end] - (line << line_bits)) >> SECTOR_BITS)
             end += 1
-        again = whose != NONE and look_up(state, window, unit, line, sectors)
+        again = issuer != NONE and look_up(state, window, unit, line, sectors)
         for number in range(begin, end):
             if again and is_load[kinds[number]]:
                 counts[group[number]] += 1
@@ -53,20 +53,20 @@ def join(
 
 def look_up(state: Any, window: int, unit: int, line: int, sectors: int) -> bool:
     """Whether a unit made this read among its last `window`; it is kept as its latest."""
-    turns, (kept_lines, kept_sectors, links), heads = state
-    turn = turns[unit] + 1
-    turns[unit] = turn
+    clocks, (kept_lines, kept_sectors, links), heads = state
+    clock = clocks[unit] + 1
+    clocks[unit] = clock
     bucket = unit * BUCKETS + bucket_of(line)
     earlier, again = heads[bucket], False
-    while earlier > 0 and turn - earlier <= window:
+    while earlier > 0 and clock - earlier <= window:
         place = unit * window + earlier % window
         if kept_lines[place] == line and kept_sectors[place] == sectors:
             again = True
             break
         earlier = links[place]
-    place = unit * window + turn % window
+    place = unit * window + clock % window
     kept_lines[place], kept_sectors[place], links[place] = line, sectors, heads[bucket]
-    heads[bucket] = turn
+    heads[bucket] = clock
     return again
 
 

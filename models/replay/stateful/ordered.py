@@ -14,7 +14,7 @@ import pyarrow as pa
 from ....base.dataclass import dataclass
 from ....traces.schema import Space
 from ..histogram import counting
-from ..histogram.accesses import Track, locate
+from ..histogram.accesses import DeviceReplay, locate
 from ..histogram.histogram import Pool, join_flows, make_pool
 from ..histogram.stages import Answers, Flow, Stages, split_first
 from ..interface.hot_loop import compile_if_worth
@@ -22,7 +22,7 @@ from ..interface.model import Batch, Bools, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
-from .reorder_buffer import Held
+from .reorder_buffer import ReorderBuffer
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
@@ -42,32 +42,32 @@ from ..histogram.histogram import Repeated, extend_pool
 from ..interface.hot_loop import as_lists
 from . import reorder_loops as plain
 
-ASKED = 1 << 12
+ROWS_PER_QUERY = 1 << 12
 """Distinct rows that the stages in front are asked about at a time."""
 POOLED = 1 << 16
 POOLED_REQUESTS = 1 << 19
 """Distinct rows, and requests of them, from which on what was passed on for them is forgotten."""
 
 
-CHOSEN = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
+ROW_DTYPE = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
 """A row that is sent."""
-Room: TypeAlias = tuple[NDArray[np.void], NDArray[np.integer[Any]]]
+RowBuffer: TypeAlias = tuple[NDArray[np.void], NDArray[np.integer[Any]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class OrderedRows:
     """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
     that it lies in bytes, and its group; and its units, (n,), as `units.py` has them.
 
     `samples` are how many are texels; their shift is their number. `fresh` are how many distinct
-    rows are new. `room` is where these rows are.
+    rows are new. `buffer` is where these rows are.
     """
 
     rows: NDArray[np.void]
     units: NDArray[np.integer[Any]]
     samples: int
     fresh: int
-    room: Room
+    buffer: RowBuffer
 
 
 @dataclass(slots=True)
@@ -78,105 +78,107 @@ class DistinctRows:
     A row is one of a kind, a pattern, and a place in the period of the stages in front.
     """
 
-    track: Track
+    track: DeviceReplay
     shapes: Shapes
     most: int
     pools: dict[str, Pool] = field(default_factory=dict)
     _period: int = field(init=False)
     _lift: int = field(init=False)
     _slots: NDArray[np.int32] = field(init=False)
-    _found: Ints = field(init=False)
+    _slot_rows: Ints = field(init=False)
     _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
-    _asked: int = 0
-    _rooms: list[Room] = field(default_factory=list)
+    _answered_rows: int = 0
+    _buffers: list[RowBuffer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Make a table with room for `most` rows beyond those that are pooled."""
         self._period = lcm(1, *(wire.period for wire in self.track.front))
         self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
-        self._found = np.empty(POOLED + self.most, np.int64)
+        self._slot_rows = np.empty(POOLED + self.most, np.int64)
         self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
 
     @property
     def width(self) -> int:
         """How many requests a distinct row has, in the mean, at the stage that hears most."""
         requests = max((len(pool.kind) for pool in self.pools.values()), default=0)
-        return requests // max(1, self._asked)
+        return requests // max(1, self._answered_rows)
 
     def choose(
         self,
         order: Ints,
-        held: tuple[NDArray[np.generic], ...],
+        columns: tuple[NDArray[np.generic], ...],
         bits: tuple[int, int, int, int],
         units: NDArray[np.integer[Any]],
         windows: tuple[Ints, Ints, Bools],
-    ) -> Chosen:
+    ) -> OrderedRows:
         """Number rows, at most `most`, and ask about new ones; `bits` are those of keys."""
         pooled = sum(len(pool.kind) for pool in self.pools.values())
         if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
             self._slots.fill(NONE)
-            self._head[0] = self._asked = 0
+            self._head[0] = self._answered_rows = 0
             self.pools.clear()
         schedule = self.track.order
         seats = schedule.places, bits, schedule.seating
-        room = self._rooms.pop() if self._rooms else self._make_room(units.dtype)
-        rows, unit = room[0][: len(order)], room[1][: len(order)]
-        told: Any = order, held, (*seats, schedule.warps, self.track.local_bytes)
+        buffers = self._buffers.pop() if self._buffers else self._grow(units.dtype)
+        rows, unit = buffers[0][: len(order)], buffers[1][: len(order)]
+        inputs: Any = order, columns, (*seats, schedule.warps, self.track.local_bytes)
         loops: ModuleType = compile_if_worth(plain, len(order)) or plain
         if loops is plain:
-            told, windows = as_lists((told, windows))
-        table = self._slots, self._found, self._head
+            inputs, windows = as_lists((inputs, windows))
+        table = self._slots, self._slot_rows, self._head
         moves = len(self.shapes), self._period, self._lift
-        made = *(rows[name] for name in plain.MADE), unit
-        many, samples = loops.choose(*told, units, windows, table, moves, made)
-        fresh = int(many) - self._asked
-        self._ask(int(many))
-        return Chosen(rows, unit, int(samples), fresh, room)
+        outputs = *(rows[name] for name in plain.OUT_FIELDS), unit
+        many, samples = loops.choose(*inputs, units, windows, table, moves, outputs)
+        fresh = int(many) - self._answered_rows
+        self._query_stages(int(many))
+        return OrderedRows(rows, unit, int(samples), fresh, buffers)
 
-    def forget(self, chosen: Chosen) -> None:
+    def forget(self, selection: OrderedRows) -> None:
         """Let others be put where rows are that nobody looks at any more."""
-        self._rooms.append(chosen.room)
+        self._buffers.append(selection.buffer)
 
-    def _make_room(self, word: np.dtype[np.integer[Any]]) -> Room:
+    def _grow(self, word: np.dtype[np.integer[Any]]) -> RowBuffer:
         """Return room for `most` rows: what is not used of it takes no memory."""
-        return np.empty(self.most, CHOSEN), np.empty(self.most, word)
+        return np.empty(self.most, ROW_DTYPE), np.empty(self.most, word)
 
-    def _ask(self, many: int) -> None:
+    def _query_stages(self, many: int) -> None:
         """Ask the stages in front about rows that are new."""
-        if many == self._asked:
+        if many == self._answered_rows:
             return
         passed: dict[str, list[Batch]] = {}
-        for start in range(self._asked, many, ASKED):
-            rest, phase = np.divmod(self._found[start : min(start + ASKED, many)], self._period)
-            kind, pattern = np.divmod(rest, len(self.shapes))
+        for start in range(self._answered_rows, many, ROWS_PER_QUERY):
+            quotient, phase = np.divmod(
+                self._slot_rows[start : min(start + ROWS_PER_QUERY, many)], self._period
+            )
+            kind, pattern = np.divmod(quotient, len(self.shapes))
             front = Stages(self.track.front)
             batch = self.shapes.rebuild(self.track.kinds, kind, phase + self._lift, pattern)
             front.run(batch, {}, listeners=self.track.lasting)
             for name, flow in front.passed.items():
-                moved = replace(flow, row=flow.row + start - self._asked)
+                moved = replace(flow, row=flow.row + start - self._answered_rows)
                 passed.setdefault(name, []).append(moved)
         for name in {**self.pools, **passed}:  # new rows may pass nothing to one that others reach
-            pool = make_pool(join_flows(passed.get(name, [])), many - self._asked)
-            self.pools[name] = extend_pool(self.pools.get(name), pool, self._asked)
-        self._asked = many
+            pool = make_pool(join_flows(passed.get(name, [])), many - self._answered_rows)
+            self.pools[name] = extend_pool(self.pools.get(name), pool, self._answered_rows)
+        self._answered_rows = many
 
 
 def flows_of(
-    pools: Mapping[str, Pool], sampled: Mapping[str, Pool], chosen: Chosen
+    pools: Mapping[str, Pool], sampled: Mapping[str, Pool], selection: OrderedRows
 ) -> Mapping[str, Flow]:
     """Return what the stages in front pass on for some rows."""
-    rows = chosen.rows
-    if not chosen.samples:
+    rows = selection.rows
+    if not selection.samples:
         return {name: Repeated(pool, rows) for name, pool in pools.items() if len(pool.kind)}
     flows: dict[str, list[Batch]] = {}
     of_access = np.flatnonzero(rows["number"] >= 0)
     of_sample = np.flatnonzero(rows["number"] < 0)
     for name, pool in pools.items():
-        made = pool.repeat(rows["number"][of_access], rows["shift"][of_access], of_access)
-        flows.setdefault(name, []).append(made)
+        batch = pool.repeat(rows["number"][of_access], rows["shift"][of_access], of_access)
+        flows.setdefault(name, []).append(batch)
     for name, pool in sampled.items():
-        made = pool.repeat(rows["shift"][of_sample], np.zeros_like(of_sample), of_sample)
-        flows.setdefault(name, []).append(made)
+        batch = pool.repeat(rows["shift"][of_sample], np.zeros_like(of_sample), of_sample)
+        flows.setdefault(name, []).append(batch)
     joined = {name: join_flows(parts) for name, parts in flows.items()}
     return {name: flow for name, flow in joined.items() if flow is not None}
 
@@ -203,7 +205,7 @@ class Units:
         return {scope: each[scope] for scope in self.layout.names or ()}
 
 
-def pack_units(track: Track) -> Units:
+def pack_units(track: DeviceReplay) -> Units:
     """Return the units of a launch's blocks in all scopes that a stage of a device has."""
     order, blocks = track.order, np.arange(track.placement.blocks)
     units = {"sm": order.by_place(order.sm)}
@@ -217,10 +219,10 @@ def pack_units(track: Track) -> Units:
     layout = np.dtype({"names": [*units], "formats": [each] * len(units), "itemsize": size})
     if size > WORD:
         return Units(np.arange(len(units["sm"])), layout, units)
-    found = np.zeros(len(units["sm"]), layout)
+    words = np.zeros(len(units["sm"]), layout)
     for scope, unit in units.items():
-        found[scope] = unit
-    return Units(found.view(f"i{size}"), layout, {})
+        words[scope] = unit
+    return Units(words.view(f"i{size}"), layout, {})
 
 
 T = TypeVar("T")
@@ -246,14 +248,14 @@ class Line:
     most: int = field(default_factory=lambda: WAITING)
     _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
 
-    def submit(self, size: int, work: Callable[..., object], *given: Any) -> None:
+    def submit(self, size: int, work: Callable[..., object], *arguments: Any) -> None:
         """Have work of some size done, once there is room; raises what went wrong in earlier."""
         while self._waiting and (
             len(self._waiting) >= self.most
             or size + sum(s for s, _ in self._waiting) > QUEUED_REQUESTS
         ):
             self._waiting.popleft()[1].result()
-        self._waiting.append((size, self.thread.submit(work, *given)))
+        self._waiting.append((size, self.thread.submit(work, *arguments)))
 
     def finish(self) -> None:
         """Wait until all is done; raises what went wrong."""
@@ -294,11 +296,11 @@ def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
         yield item
 
 
-TAKEN, REQUESTS = 1 << 17, 1 << 18
+ROWS_PER_BATCH, REQUESTS = 1 << 17, 1 << 18
 """Rows in order that are sent through the stages at a time, and about how many requests."""
 AT_RANDOM, FRESH = 1 << 13, 4
 """Rows at a time at first, and where one in FRESH is unlike all before: such have many requests."""
-HELD = 1 << 21
+MOST_PENDING = 1 << 21
 """Rows that are held at most: those of a wave with more are put in order so many at a time."""
 READ = 1 << 18
 """Rows that are read at a time, at most."""
@@ -312,41 +314,43 @@ CONST, LOCAL = 1 << 59, 1 << 55
 class Ordering:
     """One device's `rows` on their way: held, put in order, and sent through its stages."""
 
-    track: Track
+    track: DeviceReplay
     sites: Sites
     shapes: Shapes
     zones: Zones
     rows: int
-    line: Line | None = None
-    _held: Held = field(init=False)
+    pipeline: Line | None = None
+    _reorder_buffer: ReorderBuffer = field(init=False)
     _distinct: DistinctRows = field(init=False)
     _stages: tuple[Stages, Stages] = field(init=False)
     _ends: Ints = field(init=False)
     _units: Units = field(init=False)
-    _wanted: bool = field(init=False)
+    _is_subscribed: bool = field(init=False)
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _sums: dict[str, Ints] = field(default_factory=dict)
     _samples: int = 0
-    _taken: int = field(default_factory=lambda: min(TAKEN, AT_RANDOM))
+    _batch_rows: int = field(default_factory=lambda: min(ROWS_PER_BATCH, AT_RANDOM))
 
     def __post_init__(self) -> None:
         """Set up the stages that keep state."""
         track = self.track
-        first, behind = split_first(track.lasting)
-        self._stages = Stages(first), Stages(behind)
+        first, rear = split_first(track.lasting)
+        self._stages = Stages(first), Stages(rear)
         self._ends = track.order.ends
-        self._wanted = any(wire.direct for wire in track.lasting)
+        self._is_subscribed = any(wire.direct for wire in track.lasting)
         spaces = {space for wire in track.lasting for space in wire.spaces}
         heard = np.zeros(SPACES, np.bool_)
         heard[[space for space in Space if space.name.lower() in spaces]] = True
-        room = min(self.rows, HELD + READ)
-        self._held = Held(track, self.sites, self.zones, heard, len(self.shapes), room)
-        self._distinct = DistinctRows(track, self.shapes, max(TAKEN, AT_RANDOM))
+        capacity = min(self.rows, MOST_PENDING + READ)
+        self._reorder_buffer = ReorderBuffer(
+            track, self.sites, self.zones, heard, len(self.shapes), capacity
+        )
+        self._distinct = DistinctRows(track, self.shapes, max(ROWS_PER_BATCH, AT_RANDOM))
         self._units = pack_units(track)
 
     def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
         """Hold rows of accesses to the spaces that any stage with state hears of."""
-        self._held.take(batch, named, reaches)
+        self._reorder_buffer.take(batch, named, reaches)
 
     def take_samples(self, samples: Samples) -> None:
         """Hold rows of texels, which go through the stages in front at once."""
@@ -358,20 +362,24 @@ class Ordering:
             self._flows.setdefault(name, []).append(moved)
         number = self._samples + np.arange(len(site))
         self._samples += len(site)
-        self._held.take_samples((samples.block, samples.warp, samples.step), site, zone, number)
+        self._reorder_buffer.take_samples(
+            (samples.block, samples.warp, samples.step), site, zone, number
+        )
 
     def release(self, settled: int | None) -> None:
         """Count the waves of which no block comes any more: those before block `settled`."""
-        ends, held = self._ends, self._held
-        if held.many > HELD:
+        ends, buffer = self._ends, self._reorder_buffer
+        if buffer.many > MOST_PENDING:
             settled = None
-        done = len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
-        if not held.many or held.lowest >= done:
+        wave_limit = (
+            len(ends) if settled is None else int(np.searchsorted(ends, settled, side="right"))
+        )
+        if not buffer.many or buffer.lowest >= wave_limit:
             return
         sampled, windows = self._pool_samples(), self._windows()
-        for order in held.order(done):
+        for order in buffer.order(wave_limit):
             self._count(order, sampled, windows)
-        held.drop(done)
+        buffer.drop(wave_limit)
 
     def _count(
         self, order: Ints, sampled: Mapping[str, Pool], windows: tuple[Ints, Ints, Bools]
@@ -379,27 +387,29 @@ class Ordering:
         """Have rows in order sent, some at a time."""
         start = 0
         while start < len(order):
-            rows = order[start : start + self._taken]
+            rows = order[start : start + self._batch_rows]
             start += len(rows)
-            held = self._held.columns(), self._held.bits
-            chosen = self._distinct.choose(rows, *held, self._units.words, windows)
-            is_random = chosen.fresh * FRESH > len(rows)
+            columns = self._reorder_buffer.columns(), self._reorder_buffer.bits
+            selection = self._distinct.choose(rows, *columns, self._units.words, windows)
+            is_random = selection.fresh * FRESH > len(rows)
             most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
-            self._taken = AT_RANDOM if is_random else min(TAKEN, most, 2 * self._taken)
-            flows = flows_of(self._distinct.pools, sampled, chosen)
-            batch = self._rebuild(rows, chosen)
-            if self.line is None or self._wanted:
-                self._send(batch, chosen, flows)
+            self._batch_rows = (
+                AT_RANDOM if is_random else min(ROWS_PER_BATCH, most, 2 * self._batch_rows)
+            )
+            flows = flows_of(self._distinct.pools, sampled, selection)
+            batch = self._rebuild(rows, selection)
+            if self.pipeline is None or self._is_subscribed:
+                self._send(batch, selection, flows)
             else:
                 size = sum(len(pool.kind) for pool in self._distinct.pools.values())
-                self.line.submit(size, self._send, batch, chosen, flows)
+                self.pipeline.submit(size, self._send, batch, selection, flows)
 
     def close(self) -> None:
         """Count what is held, and enter what all stages have said."""
         self.release(None)
-        if self.line is not None:
-            self.line.finish()
-        site, zone, scope, mixed = self._held.groups.parts()
+        if self.pipeline is not None:
+            self.pipeline.finish()
+        site, zone, scope, mixed = self._reorder_buffer.groups.parts()
         for wire in self.track.lasting if self._sums else ():
             sums = self._sums[wire.stage.name].T
             sums = np.pad(sums, ((0, len(site) - len(sums)), (0, 0)))
@@ -408,14 +418,14 @@ class Ordering:
                 some = site[mixed], zone[mixed], scope[mixed], sums[mixed]
                 self.track.ledger.add_sums(wire, *some, True)
 
-    def whose(self) -> tuple[Ints, Ints]:
+    def group_owners(self) -> tuple[Ints, Ints]:
         """Return the site and the zone of each group that a batch's `group` numbers."""
-        site, zone, _, _ = self._held.groups.parts()
+        site, zone, _, _ = self._reorder_buffer.groups.parts()
         return site, zone
 
     def _windows(self) -> tuple[Ints, Ints, Bools]:
         """Return for each group its kind, where the window of its space begins, whether local."""
-        site, *_ = self._held.groups.parts()
+        site, *_ = self._reorder_buffer.groups.parts()
         space = site % SPACES
         begins = np.where(space == Space.CONST, CONST, 0)
         begins[space == Space.LOCAL] = LOCAL
@@ -426,22 +436,22 @@ class Ordering:
         flows = self._flows.items()
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
-    def _send(self, batch: Batch, chosen: Chosen, flows: Mapping[str, Flow]) -> None:
+    def _send(self, batch: Batch, selection: OrderedRows, flows: Mapping[str, Flow]) -> None:
         """Send some rows through the stages that keep state, and add up what they say; those that
         others feed do their work beside these. `batch` are rows that a stage wants as a trace has
         them.
         """
-        units = self._units.split(chosen.units)
-        first, behind = self._stages
-        group = chosen.rows["group"]
-        self._add_up(first.run(batch, units, flows, behind.wires, group))
-        told = batch, units, {**flows, **first.passed}, (), group
+        units = self._units.split(selection.units)
+        first, rear = self._stages
+        group = selection.rows["group"]
+        self._add_up(first.run(batch, units, flows, rear.wires, group))
+        rear_inputs = batch, units, {**flows, **first.passed}, (), group
 
         def send_on() -> None:
-            self._add_up(behind.run(*told))
-            self._distinct.forget(chosen)
+            self._add_up(rear.run(*rear_inputs))
+            self._distinct.forget(selection)
 
-        line = None if self.line is None or self._wanted else self.line.behind
+        line = None if self.pipeline is None or self._is_subscribed else self.pipeline.behind
         if line is None:
             send_on()
         else:
@@ -455,37 +465,39 @@ class Ordering:
                 before = self._sums[name] = np.pad(before, ((0, 0), (0, more)))
             before[:, : sums.shape[1]] += sums
 
-    def _rebuild(self, rows: Ints, chosen: Chosen) -> Batch:
+    def _rebuild(self, rows: Ints, selection: OrderedRows) -> Batch:
         """Return the accesses as a trace has them, if any stage with state wants them so."""
-        known = (
-            np.flatnonzero(chosen.rows["number"] >= 0) if self._wanted else np.zeros(0, np.int64)
+        access_rows = (
+            np.flatnonzero(selection.rows["number"] >= 0)
+            if self._is_subscribed
+            else np.zeros(0, np.int64)
         )
-        base, pattern, group = (c[rows[known]] for c in self._held.columns()[1:4])
+        base, pattern, group = (c[rows[access_rows]] for c in self._reorder_buffer.columns()[1:4])
         base, pattern = base.astype(np.int64), pattern.astype(np.int64)
         kind = self._windows()[0][group]
-        made = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
-        return replace(made, row=known)
+        batch = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
+        return replace(batch, row=access_rows)
 
 
 def count_ordered(
     trace: "LaunchTrace",
-    tracks: Sequence[Track],
+    tracks: Sequence[DeviceReplay],
     sites: Sites,
     zones: Zones,
     take: Callable[[pa.RecordBatch], None],
-    tell: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> None:
     """Read all rows for the devices with stages that keep state, and enter their counts.
 
-    `take` is handed each batch of accesses too; `tell` hears how much is done, from 0 to 1.
+    `take` is handed each batch of accesses too; `progress` hears how much is done, from 0 to 1.
     """
     shapes = Shapes(trace.pattern_store())
     reaches = Reaches(shapes)
     rows = trace.count("accesses") + trace.count("texels")
     with assembly_line(rows) as line:
         orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
-        for done in read_in_order(trace, orderings, reaches, take):
-            tell(done)
+        for fraction in read_in_order(trace, orderings, reaches, take):
+            progress(fraction)
 
 
 def read_in_order(
@@ -503,22 +515,22 @@ def read_in_order(
         for ordering in orderings:
             ordering.take_samples(samples)
     floors = np.minimum.accumulate([NEVER, *reversed(lowest)])[::-1]
-    seen, many = 0, max(1, trace.count("accesses"))
-    with read_ahead(_taken(trace, take), many) as batches:
+    row_offset, many = 0, max(1, trace.count("accesses"))
+    with read_ahead(_read_batches(trace, take), many) as batches:
         for batch, settled in zip(batches, floors[1:].tolist(), strict=True):
             named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
             for ordering in orderings:
                 ordering.take(batch, named, reaches)
                 ordering.release(settled)
-            seen += batch.num_rows
-            if seen < many:
-                yield seen / many
+            row_offset += batch.num_rows
+            if row_offset < many:
+                yield row_offset / many
     for ordering in orderings:
         ordering.close()
     yield 1.0
 
 
-def _taken(
+def _read_batches(
     trace: "LaunchTrace", take: Callable[[pa.RecordBatch], None]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of accesses, each after it was taken."""

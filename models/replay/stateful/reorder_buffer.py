@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ....traces.column import signed
 from ....traces.unique import sorted_places
-from ..histogram.accesses import Track
+from ..histogram.accesses import DeviceReplay
 from ..histogram.counting import FAR, NONE
 from ..interface.hot_loop import aligned, as_lists, compile_if_worth
 from ..interface.model import Bools, Ints
@@ -72,10 +72,10 @@ class Groups:
             self.grow()
         table = self.slots.tolist(), self.keys.tolist(), self.near.tolist()
         head = [self.many]
-        found = [plain.find_group(table, head, key) for key in distinct.tolist()]
+        group_numbers = [plain.find_group(table, head, key) for key in distinct.tolist()]
         self.slots, self.keys, self.near = map(np.array, table)
         self.many = head[0]
-        return np.array(found, np.int64)[which]
+        return np.array(group_numbers, np.int64)[which]
 
     def key(self, site: Ints, zone: Ints, scope: Ints, mixed: Bools) -> Ints:
         """Return the key of each row, (n,)."""
@@ -83,21 +83,22 @@ class Groups:
 
     def parts(self) -> tuple[Ints, Ints, Ints, Bools]:
         """Return site, zone and scope of each group, and whether its rows are mixed."""
-        rest, mixed = np.divmod(self.keys[: self.many], 2)
-        rest, scope = np.divmod(rest, len(SCOPE_NAMES))
-        return *np.divmod(rest, self.zones), scope, mixed.astype(np.bool_)
+        quotient, mixed = np.divmod(self.keys[: self.many], 2)
+        quotient, scope = np.divmod(quotient, len(SCOPE_NAMES))
+        return *np.divmod(quotient, self.zones), scope, mixed.astype(np.bool_)
 
 
 @dataclass(slots=True)
-class Held:
-    """The rows of one device that wait: those of spaces that are `heard`, mostly `room` at once."""
+class ReorderBuffer:
+    """The rows of one device that wait: those of spaces that are `subscribed`, mostly `capacity` at
+    once."""
 
-    track: Track
+    track: DeviceReplay
     sites: Sites
     zones: Zones
-    heard: Bools
+    subscribed: Bools
     patterns: int
-    room: int
+    capacity: int
     groups: Groups = field(init=False)
     many: int = 0
     lowest: int = FAR
@@ -116,8 +117,8 @@ class Held:
         if order.short_widths is not None:
             self.bits, self._bounds = order.short_widths, FEW_BASES
             layout = NARROW if self.patterns <= NUMBERS else OF_MANY
-        self._rows = aligned(self.room, self._dtype(layout))
-        self._seated = order.wave, order.slot, order.sm, order.turns
+        self._rows = aligned(self.capacity, self._dtype(layout))
+        self._seated = order.wave, order.slot, order.sm, order.issue_order
         self.groups = Groups(len(self.zones.names))
         self._scopes = self.track.placement.scope(np.arange(self.track.placement.blocks))
         self._cuts = np.append(self.zones.cuts, FAR)
@@ -131,7 +132,7 @@ class Held:
         block, warp, step, pc, space, base = (signed(batch, name) for name in names)
         intervals = self.track.order.find_intervals(block, warp, step)
         rows = block, warp, *(i.astype(np.uint32, copy=False) for i in intervals), pc, space, base
-        self._make_room(len(pc))
+        self._grow(len(pc))
         loops, start = compile_if_worth(plain, len(pc)) or plain, 0
         while start < len(pc):
             if len(self.groups.keys) > NUMBERS:
@@ -148,34 +149,43 @@ class Held:
         self, loops: ModuleType, rows: Any, named: Named, reaches: Reaches, start: int
     ) -> int:
         groups = self.groups
-        held = self._columns(slice(self.many, None))
+        columns = self._columns(slice(self.many, None))
         head = np.array([groups.many, 0, self.lowest])
         sites = self.sites.kind, self.sites.width
         order = self.track.order
-        told: Any = rows, named[1:], sites, reaches.ends, self._cuts, self._scopes, self.heard
-        told = *told, self._seated, (*self.bits, order.warps), self._bounds
+        inputs: Any = (
+            rows,
+            named[1:],
+            sites,
+            reaches.ends,
+            self._cuts,
+            self._scopes,
+            self.subscribed,
+        )
+        inputs = *inputs, self._seated, (*self.bits, order.warps), self._bounds
         groups.near[:] = NONE
         table = groups.slots, groups.keys, groups.near
         if loops is plain:
-            told = as_lists(told)
-        start = int(loops.hold(told, table, head, held, start))
+            inputs = as_lists(inputs)
+        start = int(loops.insert_rows(inputs, table, head, columns, start))
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:
-            pattern = held[plain.FIELDS.index("pattern")][: int(head[1])]
+            pattern = columns[plain.FIELDS.index("pattern")][: int(head[1])]
             pattern[:] = reaches.patterns[pattern]
         self.many += int(head[1])
         return start
 
     def take_samples(
-        self, whose: tuple[Ints, Ints, Ints], site: Ints, zone: Ints, number: Ints
+        self, positions: tuple[Ints, Ints, Ints], site: Ints, zone: Ints, number: Ints
     ) -> None:
-        """Hold rows of texels; `whose` are block, warp and step, `number` each row's among all."""
-        block, warp, step = whose
+        """Hold rows of texels; `positions` are block, warp and step, `number` each row's among
+        all."""
+        block, warp, step = positions
         interval, since = self.track.order.find_intervals(block, warp, step)
-        alone = np.zeros(len(block), np.bool_)
-        key = self.groups.key(site, zone, self._scopes[block].astype(np.int64), alone)
+        is_mixed = np.zeros(len(block), np.bool_)
+        key = self.groups.key(site, zone, self._scopes[block].astype(np.int64), is_mixed)
         self._widen()
-        self._make_room(len(block))
+        self._grow(len(block))
         by = self._sorted_by(block, warp, interval, since)
         columns = by, number, plain.SAMPLED, self.groups.number(key), block, warp
         for to, column in zip(self._columns(slice(self.many, None)), columns, strict=True):
@@ -188,7 +198,7 @@ class Held:
         owner = OWNER if self.track.order.widths is None else ()
         return np.dtype([*columns, *owner])
 
-    def _make_room(self, rows: int) -> None:
+    def _grow(self, rows: int) -> None:
         if self.many + rows > len(self._rows):
             self._move(max(self.many + rows, 2 * len(self._rows)), self._rows.dtype)
 
@@ -202,8 +212,8 @@ class Held:
                 keys = self._rows["key"][start : min(start + MOVED, self.many)]
                 keys[:] = turns.lengthen(keys, before, self.bits[1] - before[1])
 
-    def _move(self, room: int, dtype: np.dtype[Any]) -> None:
-        rows, self._rows = self._rows, aligned(room, dtype)
+    def _move(self, capacity: int, dtype: np.dtype[Any]) -> None:
+        rows, self._rows = self._rows, aligned(capacity, dtype)
         for name in rows.dtype.names:
             if name in plain.FIELDS:
                 self._rows[name][: self.many] = rows[name][: self.many]
@@ -213,8 +223,8 @@ class Held:
         order = self.track.order
         if order.widths is None:
             return interval.astype(np.int64) << turns.STEP_BITS | since
-        turn = order.turns[order.slot[block] * order.warps + warp]
-        place = order.wave[block], interval.astype(np.int64), since.astype(np.int64), turn
+        rank = order.issue_order[order.slot[block] * order.warps + warp]
+        place = order.wave[block], interval.astype(np.int64), since.astype(np.int64), rank
         return np.asarray(turns.key_of(*place, order.sm[block], self.bits), np.int64)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
@@ -225,21 +235,22 @@ class Held:
         names = self._rows.dtype.names
         return tuple(self._rows[f][rows] if f in names else _NONE for f in plain.FIELDS)
 
-    def order(self, done: int) -> Iterator[Ints]:
-        """Yield the numbers of the rows of waves before `done`, in the order they happen in."""
+    def order(self, wave_limit: int) -> Iterator[Ints]:
+        """Yield the numbers of the rows of waves before `wave_limit`, in the order they happen
+        in."""
         order, keys = self.track.order, self.columns()[0]
         loops = compile_if_worth(turns, self.many)
         if loops is not None and order.widths:
-            found = order.order_runs(loops, keys, self.bits, done)
-            if found is not None:
-                yield from found
+            runs = order.order_runs(loops, keys, self.bits, wave_limit)
+            if runs is not None:
+                yield from runs
                 return
         rows = self._places()
-        alone = None if loops is None else order.order_compiled(loops, rows, done)
-        if alone is None:
-            ready = np.flatnonzero(order.wave[rows[0]] < done)
-            alone = ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
-        yield alone
+        row_order = None if loops is None else order.order_compiled(loops, rows, wave_limit)
+        if row_order is None:
+            ready = np.flatnonzero(order.wave[rows[0]] < wave_limit)
+            row_order = ready[order.order(*(column[ready].astype(np.int64) for column in rows))]
+        yield row_order
 
     def _places(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Return the block, the warp and the interval of each row, and the instructions since that
@@ -248,14 +259,14 @@ class Held:
         order, (keys, *_, block, warp) = self.track.order, self.columns()
         if order.widths is None:
             return block, warp, keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
-        told = keys, self.bits, order.seating
-        block = order.by_place(np.arange(len(order.places)))[turns.place_of(*told)]
-        warp = turns.warp_of(*told)
+        key_layout = keys, self.bits, order.seating
+        block = order.by_place(np.arange(len(order.places)))[turns.place_of(*key_layout)]
+        warp = turns.warp_of(*key_layout)
         return block, warp, *turns.parts_of(keys, self.bits)
 
-    def drop(self, done: int) -> None:
-        """Hold the rows of waves before `done` no longer."""
-        if done == len(self.track.order.ends):
+    def drop(self, wave_limit: int) -> None:
+        """Hold the rows of waves before `wave_limit` no longer."""
+        if wave_limit == len(self.track.order.ends):
             self.many, self.lowest = 0, FAR
             return
         order, words = self.track.order, _words(self._rows)
@@ -263,11 +274,11 @@ class Held:
         for start in range(0, many, MOVED):
             keys, *_, block, _ = self._columns(slice(start, min(start + MOVED, many)))
             wave = turns.wave_of(keys, self.bits) if order.widths else order.wave[block]
-            kept = start + np.flatnonzero(wave >= done)
-            if len(kept):
-                self.lowest = min(self.lowest, int(wave[kept - start].min()))
-            to = slice(self.many, self.many + len(kept))
-            words[to] = words[kept]
+            survivors = start + np.flatnonzero(wave >= wave_limit)
+            if len(survivors):
+                self.lowest = min(self.lowest, int(wave[survivors - start].min()))
+            to = slice(self.many, self.many + len(survivors))
+            words[to] = words[survivors]
             self.many = to.stop
 
 

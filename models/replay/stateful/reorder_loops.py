@@ -26,8 +26,8 @@ from ..histogram.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zo
 from ..schedule.turns import STEP_BITS, TURN_BITS, key_of, place_of, warp_of
 
 FIELDS = ("key", "base", "pattern", "group", "block", "warp")
-MADE = ("number", "shift", "group")
-GROUPS, HELD, LOWEST = 0, 1, 2
+OUT_FIELDS = ("number", "shift", "group")
+GROUPS, ROW_COUNT, LOWEST = 0, 1, 2
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay; caches, if a device has any, load a compiler before so
 many have come."""
@@ -39,23 +39,23 @@ SAMPLED = (1 << 32) - 1
 """The pattern of a row of texels; its base is its number among all of them."""
 
 
-def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
+def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -> int:
     """Hold rows from number `begin` on; return the number of the first that was not looked at.
 
     That is one for whose group, base or key there is no room, or the end. -1 - i if row i lies in a
     space that its instruction cannot reach.
     """
-    rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = told
+    rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = inputs
     blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows
     kinds, widths = sites
     lows, highs = reach
-    keys, bases_held, patterns_held, groups_held, blocks_held, warps_held = held
+    keys, bases_held, patterns_held, groups_held, blocks_held, warps_held = columns
     near = groups[2]
-    waves, slots, sms, turns = seated
+    waves, slots, sms, ranks = seated
     seat_of, wave, seat, sm, scope, group = NONE, 0, 0, 0, 0, NONE
     pc, space, pattern, site, mixed, is_heard = NONE, NONE, NONE, 0, 0, 0
     zone, start, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
-    least, many = head[LOWEST], head[HELD]
+    least, many = head[LOWEST], head[ROW_COUNT]
     for row in range(begin, len(pcs)):
         base, block = bases[row], blocks[row]
         if not (
@@ -65,7 +65,7 @@ def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
             and lowest <= base <= highest
         ):
             if base < bounds[0] or base > bounds[1]:
-                head[HELD], head[LOWEST] = many, least
+                head[ROW_COUNT], head[LOWEST] = many, least
                 return row
             pc, space, pattern = pcs[row], spaces[row], patterns[row]
             site, shape = pc * SPACES + space, shapes[pattern - first]
@@ -76,12 +76,12 @@ def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
                 zone = find_zone(zones, window + base)
                 start, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
             low, high = start - window, end - window
-            before, behind = lows[shape], highs[shape] + widths[site]
-            mixed = int(base + before < low or base + behind > high)
+            before, reach_end = lows[shape], highs[shape] + widths[site]
+            mixed = int(base + before < low or base + reach_end > high)
             lowest, highest = FAR, -FAR
             if not mixed:
                 lowest = max(bounds[0], low - min(0, before))
-                highest = min(bounds[1], high - max(1, behind))
+                highest = min(bounds[1], high - max(1, reach_end))
             is_heard, group = int(heard[space]), NONE
             for number in range(len(near)):
                 near[number] = NONE
@@ -93,17 +93,17 @@ def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
             if group < 0:
                 if near[scope] < 0:
                     if 2 * head[GROUPS] >= len(groups[0]):
-                        head[HELD], head[LOWEST] = many, least
+                        head[ROW_COUNT], head[LOWEST] = many, least
                         return row
                     key = ((site * len(zones) + zone) * len(near) + scope) * 2 + mixed
                     near[scope] = find_group(groups, head, key)
                 group = near[scope]
             if bits[1]:
                 if sinces[row] >> TURN_BITS + bits[1]:
-                    head[HELD], head[LOWEST] = many, least
+                    head[ROW_COUNT], head[LOWEST] = many, least
                     return row
-                turn = turns[seat + warps[row]]
-                keys[many] = key_of(wave, intervals[row], sinces[row], turn, sm, bits)
+                rank = ranks[seat + warps[row]]
+                keys[many] = key_of(wave, intervals[row], sinces[row], rank, sm, bits)
             else:
                 keys[many] = intervals[row] << STEP_BITS | sinces[row]
                 blocks_held[many] = block
@@ -112,7 +112,7 @@ def hold(told: Any, groups: Any, head: Any, held: Any, begin: int) -> int:
             patterns_held[many] = pattern
             groups_held[many] = group
             many += 1
-    head[HELD], head[LOWEST] = many, least
+    head[ROW_COUNT], head[LOWEST] = many, least
     return len(pcs)
 
 
@@ -133,11 +133,18 @@ def find_group(groups: Any, head: Any, key: int) -> int:
 
 
 def choose(
-    order: Any, held: Any, seats: Any, units: Any, windows: Any, table: Any, moves: Any, made: Any
+    order: Any,
+    columns: Any,
+    seats: Any,
+    units: Any,
+    windows: Any,
+    table: Any,
+    moves: Any,
+    outputs: Any,
 ) -> tuple[int, int]:
     """Tell of rows in order which distinct one each is, and how far from that it lies.
 
-    - `order` (n,): numbers of held rows. `held`: as above.
+    - `order` (n,): numbers of held rows. `columns`: as above.
     - `seats`: (place, bits, seating, warps, bytes): of each block its place, as keys have it, and
       how they tell that (`turns.place_of`); the warps of a block, and the local memory of a thread.
     - `units`: of each place what it is in, in all scopes.
@@ -147,17 +154,17 @@ def choose(
       modulo the period, (distinct,); `head` is how many there are.
     - `moves`: (patterns, period, lift): the last is a multiple of the period that a distinct row's
       base is moved by.
-    - `made`: MADE, each (n,), and units, (n,). Rows of texels have NONE as number, and their own as
-      shift.
+    - `outputs`: MADE, each (n,), and units, (n,). Rows of texels have NONE as number, and their own
+      as shift.
 
     Returns how many distinct rows there are, and how many rows of texels.
     """
-    keys, bases, patterns, groups, blocks, warps = held
+    keys, bases, patterns, groups, blocks, warps = columns
     places, bits, seating, many_warps, local_bytes = seats
     kinds, begins, are_local = windows
-    slots, found, head = table
+    slots, distinct_keys, head = table
     many, period, lift = moves
-    numbers, shifts, whose, unit_of = made
+    numbers, shifts, group_of, unit_of = outputs
     is_power, mask = period & (period - 1) == 0, period - 1
     group, kind, begin, is_local, sampled = NONE, NONE, 0, 0, 0
     for place in range(len(order)):
@@ -169,15 +176,17 @@ def choose(
             group = groups[row]
             kind, begin, is_local = kinds[group] * many, begins[group], int(are_local[group])
         base = bases[row]
-        whose[place] = group
+        group_of[place] = group
         if patterns[row] == SAMPLED:
             numbers[place] = NONE
             shifts[place] = base
             sampled += 1
             continue
-        rest = base & mask if is_power else base % period
-        numbers[place] = find_row(slots, found, head, (kind + patterns[row]) * period + rest)
-        shift = base - rest - lift + begin
+        residue = base & mask if is_power else base % period
+        numbers[place] = find_row(
+            slots, distinct_keys, head, (kind + patterns[row]) * period + residue
+        )
+        shift = base - residue - lift + begin
         if is_local:
             warp = warp_of(keys[row], bits, seating) if bits[1] else warps[row]
             slot = seat // seating[3] % seating[2]
@@ -187,16 +196,16 @@ def choose(
     return head[0], sampled
 
 
-def find_row(slots: Any, found: Any, head: Any, key: int) -> int:
+def find_row(slots: Any, distinct_keys: Any, head: Any, key: int) -> int:
     """Return the number of a distinct row, the next one if it is new."""
     mask = len(slots) - 1
     slot = ((key ^ key >> MIXED) & (1 << MIXED) - 1) * SPREAD >> 7 & mask
     while slots[slot] >= 0:
-        if found[slots[slot]] == key:
+        if distinct_keys[slots[slot]] == key:
             return slots[slot]  # type: ignore[no-any-return]
         slot = (slot + 1) & mask
     number = head[0]
     slots[slot] = number
-    found[number] = key
+    distinct_keys[number] = key
     head[0] = number + 1
     return number  # type: ignore[no-any-return]

@@ -41,15 +41,15 @@ from .cache_sim import (
     SIZE,
     START,
     WAYS,
+    allocate_set,
     bank_of,
-    cycles,
+    evict,
     find,
     find_set,
-    open_set,
+    lookup_cycles,
     read,
-    replace,
-    serve,
-    touch,
+    simulate,
+    update_age,
 )
 
 SPREAD_BITS = 24
@@ -59,15 +59,15 @@ NEXT = 4
 
 
 def arrange(
-    first: Any, asked: Any, chosen: Any, units: Any, now: int, starts: Any, rows: Any
+    first: Any, lookups: Any, selection: Any, units: Any, now: int, starts: Any, rows: Any
 ) -> tuple[int, int, int]:
     """Put rows in order of their units, those of one as they are, each with its time.
 
-    `asked` are, of each distinct row, the requests that are looked up; `units` are those of the
+    `lookups` are, of each distinct row, the requests that are looked up; `units` are those of the
     rows, (n,), and `starts` (units + 1,) are zeros. Returns how many requests all rows have, the
     time behind the last, and all bits of all shifts.
     """
-    numbers, shifts, groups = chosen
+    numbers, shifts, groups = selection
     requests, bits = 0, 0
     for row in range(len(numbers)):
         starts[units[row] + 1] += 1
@@ -84,7 +84,7 @@ def arrange(
         rows[3][place] = groups[row]
         rows[4][place] = now
         rows[5][place] = row
-        now += asked[number]
+        now += lookups[number]
         requests += first[number + 1] - first[number]
         bits |= shift
     return requests, now, bits
@@ -96,24 +96,24 @@ def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> i
     Requests that move unlike each other when their row does are never of one piece.
     """
     first, kind_of, address_of = pool
-    begins, lines, masks, sectors, requests, made, moves = pieces
+    begins, lines, masks, sectors, requests, ends, moves = pieces
     size, acts = kinds[SIZE], kinds[ACT]
     many, moved = 0, 0
     for row in range(len(first) - 1):
         begins[row], reads, line = many, True, EMPTY
         for one in range(first[row], first[row + 1]):
-            what, wanted = kind_of[one], address_of[one] >> shape[LINE]
+            what, request_line = kind_of[one], address_of[one] >> shape[LINE]
             reads = reads and acts[what] == READ
-            if wanted != line or stride[what] != moved:
-                lines[many], masks[many], sectors[many], requests[many] = wanted, 0, 0, one
-                line, moved = wanted, stride[what]
+            if request_line != line or stride[what] != moved:
+                lines[many], masks[many], sectors[many], requests[many] = request_line, 0, 0, one
+                line, moved = request_line, stride[what]
                 moves[many] = moved
                 many += 1
             offset = address_of[one] - (line << shape[LINE])
             begin, end = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
             masks[many - 1] |= (2 << end) - (1 << begin)
             sectors[many - 1] += end - begin + 1
-            made[many - 1] = one + 1 - first[row]
+            ends[many - 1] = one + 1 - first[row]
         if not reads:
             many = begins[row]
     begins[len(first) - 1] = many
@@ -121,26 +121,33 @@ def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> i
 
 
 def serve_rows(
-    distinct: Any, rows: Any, begin: int, room: int, made: Any, near: Any, kinds: Any, state: Any
+    distinct: Any,
+    rows: Any,
+    begin: int,
+    capacity: int,
+    requests: Any,
+    near: Any,
+    kinds: Any,
+    state: Any,
 ) -> int:
     """Serve the requests of rows from row `begin` on; return the row that is left, since `passed`
-    has room for less than `room` things, the most of any row.
+    has room for less than `capacity` things, the most of any row.
 
     A piece that is all here is counted at once; requests of a row that does not only read are
-    written down in `made` and served one by one.
+    written down in `requests` and served one by one.
     """
     pool, stride, pieces = distinct
     lines, _, clocks, shape, _, counts, passed, _ = state
-    begins, _, masks, sectors, _, behind, _ = pieces
+    begins, _, masks, sectors, _, ends, _ = pieces
     numbers, _, units, groups, times, _ = rows
     ways, is_timed, cache = shape[WAYS], shape[NEAR] < shape[FAR], (lines, shape, counts, passed)
     place, ready, here = begin, begin, 0
-    while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= room:
+    while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= capacity:
         if place == ready:
             ready = look_ahead(pieces, rows, place, near, state)
             here = 0
         number, start = numbers[place], begins[numbers[place]]
-        last, found, banks = begins[number + 1], 0, 0
+        last, hits, banks = begins[number + 1], 0, 0
         for piece in range(start, last):
             line, slot = near[0][here], near[2][here]
             at = near[5][slot]
@@ -149,54 +156,54 @@ def serve_rows(
             if is_timed and last - start > 1:
                 banks += 1 << BANK_BITS * bank_of(line)
             if at >= 0 and masks[piece] & ~lines[at + ways] == 0:
-                touch(lines, shape, at, times[place] + behind[piece], True)
-                found += sectors[piece]
+                update_age(lines, shape, at, times[place] + ends[piece], True)
+                hits += sectors[piece]
             else:
                 wanted = line, near[1][here], at
                 at = read_piece(distinct, rows, kinds, cache, place, piece, wanted)
             near[5][slot] = at
             here += 1
-        if found:
-            counts[COLUMNS * groups[place] + READS] += found
-            counts[COLUMNS * groups[place] + READ_HITS] += found
+        if hits:
+            counts[COLUMNS * groups[place] + READS] += hits
+            counts[COLUMNS * groups[place] + READ_HITS] += hits
         if last - start == 1:
             clocks[units[place]] += START + 1
         elif last > start:
-            clocks[units[place]] += cycles(banks)
+            clocks[units[place]] += lookup_cycles(banks)
         else:
-            many = write_down(pool, stride, rows, place, kinds, made)
-            addresses, kind, cause, unit_of, group, time = made
-            told = (
+            many = write_down(pool, stride, rows, place, kinds, requests)
+            addresses, kind, issuers, unit_of, group, time = requests
+            batch = (
                 addresses[:many],
                 kind[:many],
-                cause[:many],
+                issuers[:many],
                 unit_of[:many],
                 group[:many],
                 time[:many],
             )
-            serve(told, kinds, state)
+            simulate(batch, kinds, state)
         place += 1
     return place
 
 
 def read_piece(
-    distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, wanted: Any
+    distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, lookup: Any
 ) -> int:
-    """Read what a row asks of a line, of which something is missing; `wanted` are the line, where
+    """Read what a row asks of a line, of which something is missing; `lookup` are the line, where
     its set begins, and where it is, or -1. Returns where the line is then.
     """
-    (first, kind_of, address_of), stride, (_, _, _, _, starts, behind, _) = distinct
-    line, base, at = wanted
+    (first, kind_of, address_of), stride, (_, _, _, _, starts, ends, _) = distinct
+    line, base, at = lookup
     numbers, shifts, _, groups, times, causes = rows
     size, _, policies, wholes, fetched, _, written = kinds
     lines, shape, _, _ = cache
     begin, was_here = first[numbers[place]], at >= 0
-    for one in range(starts[piece], begin + behind[piece]):
+    for one in range(starts[piece], begin + ends[piece]):
         what, now = kind_of[one], times[place] + one + 1 - begin
         asker = fetched[what], written[what], causes[place], COLUMNS * groups[place]
         if at < 0:
-            at = replace(cache, asker, base, line, now)
-        touch(lines, shape, at, now, was_here)
+            at = evict(cache, asker, base, line, now)
+        update_age(lines, shape, at, now, was_here)
         address = address_of[one] + shifts[place] * stride[what]
         read(cache, asker, at, address, size[what], policies[what], wholes[what])
     return at  # type: ignore[no-any-return]
@@ -209,7 +216,7 @@ def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int
     begins, line_of, _, _, _, _, moves = pieces
     numbers, shifts, units, _, _, _ = rows
     lines, sets, _, shape, inverse, _, passed, _ = state
-    wanted, bases, slots, latest, sets_of, places = near
+    near_lines, bases, slots, latest, sets_of, places = near
     many, unit, ways = 0, units[place], shape[WAYS]
     if place == 0 or units[place - 1] != unit:
         for slot in range(len(latest)):
@@ -217,35 +224,35 @@ def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int
     is_room = True
     while is_room and place < len(numbers) and units[place] == unit:
         number, shift = numbers[place], shifts[place]
-        is_room = many + begins[number + 1] - begins[number] <= len(wanted)
+        is_room = many + begins[number + 1] - begins[number] <= len(near_lines)
         if is_room:
             for piece in range(begins[number], begins[number + 1]):
                 line = line_of[piece] + (shift * moves[piece] >> shape[LINE])
                 slot = (line * SPREAD >> SPREAD_BITS) & len(latest) - 1
                 if latest[slot] != line:
                     which = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-                    base = open_set(lines, sets, ways, passed[0], which)
+                    base = allocate_set(lines, sets, ways, passed[0], which)
                     prefetch(lines[base])
                     prefetch(lines[base + ways])
                     latest[slot], sets_of[slot], places[slot] = line, base, base
-                wanted[many], bases[many], slots[many] = line, sets_of[slot], slot
+                near_lines[many], bases[many], slots[many] = line, sets_of[slot], slot
                 many += 1
             place += 1
     return place
 
 
-def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, made: Any) -> int:
+def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, requests: Any) -> int:
     """Write down the requests of a row; return how many they are."""
     first, kind_of, address_of = pool
     numbers, shifts, units, groups, times, causes = rows
-    addresses, kind, cause, unit, group, time = made
+    addresses, kind, issuers, unit, group, time = requests
     number, now, many = numbers[row], times[row], 0
     for one in range(first[number], first[number + 1]):
         what = kind_of[one]
         now += kinds[ACT][what] != PASS
         addresses[many] = address_of[one] + shifts[row] * stride[what]
         kind[many] = what
-        cause[many] = causes[row]
+        issuers[many] = causes[row]
         unit[many] = units[row]
         group[many] = groups[row]
         time[many] = now
@@ -253,7 +260,7 @@ def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, made: An
     return many
 
 
-def put_back(passed: Any, rows: Any, made: Any) -> None:
+def put_back(passed: Any, rows: Any, outputs: Any) -> None:
     """Put what was passed on in the order of the rows that caused it; `rows` (n + 1,) are zeros."""
     head, addresses, kinds, causes = passed
     for one in range(head[MANY]):
@@ -263,6 +270,6 @@ def put_back(passed: Any, rows: Any, made: Any) -> None:
     for one in range(head[MANY]):
         place = rows[causes[one]]
         rows[causes[one]] = place + 1
-        made[0][place] = addresses[one]
-        made[1][place] = kinds[one]
-        made[2][place] = causes[one]
+        outputs[0][place] = addresses[one]
+        outputs[1][place] = kinds[one]
+        outputs[2][place] = causes[one]

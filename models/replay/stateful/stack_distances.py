@@ -33,12 +33,12 @@ distances of the line since then are below C. `worst` is the largest of them.
 
 from typing import Any
 
-from .cache_sim import find_set, scatter
+from .cache_sim import find_set, hash32
 
-PASS, LOAD, FILL, TOUCH, LOSE = 0, 1, 2, 3, 4
+PASS, LOAD, FILL, TOUCH, EVICT = 0, 1, 2, 3, 4
 LINE, SECTOR, SECTORS, PORTION, SETS, MOST = 0, 1, 2, 3, 4, 5
 NUMBERED, USED, FILLED = 0, 1, 2
-BEGIN, WORDS, TURN, LIVE, SLOT, SLOTS = 0, 1, 2, 3, 4, 5
+BEGIN, WORDS, CLOCK, LIVE, SLOT, SLOTS = 0, 1, 2, 3, 4, 5
 BITS, LOG = 32, 5
 """Turns of a word."""
 SMALLEST, GROWS = 16, 8
@@ -54,7 +54,7 @@ def measure(
 ) -> None:
     """Count each request, in order."""
     table, lines, stacks, tree, head = state
-    rooms, counts, histogram = counted
+    capacities, counts, histogram = counted
     addresses, kind, units, group, shares = requests
     sizes, acts = kinds
     wide, latest, owner, number, share = shape[MOST] + 2, -1, -1, 0, 0
@@ -67,25 +67,25 @@ def measure(
                 share = find_set(shape[SETS], inverse, line)
                 stack = unit * shape[SETS] + share
             number = look_up(table, stacks, head, line, stack)
-            distance = use(lines[0], stacks, tree, head, number, stack)
-            move_away(lines[1], number * shape[SECTORS], (number + 1) * shape[SECTORS], distance)
+            distance = access(lines[0], stacks, tree, head, number, stack)
+            push_down(lines[1], number * shape[SECTORS], (number + 1) * shape[SECTORS], distance)
         offset = addresses[place] - (line << shape[LINE])
         begin = number * shape[SECTORS]
         first, last = offset >> shape[SECTOR], offset + sizes[what] - 1 >> shape[SECTOR]
         for sector in range(begin + first, begin + last + 1):
             if acts[what] == LOAD:
                 far = lines[1][sector]
-                counts[group[place] * (len(rooms) + 2) + bucket(rooms, far)] += 1
+                counts[group[place] * (len(capacities) + 2) + bucket(capacities, far)] += 1
                 at = 0 if far == NEVER else min(far, shape[MOST]) + 1
                 histogram[share * wide + at] += 1
         for sector in range(begin + first, begin + last + 1):
             if acts[what] == LOAD and lines[1][sector] and shape[PORTION] > 1:
                 fetch(lines[1], sector - sector % shape[PORTION], shape[PORTION], lines[1][sector])
             if acts[what] != TOUCH:
-                lines[1][sector] = NEVER if acts[what] == LOSE else 0
+                lines[1][sector] = NEVER if acts[what] == EVICT else 0
 
 
-def move_away(worst: Any, begin: int, end: int, distance: int) -> None:
+def push_down(worst: Any, begin: int, end: int, distance: int) -> None:
     """Let the sectors of a line be as far away as it is."""
     for sector in range(begin, end):
         worst[sector] = max(worst[sector], distance)
@@ -98,12 +98,12 @@ def fetch(worst: Any, begin: int, many: int, far: int) -> None:
             worst[sector] = 0
 
 
-def bucket(rooms: Any, far: int) -> int:
+def bucket(capacities: Any, far: int) -> int:
     """Return how many of the rooms are too small for a distance; one more for NEVER."""
-    low, high = 0, len(rooms)
+    low, high = 0, len(capacities)
     while low < high:
         middle = (low + high) >> 1
-        if rooms[middle] <= far:
+        if capacities[middle] <= far:
             low = middle + 1
         else:
             high = middle
@@ -114,21 +114,21 @@ def look_up(table: Any, stacks: Any, head: Any, line: int, stack: int) -> int:
     """Return the number of a line of a stack, the next one if it is new."""
     if 2 * stacks[LIVE][stack] >= stacks[SLOTS][stack]:
         enlarge(table, stacks, head, stack)
-    known, numbers = table
+    line_table, numbers = table
     begin, mask = stacks[SLOT][stack], stacks[SLOTS][stack] - 1
-    slot = begin + (scatter(line) & mask)
-    while numbers[slot] and known[slot] != line:
+    slot = begin + (hash32(line) & mask)
+    while numbers[slot] and line_table[slot] != line:
         slot = begin + (slot - begin + 1 & mask)
     if not numbers[slot]:
         head[NUMBERED] += 1
-        known[slot], numbers[slot] = line, head[NUMBERED]
+        line_table[slot], numbers[slot] = line, head[NUMBERED]
         stacks[LIVE][stack] += 1
     return numbers[slot]  # type: ignore[no-any-return]
 
 
 def enlarge(table: Any, stacks: Any, head: Any, stack: int) -> None:
     """Give a stack a table of twice the slots."""
-    known, numbers = table
+    line_table, numbers = table
     old, slots = stacks[SLOT][stack], stacks[SLOTS][stack]
     begin = stacks[SLOT][stack] = head[FILLED]
     stacks[SLOTS][stack] = max(SMALLEST, 2 * slots)
@@ -136,32 +136,32 @@ def enlarge(table: Any, stacks: Any, head: Any, stack: int) -> None:
     mask = stacks[SLOTS][stack] - 1
     for place in range(old, old + slots):
         if numbers[place]:
-            slot = begin + (scatter(known[place]) & mask)
+            slot = begin + (hash32(line_table[place]) & mask)
             while numbers[slot]:
                 slot = begin + (slot - begin + 1 & mask)
-            known[slot], numbers[slot] = known[place], numbers[place]
+            line_table[slot], numbers[slot] = line_table[place], numbers[place]
 
 
-def use(turns: Any, stacks: Any, tree: Any, head: Any, number: int, stack: int) -> int:
+def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stack: int) -> int:
     """Give a line the next turn; return how many others had one since its last, or NEVER."""
-    if turns[number] and turns[number] == stacks[TURN][stack]:
+    if timestamps[number] and timestamps[number] == stacks[CLOCK][stack]:
         return 0
-    if stacks[TURN][stack] + 1 >= stacks[WORDS][stack] << LOG:
-        count_anew(turns, stacks, tree, head, stack)
+    if stacks[CLOCK][stack] + 1 >= stacks[WORDS][stack] << LOG:
+        recount(timestamps, stacks, tree, head, stack)
     counts, bits, owner = tree
-    begin, words, earlier = stacks[BEGIN][stack], stacks[WORDS][stack], turns[number]
-    now = stacks[TURN][stack] + 1
+    begin, words, earlier = stacks[BEGIN][stack], stacks[WORDS][stack], timestamps[number]
+    now = stacks[CLOCK][stack] + 1
     word, distance = now >> LOG, NEVER
     if earlier:
         old = earlier >> LOG
         later = bits[begin + old] >> (earlier & BITS - 1)
         bits[begin + old] -= 1 << (earlier & BITS - 1)
-        distance = stacks[LIVE][stack] - count(counts, begin, old + 1) + ones(later) - 1
+        distance = stacks[LIVE][stack] - count(counts, begin, old + 1) + popcount(later) - 1
         move(counts, begin, words, old + 1, word + 1)
     else:
         move(counts, begin, words, words + 1, word + 1)
     bits[begin + word] += 1 << (now & BITS - 1)
-    turns[number] = stacks[TURN][stack] = now
+    timestamps[number] = stacks[CLOCK][stack] = now
     owner[(begin << LOG) + now] = number
     return distance
 
@@ -186,7 +186,7 @@ def move(counts: Any, begin: int, words: int, old: int, new: int) -> None:
             new += new & (0 - new)
 
 
-def count_anew(turns: Any, stacks: Any, tree: Any, head: Any, stack: int) -> None:
+def recount(timestamps: Any, stacks: Any, tree: Any, head: Any, stack: int) -> None:
     """Count the turns of a stack from 1 on anew, in a larger tree if half of them are in use."""
     counts, bits, owner = tree
     begin, words, to = stacks[BEGIN][stack], stacks[WORDS][stack], 0
@@ -195,12 +195,12 @@ def count_anew(turns: Any, stacks: Any, tree: Any, head: Any, stack: int) -> Non
         stacks[WORDS][stack] = max(1, 2 * words)
         head[USED] += stacks[WORDS][stack]
     fresh, words = stacks[BEGIN][stack], stacks[WORDS][stack]
-    for turn in range(1, stacks[TURN][stack] + 1):
-        number = owner[(begin << LOG) + turn]
-        if turns[number] == turn:
+    for timestamp in range(1, stacks[CLOCK][stack] + 1):
+        number = owner[(begin << LOG) + timestamp]
+        if timestamps[number] == timestamp:
             to += 1
-            turns[number], owner[(fresh << LOG) + to] = to, number
-    stacks[TURN][stack] = to
+            timestamps[number], owner[(fresh << LOG) + to] = to, number
+    stacks[CLOCK][stack] = to
     for word in range(words):
         place, last = word + 1, (word << LOG) + BITS - 1
         width = place & (0 - place)  # a place counts so many words up to its own
@@ -208,7 +208,7 @@ def count_anew(turns: Any, stacks: Any, tree: Any, head: Any, stack: int) -> Non
         bits[fresh + word] = (1 << max(0, min(BITS, to + 1 - (word << LOG)))) - 1 - (word == 0)
 
 
-def ones(word: int) -> int:
+def popcount(word: int) -> int:
     """Return how many of BITS bits are set."""
     word -= word >> 1 & 0x55555555
     word = (word & 0x33333333) + (word >> 2 & 0x33333333)

@@ -20,7 +20,7 @@ WORTH = 1 << 12
 
 
 def serve(
-    requests: Any, kinds: Any, buffers: Any, turns: Any, shape: Any, counts: Any, passed: Any
+    requests: Any, kinds: Any, buffers: Any, clocks: Any, shape: Any, counts: Any, passed: Any
 ) -> int:
     """Serve requests in order; return how many things go on."""
     addresses, kind, causes, units, group = requests
@@ -32,18 +32,18 @@ def serve(
             counts[COLUMNS * group[number] + READS] += is_load[what]
             many = emit(passed, many, address, what, causes[number])
             continue
-        wanted, last = address >> shape[BLOCK], address + sizes[what] - 1 >> shape[BLOCK]
-        turns[unit] += 1
-        at = find(buffers, unit * shape[BUFFERS], (unit + 1) * shape[BUFFERS], wanted, last)
+        first_block, last = address >> shape[BLOCK], address + sizes[what] - 1 >> shape[BLOCK]
+        clocks[unit] += 1
+        at = find(buffers, unit * shape[BUFFERS], (unit + 1) * shape[BUFFERS], first_block, last)
         counts[COLUMNS * group[number] + READS] += 1
-        if buffers[0][at] <= wanted and last < buffers[1][at]:
+        if buffers[0][at] <= first_block and last < buffers[1][at]:
             counts[COLUMNS * group[number] + HITS] += 1
             buffers[0][at] = last
         else:
             many = emit(passed, many, address, what, causes[number])
-            if wanted + 1 != buffers[0][at] or not buffers[2][at]:
+            if first_block + 1 != buffers[0][at] or not buffers[2][at]:
                 buffers[0][at] = buffers[1][at] = last + 1
-        buffers[2][at] = turns[unit]
+        buffers[2][at] = clocks[unit]
         until = min(last + 1 + shape[DEPTH], (last >> shape[PAGE]) + 1 << shape[PAGE])
         for block in range(buffers[1][at], until):
             counts[COLUMNS * group[number] + PREFETCHES] += 1
@@ -53,21 +53,21 @@ def serve(
     return many
 
 
-def find(buffers: Any, begin: int, end: int, wanted: int, last: int) -> int:
+def find(buffers: Any, begin: int, end: int, first_block: int, last: int) -> int:
     """Return the buffer that has some blocks, or was made for the first of them; else the one that
     was unused for longest.
     """
     first, past, used = buffers
     oldest = begin
     for at in range(begin, end):
-        if used[at] and first[at] <= wanted + 1 and last < past[at]:
+        if used[at] and first[at] <= first_block + 1 and last < past[at]:
             return at
         if used[at] < used[oldest]:
             oldest = at
     return oldest
 
 
-def emit(passed: Any, many: int, address: int, kind: int, cause: int) -> int:
+def emit(passed: Any, many: int, address: int, kind: int, issuer: int) -> int:
     """Pass something on; return how many things have been."""
-    passed[0][many], passed[1][many], passed[2][many] = address, kind, cause
+    passed[0][many], passed[1][many], passed[2][many] = address, kind, issuer
     return many + 1

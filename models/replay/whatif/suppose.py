@@ -78,7 +78,7 @@ def lay_out(
         arrays = sorted((a for a in launch.arrays if a.space == space), key=lambda a: a.offset)
         _refuse_overlap(arrays, {*rows, *alignments})
         carry = 0
-        for old, behind in zip(arrays, [*arrays, None][1:], strict=True):
+        for old, successor in zip(arrays, [*arrays, None][1:], strict=True):
             before, new = carry, _place(old, carry, rows.get(old.name), alignments.get(old.name))
             if new.offset + max(new.bytes, new.pitch) > 1 << SPACE_SHIFT:
                 raise CutraceError(
@@ -87,7 +87,7 @@ def lay_out(
             carry += _up(new.offset + new.bytes - (old.offset + old.bytes) - carry, old.space)
             moved[old] = new
             segments.append(_segment(old, new, rows.get(old.name)))
-            if behind is None or behind.offset >= old.offset + old.bytes:
+            if successor is None or successor.offset >= old.offset + old.bytes:
                 segments.append(((space << SPACE_SHIFT) + old.offset + old.bytes, carry, 1, 0))
             if space == Space.SHARED:
                 added[old.offset >= launch.shared_static] += carry - before
@@ -152,9 +152,9 @@ def suppose_launches(
     launches: Sequence[LaunchTrace], changes: Changes, where: str = ""
 ) -> tuple[LaunchTrace, ...]:
     """Return launches with these changes; `where` begins the message about an unknown array."""
-    known = sorted({array.name for one in launches for array in one.launch.arrays})
-    for name in sorted(changes.names() - {*known}):
-        raise CutraceError(f"{where}no array `{name}` to change{nearest(name, known)}")
+    names = sorted({array.name for one in launches for array in one.launch.arrays})
+    for name in sorted(changes.names() - {*names}):
+        raise CutraceError(f"{where}no array `{name}` to change{nearest(name, names)}")
     plans = [_plan(launch, changes) for launch in launches]
     for name, wish in changes.pads.items():
         if not any(name in plan.rows for plan in plans):
@@ -178,10 +178,10 @@ def _plan(trace: LaunchTrace, changes: Changes) -> _Plan:
     own = {array.name: array for array in trace.launch.arrays}
     used = read_usage(trace) if changes.names() & own.keys() else {}
     pads = {n: p for n, p in changes.pads.items() if n in own and used[n].widest}
-    found = {name: _find_row(pad, own[name], used[name]) for name, pad in pads.items()}
+    row_lengths = {name: _find_row(pad, own[name], used[name]) for name, pad in pads.items()}
     rows = {
         name: Rows(row, pads[name].elements * _element(own[name], used[name]))
-        for name, row in found.items()
+        for name, row in row_lengths.items()
         if row is not None
     }
     alignments = {n: a for n, a in changes.alignments.items() if n in own}
@@ -210,9 +210,9 @@ def _no_rows(pad: Pad, plans: list[_Plan]) -> str:
     if not uses:
         return f"{pad}: no launch accesses `{pad.array}`"
     strides = sorted({stride for used in uses for stride in used.strides if stride > used.widest})
-    seen = f"strides of {', '.join(map(str, strides[:6]))} bytes" if strides else "no stride"
+    stride_text = f"strides of {', '.join(map(str, strides[:6]))} bytes" if strides else "no stride"
     return (
-        f"{pad}: its accesses do not tell how long a row of `{pad.array}` is ({seen} between"
+        f"{pad}: its accesses do not tell how long a row of `{pad.array}` is ({stride_text} between"
         f" lanes); say it in elements, --pad {pad.array}=ROW+{pad.elements}"
     )
 
@@ -221,7 +221,7 @@ def _move(plan: _Plan) -> LaunchTrace:
     """Return a launch as planned."""
     trace = plan.trace
     if not plan.rows and not plan.alignments:
-        return replace(trace, supposed=(*trace.supposed, *_tell(plan, None)))
+        return replace(trace, what_if=(*trace.what_if, *_describe(plan, None)))
     layout = lay_out(trace.launch, plan.rows, plan.alignments)
     _check_alignment(plan, layout)
     return MovedLaunch(
@@ -229,7 +229,7 @@ def _move(plan: _Plan) -> LaunchTrace:
         _launch(trace.launch, layout),
         trace.folder,
         trace.stamps,
-        (*trace.supposed, *_tell(plan, layout)),
+        (*trace.what_if, *_describe(plan, layout)),
         before=trace,
         layout=layout,
     )
@@ -267,7 +267,7 @@ def _check_alignment(plan: _Plan, layout: Layout) -> None:
             )
 
 
-def _tell(plan: _Plan, layout: Layout | None) -> Iterator[str]:
+def _describe(plan: _Plan, layout: Layout | None) -> Iterator[str]:
     """Yield what the what-if changes."""
     for name, rows in plan.rows.items():
         yield f"what-if: rows of `{name}` padded from {rows.row} to {rows.row + rows.pad} bytes"
@@ -299,7 +299,7 @@ class _Places:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Made:
+class _NewPatterns:
     """Patterns that were made: `keys` (k,) of accesses in padded arrays, rising; `active` and
     `offsets` of those, then of the accesses over several segments in the order of the trace.
     """
@@ -318,10 +318,8 @@ class MovedLaunch(LaunchTrace):
 
     def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
         """Return the recorded patterns, then those that were made."""
-        old, made = self._recorded, self._made
-        return np.concatenate([old.active, made.active]), np.concatenate(
-            [old.offsets, made.offsets]
-        )
+        old, new = self._recorded, self._new_patterns
+        return np.concatenate([old.active, new.active]), np.concatenate([old.offsets, new.offsets])
 
     def pattern_store(self) -> HeldPatterns:
         """Return the same, to be asked for some at a time."""
@@ -329,15 +327,15 @@ class MovedLaunch(LaunchTrace):
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses with the base and pattern that they would have, all columns."""
-        taken = len(self._recorded.active) + len(self._made.keys)
+        next_pattern = len(self._recorded.active) + len(self._new_patterns.keys)
         for batch in self.before.access_batches():
             at = self._locate(batch)
             pattern = at.pattern.copy()
-            keys = np.searchsorted(self._made.keys, self._keys(at))
+            keys = np.searchsorted(self._new_patterns.keys, self._keys(at))
             pattern[at.padded] = len(self._recorded.active) + keys
             over = int(at.over.sum())
-            pattern[at.over] = np.arange(taken, taken + over)
-            taken += over
+            pattern[at.over] = np.arange(next_pattern, next_pattern + over)
+            next_pattern += over
             base = self.layout.move(at.place) & _ADDRESS
             yield with_columns(batch, base=base.view(np.uint64), pattern=pattern.astype(np.uint32))
 
@@ -346,7 +344,7 @@ class MovedLaunch(LaunchTrace):
         return read_patterns(*self.before.patterns())
 
     @cached_property
-    def _made(self) -> _Made:
+    def _new_patterns(self) -> _NewPatterns:
         """Read all accesses once, and make the patterns that they need."""
         keys: list[Ints] = [np.zeros(0, np.int64)]
         over: list[tuple[Ints, Ints]] = []
@@ -358,14 +356,17 @@ class MovedLaunch(LaunchTrace):
         place, pattern = self._examples(distinct)
         places = np.concatenate([place, *(p for p, _ in over)])
         patterns = np.concatenate([pattern, *(p for _, p in over)])
-        return _Made(distinct, self._recorded.active[patterns], self._offsets(places, patterns))
+        return _NewPatterns(
+            distinct, self._recorded.active[patterns], self._offsets(places, patterns)
+        )
 
     def _locate(self, batch: pa.RecordBatch) -> _Places:
         space, base, pattern = integers(batch, "space", "base", "pattern")
-        place, known = (space << SPACE_SHIFT) + base, self._recorded
+        place, pattern_table = (space << SPACE_SHIFT) + base, self._recorded
         segment = self.layout.find(place)
         low, high = (
-            self.layout.find(place + end[pattern]) for end in (known.lowest, known.highest)
+            self.layout.find(place + end[pattern])
+            for end in (pattern_table.lowest, pattern_table.highest)
         )
         over = (low != segment) | (high != segment)
         return _Places(place, pattern, segment, ~over & (self.layout.pad[segment] != 0), over)
@@ -382,8 +383,8 @@ class MovedLaunch(LaunchTrace):
 
         Lanes may lie below the base, which is the lowest active lane's address.
         """
-        rest, phase = np.divmod(keys, int(self.layout.row.max()))
-        segment, pattern = np.divmod(rest, max(1, len(self._recorded.active)))
+        quotient, phase = np.divmod(keys, int(self.layout.row.max()))
+        segment, pattern = np.divmod(quotient, max(1, len(self._recorded.active)))
         row, below = self.layout.row[segment], -self._recorded.lowest[pattern] - phase
         rows = np.maximum(-(-below // row), 0)
         return self.layout.first[segment] + phase + rows * row, pattern

@@ -50,25 +50,27 @@ class Usage:
 def read_usage(trace: "LaunchTrace") -> Mapping[str, Usage]:
     """Look at all accesses of a launch; for each of its arrays by name."""
     zones = cut_zones(trace.launch.arrays)
-    found = {array.name: Usage() for array in trace.launch.arrays} | {"": Usage()}
+    usages = {array.name: Usage() for array in trace.launch.arrays} | {"": Usage()}
     elements, widths = _widths(trace)
     active, offsets = trace.patterns()
     many = max(1, len(active))
     for batch in trace.access_batches():
         pc, pattern, zone = _columns(batch, zones)
         keys, times = np.unique((pc * many + pattern) * len(zones.names) + zone, return_counts=True)
-        rest, zone = np.divmod(keys, len(zones.names))
-        pc, pattern = np.divmod(rest, many)
+        quotient, zone = np.divmod(keys, len(zones.names))
+        pc, pattern = np.divmod(quotient, many)
         for number in sorted_unique(zone).tolist():
             rows = np.flatnonzero(zone == number)
-            usage = found[zones.names[number]]
-            seen = sorted_unique(pc[rows]).tolist()
-            usage.element = min([n for n in (usage.element, *(elements[p] for p in seen)) if n])
-            usage.widest = max(usage.widest, *(widths[p] for p in seen))
-            chosen = sorted_unique(pattern[rows])
-            counts = np.bincount(pattern[rows], times[rows], many)[chosen].astype(np.int64)
-            _add_strides(usage.strides, unpack_masks(active[chosen]), offsets[chosen], counts)
-    return found
+            usage = usages[zones.names[number]]
+            pcs = sorted_unique(pc[rows]).tolist()
+            usage.element = min([n for n in (usage.element, *(elements[p] for p in pcs)) if n])
+            usage.widest = max(usage.widest, *(widths[p] for p in pcs))
+            pattern_ids = sorted_unique(pattern[rows])
+            counts = np.bincount(pattern[rows], times[rows], many)[pattern_ids].astype(np.int64)
+            _add_strides(
+                usage.strides, unpack_masks(active[pattern_ids]), offsets[pattern_ids], counts
+            )
+    return usages
 
 
 def _columns(batch: pa.RecordBatch, zones: Zones) -> tuple[Ints, Ints, Ints]:

@@ -67,14 +67,14 @@ def test_advice_never_lowers_occupancy_and_holds_when_it_is_followed(
     for device in map(load_device, device_names()):
         for threads in (32, 100, 192, 256, 512):
             asked = from_numbers(device, Need(threads, registers, shared), PLAIN, 10_000)
-            best = asked.advice.found
-            assert best.active_warps >= asked.found.active_warps
+            best = asked.advice.occupancy
+            assert best.active_warps >= asked.occupancy.active_warps
             if not asked.advice.is_better:
-                assert best.need == asked.found.need
+                assert best.need == asked.occupancy.need
                 continue
-            assert best.active_warps > asked.found.active_warps
+            assert best.active_warps > asked.occupancy.active_warps
             followed = from_numbers(device, best.need, PLAIN, 10_000)
-            assert followed.found.active_warps == best.active_warps
+            assert followed.occupancy.active_warps == best.active_warps
             assert not followed.advice.is_better
 
 
@@ -111,12 +111,12 @@ def test_all_that_forbids_an_assignment_is_named(
     device: str, blocks: int, threads: int, bytes_a_thread: int, too_few: tuple[str, ...]
 ) -> None:
     need = Need(threads, None, threads * bytes_a_thread)
-    found = from_numbers(load_device(device), need, PLAIN, wanted=blocks)
+    found = from_numbers(load_device(device), need, PLAIN, target_blocks=blocks)
     assert found.too_few == too_few
     said = render([found], [()])
     assert ("possible\n" in said) == (not too_few)
     for name in too_few:
-        assert f"{name} (room for {found.found.limits[name]})" in said
+        assert f"{name} (room for {found.occupancy.limits[name]})" in said
 
 
 def test_curves_hold_every_value_once_with_the_warps_that_fit() -> None:
@@ -141,7 +141,7 @@ def test_a_launch_brings_its_registers_and_barriers(tmp_path: Path) -> None:
         instruction(1, "barrier.sync", bytes=0, barrier=3),
     ]
     trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=table)
-    found = from_launch(trace.launches[0], load_device("h200"), PLAIN).found
+    found = from_launch(trace.launches[0], load_device("h200"), PLAIN).occupancy
     # 40 x 32 = 1280 registers a warp; 65536 / 4 // 1280 = 12 a partition, 48; 48 // 8 = 6
     assert (found.blocks, found.limited_by) == (6, ("registers",))
     assert found.limits["barriers"] == 16  # a block takes barriers 0 to 3, as on an H100: 64 / 4
@@ -165,7 +165,7 @@ def test_barriers_are_what_the_assembler_takes(
     table = [instruction(pc, "bar.sync", bytes=0, barrier=id) for pc, id in enumerate(ids)]
     trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=table)
     resident = from_launch(trace.launches[0], load_device("h100"), PLAIN)
-    assert resident.found.limits["barriers"] == room
+    assert resident.occupancy.limits["barriers"] == room
 
 
 @pytest.mark.parametrize("width", [60, 100, None])

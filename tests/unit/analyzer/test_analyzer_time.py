@@ -72,7 +72,7 @@ def test_a_loop_that_carries_its_value_costs_its_latency_each_round() -> None:
     code = {0: [step("a", "a", 30)]}
     assert cycles(code, (0, 50)) == pytest.approx(49 * 30 + 1, abs=2)
     found = run_chain([(0, 50)], code)
-    assert found.waited["pipe"] == pytest.approx(49 * 30, abs=30)
+    assert found.stalls["pipe"] == pytest.approx(49 * 30, abs=30)
 
 
 def test_loads_of_a_loop_that_the_compiler_unrolled_go_side_by_side() -> None:
@@ -98,7 +98,7 @@ def test_nothing_passes_a_barrier() -> None:
     barrier = Step(1, Operands((), ()), 20, 1.0, "barrier", is_barrier=True)
     code = {0: [step("a", "", 100), step("b", "a", 4), barrier, step("c", "", 4)]}
     assert cycles(code, (0, 1)) == 100 + 20 + 1
-    assert run_chain([(0, 1)], code).waited["barrier"] == 20
+    assert run_chain([(0, 1)], code).stalls["barrier"] == 20
 
 
 def test_an_empty_kernel_takes_what_was_measured_of_one(trace: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_chain_of_loads_takes_a_way_to_memory_for_each(trace: Path) -> None:
     assert short is not None
     assert long is not None
     assert long.ns - short.ns == pytest.approx(HOPS * hop, rel=0.25)
-    assert next(iter(long.waits)) == "memory"
+    assert next(iter(long.stalls)) == "memory"
     assert on(trace, 2).counters["estimated_time"] == pytest.approx(long.ns, abs=0.001)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.counting.atomic_contention import count_turns
+from cutrace.analyzer.counting.atomic_contention import count_contention
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time import sample_warps as sample_beside
@@ -69,7 +69,7 @@ def part(launch: LaunchProfile, what: str) -> float:
 def test_a_sector_of_atomics_takes_a_turn_at_the_slice_that_has_its_512_bytes(
     trace: Path, measured: Measured
 ) -> None:
-    turns = count_turns(read_trace(trace).launches[0])
+    turns = count_contention(read_trace(trace).launches[0])
     assert turns.integer == 64  # an address is wanted once a block
     assert turns.sectors == 64 * 256 * 4 // 32  # each block wants 1 KB: 32 sectors
     assert turns.slice == 64 * 512 // 32  # two slices, half of that each
@@ -113,7 +113,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_tried_again_is_bounded_as_if_each_lane_tried_once(tried: Path) -> None:
-    adds, largest, asks = (count_turns(each) for each in read_trace(tried).launches)
+    adds, largest, asks = (count_contention(each) for each in read_trace(tried).launches)
     assert (adds.integer, adds.rivals) == (4 * 64, 4 * 64)
     assert adds.tries >= 4 * 64 * (32 + 1) / 2  # alone, a warp's lanes try 32 + 31 + ... times
     assert largest.tries < AGAIN * largest.rivals
@@ -125,7 +125,7 @@ def test_lanes_that_all_want_a_word_try_as_often_as_there_are_rivals(
 ) -> None:
     tries = 256 * 256 - 256**2 / 2  # all four blocks run at once
     assert part(on_h200(tried, 0), "atomics tried again") == tries * measured.turn_ns
-    few = count_turns(read_trace(tried).launches[1]).tries
+    few = count_contention(read_trace(tried).launches[1]).tries
     assert part(on_h200(tried, 1), "atomics tried again") == few * measured.turn_ns
 
 
@@ -162,7 +162,7 @@ def test_turns_of_many_rows_are_scaled_up_from_some(
 ) -> None:
     monkeypatch.setattr("cutrace.analyzer.counting.atomic_contention.SLICE", 32)
     monkeypatch.setattr("cutrace.analyzer.counting.atomic_contention.LOOKED_AT", 256)
-    turns = count_turns(read_trace(trace).launches[0])  # 512 rows alike: 16 chunks, each third
+    turns = count_contention(read_trace(trace).launches[0])  # 512 rows alike: 16 chunks, each third
     assert (turns.integer, turns.sectors, turns.slice) == (64, 64 * 32, 64 * 16)
 
 
@@ -246,10 +246,10 @@ extern "C" __global__ void walk(int *out, const int *in, int late)
         for late in (0, 1):
             walk[1, 32](out, zeros, late)
     together, apart = (ran(path, number).touches for number in (0, 1))
-    (load,) = together.anew.keys() & together.firsts.keys() - {max(together.anew)}
+    (load,) = together.refetched.keys() & together.firsts.keys() - {max(together.refetched)}
     # sixteen words are two sectors of each lane: in step, two loads come to new ones; else all
     # loads do, lanes by lanes
-    assert (together.anew[load], apart.anew[load]) == (2 / 16, 1)
+    assert (together.refetched[load], apart.refetched[load]) == (2 / 16, 1)
     in_step, staggered = (on_h200(path, number).estimate for number in (0, 1))
     assert in_step
     assert staggered
@@ -322,7 +322,7 @@ def test_warps_are_sampled_beside_a_long_replay_where_an_estimate_follows(
     monkeypatch.setattr(sample_beside, "cores", lambda: 2)
     monkeypatch.setattr(sample_beside, "sample_warps", sample)
     sampled = sample_beside.SampledWarps(read_trace(trace).launches[1], [load_device(device)])
-    tell = sampled.begin_beside(told.append)
+    tell = sampled.start_thread(told.append)
     tell(0.5)
     tell(1.0)
     assert sampled().touches == sampled().touches == ran(trace, 1).touches

@@ -51,7 +51,7 @@ def ask(
     def ask_all() -> tuple[list[str], list[str]]:
         printed, told = [], []
         for words in VERBS:
-            monkeypatch.setattr(cache, "_TOLD", set())
+            monkeypatch.setattr(cache, "_REPORTED", set())
             assert run(words) == 0
             wrote = capsys.readouterr()
             printed.append(wrote.out)

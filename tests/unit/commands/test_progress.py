@@ -17,10 +17,10 @@ from cutrace.commands.terminal import progress as drawn
 from cutrace.models.replay.device.device import load_devices
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
-from cutrace.models.replay.replay_cache import kept_frame
+from cutrace.models.replay.replay_cache import cached_frame
 from cutrace.tracer.program.choice import Tally
-from cutrace.tracer.session.filter import RecordOptions, default_options
-from cutrace.tracer.simt.kernel.launch import Ran
+from cutrace.tracer.session.record_options import RecordOptions, default_options
+from cutrace.tracer.simt.kernel.run_options import RunProgress
 from cutrace.traces.reader import LaunchTrace
 
 ADD = """
@@ -52,13 +52,13 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Terminal]:
     def make(is_terminal: bool = True, patience: float = 0.001) -> Terminal:
         made = Terminal(is_terminal)
         monkeypatch.setattr("sys.stderr", made)
-        monkeypatch.setattr(drawn, "PATIENCE", patience)
+        monkeypatch.setattr(drawn, "UPDATE_SECONDS", patience)
         return made
 
     return make
 
 
-class Noted(Ran):
+class Noted(RunProgress):
     """Keeps the part and the share at every moment that it is told of."""
 
     def __init__(self) -> None:
@@ -82,16 +82,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 def test_the_time_left_falls_while_nothing_is_told(clock: Callable[[float], None]) -> None:
-    share = drawn.Share()
+    share = drawn.ProgressReporter()
     clock(10)
     assert share.text() == ""
-    share.tell(0.5)
+    share.update(0.5)
     assert share.text() == "50 %, 10 s left"
     clock(12)
-    share.tell(0.5)
+    share.update(0.5)
     assert share.text() == "50 %, 8 s left"
     clock(15)
-    share.tell(0.75)
+    share.update(0.75)
     assert share.text() == "75 %, 5 s left"
     clock(100)
     assert share.text() == "75 %, 1 s left"
@@ -100,26 +100,26 @@ def test_the_time_left_falls_while_nothing_is_told(clock: Callable[[float], None
 def test_a_stage_is_foreseen_from_the_one_before_until_it_has_a_pace_of_its_own(
     clock: Callable[[float], None],
 ) -> None:
-    share = drawn.Share((4, 1))
+    share = drawn.ProgressReporter((4, 1))
     clock(10)
-    share.tell(0.5)
+    share.update(0.5)
     assert share.text() == "40 %, 15 s left"  # 10 s for 2 of 5
     clock(20)
     share.begin()
     assert share.text() == "80 %, 5 s left"
     clock(24)
-    share.tell(0.5)
+    share.update(0.5)
     assert share.text() == "90 %, 4 s left"
 
 
 def test_a_stage_that_was_done_before_leaves_the_time_of_the_next_alone(
     clock: Callable[[float], None],
 ) -> None:
-    share = drawn.Share((4, 1))
+    share = drawn.ProgressReporter((4, 1))
     clock(0.1)
     share.begin()
     clock(4.1)
-    share.tell(0.5)
+    share.update(0.5)
     assert share.text() == "90 %, 4 s left"
 
 
@@ -129,17 +129,17 @@ def test_passes_over_a_trace_are_heard_and_those_of_kept_results_are_not_waited_
     with cutrace.Session(tmp_path / "add.cutrace") as gpu:
         out = gpu.device_array(1 << 18, "int32")
         gpu.compile(ADD).get_function("add")[1 << 10, 256](out)
-    share = drawn.Share()
-    trace = share.listen(cutrace.read_trace(tmp_path / "add.cutrace"))
+    share = drawn.ProgressReporter()
+    trace = share.watch_launches(cutrace.read_trace(tmp_path / "add.cutrace"))
     (launch,) = trace.launches
     share.expect(trace, 2)
     assert launch.count("accesses") == 1 << 14  # a load and a store of 2^13 warps
     list(launch.access_batches())
-    assert share.done == 0.5
+    assert share.fraction == 0.5
     for _ in range(2):
-        kept_frame(launch, Path(__file__), first_row, str(tmp_path))
+        cached_frame(launch, Path(__file__), first_row, str(tmp_path))
     assert share.rows == 1 << 14  # the first time it is read: 2 of 2, then one need not be
-    assert share.done == 1
+    assert share.fraction == 1
     copy = pickle.loads(pickle.dumps(launch))
     list(copy.access_batches())
     assert share.read == 2 << 14
@@ -163,7 +163,7 @@ def test_devices_with_codes_of_their_own_are_parts_of_one_share(tmp_path: Path) 
 def test_a_terminal_is_told_the_share_and_left_empty(screen: Callable[..., Terminal]) -> None:
     terminal = screen()
     with drawn.progress("replaying") as share:
-        share.tell(0.5)
+        share.update(0.5)
         time.sleep(0.1)
     assert "replaying: 0 s, 50 %, 1 s left" in terminal.lines()
     assert terminal.getvalue().endswith("\r\x1b[K")
@@ -175,7 +175,7 @@ def test_a_file_and_who_waits_for_less_than_a_second_are_told_nothing(
 ) -> None:
     terminal = screen(is_terminal, patience)
     with drawn.progress("replaying") as share:
-        share.tell(0.5)
+        share.update(0.5)
         time.sleep(0.02)
     assert terminal.getvalue() == ""
 
@@ -207,9 +207,9 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
 
 
 def test_a_script_and_a_program_tell_launches() -> None:
-    assert launches_text(Ran(launches=3, part=0.4)) == "3 launches, 40 % of the next"
-    assert launches_text(Ran()) == ""
-    assert launches_text(Ran(part=0.25)) == "25 % of the first launch"
+    assert launches_text(RunProgress(launches=3, part=0.4)) == "3 launches, 40 % of the next"
+    assert launches_text(RunProgress()) == ""
+    assert launches_text(RunProgress(part=0.25)) == "25 % of the first launch"
     text = Tally(run=3, recorded=3, running="scale").text(0.4)
     assert re.fullmatch(r"3 launches \(.* a second\), 0.0 MB, 40 % of scale", text)
 

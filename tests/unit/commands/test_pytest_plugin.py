@@ -126,6 +126,7 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     assert not heavy & {name.partition(".")[0] for name in added}
     assert [name for name in added if name.startswith("cutrace")] == [
         "cutrace",
-        "cutrace.pytest_plugin",
+        "cutrace.base",
         "cutrace.base.version",
+        "cutrace.pytest_plugin",
     ]

@@ -142,17 +142,17 @@ def test_a_source_that_never_compiled_has_a_page_that_says_so(live: Live) -> Non
 
 def test_controls_of_the_page_count_with_other_options(live: Live) -> None:
     live.look()
-    live.ask({"device": "h100, gtx580", "set": "", "pad": "", "schedule": "round-robin"})
+    live.request({"device": "h100, gtx580", "set": "", "pad": "", "schedule": "round-robin"})
     assert live.look()
     root = Page(live.page).root
     assert root.find("input", name="device")[0].attributes["value"] == "h100 gtx580"
     assert "GeForce GTX 580" in root.text
-    live.ask({"device": "gtx581"})
+    live.request({"device": "gtx581"})
     live.look()
     root = Page(live.page).root
     assert "gtx581" in root.find(role="alert")[0].text
     assert "GeForce GTX 580" in root.text
-    live.ask({"device": "h100", "pad": "in"})
+    live.request({"device": "h100", "pad": "in"})
     live.look()
     assert "pad: in: expected ARRAY=[ROW+]N" in Page(live.page).root.find(role="alert")[0].text
 
@@ -200,10 +200,10 @@ def test_a_number_too_large_in_the_form_is_shown_and_the_next_save_is_counted(li
     live.look()
     thread = follow(live)
     for number, align in enumerate((1 << 64, 1 << 48, 10**30), 2):
-        live.ask({"align": f"in={align}", "device": "h100"})
+        live.request({"align": f"in={align}", "device": "h100"})
         assert "expected at most 140737488355328" in wait_for(live, number)
     save(live.source, SOURCE.replace("STRIDE", "2"))
-    live.ask({"align": "in=1024", "device": "h100"})
+    live.request({"align": "in=1024", "device": "h100"})
     assert wait_for(live, 5) == ""
     live.end()
     thread.join(10)

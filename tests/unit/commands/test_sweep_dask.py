@@ -14,7 +14,7 @@ from executors import Losing
 
 import cutrace
 from cutrace.base.executor import run as run_errand
-from cutrace.base.executor import spread
+from cutrace.base.executor import run_tasks
 from cutrace.commands._main import run
 
 SUITE = """\
@@ -63,7 +63,7 @@ def test_an_error_that_a_client_keeps_is_not_taken_for_the_next_attempts() -> No
     """A client answers calls of one key with one result, also that of a worker that was killed."""
     dask = pytest.importorskip("dask", reason='needs pip install "cutrace[dask]"')
     executor = Losing(2)
-    assert [*spread(executor, len, ["four"])] == [(0, 4)]
+    assert [*run_tasks(executor, len, ["four"])] == [(0, 4)]
     assert len({dask.base.tokenize(run_errand, given) for given in executor.given}) == 3
 
 

@@ -13,7 +13,7 @@ import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.commands._main import run
 from cutrace.tracer.program.arena import SharedMemory
-from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.simt.memory.memory import Arena, Memory
 from cutrace.traces.manifest import Unread, to_json
 from cutrace.traces.schema import Outside, Space
@@ -215,7 +215,9 @@ def test_a_program_has_a_page_before_its_first_array(
         return [out.copy_to_host()]
 
     shared = SharedMemory()
-    monkeypatch.setattr(cutrace.Session, "_make_memory", lambda gpu: Memory(rooms=shared.rooms()))
+    monkeypatch.setattr(
+        cutrace.Session, "_make_memory", lambda gpu: Memory(buffers=shared.arenas())
+    )
     with reports():
         trace = assert_same_under_both(tmp_path, launch)
     with cutrace.Session(bounds="report") as gpu:

@@ -7,10 +7,10 @@ import pytest
 
 import cutrace
 from cutrace.tracer.simt.interp.wave import ArrayWave
-from cutrace.tracer.simt.memory.address_facts import FactStore
+from cutrace.tracer.simt.memory.address_facts import AddressCache
 from cutrace.tracer.simt.rows.pattern import PatternTable
 from cutrace.tracer.simt.warp.invariant import require_alone, require_facts, require_tree
-from cutrace.tracer.simt.warp.stack_entry import Split
+from cutrace.tracer.simt.warp.stack_entry import StackEntry
 
 
 def test_an_array_that_another_register_has_a_view_of_must_not_change_in_place() -> None:
@@ -21,7 +21,7 @@ def test_an_array_that_another_register_has_a_view_of_must_not_change_in_place()
 
 
 def test_facts_must_be_those_of_the_value_in_the_width_of_its_register() -> None:
-    store = FactStore(PatternTable())
+    store = AddressCache(PatternTable())
     value = (np.arange(32, dtype=np.uint32) * 4 - np.uint32(64))[None]
     low, _ = store.of(value, None, 32)
     further = value + np.uint32(64)
@@ -33,9 +33,9 @@ def test_facts_must_be_those_of_the_value_in_the_width_of_its_register() -> None
 
 
 def test_splits_of_a_warp_must_not_share_lanes() -> None:
-    require_tree([Split(9, 10, 0b11, 0), Split(1, 9, 0b01, 0), Split(2, 9, 0b10, 0)])
+    require_tree([StackEntry(9, 10, 0b11, 0), StackEntry(1, 9, 0b01, 0), StackEntry(2, 9, 0b10, 0)])
     with pytest.raises(AssertionError, match="some lanes in common"):
-        require_tree([Split(1, 9, 0b011, 0), Split(2, 9, 0b110, 0)])
+        require_tree([StackEntry(1, 9, 0b011, 0), StackEntry(2, 9, 0b110, 0)])
 
 
 def test_a_register_that_is_owned_though_it_is_shared_is_found_where_it_is_asked_for(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.kernel.spin_loop import link_with_waiting
+from cutrace.tracer.simt.kernel.spin_loop import link_with_divergent_sync
 
 MEETINGS = next((Path(__file__).parents[2] / "validate" / "lanes").glob("*meeting*.ptx"))
 KERNELS = re.findall(r"\.entry\s+(meet_\w+)", MEETINGS.read_text())
@@ -107,7 +107,7 @@ def test_lanes_that_left_a_waiting_loop_wait_for_the_others_at_a_shuffle(tmp_pat
 
 def test_only_what_lies_behind_a_waiting_loop_is_a_meeting() -> None:
     before = BEHIND_A_LOOP.replace("LOOP:", "shfl.sync.down.b32 %r5, %r1, 1, 31, -1;\nLOOP:")
-    kernel = link_with_waiting(parse_module(HEADER + before), "k")
+    kernel = link_with_divergent_sync(parse_module(HEADER + before), "k")
     assert [kernel.instructions[pc].text.split()[1] for pc in kernel.meetings] == ["%r4,"]
     counted = BEHIND_A_LOOP.replace("@%p1 bra DONE;", "")
-    assert link_with_waiting(parse_module(HEADER + counted), "k").meetings == frozenset()
+    assert link_with_divergent_sync(parse_module(HEADER + counted), "k").meetings == frozenset()

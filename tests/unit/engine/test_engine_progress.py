@@ -12,7 +12,7 @@ from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.simt.kernel.spin_loop import waiting_blocks
 
 ADD_UNDER_LOCK = """

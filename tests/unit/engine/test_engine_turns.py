@@ -22,12 +22,12 @@ from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Source
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.simt.codegen.machine import Machine
 from cutrace.tracer.simt.codegen.scheduler import go_another_way, settle
 from cutrace.tracer.simt.kernel.spin_loop import waiting_blocks
-from cutrace.tracer.simt.warp.simt_stack import SplitStacks
-from cutrace.tracer.simt.warp.stack_entry import Split, next_turn, part_arrived, unite
+from cutrace.tracer.simt.warp.simt_stack import SimtStacks
+from cutrace.tracer.simt.warp.stack_entry import StackEntry, merge_siblings, rotate_stack, run_ahead
 
 # Leaves have mass 1. Cells have the numbers after those of the leaves, children before parents;
 # all threads go through the cells in steps of the grid, and poll the mass of children that other
@@ -317,56 +317,56 @@ def test_a_loop_waits_whose_end_hangs_on_others(loop: str) -> None:
     assert waits(ask + 'extern "C" __global__ void k(int *word) { ' + loop + " word[1] = 1; }")
 
 
-def stack(*splits: tuple[int, int, int]) -> list[Split]:
+def stack(*splits: tuple[int, int, int]) -> list[StackEntry]:
     """Return splits (block, join, lanes) as a stack."""
-    return [Split(block, join, mask, 0) for block, join, mask in splits]
+    return [StackEntry(block, join, mask, 0) for block, join, mask in splits]
 
 
 def test_turns_bring_every_leaf_of_a_tree_of_splits_to_the_top() -> None:
     one = stack((9, 10, 0b1111), (1, 9, 0b0011), (5, 9, 0b1100), (2, 5, 0b0100), (3, 5, 0b1000))
     seen: list[Any] = []
     for _ in range(6):
-        found = next_turn(one, parked=0)
+        found = rotate_stack(one, parked=0)
         assert found is not None
         assert sorted(found) == sorted(one)
         one = found
         seen.append(one[-1].mask)
     assert set(seen) == {0b0011, 0b0100, 0b1000}
-    assert one.index(Split(5, 9, 0b1100, 0)) < one.index(Split(2, 5, 0b0100, 0))
+    assert one.index(StackEntry(5, 9, 0b1100, 0)) < one.index(StackEntry(2, 5, 0b0100, 0))
 
 
 def test_a_turn_passes_over_lanes_that_wait_at_a_barrier() -> None:
     one = stack((9, 10, 0b111), (1, 9, 0b001), (2, 9, 0b010), (3, 9, 0b100))
     for _ in range(3):
-        found = next_turn(one, parked=0b010)
+        found = rotate_stack(one, parked=0b010)
         assert found is not None
         one = found
         assert one[-1].mask != 0b010
-    assert next_turn(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10)), parked=0b01) is None
+    assert rotate_stack(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10)), parked=0b01) is None
 
 
 def test_lanes_that_have_arrived_go_on_alone_and_the_others_still_meet() -> None:
     before = stack((9, 10, 0b1111), (1, 9, 0b0001), (2, 9, 0b0010))
     after = stack((9, 10, 0b0011), (1, 9, 0b0001), (2, 9, 0b0010), (9, 10, 0b1100))
-    assert part_arrived(before) == after
-    assert part_arrived(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10))) is None
+    assert run_ahead(before) == after
+    assert run_ahead(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10))) is None
 
 
 def test_siblings_that_go_on_at_one_block_are_united_and_others_are_not() -> None:
     one = stack((9, 10, 0b111), (4, 9, 0b001), (4, 9, 0b010), (4, 9, 0b100))
-    assert unite(one) == stack((9, 10, 0b111), (4, 9, 0b111))
+    assert merge_siblings(one) == stack((9, 10, 0b111), (4, 9, 0b111))
     apart = stack((9, 10, 0b11), (5, 9, 0b01), (4, 9, 0b10))
-    assert unite(apart) == apart
+    assert merge_siblings(apart) == apart
 
 
 STAY, EXIT = 160, 200
 """Where lanes go on that do not leave, and where a kernel ends."""
 
 
-def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -> list[Split]:
+def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -> list[StackEntry]:
     """Return splits of these lanes that join there, each before those that it waits for."""
     mask = sum(1 << lane for lane in lanes)
-    found = [Split(next(blocks), join, mask, 0)]
+    found = [StackEntry(next(blocks), join, mask, 0)]
     while len(lanes) > 1 and chance.random() < 0.8:
         size = chance.randrange(1, len(lanes))
         found += family(chance, blocks, lanes[:size], found[0].block)
@@ -387,14 +387,14 @@ def compiled_leaving() -> Callable[[int, int, int], int]:
     return kind(find("leave_for_another_way"))
 
 
-def machine_of(splits: list[Split], join: int, leaving: int) -> Machine:
+def machine_of(splits: list[StackEntry], join: int, leaving: int) -> Machine:
     """Return a machine of one warp that stands at block 0, a branch that lanes leave by."""
     m, below = Machine(), splits[:-1]
     m.warps, m.number = 1, 0
     m.depth = np.array([len(below)], np.int32)
     m.block, m.join = (np.array([value], np.int32) for value in splits[-1][:2])
     m.mask, m.called = np.array([splits[-1].mask], np.uint32), np.zeros(1, np.uint8)
-    room = [*below, Split(0, 0, 0, 0), Split(0, 0, 0, 0)]
+    room = [*below, StackEntry(0, 0, 0, 0), StackEntry(0, 0, 0, 0)]
     m.below_block, m.below_join = (
         np.array([split[k] for split in room], np.int32) for k in range(2)
     )
@@ -408,12 +408,12 @@ def machine_of(splits: list[Split], join: int, leaving: int) -> Machine:
     return m
 
 
-def splits_of(m: Machine) -> list[Split]:
+def splits_of(m: Machine) -> list[StackEntry]:
     """Return the stack of its warp."""
     depth = int(m.depth[0])
     below = zip(m.below_block, m.below_join, m.below_mask, m.below_called, strict=True)
     top = (m.block[0], m.join[0], m.mask[0], m.called[0])
-    return [Split(*map(int, split)) for split in (*list(below)[:depth], top)]
+    return [StackEntry(*map(int, split)) for split in (*list(below)[:depth], top)]
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -424,9 +424,9 @@ def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int
     lanes = sum(1 << lane for lane in range(8) if top.mask >> lane & 1 and chance.random() < 0.6)
     join = chance.choice([170, *(split.join for split in splits[1:])])
     leaving, stay = chance.choice([join, 150]), chance.choice([STAY, top.join])
-    stacks = SplitStacks(0, EXIT, EXIT, np.ones((1, 32), np.bool_), 1, 1)
+    stacks = SimtStacks(0, EXIT, EXIT, np.ones((1, 32), np.bool_), 1, 1)
     stacks._restore(0, splits)
-    stacks.go_another_way(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, stay, join)
+    stacks.leave_region(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, stay, join)
     found = stacks._stack_of(0)
     are_met = any(split.join == join and split.mask & top.mask for split in splits)
     if lanes and are_met:

@@ -49,7 +49,7 @@ def test_a_crash_is_one_sentence_and_the_next_question_is_answered() -> None:
 
 
 def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembler, "PATIENCE", 0.0)
+    monkeypatch.setattr(assembler, "TIMEOUT", 0.0)
     with pytest.raises(CutraceError, match="did not finish this PTX, for sm_80"):
         assemble(EMPTY, "sm_80")
 

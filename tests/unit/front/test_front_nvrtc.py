@@ -117,7 +117,7 @@ def test_the_process_ends_with_the_one_that_asks(tmp_path: Path) -> None:
 class Nobody(nvrtc._Process):
     """Says what it was asked for, and has no answer."""
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         raise CutraceError(f"asked for {request['name']}")
 
 

@@ -136,9 +136,9 @@ def test_the_assembler_is_asked_once_of_one_text(
     ptx: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    front._kept.cache_clear()
+    front._cached.cache_clear()
     first = resources(ptx, "shared", ["sm_75", "sm_80"])
-    front._kept.cache_clear()
+    front._cached.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(front, "assemble", lambda *words: pytest.fail("asked again"))
         assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first
@@ -147,5 +147,5 @@ def test_the_assembler_is_asked_once_of_one_text(
             with pytest.raises(pytest.fail.Exception, match="asked again"):
                 resources(ptx, *words)
     next((tmp_path / "cutrace" / "resources").iterdir()).write_bytes(b"broken")
-    front._kept.cache_clear()
+    front._cached.cache_clear()
     assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first

@@ -3,8 +3,8 @@
 from cutrace.tracer.front.sass import MachineInstruction
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.session.resources import assembled_accesses
-from cutrace.tracer.simt.kernel.spin_loop import link_with_waiting
+from cutrace.tracer.session.resources import sass_accesses
+from cutrace.tracer.simt.kernel.spin_loop import link_with_divergent_sync
 from cutrace.traces.schema import AssembledAccess
 
 HEAD = """.version 8.8
@@ -20,7 +20,7 @@ setp.lt.u32 %p1, %r5, 8;
 
 def kernel(body: str) -> Kernel:
     """A kernel whose body begins at pc 3, PTX line 9."""
-    return link_with_waiting(parse_module(f"{HEAD}{body}\nret;\n}}\n"), "k")
+    return link_with_divergent_sync(parse_module(f"{HEAD}{body}\nret;\n}}\n"), "k")
 
 
 def made(*instructions: tuple[int, str, int, bool]) -> dict[int, list[MachineInstruction]]:
@@ -33,7 +33,7 @@ def made(*instructions: tuple[int, str, int, bool]) -> dict[int, list[MachineIns
 
 
 def changes(body: str, *instructions: tuple[int, str, int, bool]) -> list[AssembledAccess]:
-    return [*assembled_accesses(kernel(body), made(*instructions))]
+    return [*sass_accesses(kernel(body), made(*instructions))]
 
 
 FOUR = "\n".join(f"ld.global.u32 %r{n}, [%rd1+{4 * n}];" for n in range(4))

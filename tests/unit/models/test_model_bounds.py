@@ -10,7 +10,7 @@ from cutrace.jit.loop_expression import CHECKED
 SCRIPT = """
 import numpy as np
 from cutrace.models.cache import Cache
-from cutrace.models.replay.ordered import cache_lines
+from cutrace.models.replay.stateful import cache_sim
 from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.model import Batch, Kind
 
@@ -44,9 +44,9 @@ for keys in CACHES:
         step = cache.step(batch)
         for name, column in step.counts.items():
             sums[name] = sums.get(name, 0) + int(column.sum())
-    assert rows_asked[cache_lines.__name__] > cache_lines.WORTH
+    assert rows_asked[cache_sim.__name__] > cache_sim.WORTH
     assert sums["reads"] > sums["read_hits"] > 0, sums
-print("served", rows_asked[cache_lines.__name__])
+print("served", rows_asked[cache_sim.__name__])
 """
 
 

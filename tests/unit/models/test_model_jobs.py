@@ -10,7 +10,7 @@ from warps import warp
 from cutrace.analyzer import build_profile as profile_launches
 from cutrace.analyzer.profile import analyze
 from cutrace.base.errors import CutraceError
-from cutrace.base.executor import Process
+from cutrace.base.executor import WorkerProcess
 from cutrace.commands._main import run
 from cutrace.models.replay import replay as jobs
 from cutrace.traces.reader import Trace, read_trace
@@ -39,13 +39,13 @@ def test_there_are_no_more_processes_than_cores(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
-    send = Process.send
+    send = WorkerProcess.send
 
-    def note(self: Process, work: Any, *arguments: Any) -> None:
+    def note(self: WorkerProcess, work: Any, *arguments: Any) -> None:
         started.append(arguments[1])
         send(self, work, *arguments)
 
-    monkeypatch.setattr(Process, "send", note)
+    monkeypatch.setattr(WorkerProcess, "send", note)
     monkeypatch.setattr(jobs, "cores", lambda: 2)
     found = analyze(trace, device=DEVICES, jobs=64)
     assert [p.device for p in found.launches] == list(DEVICES)

@@ -95,7 +95,7 @@ def test_a_trace_that_was_recorded_again_is_replayed(trace: Trace, replayed: lis
     assert after.counters["global_load_requests"] == 1
 
 
-@pytest.mark.parametrize("moment", ["load_counts", "replay", "keep_counts"])
+@pytest.mark.parametrize("moment", ["load_counts", "replay", "store_counts"])
 def test_nothing_is_kept_of_a_trace_that_was_recorded_again_meanwhile(
     trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:

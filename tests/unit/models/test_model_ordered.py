@@ -17,7 +17,7 @@ from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import schedule as schedules
 from cutrace.models.replay.schedule import turns
-from cutrace.models.replay.schedule.schedule import TURN
+from cutrace.models.replay.schedule.schedule import ISSUE_SLOT
 from cutrace.models.replay.stateful import ordered
 from cutrace.models.replay.stateful import ordered as distinct
 from cutrace.models.replay.stateful import ordered as line
@@ -28,7 +28,7 @@ from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 
 LINE = 128
-LOADS = 2 * TURN
+LOADS = 2 * ISSUE_SLOT
 ONE_LINE: dict[str, object] = {"l1.bytes": LINE, "l1.ways": 1, "l1.beside_shared": False}
 ONE_SM: dict[str, object] = ONE_LINE | {"chip.sms": 1, "chip.sms_per_cluster": 1}
 
@@ -104,7 +104,7 @@ def test_the_schedule_decides_what_l1_still_has(apart: str, schedule: str, tmp_p
     place = {"wid": 1} if apart == "warps" else {"block": 1}
     rows = loads(0, times=LOADS) + loads(1, times=LOADS, **place)
     trace = write(tmp_path / "a.cutrace", rows)
-    misses = 2 if schedule == "greedy-oldest" else 2 * LOADS // TURN
+    misses = 2 if schedule == "greedy-oldest" else 2 * LOADS // ISSUE_SLOT
     assert found(trace, schedule=schedule, settings=ONE_SM) == {
         "l1_reads": 2 * LOADS,
         "l1_read_hits": 2 * LOADS - misses,
@@ -148,8 +148,8 @@ def many_loads(path: Path) -> Trace:
         (units, "WORD", 0),
         (distinct, "POOLED", 1),
         (distinct, "POOLED_REQUESTS", 3),
-        (line, "REQUESTS", 1),
-        (ordered, "TAKEN", 5),
+        (ordered, "QUEUED_REQUESTS", 1),
+        (ordered, "ROWS_PER_BATCH", 5),
         (line, "WORTH", 0),
         (held_rows, "WORTH", -1),
         (turns, "WORTH", -1),

@@ -18,7 +18,7 @@ from cutrace.models.replay.interface.model import Batch, Kind, Step
 from cutrace.models.replay.stateful import cache_sim as cache_lines
 from cutrace.models.replay.stateful import row_lines
 from cutrace.models.replay.stateful.cache_sim import WORTH
-from cutrace.models.replay.stateful.ordered import CHOSEN
+from cutrace.models.replay.stateful.ordered import ROW_DTYPE
 
 GLOBAL, LOCAL = Kind("global", "load", "ca", 32), Kind("local", "load", "", 128)
 
@@ -86,7 +86,7 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
     for _ in range(2):
         told = data.draw(st.lists(each, min_size=1, max_size=30))
         number, shift, unit, group = np.array(told, np.int64).T
-        rows = np.zeros(len(told), CHOSEN)
+        rows = np.zeros(len(told), ROW_DTYPE)
         rows["number"], rows["shift"], rows["group"] = number, 128 * shift, group
         batch = pool.repeat(number, 128 * shift, np.arange(len(told)))
         batch = replace(batch, unit=unit[batch.row], group=group[batch.row], groups=2)
@@ -104,7 +104,7 @@ def test_requests_of_one_line_that_move_unlike_each_other_are_looked_up_apart(
     """Local memory moves 32 bytes for each of its row: 128 bytes on they are 32 lines apart."""
     monkeypatch.setitem(rows_asked, cache_lines.__name__, WORTH + 1)
     monkeypatch.setattr(cache_module, "compile_module", lambda _: row_lines)
-    rows = np.zeros(1, CHOSEN)
+    rows = np.zeros(1, ROW_DTYPE)
     rows["shift"] = 128
     found = make_cache(bytes=1024).step_repeated(
         Repeated(pool_of([[(0, 0), (3, 0)]]), rows, None, 1, True)
@@ -125,7 +125,7 @@ def test_rows_that_a_loop_cannot_repeat_are_written_down(
     pool: Pool, shift: int, worth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row that lies elsewhere in its line, and 128 bytes that begin in the middle of one."""
-    rows = np.zeros(1, CHOSEN)
+    rows = np.zeros(1, ROW_DTYPE)
     rows["shift"] = shift
     monkeypatch.setitem(rows_asked, cache_lines.__name__, worth)
     assert make_cache().step_repeated(Repeated(pool, rows)) is None

@@ -292,8 +292,8 @@ def test_totals_do_not_depend_on_the_size_of_batches_nor_on_the_compiler(
     whole = replay(trace, devices)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accesses_module, "SLICE", size)
-        patch.setattr(accesses_module, "ASKED", asked)
-        patch.setattr(accesses_module, "HELD", held)
+        patch.setattr(accesses_module, "ROWS_PER_QUERY", asked)
+        patch.setattr(accesses_module, "MOST_PENDING", held)
         patch.setattr(counting, "WORTH", worth)
         patch.setattr(touching, "WORTH", worth)
         for one_way, another in zip(whole, replay(trace, devices), strict=True):

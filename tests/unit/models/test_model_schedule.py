@@ -13,7 +13,7 @@ from cutrace.jit.loop import compile_module
 from cutrace.models.replay.interface.options import SCHEDULES
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.place import Chip, place
-from cutrace.models.replay.schedule.schedule import TURN, Schedule, schedule, shuffle
+from cutrace.models.replay.schedule.schedule import ISSUE_SLOT, Schedule, schedule, shuffle
 
 Row = tuple[int, int, int]
 
@@ -59,10 +59,10 @@ def all_rows(blocks: int, warps: int, steps: int) -> list[Row]:
 def test_round_robin_gives_each_warp_a_turn_of_so_many_instructions() -> None:
     """Two turns of all warps, each in the order of their seats' shuffle."""
     made = make("round-robin", warps=3)
-    first, second = range(TURN), range(TURN, 2 * TURN)
+    first, second = range(ISSUE_SLOT), range(ISSUE_SLOT, 2 * ISSUE_SLOT)
     seats = [int(np.flatnonzero(shuffle(3) == turn)[0]) for turn in range(3)]
     expected = [(0, w, s) for steps in (first, second) for w in seats for s in steps]
-    assert happen(made, all_rows(1, 3, 2 * TURN)) == expected
+    assert happen(made, all_rows(1, 3, 2 * ISSUE_SLOT)) == expected
 
 
 def test_greedy_oldest_runs_a_warp_to_its_end_before_the_next() -> None:
@@ -159,7 +159,7 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
     block, warp, step = np.array(rows, np.int64).T
     interval, since = made.find_intervals(block, warp, step)
     assert made.widths is not None
-    place = made.turns[made.slot[block] * made.warps + warp]
+    place = made.issue_order[made.slot[block] * made.warps + warp]
     columns = made.wave[block], interval, since, place, made.sm[block]
     told = np.stack(columns, 1).tolist()
     keys = np.array([turns.key_of(w, i, s, t, m, made.widths) for w, i, s, t, m in told])
@@ -170,7 +170,7 @@ def test_rows_that_come_in_runs_are_put_in_the_same_order_by_their_keys(
         found = made.order_runs(compile_module(turns.__name__), keys, made.widths, done)
         assert found is not None
         parts = list(found)
-    assert len(parts) == len({(w, i, s // TURN) for w, i, s, *_ in told if w < done})
+    assert len(parts) == len({(w, i, s // ISSUE_SLOT) for w, i, s, *_ in told if w < done})
     assert np.concatenate(parts).tolist() == expected.tolist()
 
 
@@ -178,7 +178,7 @@ def test_rows_that_come_one_by_one_are_not_put_in_order_as_runs() -> None:
     """Each row is of another turn than the one before."""
     made = make(SCHEDULES[0], 4, 2)
     assert made.widths is not None
-    keys = [turns.key_of(0, 0, step % 2 * TURN, 0, 0, made.widths) for step in range(64)]
+    keys = [turns.key_of(0, 0, step % 2 * ISSUE_SLOT, 0, 0, made.widths) for step in range(64)]
     loops = compile_module(turns.__name__)
     assert made.order_runs(loops, np.array(keys), made.widths, 1) is None
 

@@ -8,7 +8,7 @@ from cases.tally_in_arrays import read_chunk, tally
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.counts import group_rows
-from cutrace.models.replay.histogram.histogram import Distinct, Tally
+from cutrace.models.replay.histogram.histogram import AccessHistogram, Bins
 from cutrace.models.replay.interface.hot_loop import compile_if_worth, rows_asked
 from cutrace.models.replay.interface.model import Kind
 from cutrace.models.replay.rows import patterns as reach
@@ -54,7 +54,7 @@ def draw(rows: int, patterns: int, seed: int) -> tuple[pa.RecordBatch, Shapes]:
     return pa.RecordBatch.from_arrays(arrays, schema=ACCESSES), Shapes(HeldPatterns(masks, offsets))
 
 
-def as_set(found: Distinct) -> dict[tuple[int, ...], list[list[int]]]:
+def as_set(found: Bins) -> dict[tuple[int, ...], list[list[int]]]:
     """How often each distinct row occurred, for each device and scope."""
     columns = (found.site, found.pattern, found.phase, found.zone, found.mixed)
     keys = zip(*(column.tolist() for column in columns), strict=True)
@@ -73,9 +73,9 @@ def count_both(
     period: int,
     placements: list[Placement],
     zones: Zones = ZONES,
-) -> tuple[Distinct, Distinct]:
+) -> tuple[Bins, Bins]:
     """What the loops find, and what the arrays do."""
-    found = Tally(LOADS, shapes, zones, period, placements).count(batch)
+    found = AccessHistogram(LOADS, shapes, zones, period, placements).count(batch)
     chunk = read_chunk(batch, LOADS, shapes, zones)
     return found, tally(chunk, period, len(zones.names), placements)
 
@@ -105,7 +105,7 @@ def test_the_loops_count_a_sampled_block_as_often_as_it_stands_for() -> None:
 def test_the_tables_are_used_again_for_the_next_batch() -> None:
     placements = [place(Chip(2, 1, 1.0), BLOCKS)]
     batch, shapes = draw(500, 9, 1)
-    counter = Tally(LOADS, shapes, ZONES, 128, placements)
+    counter = AccessHistogram(LOADS, shapes, ZONES, 128, placements)
     first, second = counter.count(batch), counter.count(batch)
     assert as_set(first) == as_set(second)
 
@@ -119,7 +119,7 @@ def test_patterns_far_apart_are_none_that_the_next_batch_knows(
     many = Shapes(HeldPatterns(np.resize(masks, 801), np.roll(np.resize(offsets, (801, 32)), 5)))
     number = pa.array(100 * batch["pattern"].to_numpy())  # 4 * 50 < 801 patterns
     far = batch.set_column(7, ACCESSES.field("pattern"), number)
-    counter = Tally(LOADS, many, ZONES, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
+    counter = AccessHistogram(LOADS, many, ZONES, 128, [place(Chip(2, 1, 1.0), BLOCKS)])
     for rows in (far, batch, far, batch):
         chunk = read_chunk(rows, LOADS, many, ZONES)
         expected = tally(chunk, 128, len(ZONES.names), counter.placements)

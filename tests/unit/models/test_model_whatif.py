@@ -181,7 +181,7 @@ def test_rows_are_those_of_the_launch_where_each_has_its_own(tmp_path: Path) -> 
     trace = read_trace(
         record(GALLERY / "transpose/transpose_shared.cu", [], tmp_path / "t.cutrace")
     )
-    told = [one.supposed[0] for one in suppose(trace, {"tile": 1}).launches]
+    told = [one.what_if[0] for one in suppose(trace, {"tile": 1}).launches]
     assert [text.partition("padded ")[2] for text in told] == [
         "from 64 to 68 bytes",
         "from 128 to 132 bytes",

@@ -64,7 +64,7 @@ def is_made(*more: str) -> bool:
         return "text"
 
     outer = import_module("kept_caller").outer
-    assert kept_text.kept_text([outer], *more, make=make) == "text"
+    assert kept_text.cached_text([outer], *more, make=make) == "text"
     return bool(made)
 
 

@@ -28,7 +28,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[BackgroundWriter]:
 def test_calls_are_made_in_order_and_all_by_the_end(background: BackgroundWriter) -> None:
     made: list[int] = []
     for number in range(100):
-        background.ask(partial(made.append, number))
+        background.submit(partial(made.append, number))
     background.finish()
     assert made == list(range(100))
 
@@ -36,12 +36,12 @@ def test_calls_are_made_in_order_and_all_by_the_end(background: BackgroundWriter
 def test_a_thread_is_started_once_a_megabyte_waits() -> None:
     background = BackgroundWriter()
     by: list[str] = []
-    background.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+    background.submit(lambda: by.append(threading.current_thread().name), 1 << 19)
     background.finish()
     assert by == [threading.current_thread().name]
     for _ in range(2):
         assert len(by) == 1
-        background.ask(lambda: by.append(threading.current_thread().name), 1 << 19)
+        background.submit(lambda: by.append(threading.current_thread().name), 1 << 19)
     background.finish()
     background.stop()
     assert by[1:] == 2 * ["cutrace-background_0"]
@@ -57,15 +57,15 @@ def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
         may_fail.wait()
         raise CutraceError("the disk is full")
 
-    background.ask(fail)
-    background.ask(lambda: made.append("later"))
+    background.submit(fail)
+    background.submit(lambda: made.append("later"))
     background.always(lambda: made.append("always"))
     may_fail.set()
     for _ in range(2):
         with pytest.raises(CutraceError, match="the disk is full"):
             background.finish()
     with pytest.raises(CutraceError, match="the disk is full"):
-        background.ask(lambda: made.append("last"))
+        background.submit(lambda: made.append("last"))
     background.stop()
     assert made == ["always"]
 
@@ -75,10 +75,10 @@ def test_who_asks_waits_where_too_many_bytes_wait(
 ) -> None:
     monkeypatch.setattr(background_writer, "WAITING_BYTES", 100)
     may_go, asked = threading.Event(), threading.Event()
-    background.ask(may_go.wait, 60)
+    background.submit(may_go.wait, 60)
 
     def ask() -> None:
-        background.ask(lambda: None, 60)
+        background.submit(lambda: None, 60)
         asked.set()
 
     second = threading.Thread(target=ask)
@@ -92,8 +92,8 @@ def test_who_asks_waits_where_too_many_bytes_wait(
 def test_what_waits_when_it_is_stopped_is_dropped(background: BackgroundWriter) -> None:
     made: list[int] = []
     may_go = threading.Event()
-    background.ask(may_go.wait)
-    background.ask(lambda: made.append(1))
+    background.submit(may_go.wait)
+    background.submit(lambda: made.append(1))
     threading.Timer(0.05, may_go.set).start()
     background.stop()
     assert made == []
@@ -107,7 +107,7 @@ def test_launches_follow_one_another_before_the_first_is_on_disk(
     launch = Launch("k", "k()", (1, 1, 1), (32, 1, 1), 0, 0, 0)
     may_write = threading.Event()
     with TraceWriter(tmp_path / "x.cutrace") as trace:
-        trace._background.ask(may_write.wait)
+        trace._background.submit(may_write.wait)
         for number in range(3):
             with trace.launch(launch) as rows:
                 rows.patterns(np.full(2, number + 1), np.zeros((2, 32), np.int32))

@@ -22,7 +22,7 @@ def as_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     if resources.assembler.cache_info().currsize:
         resources.assembler().shutdown()
         resources.assembler.cache_clear()
-    monkeypatch.setattr(cache, "_TOLD", set())
+    monkeypatch.setattr(cache, "_REPORTED", set())
 
 
 @pytest.fixture

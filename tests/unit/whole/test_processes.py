@@ -8,17 +8,17 @@ import pytest
 
 from cutrace.base.config import bytes_of
 from cutrace.base.errors import CutraceError
-from cutrace.base.executor import Process, Processes, ProcessLost
+from cutrace.base.executor import WorkerLost, WorkerPool, WorkerProcess
 
 
 @pytest.fixture
-def process() -> Iterator[Process]:
-    made = Process()
+def process() -> Iterator[WorkerProcess]:
+    made = WorkerProcess()
     yield made
     made.end()
 
 
-def test_calls_are_answered_one_after_another_and_exceptions_raised(process: Process) -> None:
+def test_calls_are_answered_one_after_another_and_exceptions_raised(process: WorkerProcess) -> None:
     process.send(bytes_of, "64K", "size")
     assert process.receive() == 65536
     process.send(bytes_of, "many", "size")
@@ -29,7 +29,7 @@ def test_calls_are_answered_one_after_another_and_exceptions_raised(process: Pro
 
 
 def test_what_a_call_prints_is_no_answer(
-    process: Process, capfd: pytest.CaptureFixture[str]
+    process: WorkerProcess, capfd: pytest.CaptureFixture[str]
 ) -> None:
     process.send(os.write, 1, b"hello")
     assert process.receive() == 5
@@ -37,15 +37,15 @@ def test_what_a_call_prints_is_no_answer(
 
 
 @pytest.mark.parametrize("status", [0, 3])
-def test_a_process_that_ends_is_told_with_its_status(process: Process, status: int) -> None:
+def test_a_process_that_ends_is_told_with_its_status(process: WorkerProcess, status: int) -> None:
     process.send(os._exit, status)
-    with pytest.raises(ProcessLost, match=f"a process ended with status {status}"):
+    with pytest.raises(WorkerLost, match=f"a process ended with status {status}"):
         process.receive()
 
 
 def test_a_process_that_is_lost_is_replaced() -> None:
-    with closing(Processes(1)) as executor:
+    with closing(WorkerPool(1)) as executor:
         first = executor.submit(os.getpid).result()
-        with pytest.raises(ProcessLost):
+        with pytest.raises(WorkerLost):
             executor.submit(os._exit, 1).result()
         assert executor.submit(os.getpid).result() != first

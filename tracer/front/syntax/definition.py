@@ -27,7 +27,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:\\\r?\
 _NEAR = 400
 """Bytes before a definition that are looked at for a marker of its own in a conditional."""
 _CONDITIONAL_END = re.compile(rb"(?:\n[ \t]*#[ \t]*(?:else|elif|endif)\b[^\n]*\s*)+$")
-_KEPT = re.compile(rb"\s*#\s*(if|ifdef|ifndef|else|elif|endif|define|undef)\b")
+_DIRECTIVE = re.compile(rb"\s*#\s*(if|ifdef|ifndef|else|elif|endif|define|undef)\b")
 _HOST_CALL = re.compile(rb"<<<|\bmain\s*\(|\bcuda[A-Z]\w*\s*\(|\bstd::c(?:out|err)\b|\bexit\s*\(")
 _CLASSES = ("class_specifier", "struct_specifier", "union_specifier")
 _NOT_CODE = frozenset(
@@ -196,8 +196,8 @@ def _definition(node: "Node", is_device: bool, is_host: bool) -> Definition:
 def defined_name(text: bytes) -> str:
     """What a definition defines, by its first line: the word before `(`, `=`, `[`, or the last."""
     head = _COMMENT.sub(b" ", text).decode(errors="replace").partition("{")[0]
-    found = re.search(r"(~?\w+)\s*(?:\(|=|\[|;|$)", " ".join(head.split()))
-    return found[1] if found else ""
+    match = re.search(r"(~?\w+)\s*(?:\(|=|\[|;|$)", " ".join(head.split()))
+    return match[1] if match else ""
 
 
 def at_column(definition: Definition, text: str, line: int, column: int) -> bool:
@@ -214,13 +214,13 @@ def blank(text: str, cut: Iterable[Definition]) -> str:
     raw = bytearray(text.encode())
     for each in cut:
         at = raw.rfind(b"\n", 0, each.start) + 1
-        kept = False
+        in_macro = False
         for line in bytes(raw[at : each.end]).splitlines(keepends=True):
-            kept = kept or bool(_KEPT.match(line))
-            if not kept:
+            in_macro = in_macro or bool(_DIRECTIVE.match(line))
+            if not in_macro:
                 first = max(at, each.start)
                 raw[first : at + len(line)] = _spaces(bytes(raw[first : at + len(line)]))
-            kept = kept and line.rstrip(b"\r\n").endswith(b"\\")
+            in_macro = in_macro and line.rstrip(b"\r\n").endswith(b"\\")
             at += len(line)
     return raw.decode()
 

@@ -47,8 +47,8 @@ class Scope:
         text = text_of(node)
         reader = getattr(self, f"_{node.type}", None)
         if reader:
-            found: str = reader(node)
-            return found
+            c_type: str = reader(node)
+            return c_type
         return next((name for pattern, name in _LITERALS if pattern.fullmatch(text)), "")
 
     def _identifier(self, node: "Node") -> str:
@@ -86,14 +86,16 @@ class Scope:
 
     def _call_expression(self, node: "Node") -> str:
         """`static_cast<T>(x)`, `Type<T>(x)`, a vector's `data()` and `raw_pointer_cast(...)`."""
-        called, given = (node.child_by_field_name(name) for name in ("function", "arguments"))
-        if not called or not given:
+        called, call_arguments = (
+            node.child_by_field_name(name) for name in ("function", "arguments")
+        )
+        if not called or not call_arguments:
             return ""
         text = text_of(called)
         if text.startswith(_CASTS):
             return text.partition("<")[2].rstrip("> ")
-        if text.endswith("raw_pointer_cast") and given.named_children:
-            return self.type_of(given.named_children[0])
+        if text.endswith("raw_pointer_cast") and call_arguments.named_children:
+            return self.type_of(call_arguments.named_children[0])
         if called.type == "field_expression" and text.endswith((".data", ".get", ".begin")):
             return self._pointer_into(called)
         name = text.partition("<")[0].rstrip()
@@ -115,28 +117,28 @@ class Scope:
         for node in (node for place in self.places for node in find_nodes(place, *kinds)):
             kind = node.child_by_field_name("type")
             for declarator in node.children_by_field_name("declarator"):
-                found = word.match(text_of(declarator))
-                if kind and found:
-                    return f"{text_of(kind)} {found[1]}{'*' * found[2].count('[')}"
+                match = word.match(text_of(declarator))
+                if kind and match:
+                    return f"{text_of(kind)} {match[1]}{'*' * match[2].count('[')}"
         return ""
 
 
 def deduce(
-    template: Written, explicit: Sequence[str], given: Sequence["Node"], scope: Scope
+    template: Written, explicit: Sequence[str], values: Sequence["Node"], scope: Scope
 ) -> tuple[str, ...]:
     """The arguments of `template`: those written, then as many as the call's values tell."""
     names = template.template or ()
-    known = dict(zip(names, explicit, strict=False))
-    for (declared, _), value in zip(template.parameters, given, strict=False):
+    bindings = dict(zip(names, explicit, strict=False))
+    for (declared, _), value in zip(template.parameters, values, strict=False):
         name, stars = _bare(declared)
-        if name in names and name not in known:
+        if name in names and name not in bindings:
             actual, depth = _bare(scope.type_of(value))
             if actual and depth >= stars:
-                known[name] = actual + "*" * (depth - stars)
-    found = [known.get(name, "") for name in names]
-    while found and not found[-1]:
-        found.pop()  # what follows may have a default
-    return tuple(found) if all(found) else tuple(explicit)
+                bindings[name] = actual + "*" * (depth - stars)
+    template_arguments = [bindings.get(name, "") for name in names]
+    while template_arguments and not template_arguments[-1]:
+        template_arguments.pop()  # what follows may have a default
+    return tuple(template_arguments) if all(template_arguments) else tuple(explicit)
 
 
 def _bare(ctype: str) -> tuple[str, int]:
@@ -171,25 +173,25 @@ def used_instances(text: str) -> tuple[str, ...]:
     if not kernels:
         return ()
     uses = list(_uses(root, {name: written for name, (written, _) in templates.items()}))
-    found: dict[str, None] = {}
+    instances: dict[str, None] = {}
     for use in uses:
         if use.name in kernels:
             for arguments in _resolve(use, uses, _DEPTH):
-                found[f"{kernels[use.name]}<{', '.join(arguments)}>"] = None
-    return tuple(found)
+                instances[f"{kernels[use.name]}<{', '.join(arguments)}>"] = None
+    return tuple(instances)
 
 
 def _function_templates(root: "Node") -> dict[str, tuple[Written, str]]:
     """Function templates by name; with a kernel, its name with namespaces, else `""`."""
-    found: dict[str, tuple[Written, str]] = {}
+    templates: dict[str, tuple[Written, str]] = {}
     for node in find_nodes(root, "template_declaration"):
         function = node.children[-1]
         written = read_function(function, (), template_parameters(node))
         if written:
             is_kernel = any(child.type == "__global__" for child in function.children)
             full = "::".join(_scope(node, written.name)) if is_kernel else ""
-            found[written.name] = written, full
-    return found
+            templates[written.name] = written, full
+    return templates
 
 
 def _scope(node: "Node", name: str) -> tuple[str, ...]:
@@ -210,9 +212,9 @@ def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
         if node.type == "call_expression":
             yield from _call(node, templates, Scope(root, within), within)
             continue
-        name, given = _named(node)
+        name, template_arguments = _named(node)
         if name and not _is_called(node):
-            yield _Use(name, given, within)
+            yield _Use(name, template_arguments, within)
 
 
 def _call(
@@ -307,20 +309,20 @@ def _replace(text: str, values: Mapping[str, str]) -> str:
 
 def _constants(function: "Node") -> dict[str, str]:
     """What the function's own constants, types and enumerators stand for: `const int n = 16`."""
-    found: dict[str, str] = {}
+    constants: dict[str, str] = {}
     for node in find_nodes(function, "declaration", "type_definition", "alias_declaration"):
         text = " ".join(text_of(node).rstrip(";").split())
         if value := re.fullmatch(r".*\bconst(?:expr)?\b.*?(\w+) ?= ?([^,{]+)", text):
-            found[value[1]] = value[2] if value[2].isalnum() else f"({value[2]})"
+            constants[value[1]] = value[2] if value[2].isalnum() else f"({value[2]})"
         elif name := re.fullmatch(r"typedef (.+?) ?(\w+)", text):
-            found[name[2]] = name[1]
+            constants[name[2]] = name[1]
         elif alias := re.fullmatch(r"using (\w+) ?= ?(.+)", text):
-            found[alias[1]] = alias[2]
+            constants[alias[1]] = alias[2]
     for node in find_nodes(function, "enumerator"):
         named, valued = (node.child_by_field_name(field) for field in ("name", "value"))
         if named and valued:
-            found[text_of(named)] = f"({text_of(valued)})"
-    return found
+            constants[text_of(named)] = f"({text_of(valued)})"
+    return constants
 
 
 _DEFINE = re.compile(
@@ -340,16 +342,16 @@ def write_out_launches(text: str) -> str:
     macros = _launching_macros(text)
     if not macros:
         return text
-    rest = _DEFINE.sub(lambda found: "" if found[1] in macros else found[0], text)
+    expansion = _DEFINE.sub(lambda match: "" if match[1] in macros else match[0], text)
     names = re.compile(rf"\b({'|'.join(map(re.escape, macros))})\s*\(")
     for _ in range(_LIMIT):
-        found = names.search(rest)
-        if not found:
+        match = names.search(expansion)
+        if not match:
             break
-        arguments, end = _arguments(rest, found.end())
-        written = _expand(macros[found[1]], arguments)
-        rest = f"{rest[: found.start()]}{written}{rest[end:]}"
-    return rest
+        arguments, end = _arguments(expansion, match.end())
+        written = _expand(macros[match[1]], arguments)
+        expansion = f"{expansion[: match.start()]}{written}{expansion[end:]}"
+    return expansion
 
 
 def _launching_macros(text: str) -> dict[str, _Macro]:
@@ -358,26 +360,27 @@ def _launching_macros(text: str) -> dict[str, _Macro]:
         name: _Macro(tuple(each.strip() for each in listed.split(",")), body.replace("\\\n", " \n"))
         for name, listed, body in _DEFINE.findall(text)
     }
-    found = {name for name, macro in defined.items() if "<<<" in macro.body}
+    macro_names = {name for name, macro in defined.items() if "<<<" in macro.body}
     while (
-        more := {n for n, m in defined.items() if set(re.findall(r"\w+", m.body)) & found} - found
+        more := {n for n, m in defined.items() if set(re.findall(r"\w+", m.body)) & macro_names}
+        - macro_names
     ):
-        found |= more
-    return {name: macro for name, macro in defined.items() if name in found}
+        macro_names |= more
+    return {name: macro for name, macro in defined.items() if name in macro_names}
 
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
     """The arguments of an invocation whose parenthesis opens before `start`, and where it ends."""
-    depth, at, found = 1, start, [""]
+    depth, at, pieces = 1, start, [""]
     while at < len(text) and depth:
         letter = text[at]
         depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 1:
-            found.append("")
+            pieces.append("")
         elif depth:
-            found[-1] += letter
+            pieces[-1] += letter
         at += 1
-    return [each.strip() for each in found], at
+    return [each.strip() for each in pieces], at
 
 
 def _expand(macro: _Macro, arguments: list[str]) -> str:

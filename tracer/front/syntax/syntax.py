@@ -50,7 +50,7 @@ def parse_source(text: str) -> "Node":
     `__align__(8)` is read as spaces: the grammar lacks it, and it says nothing that is asked here.
     So are branches of conditionals that would upset the count of braces.
     """
-    raw = _ALIGN.sub(lambda found: b" " * len(found[0]), show_one_branch(text.encode()))
+    raw = _ALIGN.sub(lambda match: b" " * len(match[0]), show_one_branch(text.encode()))
     return _parser().parse(raw).root_node
 
 
@@ -61,8 +61,8 @@ def find_nodes(root: "Node", *kinds: str) -> "list[Node]":
     """Every node of these types at any depth, in the order of the text."""
     import tree_sitter
 
-    found = tree_sitter.QueryCursor(_query(kinds)).captures(root).get("found", [])
-    return sorted(found, key=lambda node: node.start_byte)
+    nodes = tree_sitter.QueryCursor(_query(kinds)).captures(root).get("found", [])
+    return sorted(nodes, key=lambda node: node.start_byte)
 
 
 @cache
@@ -91,9 +91,9 @@ def _kernels(
         elif child.type in CONTAINERS:
             yield from _kernels(child, scope, template)
         elif any(part.type == "__global__" for part in child.children):
-            found = read_function(child, scope, template)
-            if found:
-                yield found
+            kernel = read_function(child, scope, template)
+            if kernel:
+                yield kernel
 
 
 def read_function(
@@ -105,10 +105,10 @@ def read_function(
     parameters = function and function.child_by_field_name("parameters")
     if not name or not parameters or name.type not in ("identifier", "qualified_identifier"):
         return None
-    found = tuple(_parameter(each) for each in parameters.children if each.type in _PARAMETERS)
-    if found == (("void", ""),):
-        found = ()
-    return Written("::".join((*scope, text_of(name))), template, found, node.start_point[0] + 1)
+    signature = tuple(_parameter(each) for each in parameters.children if each.type in _PARAMETERS)
+    if signature == (("void", ""),):
+        signature = ()
+    return Written("::".join((*scope, text_of(name))), template, signature, node.start_point[0] + 1)
 
 
 _PARAMETERS = (
@@ -197,7 +197,7 @@ def show_one_branch(text: bytes) -> bytes:
 def _conditionals(text: bytes) -> list[_Conditional]:
     """The conditionals of a text, inner ones before those around them."""
     waiting: list[_Conditional] = []
-    found = []
+    conditionals = []
     for directive in _DIRECTIVE.finditer(text):
         line_end = text.find(b"\n", directive.end()) + 1 or len(text)
         if directive[1].startswith(b"if"):
@@ -205,10 +205,10 @@ def _conditionals(text: bytes) -> list[_Conditional]:
         elif waiting:
             waiting[-1].ends.append(directive.start())
             if directive[1] == b"endif":
-                found.append(waiting.pop())
+                conditionals.append(waiting.pop())
             else:
                 waiting[-1].starts.append(line_end)
-    return found
+    return conditionals
 
 
 def _open_braces(branch: bytes) -> int:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....traces.bounded_writer import SparingWriter
+from ....traces.bounded_writer import BoundedWriter
 from ....traces.manifest_builder import ManifestBuilder
 from ....traces.schema import Event
-from ...session.filter import RecordOptions, read_filter
+from ...session.filter import read_filter
+from ...session.record_options import RecordOptions
 from ..arena import SharedMemory
 from ..choice import Choice, Tally
 from ..code import Code
@@ -42,7 +43,7 @@ class Interlude(ManifestBuilder):
         pass
 
 
-class LastingSession(ProgramSession):
+class PersistentSession(ProgramSession):
     """A session whose trace is exchanged, and whose memory and modules last."""
 
     def __init__(self, shared: SharedMemory) -> None:
@@ -55,18 +56,18 @@ class LastingSession(ProgramSession):
 
     def begin(self, path: Path, options: RecordOptions) -> None:
         """Write what is launched from now on to a trace."""
-        kept = read_filter(options)
-        writer = SparingWriter(path, kept.max_bytes)
+        row_filter = read_filter(options)
+        writer = BoundedWriter(path, row_filter.max_bytes)
         self._interlude.hand_on(writer)
         recording = self.recording
         recording.trace = self._writer = writer
-        recording.filter, recording.options = kept, options
+        recording.filter, recording.options = row_filter, options
         recording.resources.clear()
         recording.launched.clear()
         recording.lines_met.clear()
         recording.reached.clear()
 
-    def end(self) -> SparingWriter:
+    def end(self) -> BoundedWriter:
         """Close the trace; what is launched from now on is run and not recorded."""
         writer, recording = self.writer, self.recording
         writer.hand_on(self._interlude)
@@ -81,10 +82,10 @@ class LastingSession(ProgramSession):
 
 
 @dataclass(slots=True)
-class Lasting:
+class PersistentRecorder:
     """What a process is answered by, and told to begin and end; `parts` are what lasts."""
 
-    session: LastingSession
+    session: PersistentSession
     greeter: Greeter
     code: Code
     storage: Storage
@@ -118,14 +119,14 @@ class Lasting:
         self.server.take(self.launches.verbs)
 
 
-def make_lasting(shared: SharedMemory, device: Device) -> Lasting:
+def make_persistent(shared: SharedMemory, device: Device) -> PersistentRecorder:
     """What answers a process."""
-    session = LastingSession(shared)
+    session = PersistentSession(shared)
     session.__enter__()
     greeter, code = Greeter(device, shared.size), Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
     texels = Texels(session, storage)
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs)
-    lasting = Lasting(session, greeter, code, storage, texels, Server(storage, parts))
+    lasting = PersistentRecorder(session, greeter, code, storage, texels, Server(storage, parts))
     lasting._take_launches(Choice())
     return lasting

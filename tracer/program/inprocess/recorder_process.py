@@ -30,7 +30,7 @@ _DRIVER = re.compile(r"\S*/libcuda\.so\S*")
 _ADVICE = "open `with cutrace.recording(...)` before the first call of CUDA's in this process"
 
 
-class Beside:
+class RecorderProcess:
     """The recorder of this process, which lasts as long as it; `device` is what it shows."""
 
     def __init__(self, command: Callable[[Sequence[str]], Sequence[str]], device: str) -> None:
@@ -51,7 +51,7 @@ class Beside:
             listener.close()
         BEFORE_COMPILING.append(self._tell_source)
 
-    def ask(self, **question: Any) -> dict[str, Any]:
+    def request(self, **question: Any) -> dict[str, Any]:
         """Ask the recorder; CutraceError with what it answers, or if it has gone."""
         if not self._owner.is_here:
             raise CutraceError(
@@ -71,7 +71,7 @@ class Beside:
         name = function.__code__.co_filename
         path = os.path.abspath(name)  # as Numba calls it
         if not os.path.isfile(path) and (lines := linecache.getlines(name)):
-            self.ask(source=path, text="".join(lines))
+            self.request(source=path, text="".join(lines))
 
     def _why(self) -> str:
         status = self._recorder.wait()
@@ -110,9 +110,9 @@ def _refuse_what_is_too_late() -> None:
             "this program is recorded as a whole already, by `cutrace record`: run it with python "
             "instead, and cutrace.recording() writes its own trace"
         )
-    if found := _DRIVER.search(_maps()):
+    if match := _DRIVER.search(_maps()):
         raise CutraceError(
-            f"this process has opened {found[0]}, the driver of a real device: {_ADVICE}"
+            f"this process has opened {match[0]}, the driver of a real device: {_ADVICE}"
         )
 
 

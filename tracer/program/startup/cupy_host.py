@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def _tell(library: str) -> None:
-    if library not in _told:
-        _told.add(library)
+def _warn(library: str) -> None:
+    if library not in _warned:
+        _warned.add(library)
         print(
             f"cutrace: {library} is machine code, which is not recorded: NumPy does on the host "
             "what CuPy asks of it, and it is not counted",
@@ -38,18 +38,18 @@ def sort_on_host(thrust: Any) -> None:
     import numpy
 
     def sort(dtype: Any, data: int, keys: int, shape: Sequence[int]) -> None:
-        _tell("Thrust")
+        _warn("Thrust")
         if data:
             _view(data, shape, dtype).sort(axis=-1)
 
     def argsort(dtype: Any, indices: int, data: int, keys: int, shape: Sequence[int]) -> None:
-        _tell("Thrust")
+        _warn("Thrust")
         if data:
             order = numpy.argsort(_view(data, shape, dtype), axis=-1, kind="stable")
             _view(indices, shape, numpy.intp)[...] = order
 
     def lexsort(dtype: Any, indices: int, keys: int, count: int, length: int) -> None:
-        _tell("Thrust")
+        _warn("Thrust")
         if keys:
             _view(indices, (length,), numpy.intp)[:] = numpy.lexsort(
                 _view(keys, (count, length), dtype)
@@ -69,7 +69,7 @@ class Generators:
         """Make one; all kinds are alike."""
         import numpy
 
-        _tell("cuRAND")
+        _warn("cuRAND")
         number = next(self._numbers)
         self._all[number] = numpy.random.default_rng(0)
         return number

@@ -19,7 +19,7 @@ from typing import Any
 
 
 @dataclass
-class Made:
+class NvccOutput:
     """What a run of nvcc made of a source."""
 
     source: Path
@@ -30,29 +30,38 @@ class Made:
     err: str = ""
 
 
-def make_ptx(text: str, options: Sequence[str]) -> Made:
+def make_ptx(text: str, options: Sequence[str]) -> NvccOutput:
     """Compile a source, or take what was made before of the same."""
     folder = Path(os.environ["CUTRACE_SOURCES"], hashlib.sha256(text.encode()).hexdigest()[:16])
     source = folder / "kernel.cu"
-    made = Made(source, [*_nvcc(), "--ptx", *options, str(source)])
-    asked = hashlib.sha256(repr((made.command, os.getcwd())).encode()).hexdigest()[:16]
-    kept = folder / f"{asked}.json"
-    if kept.is_file():
-        before = json.loads(kept.read_text())
+    compilation = NvccOutput(source, [*_nvcc(), "--ptx", *options, str(source)])
+    digest = hashlib.sha256(repr((compilation.command, os.getcwd())).encode()).hexdigest()[:16]
+    cache_file = folder / f"{digest}.json"
+    if cache_file.is_file():
+        before = json.loads(cache_file.read_text())
         if all(_state(path) == state for path, state in before["states"].items()):
-            made.ptx, made.out, made.err = before["ptx"].encode(), before["out"], before["err"]
-            return made
+            compilation.ptx, compilation.out, compilation.err = (
+                before["ptx"].encode(),
+                before["out"],
+                before["err"],
+            )
+            return compilation
     folder.mkdir(parents=True, exist_ok=True)
     if not source.is_file() or source.read_text() != text:
         _write(source, text)
     begin = time.time_ns()
     scratch = os.environ.get("CUTRACE_SCRATCH", "")  # it goes with the recorder
     with TemporaryDirectory(dir=scratch if os.path.isdir(scratch) else None) as place:
-        states = _compile(made, Path(place, "kernel.ptx"), Path(place, "depends"))
-    if not made.status and not any(_changed_since(begin, path) for path in states):
-        value = {"states": states, "ptx": made.ptx.decode(), "out": made.out, "err": made.err}
-        _write(kept, json.dumps(value))
-    return made
+        states = _compile(compilation, Path(place, "kernel.ptx"), Path(place, "depends"))
+    if not compilation.status and not any(_changed_since(begin, path) for path in states):
+        value = {
+            "states": states,
+            "ptx": compilation.ptx.decode(),
+            "out": compilation.out,
+            "err": compilation.err,
+        }
+        _write(cache_file, json.dumps(value))
+    return compilation
 
 
 def _write(path: Path, text: str) -> None:
@@ -71,17 +80,21 @@ def _nvcc() -> list[str]:
     return [os.environ["CUTRACE_PYTHON"], "-m", "cutrace", "nvcc"]
 
 
-def _compile(made: Made, ptx: Path, depends: Path) -> dict[str, list[int]]:
+def _compile(compilation: NvccOutput, ptx: Path, depends: Path) -> dict[str, list[int]]:
     """Run nvcc; return size and time of each file that it read."""
-    done = subprocess.run(
-        [*made.command, "-MD", "-MF", str(depends), "-o", str(ptx)],
+    process = subprocess.run(
+        [*compilation.command, "-MD", "-MF", str(depends), "-o", str(ptx)],
         capture_output=True, text=True, errors="replace",
         env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
     )  # fmt: skip
-    made.status, made.out, made.err = done.returncode, done.stdout, done.stderr
-    if made.status:
+    compilation.status, compilation.out, compilation.err = (
+        process.returncode,
+        process.stdout,
+        process.stderr,
+    )
+    if compilation.status:
         return {}
-    made.ptx = ptx.read_bytes()
+    compilation.ptx = ptx.read_bytes()
     rule = depends.read_text().partition(" : ")[2].replace("\\\n", " ")
     words = re.findall(r"(?:\\ |\S)+", rule)
     return {path: _state(path) for path in (word.replace("\\ ", " ") for word in words)}
@@ -112,11 +125,13 @@ def serve_pycuda(compiler: Any) -> None:
     ) -> bytes:  # fmt: skip
         from pycuda.driver import CompileError
 
-        made = make_ptx(str(source), options)
-        if made.status:
-            said = f"nvcc compilation of {made.source} failed"
-            raise CompileError(said, made.command, stdout=made.out, stderr=made.err)
-        return made.ptx
+        compilation = make_ptx(str(source), options)
+        if compilation.status:
+            message = f"nvcc compilation of {compilation.source} failed"
+            raise CompileError(
+                message, compilation.command, stdout=compilation.out, stderr=compilation.err
+            )
+        return compilation.ptx
 
     compiler.compile_plain = compile_plain
     add_library = compiler.DynamicModule.add_stdlib
@@ -136,13 +151,15 @@ def serve_cupy(compiler: Any) -> None:
         code_type: str = "cubin", separate_compilation: bool = False, log_stream: Any = None,
     ) -> bytes:  # fmt: skip
         own = [option for option in options if option not in ("-o", "preprocess.ptx")]
-        made = make_ptx(source, [f"-arch=sm_{arch or compiler._get_arch()}", *own])
-        if made.status:
+        compilation = make_ptx(source, [f"-arch=sm_{arch or compiler._get_arch()}", *own])
+        if compilation.status:
             error = compiler.CompileException
-            raise error(made.out + made.err, source, str(made.source), options, "nvcc")
+            raise error(
+                compilation.out + compilation.err, source, str(compilation.source), options, "nvcc"
+            )
         if log_stream is not None:
-            log_stream.write(made.out + made.err)
-        return made.ptx
+            log_stream.write(compilation.out + compilation.err)
+        return compilation.ptx
 
     compiler.compile_using_nvcc = compile_using_nvcc
 

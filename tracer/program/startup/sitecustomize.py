@@ -61,8 +61,8 @@ def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
     def compile_with_lines(self: Any, *arguments: Any, **named: Any) -> Any:
         options = self.targetoptions
-        for tell in BEFORE_COMPILING:
-            tell(self.py_func)
+        for callback in BEFORE_COMPILING:
+            callback(self.py_func)
         if options.get("debug") or options.get("lineinfo"):
             return compiled(self, *arguments, **named)
         options["lineinfo"] = True
@@ -105,7 +105,7 @@ def run_the_next() -> None:
 def patch_packages() -> None:
     """Change packages that are imported, and those that will be, when they are."""
     packages = ("triton_host", "torch_host", "cupy_host", "nvcc_host", "cuda_python_host")
-    others = (_beside(name).CHANGES for name in packages)
+    others = (_sibling_module(name).CHANGES for name in packages)
     for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
         if module := sys.modules.get(name):
             change(module)
@@ -113,7 +113,7 @@ def patch_packages() -> None:
             sys.meta_path.insert(0, AfterImport(name, change))
 
 
-def _beside(name: str) -> Any:
+def _sibling_module(name: str) -> Any:
     """A module of this folder, which is on nobody's path."""
     spec = importlib.util.spec_from_file_location(f"cutrace_{name}", Path(HERE, f"{name}.py"))
     assert spec
@@ -130,5 +130,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
 
 if __name__ == "sitecustomize":
     patch_packages()
-    atexit.register(_beside("versions").tell_versions)
+    atexit.register(_sibling_module("versions").tell_versions)
     run_the_next()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-_TOLD = (
+_MESSAGE = (
     "cutrace: torch is told that there is no GPU, since its own kernels are machine code, which is "
     "not recorded; kernels of Triton take its tensors on the CPU"
 )
@@ -16,12 +16,12 @@ _TOLD = (
 
 def keep_on_host(torch: Any) -> None:
     """Have `torch.cuda` say that there is none, and say why when it is first asked."""
-    told: list[str] = []
+    warnings: list[str] = []
 
     def is_available() -> bool:
-        if not told:
-            told.append(_TOLD)
-            print(_TOLD, file=sys.stderr)
+        if not warnings:
+            warnings.append(_MESSAGE)
+            print(_MESSAGE, file=sys.stderr)
         return False
 
     torch.cuda.is_available = is_available

@@ -25,12 +25,12 @@ _LEFT_OUT = re.compile(
     r"^\s*(?:@\S+\s+)?(tcgen05|clusterlaunchcontrol|multimem|st\.bulk)\b", re.MULTILINE
 )
 _DEVICE_POINTER = 3  # CU_POINTER_ATTRIBUTE_DEVICE_POINTER
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
-def _say(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
+def _warn(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
         print(f"cutrace: {text}", file=sys.stderr)
 
 
@@ -116,10 +116,10 @@ class Lender:
         return kind(*moved) if hasattr(arguments, "_fields") else tuple(moved)
 
     def _is_on_device(self, address: int) -> bool:
-        found = ctypes.c_uint64()
+        pointer = ctypes.c_uint64()
         place = ctypes.c_uint64(address)
         status: int = self._driver.cuPointerGetAttribute(
-            ctypes.byref(found), _DEVICE_POINTER, place
+            ctypes.byref(pointer), _DEVICE_POINTER, place
         )
         return status == 0
 
@@ -147,8 +147,8 @@ class Lender:
     def _allocate(self, start: int, size: int) -> int:
         place = ctypes.c_uint64()
         shift = start % ALIGNMENT
-        wanted = ctypes.c_size_t(size + shift)
-        if self._driver.cuMemAlloc_v2(ctypes.byref(place), wanted):
+        byte_count = ctypes.c_size_t(size + shift)
+        if self._driver.cuMemAlloc_v2(ctypes.byref(place), byte_count):
             raise MemoryError(f"the device has no room for {size} bytes more")
         return place.value + shift
 
@@ -225,16 +225,16 @@ def _lending(kind: Any) -> Any:
 @contextmanager
 def _allocating(lender: Lender) -> Iterator[None]:
     """Have the program's allocator (`triton.set_allocator`) give memory on the device."""
-    held = getattr(sys.modules.get("triton.runtime._allocation"), "_allocator", None)
-    if held is None or type(held.get()).__name__ == "NullAllocator":
+    allocator = getattr(sys.modules.get("triton.runtime._allocation"), "_allocator", None)
+    if allocator is None or type(allocator.get()).__name__ == "NullAllocator":
         yield
         return
-    before = held.get()
-    held.set(lender.scratch)
+    before = allocator.get()
+    allocator.set(lender.scratch)
     try:
         yield
     finally:
-        held.set(before)
+        allocator.set(before)
 
 
 def keep_ptx(module: Any) -> None:
@@ -252,7 +252,7 @@ def compile_for_what_is_there(module: Any) -> None:
         if used and target is not None and target.arch >= OLDEST_WITH_TENSOR_MEMORY:
             older = copy.copy(target)
             object.__setattr__(older, "arch", WITHOUT_TENSOR_MEMORY)
-            _say(
+            _warn(
                 f"{kernel.name}: Triton uses {used[1]} for compute capability {target.arch / 10}, "
                 "which is not recorded; it is compiled for 9.0"
             )
@@ -281,9 +281,9 @@ def _with_names(kernel: Any, source: Any) -> str:
     names += ["global_scratch", "profile_scratch"]
     start = f"{kernel.name}_param_"
 
-    def rename(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return start + names[number] if number < len(names) else found[0]
+    def rename(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return start + names[number] if number < len(names) else match[0]
 
     return re.sub(rf"\b{re.escape(start)}(\d+)\b", rename, text)
 
@@ -294,8 +294,8 @@ def _with_own_file(text: str, function: Any) -> str:
     if code is None:
         return text
     path = os.path.abspath(code.co_filename)
-    kept = re.compile(rf'^(\s*\.file\s+\d+\s+")[^"]*/{re.escape(os.path.basename(path))}"', re.M)
-    return kept.sub(lambda found: f'{found[1]}{path}"', text)
+    pattern = re.compile(rf'^(\s*\.file\s+\d+\s+")[^"]*/{re.escape(os.path.basename(path))}"', re.M)
+    return pattern.sub(lambda match: f'{match[1]}{path}"', text)
 
 
 def take_arrays(module: Any) -> None:
@@ -303,8 +303,8 @@ def take_arrays(module: Any) -> None:
     run = module.JITFunction.run
 
     def run_with_arrays(self: Any, *arguments: Any, **named: Any) -> Any:
-        taken = {name: _as_tensor(each) for name, each in named.items()}
-        return run(self, *map(_as_tensor, arguments), **taken)
+        tensors = {name: _as_tensor(each) for name, each in named.items()}
+        return run(self, *map(_as_tensor, arguments), **tensors)
 
     module.JITFunction.run = run_with_arrays
 
@@ -343,8 +343,8 @@ def count(
 
 def _count(call: Callable[[], Any]) -> float:
     driver = ctypes.CDLL("libcuda.so.1")
-    found = ctypes.c_uint64()
-    _say(
+    counter = ctypes.c_uint64()
+    _warn(
         "times that Triton measures are counted: the least that the device needs for what a "
         "kernel does (bound_time); these launches are in no trace"
     )
@@ -353,10 +353,10 @@ def _count(call: Callable[[], Any]) -> float:
     try:
         call()
     finally:
-        driver._cutrace_count(0, ctypes.byref(found))
-    if status or not found.value:
+        driver._cutrace_count(0, ctypes.byref(counter))
+    if status or not counter.value:
         return 1e3 * (time.perf_counter() - begun)
-    return found.value / 1e9
+    return counter.value / 1e9
 
 
 def count_in_place_of_timing(module: Any) -> None:

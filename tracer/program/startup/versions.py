@@ -11,9 +11,14 @@ def tell_versions() -> None:
     count = getattr(ctypes.CDLL(None), "__cudaCountRefusals", None)
     if count is None or not count():
         return
-    known = ((name, sys.modules.get(name)) for name in PACKAGES)
-    said = [
-        f"{name} {getattr(module, '__version__', '')}".strip() for name, module in known if module
+    packages = ((name, sys.modules.get(name)) for name in PACKAGES)
+    versions = [
+        f"{name} {getattr(module, '__version__', '')}".strip()
+        for name, module in packages
+        if module
     ]
-    if said:
-        print(f"cutrace: what is not supported was asked for by {', '.join(said)}", file=sys.stderr)
+    if versions:
+        print(
+            f"cutrace: what is not supported was asked for by {', '.join(versions)}",
+            file=sys.stderr,
+        )

@@ -140,11 +140,11 @@ class _Cursor:
         return line_error(self.text, self.column, f"expected {expected}, got `{got}`")
 
     def accept(self, word: str) -> bool:
-        found = self.text.startswith(word, self.at)
-        if found:
+        is_match = self.text.startswith(word, self.at)
+        if is_match:
             self.at += len(word)
             self._skip()
-        return found
+        return is_match
 
     def expect(self, word: str) -> None:
         if not self.accept(word):
@@ -155,17 +155,17 @@ class _Cursor:
             raise self.fail("nothing more")
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
             self._skip()
-        return found
+        return match
 
     def take(self, pattern: re.Pattern[str], expected: str) -> str:
-        found = self.match(pattern)
-        if not found:
+        match = self.match(pattern)
+        if not match:
             raise self.fail(expected)
-        return found[0]
+        return match[0]
 
 
 def _list(cursor: _Cursor, item: Callable[[_Cursor], T], end: str) -> tuple[T, ...]:
@@ -214,8 +214,8 @@ def _argument(cursor: _Cursor) -> LineArgument:
     return _array(cursor, name, column) if cursor.accept(":") else ArrayArgument(name, column)
 
 
-def _read_number(found: re.Match[str]) -> int | float:
-    return int(found["integer"], 0) if found["integer"] else float(found["float"])
+def _read_number(match: re.Match[str]) -> int | float:
+    return int(match["integer"], 0) if match["integer"] else float(match["float"])
 
 
 def _array(cursor: _Cursor, name: str, column: int) -> ArrayArgument:
@@ -259,11 +259,11 @@ def find_launch_comments(source: str) -> tuple[LaunchComment, ...]:
     A comment whose last parenthesis is still open goes on in the comment on the next line.
     """
     lines = source.splitlines()
-    found = []
+    comments = []
     for number, line in enumerate(lines):
         if start := _COMMENT.match(line):
-            found.append(LaunchComment(number + 1, _join(start["launch"], lines[number + 1 :])))
-    return tuple(found)
+            comments.append(LaunchComment(number + 1, _join(start["launch"], lines[number + 1 :])))
+    return tuple(comments)
 
 
 def _join(text: str, following: list[str]) -> str:

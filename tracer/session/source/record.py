@@ -17,8 +17,8 @@ from ...front.cuda import structure_sizes
 from ...front.source import DEFAULT_TARGET, Source, read_options
 from ...front.standin_headers import local_files
 from ..destination import REDIRECTION, Redirection, absolute, missing_file, read_text
-from ..filter import choose_options
 from ..module import Module, explain_missing, is_launchable, list_written
+from ..record_options import choose_options
 from ..session import Session
 from .launch_line import LaunchLine, LineLauncher, find_launch_comments, parse_launch
 from .suggestion import explain_launches
@@ -145,13 +145,13 @@ def record_script(script: Path, out: Path | None, fallback: Path) -> Path:
             raise
         except Exception as problem:
             raise _script_error(script, problem) from problem
-    if not redirection.taken:
+    if not redirection.claimed:
         raise CutraceError(
             f"{script}: the script opened no session: expected `with cutrace.Session() as gpu:`"
         )
     place = redirection.place
-    given = (path for path in (out, fallback, redirection.taken) if path)
-    return next((path for path in given if absolute(path) == place), place)
+    candidates = (path for path in (out, fallback, redirection.claimed) if path)
+    return next((path for path in candidates if absolute(path) == place), place)
 
 
 @contextmanager

@@ -72,14 +72,14 @@ def explain_launches(
         for each in shown
     )
     own = "".join(f"\n  {line}" for each in shown if (line := _own_launch(each, text)))
-    told = f"\nThe program itself launches so:{own}" if own else ""
+    launch_note = f"\nThe program itself launches so:{own}" if own else ""
     whole = "Write"
     if own and re.search(r"\bmain\s*\(", text):
         whole = f"Run the whole program:\n  cutrace record {source} --\nOr write"
     return (
         f"{source} does not say which kernel to launch. Its kernels:{listed}\n"
         f"{whole} a launch into a comment of the source (// cutrace: ...) or on the command line:"
-        f"{written}{_explain_structures(structures, sizes)}{told}"
+        f"{written}{_explain_structures(structures, sizes)}{launch_note}"
     )
 
 
@@ -179,12 +179,12 @@ def example_line(
 
 def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
     """What stands for each parameter if it is an integer: `count`, of later ones the side."""
-    sizes, known = [], 0
+    sizes, integer_count = [], 0
     for c_type, _ in kernel.parameters:
         element = _TYPES.get(_meaning(_base(c_type), text), "f32")
         is_integer = not _points(c_type) and not element.startswith("f")
-        sizes.append(_SIDE if is_integer and known else count)
-        known += is_integer
+        sizes.append(_SIDE if is_integer and integer_count else count)
+        integer_count += is_integer
     return sizes
 
 
@@ -223,11 +223,11 @@ def _own_array(
     base = _meaning(_base(c_type), text)
     vector = _VECTOR.fullmatch(base)
     written = _argument(name, c_type, 1, "1", text)
-    element, rest = written.partition(":")[2].split("[", 1)
+    element, suffix = written.partition(":")[2].split("[", 1)
     lanes = int(vector[2]) if vector else 1
     count = size // (int(element[1:]) // 8 * lanes) if size else threads
     shape = f"{max(count, 1)},{lanes}" if vector else f"{max(count, 1)}"
-    return f"{name}:{element}[{shape}]{rest.partition(']')[2]}"
+    return f"{name}:{element}[{shape}]{suffix.partition(']')[2]}"
 
 
 def _own_extent(extent: tuple[int, ...]) -> str:
@@ -274,8 +274,8 @@ def _is_structure(c_type: str, kernel: str, text: str) -> bool:
     base = _base(c_type)
     meaning = _meaning(base, text)
     is_parameter = re.search(rf"<.*\b{re.escape(base)}\b.*>", kernel) is not None
-    known = meaning in _TYPES or _VECTOR.fullmatch(meaning) or is_parameter
-    return _points(c_type) and not known
+    is_plain = meaning in _TYPES or _VECTOR.fullmatch(meaning) or is_parameter
+    return _points(c_type) and not is_plain
 
 
 def _points(c_type: str) -> bool:
@@ -296,7 +296,7 @@ def _meaning(base: str, text: str) -> str:
         )
         if base in _TYPES or not alias:
             break
-        base = next(found for found in alias.groups() if found)
+        base = next(group for group in alias.groups() if group)
     return base
 
 
@@ -363,11 +363,11 @@ def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnL
 
     `sizes` are the bytes of the program's own types.
     """
-    plain = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: " " * len(found[0]), text, flags=re.S)
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: " " * len(match[0]), text, flags=re.S)
     pattern = rf"\b{re.escape(name)}\s*(?:<[^;{{}}<>]*>)?\s*<<<"
-    for found in re.finditer(pattern, plain):
+    for match in re.finditer(pattern, plain):
         try:
-            return _Reader(plain, found.start(), {**_SIZES, **sizes}).launch(found.end())
+            return _Reader(plain, match.start(), {**_SIZES, **sizes}).launch(match.end())
         except (_UnknownError, SyntaxError, ValueError, RecursionError):
             continue
     return None
@@ -397,14 +397,14 @@ class _Reader:
 
     def extent(self, words: str) -> Shape:
         """`256`, `n / 256`, `dim3(16, 16)`, or the name of such a variable."""
-        made = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
-        if made and words.strip().startswith(("dim3", "{")):
-            parts = _split(made[1] + ")", 0, ")")[0]
+        constructor = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
+        if constructor and words.strip().startswith(("dim3", "{")):
+            parts = _split(constructor[1] + ")", 0, ")")[0]
             return tuple(int(self.number(part, 0)) for part in parts)
         if re.fullmatch(r"\s*\w+\s*", words):
             declared = rf"\bdim3\s+(?:[^;]*,\s*)?{words.strip()}\s*(?:=\s*dim3\s*)?[({{]"
-            if found := self._last(declared):
-                inner = _split(self.text, found.end(), ")}")[0]
+            if match := self._last(declared):
+                inner = _split(self.text, match.end(), ")}")[0]
                 return tuple(int(self.number(part, 0)) for part in inner)
         return (int(self.number(words, 0)),)
 
@@ -431,17 +431,17 @@ class _Reader:
         raise _UnknownError
 
     def _binary(self, node: ast.BinOp, depth: int) -> Number:
-        left, right = (self._value(each, depth) for each in (node.left, node.right))
+        lhs, right = (self._value(each, depth) for each in (node.left, node.right))
         if isinstance(node.op, ast.Div):
             if not right:
                 raise _UnknownError
-            whole = isinstance(left, int) and isinstance(right, int)
-            return int(left / right) if whole else left / right
+            whole = isinstance(lhs, int) and isinstance(right, int)
+            return int(lhs / right) if whole else lhs / right
         act = _BINARY.get(type(node.op))
         if act is None or (isinstance(node.op, ast.LShift) and not 0 <= right < 48):
             raise _UnknownError
         try:
-            return _number(act(left, right))
+            return _number(act(lhs, right))
         except (TypeError, ZeroDivisionError):
             raise _UnknownError from None
 
@@ -452,13 +452,13 @@ class _Reader:
         word = re.escape(name)
         if macro := self._last(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\n]+)"):
             return self.number(macro[1], depth)
-        if found := self._last(rf"\b{word}\s*=(?!=)\s*([^;,={{}}]+?)\s*[;,]"):
-            return self.number(found[1], depth)
+        if match := self._last(rf"\b{word}\s*=(?!=)\s*([^;,={{}}]+?)\s*[;,]"):
+            return self.number(match[1], depth)
         raise _UnknownError
 
     def _last(self, pattern: str) -> "re.Match[str] | None":
-        found = [*re.finditer(pattern, self.text[: self.place], re.M)]
-        return found[-1] if found else None
+        matches = [*re.finditer(pattern, self.text[: self.place], re.M)]
+        return matches[-1] if matches else None
 
     def _number_or_none(self, words: str) -> Number | None:
         try:
@@ -474,10 +474,10 @@ class _Reader:
         pattern = (
             rf"\bcudaMalloc(?:Managed|Host)?\s*\(\s*(?:\([^()]*\)\s*)?&\s*{re.escape(name[1])}\s*,"
         )
-        found = self._last(pattern)
-        if not found:
+        match = self._last(pattern)
+        if not match:
             return None
-        size = self._number_or_none(_split(self.text, found.end(), ")")[0][0])
+        size = self._number_or_none(_split(self.text, match.end(), ")")[0][0])
         return int(size) if size and size > 0 else None
 
 

@@ -13,7 +13,7 @@ from ...ptx.kernel import (
     Instruction,
     Register,
 )
-from ..memory.address_facts import Facts
+from ..memory.address_facts import AddressRange
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES, Array, Mask
 from ..warp.decoder import Decoder
@@ -21,7 +21,7 @@ from ..warp.invariant import require_facts
 from ..warp.program import Group, Step
 from . import cluster
 from .address import Access, describe, elements
-from .bounds import Reach, mark_written, reach, require_written
+from .bounds import Window, find_window, mark_written, require_written
 from .fault import check_lanes, wrapped
 
 _GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
@@ -111,15 +111,15 @@ def write(
 
 def resolve(
     group: Group, lanes: Mask | None, access: Access, value: Array
-) -> list[tuple[Mask | None, Reach]]:
+) -> list[tuple[Mask | None, Window]]:
     """Find the memory that the lanes reach, checked, and record a row a warp for each part.
 
     Lanes in one space within 2 GiB, the rule, make one part (mask None); others several, each with
     the mask of its lanes.
     """
-    facts, delta = found = group.wave.facts.of(value, lanes, group.columns, access.offset)
+    facts, delta = entry = group.wave.facts.of(value, lanes, group.columns, access.offset)
     if group.wave.asserts:
-        require_facts(value, access.offset, lanes, found)
+        require_facts(value, access.offset, lanes, entry)
     if facts is None:
         return []
     space = access.space or _window(facts.low + delta, facts.high + delta)
@@ -131,15 +131,15 @@ def resolve(
     return [(None, where)]
 
 
-def _checked(group: Group, access: Access, facts: Facts, delta: int, space: Space) -> Reach:
-    where = reach(group, facts, delta, space, access.dtype, access.count)
+def _checked(group: Group, access: Access, facts: AddressRange, delta: int, space: Space) -> Window:
+    where = find_window(group, facts, delta, space, access.dtype, access.count)
     if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
         check_lanes(group, facts, delta, space, access.width, access.pc)
     return where
 
 
 def _record(
-    group: Group, access: Access, facts: Facts, delta: int, space: Space, part: int
+    group: Group, access: Access, facts: AddressRange, delta: int, space: Space, part: int
 ) -> None:
     trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
     base = facts.base + trace_delta if trace_delta else facts.base
@@ -174,8 +174,8 @@ def _spaces_of(addresses: Array) -> Array:
 
 
 def _resolve_parts(
-    group: Group, access: Access, facts: Facts, delta: int
-) -> list[tuple[Mask | None, Reach]]:
+    group: Group, access: Access, facts: AddressRange, delta: int
+) -> list[tuple[Mask | None, Window]]:
     """Split each warp's lanes by space, and within a space where they lie 2 GiB apart.
 
     What a warp's row says is its own: parts are numbered from 0 in each, whatever others reach.
@@ -184,44 +184,44 @@ def _resolve_parts(
     addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
     spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
     lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
-    where, which, left = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
-    parts: dict[int, tuple[Facts, Mask, Reach]] = {}
+    where, which, warp_lanes = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
+    parts: dict[int, tuple[AddressRange, Mask, Window]] = {}
     cuts = [
-        (number, alike)
-        for number, mask in enumerate(_parts_of_warps(where, which, left))
-        for alike in _warps_alike(where, which, mask)
+        (number, segment)
+        for number, mask in enumerate(_parts_of_warps(where, which, warp_lanes))
+        for segment in _warps_alike(where, which, mask)
     ]
     for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
-        _, alike = cuts[place]  # by warps, so that a fault is that of the first lane
-        space = Space(int(which[alike][0]))
-        own, chosen = addresses - access.shift(space), alike.reshape(shape)
-        found, _ = group.wave.facts.of(own, chosen, group.columns)
-        if found is not None:
-            parts[place] = found, chosen, _checked(group, access, found, 0, space)
-    for place, (found, _, _) in sorted(parts.items()):  # by parts: a warp's rows are in order
-        number, alike = cuts[place]
-        _record(group, access, found, 0, Space(int(which[alike][0])), number)
+        _, segment = cuts[place]  # by warps, so that a fault is that of the first lane
+        space = Space(int(which[segment][0]))
+        own, part_lanes = addresses - access.shift(space), segment.reshape(shape)
+        part_facts, _ = group.wave.facts.of(own, part_lanes, group.columns)
+        if part_facts is not None:
+            parts[place] = part_facts, part_lanes, _checked(group, access, part_facts, 0, space)
+    for place, (part_facts, _, _) in sorted(parts.items()):  # by parts: a warp's rows are in order
+        number, segment = cuts[place]
+        _record(group, access, part_facts, 0, Space(int(which[segment][0])), number)
     return [parts[place][1:] for place in sorted(parts)]
 
 
 def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
     """Yield masks (warps, 32): the first part of every warp, the second of those that have one."""
-    left = lanes.copy()
-    while left.any():
-        first = np.arange(len(left)), left.argmax(axis=1)
-        mask = left & _near(addresses, spaces, addresses[first], spaces[first])
+    remainder = lanes.copy()
+    while remainder.any():
+        first = np.arange(len(remainder)), remainder.argmax(axis=1)
+        mask = remainder & _near(addresses, spaces, addresses[first], spaces[first])
         yield mask
-        left &= ~mask
+        remainder &= ~mask
 
 
 def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array]:
     """Cut a mask (warps, 32) where warps reach several spaces, or lie 2 GiB apart."""
-    left = mask.copy()
-    while left.any():
-        near = _near(addresses, spaces, addresses[left][:1], spaces[left][:1])
-        same = np.asarray((near | ~left).all(axis=1))
-        yield left & same[:, None]
-        left &= ~same[:, None]
+    remainder = mask.copy()
+    while remainder.any():
+        near = _near(addresses, spaces, addresses[remainder][:1], spaces[remainder][:1])
+        same = np.asarray((near | ~remainder).all(axis=1))
+        yield remainder & same[:, None]
+        remainder &= ~same[:, None]
 
 
 def _near(addresses: Array, spaces: Array, to: Array, space: Array) -> Array:

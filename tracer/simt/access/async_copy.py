@@ -52,16 +52,16 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
         replace(describe(decoder, instruction, o), space=space, dtype=dtype, count=count)
         for o, space in zip(operands[:2], (Space.SHARED, Space.GLOBAL), strict=True)
     )
-    given = _source_size(decoder, operands[3], size) if len(operands) > 3 else None
+    size_fetch = _source_size(decoder, operands[3], size) if len(operands) > 3 else None
 
     def copy(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if to.guard is None else to.guard(frame))
         where, value = to.address(frame), source.address(frame)
-        if given is None:
+        if size_fetch is None:
             write(group, lanes, replace(to, part=1), where, read(group, lanes, source, value))
             return
-        _copy_some(group, lanes, (to, source), (where, value), given(frame))
+        _copy_some(group, lanes, (to, source), (where, value), size_fetch(frame))
 
     return copy
 
@@ -71,8 +71,8 @@ def _source_size(decoder: Decoder, operand: Operand, size: int) -> Fetch:
     if isinstance(operand, Register) and operand.type == "pred":
         ignored = decoder.fetch(operand, "pred")
         return lambda frame: np.where(ignored(frame), 0, size)
-    given = decoder.fetch(operand, "u32")
-    return lambda frame: np.minimum(given(frame), size).astype(np.int64)
+    size_fetch = decoder.fetch(operand, "u32")
+    return lambda frame: np.minimum(size_fetch(frame), size).astype(np.int64)
 
 
 def _copy_some(
@@ -104,9 +104,9 @@ def _read_bytes(
     values: list[Array] = [np.zeros((1, 1), dtype=source.dtype) for _ in range(source.count)]
     for place in range(bytes_read):
         access = replace(source, dtype=octet, count=1, offset=source.offset + place, hidden=True)
-        (found,) = read(group, lanes, access, value)
+        (octets,) = read(group, lanes, access, value)
         element, shift = divmod(place, source.dtype.itemsize)
-        wide = found.astype(source.dtype) << source.dtype.type(8 * shift)
+        wide = octets.astype(source.dtype) << source.dtype.type(8 * shift)
         values[element] = values[element] | wide
     return values
 
@@ -153,7 +153,7 @@ def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
     if "init" in modifiers:
         return _init(decoder, instruction)
     if modifiers & {"test_wait", "try_wait"}:
-        return _wait(decoder, instruction)
+        return _decode_wait(decoder, instruction)
     if "pending_count" in modifiers:
         return _pending(decoder, instruction)
     if "inval" in modifiers:
@@ -189,9 +189,9 @@ def _arrive(decoder: Decoder, instruction: Instruction) -> Step:
     drops = "arrive_drop" in modifiers
 
     def changes(frame: list[Array]) -> tuple[Array, Array]:
-        given = scalar(1, _B64) if amount is None else amount(frame).astype(np.uint64)
-        bytes_to_come = (given.astype(np.int64) * sign).view(np.uint64)
-        count = scalar(int(arrives), _B64) if in_bytes else given
+        increment = scalar(1, _B64) if amount is None else amount(frame).astype(np.uint64)
+        bytes_to_come = (increment.astype(np.int64) * sign).view(np.uint64)
+        count = scalar(int(arrives), _B64) if in_bytes else increment
         count = count | (count << np.uint64(32) if drops else scalar(0, _B64))
         return count, bytes_to_come if in_bytes else scalar(0, _B64)
 
@@ -219,21 +219,21 @@ def _update(
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         count, bytes_to_come = changes(frame)
-        found = run(group, lanes, access, [count, bytes_to_come])
-        _require_expected(decoder, group, lanes, (pc, access), found, count)
+        old_words = run(group, lanes, access, [count, bytes_to_come])
+        _require_expected(decoder, group, lanes, (pc, access), old_words, count)
         if store is not None:
-            store(frame, found)
+            store(frame, old_words)
 
     return update
 
 
 def _require_expected(
     decoder: Decoder, group: Group, lanes: Mask | None, where: tuple[int, Access],
-    found: Array, count: Array,
+    old_words: Array, count: Array,
 ) -> None:  # fmt: skip
     """Raise KernelFault if more arrive than a phase still expects."""
     shape = (group.rows, group.columns)
-    more = np.broadcast_to((found & _COUNT) < (count & _COUNT), shape)
+    more = np.broadcast_to((old_words & _COUNT) < (count & _COUNT), shape)
     if lanes is not None:
         more = more & lanes
     if more.any():
@@ -248,23 +248,23 @@ def _require_expected(
         )
 
 
-def _wait(decoder: Decoder, instruction: Instruction) -> Step:
+def _decode_wait(decoder: Decoder, instruction: Instruction) -> Step:
     to, place, state = instruction.operands[:3]
     parity = "parity" in instruction.modifiers
     access = _word(decoder, instruction, place)
     phase: Fetch = decoder.fetch(state, "u32" if parity else "b64")
     store = decoder.store(to, "pred")
 
-    def wait(group: Group) -> None:
+    def wait_step(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if access.guard is None else access.guard(frame))
         (word,) = read(group, lanes, access, access.address(frame))
-        now, asked = word >> _PHASE, phase(frame).astype(np.uint64)
-        over = (now & np.uint64(1)) != asked if parity else now != asked >> _PHASE
+        now, target_phase = word >> _PHASE, phase(frame).astype(np.uint64)
+        over = (now & np.uint64(1)) != target_phase if parity else now != target_phase >> _PHASE
         if store is not None:
             store(frame, over)
 
-    return wait
+    return wait_step
 
 
 def _pending(decoder: Decoder, instruction: Instruction) -> Step:

@@ -20,7 +20,7 @@ from ..warp.decoder import Decoder
 from ..warp.program import Group, Step
 from .access import resolve
 from .address import Access, describe, elements
-from .bounds import Reach, mark_written, require_written
+from .bounds import Window, mark_written, require_written
 
 _LOOP = """{definitions}
 define void @{name}(i64 %n, ptr %words, ptr %index, ptr %bs, ptr %ds, ptr %olds) {{
@@ -61,9 +61,9 @@ def _compiled(name: str, element: str, body: str, definitions: str = "") -> Upda
 
 def _updater(operation: str, kind: str, in_global: bool) -> Update | None:
     """Return the loop of an operation on a PTX type; None where PTX has no such thing."""
-    found = update(operation, kind, in_global)
+    recipe = update(operation, kind, in_global)
     name = f"atomic_{operation}_{kind}{'_global' * in_global}"
-    return None if found is None else _compiled(name, *found)
+    return None if recipe is None else _compiled(name, *recipe)
 
 
 def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
@@ -97,9 +97,9 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
         raise decoder.refuse("cutrace does not know this instruction")
     access = describe(decoder, instruction, operands[0])
     count = access.count
-    wanted = 2 if operation == "cas" else 1
-    if any(len(elements(o)) != count for o in operands[1:]) or len(operands) < wanted + 1:
-        raise decoder.refuse(f"expected {wanted} sources of {count} elements")
+    source_count = 2 if operation == "cas" else 1
+    if any(len(elements(o)) != count for o in operands[1:]) or len(operands) < source_count + 1:
+        raise decoder.refuse(f"expected {source_count} sources of {count} elements")
     fetches = [[decoder.fetch(e, kind) for e in elements(o)] for o in operands[1:3]]
     stores = [decoder.store(e, kind) for e in elements(to)] * (1 if to != Bucket() else count)
     dtype = DTYPES[kind]
@@ -125,20 +125,21 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 
 def _apply(
-    run: Callable[..., None] | None, group: Group, access: Access, where: Reach, element: int,
+    run: Callable[..., None] | None, group: Group, access: Access, where: Window, element: int,
     values: list[Array],
 ) -> Array:  # fmt: skip
     """Update memory lane after lane; return what each active lane found, in the group's shape."""
     assert run is not None
     shape = (group.rows, group.columns)
     words, index = where.flat()
-    chosen: Mask = np.broadcast_to(True if where.lanes is None else where.lanes, shape)
-    at = np.ascontiguousarray(np.broadcast_to(index, shape)[chosen] + element, dtype=np.int64)
-    given = [
-        np.ascontiguousarray(np.broadcast_to(v, shape)[chosen], dtype=access.dtype) for v in values
+    lane_mask: Mask = np.broadcast_to(True if where.lanes is None else where.lanes, shape)
+    at = np.ascontiguousarray(np.broadcast_to(index, shape)[lane_mask] + element, dtype=np.int64)
+    operands = [
+        np.ascontiguousarray(np.broadcast_to(v, shape)[lane_mask], dtype=access.dtype)
+        for v in values
     ]
     old: Array = np.zeros(shape, dtype=access.dtype)
-    found: Array = np.empty(len(at), dtype=access.dtype)
-    run(len(at), *map(address, (words, at, given[0], given[-1], found)))
-    old[chosen] = found
+    old_words: Array = np.empty(len(at), dtype=access.dtype)
+    run(len(at), *map(address, (words, at, operands[0], operands[-1], old_words)))
+    old[lane_mask] = old_words
     return old

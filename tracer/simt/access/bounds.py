@@ -10,7 +10,7 @@ from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.lines import source_line
-from ..memory.address_facts import Facts, as_addresses, moved
+from ..memory.address_facts import AddressRange, add_offset, as_addresses
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES, Array, Mask
 from ..warp.program import Group
@@ -20,7 +20,7 @@ from .fault import name_lane
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Window:
     """Elements `words[index + k]` for element k of each lane.
 
     `index` broadcasts to (rows, columns); what inactive lanes have in it means nothing. With
@@ -36,7 +36,7 @@ class Reach:
     inside: bool
     by_block: bool = False
     space: Space = Space.GLOBAL
-    written: "Reach | None" = None
+    written: "Window | None" = None
 
     def load(self, element: int) -> Array:
         """Return element `element` of every lane."""
@@ -60,17 +60,17 @@ class Reach:
         index = index + element if element else index
         value = value.view(words.dtype)
         if self.lanes is not None:
-            chosen = np.broadcast_to(self.lanes, self.shape)
-            index = np.broadcast_to(index, self.shape)[chosen]
-            value = np.broadcast_to(value, self.shape)[chosen]
+            lane_mask = np.broadcast_to(self.lanes, self.shape)
+            index = np.broadcast_to(index, self.shape)[lane_mask]
+            value = np.broadcast_to(value, self.shape)[lane_mask]
         elif index.shape != value.shape:
             index = np.broadcast_to(index, self.shape)
         words[index] = value
 
 
-def reach(
-    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int
-) -> Reach:
+def find_window(
+    group: Group, facts: AddressRange, delta: int, space: Space, dtype: np.dtype[Any], count: int
+) -> Window:
     """Find what an access at `facts` plus `delta` bytes touches; bounds first, lanes not yet."""
     wave = group.wave
     match space:
@@ -89,37 +89,37 @@ def reach(
 
 
 def _find(
-    group: Group, facts: Facts, delta: int, space: Space, dtype: np.dtype[Any], count: int,
+    group: Group, facts: AddressRange, delta: int, space: Space, dtype: np.dtype[Any], count: int,
     memory: NDArray[np.uint8],
-) -> Reach:  # fmt: skip
+) -> Window:  # fmt: skip
     low, high = facts.low + delta, facts.high + delta + dtype.itemsize * count
     shape = (group.rows, group.columns)
     if space in (Space.GLOBAL, Space.CONST, Space.SURFACE):
         arena = group.wave.program.memory.arena(space)
-        found = arena.find(low)
-        inside = found is not None and high <= found.address + found.size
+        allocation = arena.find(low)
+        inside = allocation is not None and high <= allocation.address + allocation.size
         start = low - arena.base
         start -= start % dtype.itemsize
         words = _words(memory, max(start, 0), max(high - arena.base, 0), dtype)
-        return Reach(words, facts.index(dtype.itemsize), facts.lanes, shape, inside)
+        return Window(words, facts.index(dtype.itemsize), facts.lanes, shape, inside)
     if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
         return _find_elsewhere(group, facts, delta, dtype, count, memory)
     inside = low >= 0 and high <= memory.shape[1]
     if not inside:
-        return Reach(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
+        return Window(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
     words = memory.view(dtype)
     first = low // dtype.itemsize
     if space == Space.SHARED and len(facts.addresses) == 1 and not group.compacted:
         index = facts.index(dtype.itemsize) + first
-        return Reach(words, index, facts.lanes, shape, inside, by_block=True, space=space)
+        return Window(words, index, facts.lanes, shape, inside, by_block=True, space=space)
     index = _own_index(group, facts, space, dtype.itemsize, words.shape[1])
-    return Reach(words.reshape(-1)[first:], index, facts.lanes, shape, inside, space=space)
+    return Window(words.reshape(-1)[first:], index, facts.lanes, shape, inside, space=space)
 
 
 def _find_elsewhere(
-    group: Group, facts: Facts, delta: int, dtype: np.dtype[Any], count: int,
+    group: Group, facts: AddressRange, delta: int, dtype: np.dtype[Any], count: int,
     memory: NDArray[np.uint8],
-) -> Reach:  # fmt: skip
+) -> Window:  # fmt: skip
     """Find what lanes touch that reach shared memory of several blocks of their cluster."""
     words = memory.view(dtype)
     index, ended = cluster.find_elsewhere(group, facts, delta, dtype.itemsize, words.shape[1])
@@ -129,7 +129,7 @@ def _find_elsewhere(
         within = within | ~facts.lanes
     inside = bool(within.all()) and not ended.any()
     shape = (group.rows, group.columns)
-    return Reach(words.reshape(-1), index, facts.lanes, shape, inside, space=Space.SHARED)
+    return Window(words.reshape(-1), index, facts.lanes, shape, inside, space=Space.SHARED)
 
 
 def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]) -> Array:
@@ -137,7 +137,7 @@ def _words(memory: NDArray[np.uint8], start: int, end: int, dtype: np.dtype[Any]
     return memory[start : start + length].view(dtype)
 
 
-def _own_index(group: Group, facts: Facts, space: Space, itemsize: int, pitch: int) -> Array:
+def _own_index(group: Group, facts: AddressRange, space: Space, itemsize: int, pitch: int) -> Array:
     """Return indices into the memory of all blocks or threads, relative to `facts.low`."""
     key = (space.name, itemsize)
     if not group.compacted and key in facts.indices:
@@ -159,7 +159,7 @@ _REASONS = {
 }
 
 
-def mark_written(where: Reach, count: int) -> None:
+def mark_written(where: Window, count: int) -> None:
     """Mark what the active lanes store: `count` elements each."""
     if where.written is not None:
         mark = _mark(where.written.words.dtype)
@@ -167,7 +167,7 @@ def mark_written(where: Reach, count: int) -> None:
             where.written.store(element, mark)
 
 
-def require_written(group: Group, access: Access, value: Array, where: Reach) -> None:
+def require_written(group: Group, access: Access, value: Array, where: Window) -> None:
     """Raise KernelFault if an active lane loads a byte that nobody wrote.
 
     `value` is what the access' addresses are made from.
@@ -189,16 +189,17 @@ def _mark(dtype: np.dtype[np.generic]) -> Array:
     return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
 
 
-def _fault(group: Group, access: Access, value: Array, where: Reach, lane: int) -> KernelFault:
+def _fault(group: Group, access: Access, value: Array, where: Window, lane: int) -> KernelFault:
     program, space = group.wave.program, where.space
-    addresses = np.broadcast_to(as_addresses(moved(value, access.offset)), where.shape)
+    addresses = np.broadcast_to(as_addresses(add_offset(value, access.offset)), where.shape)
     address = int(addresses.reshape(-1)[lane])
     if access.space is None and space != Space.GLOBAL:
         address -= WINDOWS[space][0]
-    found = program.memory.global_.find(address) if space == Space.GLOBAL else None
+    allocation = program.memory.global_.find(address) if space == Space.GLOBAL else None
     reason = _REASONS.get(space) or (
-        f"`{found.name}`, from {found.address:#x} on, was not copied to there, filled or stored to"
-        if found
+        f"`{allocation.name}`, from {allocation.address:#x} on, was not copied to there,"
+        " filled or stored to"
+        if allocation
         else "nobody stored to it"
     )
     return KernelFault(

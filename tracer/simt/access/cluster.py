@@ -15,7 +15,7 @@ from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import Instruction
 from ...ptx.lines import source_line
-from ..memory.address_facts import Facts
+from ..memory.address_facts import AddressRange
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES, Array, Mask
 from ..warp.decoder import Decoder
@@ -33,12 +33,12 @@ GENERIC = (_FIRST, _FIRST + MOST_BLOCKS * SPAN)
 """Where these windows lie among generic addresses: first address, end."""
 
 
-def is_elsewhere(facts: Facts, delta: int) -> bool:
+def is_elsewhere(facts: AddressRange, delta: int) -> bool:
     """Whether an access of shared memory may reach other blocks of the cluster."""
     return START <= facts.high + delta < START + MOST_BLOCKS * SPAN
 
 
-def lanes_at_home(group: Group, facts: Facts, delta: int) -> Mask:
+def lanes_at_home(group: Group, facts: AddressRange, delta: int) -> Mask:
     """Return the warps (rows, warps a row) all of whose lanes reach their own block."""
     shape = (group.rows, group.columns)
     addresses: Array = np.broadcast_to(facts.addresses, shape) + delta
@@ -69,7 +69,7 @@ def is_inside(group: Group, addresses: Array, width: int) -> Mask:
 
 
 def find_elsewhere(
-    group: Group, facts: Facts, delta: int, itemsize: int, pitch: int
+    group: Group, facts: AddressRange, delta: int, itemsize: int, pitch: int
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Return indices of elements in the shared memory of all blocks, `pitch` elements each, and
     which lanes' lie in a block that has ended."""
@@ -127,10 +127,12 @@ def _map(decoder: Decoder, instruction: Instruction) -> Step:
 
     def map_address(group: Group) -> None:
         _, offset = split(group)
-        wanted = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
+        target_rank = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
         active = group.guarded(None if guard is None else guard(group.frame))
-        _require_rank(decoder, group, pc, wanted if active is None else np.where(active, wanted, 0))
-        there = np.where(wanted == _own_rank(group), 0, START + wanted * SPAN)
+        _require_rank(
+            decoder, group, pc, target_rank if active is None else np.where(active, target_rank, 0)
+        )
+        there = np.where(target_rank == _own_rank(group), 0, START + target_rank * SPAN)
         if store is not None:
             store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
 

@@ -10,7 +10,7 @@ from ....traces.out_of_bounds import coordinates, distance, gap_text, verb_of
 from ....traces.schema import Space
 from ...ptx.lines import source_line
 from ..kernel.layout import shared_layout
-from ..memory.address_facts import Facts
+from ..memory.address_facts import AddressRange
 from ..ops.lanes import LANES, Array, Mask
 from ..warp.program import Group, Wave
 from . import cluster
@@ -22,7 +22,9 @@ def wrapped(number: int) -> int:
     return number - (number >> 63 << 64)
 
 
-def check_lanes(group: Group, facts: Facts, delta: int, space: Space, width: int, pc: int) -> None:
+def check_lanes(
+    group: Group, facts: AddressRange, delta: int, space: Space, width: int, pc: int
+) -> None:
     """Check every active lane by itself; KernelFault names the first that is at fault.
 
     Lanes outside of every allocation are counted instead where the launch says so, and memory is
@@ -178,8 +180,8 @@ def _open_arrays(wave: Wave) -> str:
     names = [f"`{name}`" for (_, name), v in layout.variables.items() if v.is_extern]
     if not names:
         return ""
-    given = program.launch.shared_dynamic
+    dynamic_bytes = program.launch.shared_dynamic
     return (
-        f", of which {', '.join(names)} has the {given} that the launch asks for: "
+        f", of which {', '.join(names)} has the {dynamic_bytes} that the launch asks for: "
         "its third number, <<<grid, block, bytes>>>"
     )

@@ -12,7 +12,7 @@ from ....base.errors import KernelFault
 from ....jit.ufunc import select
 from ...ptx.kernel import Immediate, Instruction, Kernel
 from ...ptx.lines import source_line
-from ..kernel.kernel_key import KERNELS, Alike, alike
+from ..kernel.kernel_key import KERNELS, KernelKey, key_of
 from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
 from ..warp.decoder import Decoder
@@ -29,11 +29,11 @@ _ALIGN = 8
 
 def stack_bytes(kernel: Kernel) -> int:
     """Return the bytes of a thread's stack, 0 if nothing takes any."""
-    return BYTES if _takes_stack(alike(kernel)) else 0
+    return BYTES if _takes_stack(key_of(kernel)) else 0
 
 
 @lru_cache(maxsize=KERNELS)
-def _takes_stack(like: Alike) -> bool:
+def _takes_stack(like: KernelKey) -> bool:
     return any(instruction.opcode in OPCODES for instruction in like.kernel.instructions)
 
 
@@ -79,11 +79,11 @@ def _allocate(decoder: Decoder, instruction: Instruction, slot: int) -> Step:
     def allocate(group: Group) -> None:
         frame = group.frame
         lanes = group.guarded(None if guard is None else guard(frame))
-        taken = frame[slot]
-        start = (taken + np.uint64(align - 1)) // np.uint64(align) * np.uint64(align)
+        top = frame[slot]
+        start = (top + np.uint64(align - 1)) // np.uint64(align) * np.uint64(align)
         end = start + fetch(frame).astype(np.uint64)
         _require_room(decoder, group, pc, end if lanes is None else np.where(lanes, end, 0))
-        frame[slot] = end if guard is None else select(guard(frame), end, taken)
+        frame[slot] = end if guard is None else select(guard(frame), end, top)
         if store is not None:
             address = start + np.uint64(base)
             store(frame, address.astype(np.dtype(f"u{int(kind[1:]) // 8}")))

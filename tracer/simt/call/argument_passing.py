@@ -37,8 +37,8 @@ def pass_arguments(decoder: Decoder, target: CallTarget, callee: int) -> list[St
             fetch = decoder.fetch(operand, variable.element)
             steps.append(_pass(fetch, decoder.store_slot(slot, variable.element)))
         elif isinstance(operand, Symbol):
-            given = place_of(decoder, operand.name)
-            steps += _copy(decoder, given, place_of(decoder, variable.name, callee))
+            source_place = place_of(decoder, operand.name)
+            steps += _copy(decoder, source_place, place_of(decoder, variable.name, callee))
         else:
             steps.append(_pass_register(decoder, operand, variable, callee))
     steps += [_copy_to_local(decoder, callee, v) for v in pointed_parameters(function)]
@@ -92,8 +92,8 @@ def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
 
     def copy(group: Group) -> None:
         shape = (group.rows, group.columns)
-        chosen = group.guarded(None if guard is None else guard(group.frame))
-        active = np.broadcast_to(True if chosen is None else chosen, shape)
+        lane_mask = group.guarded(None if guard is None else guard(group.frame))
+        active = np.broadcast_to(True if lane_mask is None else lane_mask, shape)
         lanes = lane_numbers(group)[active]
         frames = group.wave.frames
         level = frames.depth[lanes] * stride if calls_itself and frames is not None else 0
@@ -154,7 +154,7 @@ def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, 
     They are of registers that are live after it, and of the calling function's own parameters.
     """
     function = decoder.kernel.functions[decoder.function].function
-    taken = {
+    result_slots = {
         decoder.slots.of(decoder.function, r) for r in target.returns if isinstance(r, Register)
     }
     own = [
@@ -163,7 +163,7 @@ def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, 
         if variable.space == "param"
         for slot in piece_slots(decoder, place_of(decoder, variable.name))
     ]
-    return tuple(sorted({*decoder.live_slots(after), *own} - taken))
+    return tuple(sorted({*decoder.live_slots(after), *own} - result_slots))
 
 
 def fetch_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Fetch:

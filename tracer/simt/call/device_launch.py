@@ -70,12 +70,12 @@ def _launch(decoder: Decoder, target: CallTarget) -> Step:
     launches = decoder.memory.device_launches
 
     def launch(words: list[int]) -> int:
-        found = launches.prepared.pop(words[0], None)
-        if found is None:
+        grid_launch = launches.prepared.pop(words[0], None)
+        if grid_launch is None:
             return _INVALID_VALUE if words[0] else _OUT_OF_RESOURCES
-        if 0 in found.grid or 0 in found.block:
+        if 0 in grid_launch.grid or 0 in grid_launch.block:
             return _INVALID_CONFIGURATION
-        launches.launched.append(replace(found, stream=words[1]))
+        launches.launched.append(replace(grid_launch, stream=words[1]))
         return 0
 
     return _by_lane(decoder, target, take, launch)
@@ -133,24 +133,26 @@ def _copy_later(decoder: Decoder, target: CallTarget) -> Step:
     """`cudaMemcpyAsync(to, source, bytes, kind, stream)`."""
     launched = decoder.memory.device_launches.launched
 
-    def ask(words: list[int]) -> int:
+    def queue_copy(words: list[int]) -> int:
         to, source, size, _, stream = words
         launched.append(DeviceCopy(to, source, size, stream))
         return 0
 
-    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (8,), (8,), (4,), (8,))), ask)
+    return _by_lane(
+        decoder, target, _fetches(decoder, target, ((8,), (8,), (8,), (4,), (8,))), queue_copy
+    )
 
 
 def _set_later(decoder: Decoder, target: CallTarget) -> Step:
     """`cudaMemsetAsync(to, value, bytes, stream)`."""
     launched = decoder.memory.device_launches.launched
 
-    def ask(words: list[int]) -> int:
+    def queue_set(words: list[int]) -> int:
         to, value, size, stream = words
         launched.append(DeviceSet(to, value & 0xFF, size, stream))
         return 0
 
-    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (4,), (8,), (8,))), ask)
+    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (4,), (8,), (8,))), queue_set)
 
 
 def _set_condition(decoder: Decoder, target: CallTarget) -> Step:
@@ -192,12 +194,12 @@ _Fetches = list[Callable[[Any], Array]]
 
 def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...], ...]) -> _Fetches:
     """Return what reads the words of the arguments, one after the other."""
-    found: _Fetches = []
+    fetches: _Fetches = []
     for operand, words in zip(target.arguments, sizes, strict=False):
         place = place_of(decoder, operand.name if isinstance(operand, Symbol) else "")
         for number, size in enumerate(words):
-            found.append(fetch_bytes(decoder, place, (number * size, size), f"u{8 * size}"))
-    return found
+            fetches.append(fetch_bytes(decoder, place, (number * size, size), f"u{8 * size}"))
+    return fetches
 
 
 def _store(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:

@@ -127,10 +127,10 @@ def _read_conversion(match: re.Match[bytes]) -> bytes | Conversion:
     stars = (("<i4", ctypes.c_int),) * (width + precision).count(b"*")
     is_long = size in _LONG and kind in b"diouxX"
     size = b"ll" if is_long else size if kind in b"diouxX" else b""
-    taken = _TAKEN.get(kind) or _INTEGERS[is_long, kind in b"di"]
-    rest = width + precision + size + kind
-    left = flags.replace(b"0", b"") if width == b"*" else flags
-    return Conversion(b"%" + flags + rest, b"%" + left + rest, (*stars, taken))
+    c_type = _TAKEN.get(kind) or _INTEGERS[is_long, kind in b"di"]
+    suffix = width + precision + size + kind
+    star_flags = flags.replace(b"0", b"") if width == b"*" else flags
+    return Conversion(b"%" + flags + suffix, b"%" + star_flags + suffix, (*stars, c_type))
 
 
 _INTEGERS: Mapping[tuple[bool, bool], tuple[str, CType]] = {

@@ -4,7 +4,7 @@ from ....jit.structure import I32, I64
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
 from ..memory.memory import GLOBAL_BASE, WINDOWS
-from ..rows.pattern import AT_ONCE, answer, ask
+from ..rows.pattern import AT_ONCE, answer, enqueue
 from .machine import Machine
 
 
@@ -53,11 +53,18 @@ define internal i64 @spread(
 declare i32 @llvm.cttz.i32(i32, i1)
 """)
 def spread(
-    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, known: I32, to: I32
+    addresses: I64,
+    offset: int,
+    start: int,
+    limit: int,
+    odd: int,
+    mask: int,
+    old_offsets: I32,
+    to: I32,
 ) -> int:
     """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others; return the
     lanes whose address plus `offset` lies outside of `start` to `start + limit`, or has a bit of
-    `odd`, and NEW if the offsets are not `known`."""
+    `odd`, and NEW if the offsets are not `old_offsets`."""
     raise NotImplementedError
 
 
@@ -68,21 +75,22 @@ FEW = 8
 
 
 def spread_few(
-    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, known: I32
+    addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, old_offsets: I32
 ) -> int:
-    """As spread, for few lanes; `known` has offsets of the same lanes, and nothing is put down."""
+    """As spread, for few lanes; `old_offsets` has offsets of the same lanes, and nothing is put
+    down."""
     base = addresses[trailing_zeros(mask)]
     bad = 0
     new = 0
-    rest = mask
-    while rest:
-        lane = trailing_zeros(rest)
+    remainder = mask
+    while remainder:
+        lane = trailing_zeros(remainder)
         reached = addresses[lane] + offset
         inside = reached - start
         if inside < 0 or inside > limit or reached & odd:
             bad = bad | (1 << lane)
-        new = new | (known[lane] ^ (addresses[lane] - base))
-        rest = rest & (rest - 1)
+        new = new | (old_offsets[lane] ^ (addresses[lane] - base))
+        remainder = remainder & (remainder - 1)
     return bad | (NEW if new != 0 else 0)
 
 
@@ -129,30 +137,30 @@ def touch(
     questions = m.questions
     to = questions.offsets[32 * questions.count :]
     last = site * m.warps + warp
-    found = m.site_pattern[last]
-    known = table.offsets[32 * max(found, 0) :]
+    pattern = m.site_pattern[last]
+    old_offsets = table.offsets[32 * max(pattern, 0) :]
     limit = m.site_limit[site]
     low = m.site_low[site]
     other = 1
-    if found >= 0 and table.active[found] == mask:
+    if pattern >= 0 and table.active[pattern] == mask:
         other = 0
     if mask.bit_count() > FEW:
-        seen = spread(addresses, offset, low, limit, width - 1, mask, known, to)
+        outcome = spread(addresses, offset, low, limit, width - 1, mask, old_offsets, to)
     else:
-        seen = spread_few(addresses, offset, low, limit, width - 1, mask, known)
-        if other or seen >= NEW:
+        outcome = spread_few(addresses, offset, low, limit, width - 1, mask, old_offsets)
+        if other or outcome >= NEW:
             put(addresses, mask, to)
-    bad = mask if limit < 0 else seen & (NEW - 1)
+    bad = mask if limit < 0 else outcome & (NEW - 1)
     if bad and is_arena:
         bad = search(m, site, warp, bad, addresses, offset, width, is_arena)
     if bad:
         note_fault(m, access, place, bad, mask, addresses, offset)
         return int(mask & ~bad)
-    if other or seen >= NEW:
-        found = 0
-        ask(questions, table, mask, row, last)
+    if other or outcome >= NEW:
+        pattern = 0
+        enqueue(questions, table, mask, row, last)
     m.row_base[row] = addresses[trailing_zeros(mask)] + offset - window
-    m.row_pattern[row] = found
+    m.row_pattern[row] = pattern
     m.row_warp[row] = warp
     m.row_step[row] = m.step[warp] + position
     if questions.count == AT_ONCE:
@@ -279,14 +287,14 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 def look(m: Machine, addresses: I64, mask: int) -> None:
     """Take the addresses of lanes `mask` into the range of the group's."""
-    rest = mask
+    remainder = mask
     low = m.low
     high = m.high
-    while rest:
-        lane = trailing_zeros(rest)
+    while remainder:
+        lane = trailing_zeros(remainder)
         low = min(low, addresses[lane])
         high = max(high, addresses[lane])
-        rest = rest & (rest - 1)
+        remainder = remainder & (remainder - 1)
     m.low = low
     m.high = high
 

@@ -51,8 +51,8 @@ class Passing:
     def registers(self, place: Place, span: Span) -> list[tuple[Register, int]]:
         """Return the registers that hold bytes of a place, with the first bit of each."""
         start, size = span
-        found = [s for s in self.spans(place) if start <= s[0] < start + size]
-        return [(piece_register((*place, *s)), 8 * (s[0] - start)) for s in found]
+        pieces = [s for s in self.spans(place) if start <= s[0] < start + size]
+        return [(piece_register((*place, *s)), 8 * (s[0] - start)) for s in pieces]
 
 
 def piece_register(piece: Piece) -> Register:

@@ -56,9 +56,9 @@ def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
     instruction = kernel.instructions[pc]
     read, written = set(sources(instruction)), set(destinations(instruction))
     before = [kernel.instructions[other] for other in run]
-    made = {register for other in before for register in destinations(other)}
-    taken = {register for other in before for register in sources(other)}
-    return not made.isdisjoint(read | written) or not taken.isdisjoint(written)
+    outputs = {register for other in before for register in destinations(other)}
+    inputs = {register for other in before for register in sources(other)}
+    return not outputs.isdisjoint(read | written) or not inputs.isdisjoint(written)
 
 
 def _kinds(

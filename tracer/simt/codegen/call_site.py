@@ -20,7 +20,7 @@ class CallSite:
     target: CallTarget
     callees: tuple[int, ...]
     after: int | None
-    aside: tuple[tuple[Place, int], ...] = ()
+    spilled: tuple[tuple[Place, int], ...] = ()
     puts_aside: bool = False
 
 
@@ -47,7 +47,7 @@ def find_calls(kernel: Kernel, frame: Frame) -> Calls:
     of a lane lies where no other call puts aside anything of another lane: places of each size have
     a part of the level to themselves, cut in the same way for all calls.
     """
-    found = Calls()
+    calls = Calls()
     sites: dict[int, tuple[CallSite, list[Place]]] = {}
     for block in kernel.blocks:
         instruction = kernel.instructions[block.last - 1]
@@ -58,11 +58,11 @@ def find_calls(kernel: Kernel, frame: Frame) -> Calls:
         most |= Counter(place.size for place in places)
     begins: dict[int, int] = {}
     for size in sorted(most, reverse=True):
-        begins[size] = found.aside_bytes
-        found.aside_bytes += 32 * size * most[size]
+        begins[size] = calls.aside_bytes
+        calls.aside_bytes += 32 * size * most[size]
     for number, (site, places) in sites.items():
-        found.add(number, replace(site, aside=tuple(_lay_out(places, begins))))
-    return found
+        calls.add(number, replace(site, spilled=tuple(_lay_out(places, begins))))
+    return calls
 
 
 def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tuple[Place, int]]:
@@ -105,9 +105,9 @@ def _put_aside(
 ) -> Iterator[Place]:
     """Yield the places of what is live after a call, and of the function's own parameters."""
     assert after is not None
-    taken = {r.name for r in target.returns if isinstance(r, Register)}
+    return_names = {r.name for r in target.returns if isinstance(r, Register)}
     for function, name in sorted(kernel.live_in[after]):
-        if name not in taken and (function, name) not in frame.parameters:
+        if name not in return_names and (function, name) not in frame.parameters:
             yield frame.place(function, name)
     own = kernel.functions[block.function].function
     pieces = {

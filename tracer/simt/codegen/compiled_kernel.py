@@ -19,9 +19,9 @@ from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
 from ..access.address import parameters_start
 from ..access.stack import stack_bytes
 from ..interp.decode import decode
-from ..kernel.kernel_key import KERNELS, Alike, alike, endless_of
+from ..kernel.kernel_key import KERNELS, KernelKey, endless_of, key_of
 from ..kernel.layout import local_layout, shared_layout
-from ..memory.memory import LoadedModule, Memory, Reuse
+from ..memory.memory import BufferPool, LoadedModule, Memory
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
 from ..warp.program import Program
@@ -36,10 +36,10 @@ from .machine import (
     JUMP,
     LEAVE,
     LEAVE_SOME,
-    MEETING,
     OTHER,
     RETURN_SOME,
     SWITCH,
+    WARP_SYNC,
     Machine,
 )
 from .register_frame import PARAMETERS, Place
@@ -66,28 +66,28 @@ class Buffers:
     @property
     def nbytes(self) -> int:
         """The bytes of all of them."""
-        return sum(held.nbytes for held in self._held.values())
+        return sum(buffer.nbytes for buffer in self._held.values())
 
     def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return an array of at least this size, with whatever the last wave left in it."""
-        held = self._held.get(name)
-        if held is None or len(held) < size:
-            held = self._held[name] = np.empty(size, dtype=dtype)
-        return held
+        buffer = self._held.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = self._held[name] = np.empty(size, dtype=dtype)
+        return buffer
 
     def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return an array of zeros; a new one takes memory only where it is written.
 
         NumPy's own would take pages of 2 MiB, of which each warp that ends at once writes one.
         """
-        held = self._held.get(name)
-        if held is None or len(held) < size:
+        buffer = self._held.get(name)
+        if buffer is None or len(buffer) < size:
             own = ACCESS_COPY if os.name == "posix" else ACCESS_DEFAULT  # not a fork's, too
             pages = mmap(-1, size * np.dtype(dtype).itemsize, access=own)
-            held = self._held[name] = np.frombuffer(pages, dtype=dtype)
+            buffer = self._held[name] = np.frombuffer(pages, dtype=dtype)
         else:
-            held[:size] = 0
-        return held
+            buffer[:size] = 0
+        return buffer
 
     def widen(self, name: str, size: int) -> NDArray[Any]:
         """Return the array of this name with room for more, and what it holds."""
@@ -97,7 +97,7 @@ class Buffers:
         return grown
 
 
-_BUFFERS = Reuse(Buffers)
+_BUFFERS = BufferPool(Buffers)
 
 
 def buffers_of(memory: Memory) -> Buffers:
@@ -129,15 +129,15 @@ def compile_kernel(program: Program) -> "CompiledKernel":
     """Return the code of a program's kernel; CutraceError names what is not compiled, or what no
     engine knows."""
     symbols = symbols_of(program.kernel, program.loaded)
-    key = alike(program.kernel), tuple(symbols.items())
+    key = key_of(program.kernel), tuple(symbols.items())
     if key not in _CODE:
         while len(_CODE) >= KERNELS:
             _CODE.pop(next(iter(_CODE)))
         _CODE[key] = _code_or_problem(program, symbols)
-    found = _CODE[key]
-    if isinstance(found, CutraceError):
-        raise found.with_traceback(None)
-    return found
+    outcome = _CODE[key]
+    if isinstance(outcome, CutraceError):
+        raise outcome.with_traceback(None)
+    return outcome
 
 
 def _code_or_problem(
@@ -151,7 +151,7 @@ def _code_or_problem(
         return problem
 
 
-_Key: TypeAlias = tuple[Alike, tuple[tuple[tuple[int, str], int], ...]]
+_Key: TypeAlias = tuple[KernelKey, tuple[tuple[tuple[int, str], int], ...]]
 _CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
 
 
@@ -161,22 +161,24 @@ class CompiledKernel:
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
-        made = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
-        self.made = made
-        self.frame = made.frame
+        kernel_text = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
+        self.made = kernel_text
+        self.frame = kernel_text.frame
         self.machine = m = Machine()
-        sites = np.diff([*made.first_site, len(made.sites)])
+        sites = np.diff([*kernel_text.first_site, len(kernel_text.sites)])
         m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
-        m.codes = _compile(made, len(kernel.blocks))
-        m.codes[list(endless_of(alike(kernel)))] = 0
+        m.codes = _compile(kernel_text, len(kernel.blocks))
+        m.codes[list(endless_of(key_of(kernel)))] = 0
         self._arrange(kernel)
         self.zeroed = self._places_read_first(kernel)
 
     def _places_read_first(self, kernel: Kernel) -> list[Place]:
         """Return what has to be 0 at first: some paths read it before they write it."""
         frame = self.frame
-        known = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
-        placed = [frame.place(*key) for key in (known | frame.carries) - frame.parameters.keys()]
+        live_keys = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
+        placed = [
+            frame.place(*key) for key in (live_keys | frame.carries) - frame.parameters.keys()
+        ]
         return [*placed, *frame.others.values()]
 
     def capacity(self, warps: int, limit: int = ROWS) -> int:
@@ -202,9 +204,9 @@ class CompiledKernel:
             endings.append(how)
             targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
             others.append(after[1])
-            goes = how == JUMP and last.opcode == "bra"
+            is_jump = how == JUMP and last.opcode == "bra"
             divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
-            branches.append(goes or divides)
+            branches.append(is_jump or divides)
         m = self.machine
         m.endings = np.array(endings, dtype=np.int32)
         m.targets = np.array(targets, dtype=np.int32)
@@ -214,26 +216,30 @@ class CompiledKernel:
         m.first_end = len(kernel.blocks)
         m.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
         m.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
-        behind = [block.behind for block in kernel.blocks]
-        m.first_behind = np.cumsum([0, *map(len, behind)]).astype(np.int32)
-        m.behind = np.array([each for of_block in behind for each in of_block], dtype=np.int32)
+        outer_joins = [block.outer_joins for block in kernel.blocks]
+        m.first_behind = np.cumsum([0, *map(len, outer_joins)]).astype(np.int32)
+        m.behind = np.array([each for of_block in outer_joins for each in of_block], dtype=np.int32)
         m.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         m.first_site = np.array(self.made.first_site, dtype=np.int32)
-        made = self.made.sites
-        sites = self.sites = [*made, *self._sites_anywhere()]
+        kernel_sites = self.made.sites
+        sites = self.sites = [*kernel_sites, *self._sites_anywhere()]
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
         spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
         self.site_space = np.array(spaces, dtype=np.uint8)
-        parts = [pc == before for (pc, _, _), (before, _, _) in pairwise([(-1, "", 0), *made])]
-        self.site_part = np.array([*parts, *[0] * (len(sites) - len(made))], dtype=np.uint8)
+        parts = [
+            pc == before for (pc, _, _), (before, _, _) in pairwise([(-1, "", 0), *kernel_sites])
+        ]
+        self.site_part = np.array([*parts, *[0] * (len(sites) - len(kernel_sites))], dtype=np.uint8)
 
     def _sites_anywhere(self) -> list[tuple[int, str, int]]:
         """Return the accesses with generic addresses, once for each state space."""
-        made = self.made
-        site_in: NDArray[np.int32] = np.full(len(made.sites), -1, dtype=np.int32)
-        site_in[made.anywhere] = np.arange(len(made.anywhere)) * len(REGIONS) + len(made.sites)
+        kernel_text = self.made
+        site_in: NDArray[np.int32] = np.full(len(kernel_text.sites), -1, dtype=np.int32)
+        site_in[kernel_text.anywhere] = np.arange(len(kernel_text.anywhere)) * len(REGIONS) + len(
+            kernel_text.sites
+        )
         self.machine.site_in = site_in
-        each = (made.sites[number] for number in made.anywhere)
+        each = (kernel_text.sites[number] for number in kernel_text.anywhere)
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
     def _arrange_sides(self, kernel: Kernel) -> None:
@@ -245,7 +251,7 @@ class CompiledKernel:
         m.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
         m.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
         self.most_sides = max(map(len, sides))
-        loops = max(len(block.behind) for block in kernel.blocks)
+        loops = max(len(block.outer_joins) for block in kernel.blocks)
         self.spare = max(self.most_sides, 2) + loops + 1
 
     def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
@@ -265,19 +271,19 @@ class CompiledKernel:
 
 def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
     """Return the addresses of variables in their own state spaces, -1 for those of no function."""
-    found = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
-    found.update(local_layout(kernel).offsets)
-    found.update(shared_layout(kernel).offsets)
+    addresses = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
+    addresses.update(local_layout(kernel).offsets)
+    addresses.update(shared_layout(kernel).offsets)
     if loaded.parameters is not None:
-        found[-1, PARAMETERS] = parameters_start(loaded)
-    return found
+        addresses[-1, PARAMETERS] = parameters_start(loaded)
+    return addresses
 
 
-def _compile(made: KernelText, blocks: int) -> NDArray[np.int64]:
+def _compile(kernel_text: KernelText, blocks: int) -> NDArray[np.int64]:
     """Return where the functions of the basic blocks lie."""
-    for definition, vectors in made.support.values():
+    for definition, vectors in kernel_text.support.values():
         compile_assembly(definition, vectors)
-    return np.array(_load_kernel(made.text, blocks), dtype=np.int64)
+    return np.array(_load_kernel(kernel_text.text, blocks), dtype=np.int64)
 
 
 LONG_FUNCTION = 1 << 17
@@ -313,7 +319,7 @@ _ENDINGS = {
     "call": CALL,
     "return some": RETURN_SOME,
     "switch": SWITCH,
-    "meeting": MEETING,
+    "meeting": WARP_SYNC,
 }
 
 

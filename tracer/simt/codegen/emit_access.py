@@ -60,19 +60,19 @@ def add_access(
     if size > 8 or len(elements) != instruction.vector:
         raise refuse("this form")
     bytes_ = size * instruction.vector
-    reach = touched(text, instruction, target, bytes_, pc_position, number, refuse)
+    reach = emit_check(text, instruction, target, bytes_, pc_position, number, refuse)
     for k, element in enumerate(elements):
         if isinstance(element, Bucket):
             continue
         start = text.emit(f"add i64 {reach.start}, {k * size}")
-        given = f"i64 {start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+        arguments = f"i64 {start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
         if is_load:
             blended = instruction.guard is not None or text.outlives_block(element)
             called, place = loaded(text, instruction.type, element, blended, refuse)
         else:
             wide, place = _value(text, instruction.type, element, "%values", refuse)
             called = stored(text, instruction.type, wide)
-        text.add(f"call void @{called}({given}, ptr {place})")
+        text.add(f"call void @{called}({arguments}, ptr {place})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Reached:
     mask: str
 
 
-def touched(
+def emit_check(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
     number: int, refuse: Refuse, lanes: str = "", space: str = "",
 ) -> Reached:  # fmt: skip
@@ -126,9 +126,9 @@ def _touch_lanes(
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
     fixed = f"i64 {where.offset}, i64 {bytes_}, i64 {where.window}, i64 {where.arena}"
     called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
-    kept = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
+    good_mask = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
     start = text.emit(f"add i64 {where.start}, {where.offset}")
-    return Reached(start, where.step, addresses, kept)
+    return Reached(start, where.step, addresses, good_mask)
 
 
 def _touched_anywhere(
@@ -169,11 +169,11 @@ def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
 
 
 def add_pointed(
-    text: WarpText, instruction: Instruction, pc: int, known: tuple[int, int], refuse: Refuse
+    text: WarpText, instruction: Instruction, pc: int, bounds: tuple[int, int], refuse: Refuse
 ) -> None:
     """Add a load of the kernel's parameters through a pointer: it leaves no row.
 
-    `known` is the number of accesses of the basic block before it, and where parameters end. The
+    `bounds` is the number of accesses of the basic block before it, and where parameters end. The
     array engine says which lane reads outside of them. The lines end at the label `insidePC`.
     """
     to, address = instruction.operands
@@ -182,7 +182,7 @@ def add_pointed(
         raise refuse("this form")
     addresses, offset = _addresses(text, address, refuse)
     mask = text.lanes_on(instruction)
-    number, end = known
+    number, end = bounds
     called = text.fragments.once("is_inside", "ptr, i64, i64, i64", _IS_INSIDE, "i1")
     last = end - size * len(elements)
     if last < 0:
@@ -246,10 +246,10 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         return text.widened(place, "zext", operand.offset & 0xFFFFFFFF), 0
     start = 0
     if isinstance(base, Symbol):
-        found = text.frame.address_of(text.function, base)
-        if found is None:
+        address = text.frame.address_of(text.function, base)
+        if address is None:
             raise refuse("a variable whose address it does not know")
-        start = found
+        start = address
     text.fill("%scratch", start)
     return "%scratch", operand.offset
 
@@ -274,10 +274,10 @@ def _value(
         value = immediate(element, kind)
         number = int(value.view(f"u{bits // 8}")[0, 0])
     else:
-        found = text.frame.address_of(text.function, element)
-        if found is None:
+        address = text.frame.address_of(text.function, element)
+        if address is None:
             raise refuse("an operand that it does not know")
-        number = found & ((1 << bits) - 1)
+        number = address & ((1 << bits) - 1)
     text.fill(scratch, number)
     return 64, scratch
 
@@ -373,20 +373,20 @@ def add_atomic(
     if instruction.vector != 1 or any(m.endswith("cache_hint") for m in modifiers):
         raise refuse("this form")
     is_global = instruction.space == "global"
-    found = update(operation, kind, is_global)
-    differs = not instruction.space and found != update(operation, kind, True)
-    if found is None or differs or "async" in modifiers:
+    recipe = update(operation, kind, is_global)
+    differs = not instruction.space and recipe != update(operation, kind, True)
+    if recipe is None or differs or "async" in modifiers:
         raise refuse("this form")
     size = TYPE_BYTES[kind]
-    reach = touched(text, instruction, operands[0], size, position, number, refuse)
+    reach = emit_check(text, instruction, operands[0], size, position, number, refuse)
     values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
     name = f"atomic_{operation}_{kind}_{instruction.space}"
-    element, body, definitions = found
+    element, body, definitions = recipe
     definition = _ATOMIC.format(name=name, t=element, body=body, arguments=ARGUMENTS)
     called = text.fragments.once(name, f"{TYPES}, ptr, ptr", definitions + definition)
-    given = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
-    given = f"{given}, ptr %olds, ptr {values[0]}, ptr {values[-1]}"
-    text.add(f"call void @{called}({given})")
+    arguments = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
+    arguments = f"{arguments}, ptr %olds, ptr {values[0]}, ptr {values[-1]}"
+    text.add(f"call void @{called}({arguments})")
     if isinstance(to, Register):
         keep_lanes(text, to, kind, reach.mask, refuse)
     elif not isinstance(to, Bucket):
@@ -424,10 +424,10 @@ done:
 
 def copied_bytes(instruction: Instruction) -> int:
     """Return how many bytes each lane copies; 0 if it is more than that number that says so."""
-    given = instruction.operands[2:]
+    size_operands = instruction.operands[2:]
     if any(m.endswith("cache_hint") for m in instruction.modifiers):
-        given = given[:-1]
-    sizes = {o.bits if isinstance(o, Immediate) else 0 for o in given}
+        size_operands = size_operands[:-1]
+    sizes = {o.bits if isinstance(o, Immediate) else 0 for o in size_operands}
     size = sizes.pop() if len(sizes) == 1 else 0
     return size if size in (4, 8, 16) else 0
 
@@ -440,12 +440,12 @@ def add_copy(
     if not size:
         raise refuse("this form")
     to, source = instruction.operands[:2]
-    read = touched(text, instruction, source, size, position, number, refuse, space="global")
+    read = emit_check(text, instruction, source, size, position, number, refuse, space="global")
     if read.addresses == "%scratch":
         raise refuse("a source that is no register of 64 bits")
-    write = touched(text, instruction, to, size, position, number + 1, refuse)
+    write = emit_check(text, instruction, to, size, position, number + 1, refuse)
     mask = text.emit(f"and i64 {read.mask}, {write.mask}")
     parameters = "i64, ptr, i64, ptr, i64"
     called = text.fragments.once(f"copy{8 * size}", parameters, _COPY.format(bits=8 * size))
-    given = f"i64 {read.start}, ptr {read.addresses}, i64 {write.start}, ptr {write.addresses}"
-    text.add(f"call void @{called}({given}, i64 {mask})")
+    arguments = f"i64 {read.start}, ptr {read.addresses}, i64 {write.start}, ptr {write.addresses}"
+    text.add(f"call void @{called}({arguments}, i64 {mask})")

@@ -48,8 +48,8 @@ class Fragments:
         for line in lines:
             if line.startswith("declare"):
                 self._declare(line)
-        rest = "\n".join(line for line in lines if not line.startswith("declare"))
-        return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", rest)
+        body = "\n".join(line for line in lines if not line.startswith("declare"))
+        return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", body)
 
     def once(
         self, name: str, parameters: str, definition: str, result: str = "void",
@@ -65,7 +65,7 @@ class Fragments:
     def _define(self, name: str, fragment: Fragment) -> str:
         """Define the function of a fragment: inlined, or with a rounding mode of its own."""
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
-        given = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
+        parameters = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
         how, before, after = "alwaysinline", "", ""
         if fragment.rounding != _NEAREST:
             self._declare("declare void @llvm.set.rounding(i32)")
@@ -74,15 +74,15 @@ class Fragments:
             after = f"\n  call void @llvm.set.rounding(i32 {_NEAREST}) strictfp"
         return (
             self.take(fragment.declarations, name)
-            + f"\ndefine internal {result} @{name}({given}) {how} {{\n  {before}"
+            + f"\ndefine internal {result} @{name}({parameters}) {how} {{\n  {before}"
             + self.take(fragment.body, name)
             + f"{after}\n  ret {result} %y0\n}}\n"
         )
 
-    def call(self, lane: Lane, fragment: Fragment, given: list[str]) -> str:
+    def call(self, lane: Lane, fragment: Fragment, arguments: list[str]) -> str:
         """Add the call of a fragment with one result; return its name."""
         types = fragment.types((*fragment.sources, *fragment.results))
-        listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
+        listed = ", ".join(f"{t} {v}" for t, v in zip(types, arguments, strict=False))
         return lane.emit(f"call {types[-1]} @{self.name(fragment)}({listed})")
 
     def text(self) -> str:
@@ -94,22 +94,22 @@ def compute(
     lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand]
 ) -> list[str] | None:
     """Add the statements of an instruction; return its results, None if it is not compiled."""
-    given = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
+    arguments = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
     fragment = fragment_of(rule.compute)
-    found = None if fragment is None else _call(lane, fragments, fragment, rule, given)
-    return _traced(lane, fragments, rule, operands, given) if found is None else found
+    values = None if fragment is None else _call(lane, fragments, fragment, rule, arguments)
+    return _traced(lane, fragments, rule, operands, arguments) if values is None else values
 
 
 def _traced(
-    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand], given: list[str]
+    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand], arguments: list[str]
 ) -> list[str] | None:
     values: list[str | Array] = [
         immediate(operand, kind) if isinstance(operand, Immediate) else value
-        for operand, kind, value in zip(operands, rule.sources, given, strict=True)
+        for operand, kind, value in zip(operands, rule.sources, arguments, strict=True)
     ]
 
-    def call(fragment: Fragment, given: list[str]) -> str:
-        return fragments.call(lane, fragment, given)
+    def call(fragment: Fragment, inputs: list[str]) -> str:
+        return fragments.call(lane, fragment, inputs)
 
     sources, results = rule.sources, rule.results
     if rule.carry_in:
@@ -122,9 +122,9 @@ def _traced(
 
 
 def _call(
-    lane: Lane, fragments: Fragments, fragment: Fragment, rule: Rule, given: list[str]
+    lane: Lane, fragments: Fragments, fragment: Fragment, rule: Rule, arguments: list[str]
 ) -> list[str] | None:
     types = fragment.types((*fragment.sources, *fragment.results))
     if types != [llvm_type(kind) for kind in (*rule.sources, *rule.results)]:
         return None
-    return [fragments.call(lane, fragment, given)]
+    return [fragments.call(lane, fragment, arguments)]

@@ -204,7 +204,7 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
 
 def _own(text: str, n: int) -> str:
     """Return the lines of segment `n` with its own names of a warp's values."""
-    return _OF_WARP.sub(lambda found: f"{found[0]}{n}", text)
+    return _OF_WARP.sub(lambda match: f"{match[0]}{n}", text)
 
 
 def _fields() -> str:

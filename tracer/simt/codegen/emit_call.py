@@ -49,7 +49,7 @@ class CallWriter:
         """Add what a call does before its functions run."""
         mask = text.emit("zext i32 %active to i64")
         if site.puts_aside:
-            put_aside(text, self._frame, site, mask, self._begin)
+            emit_spill(text, self._frame, site, mask, self._begin)
         lane = Lane(self._frame, site.function, refuse)
         for callee in site.callees:
             self._pass(lane, site, callee)
@@ -70,7 +70,7 @@ class CallWriter:
                 self._take(lane, site.function, callee, variable, to)
         self._keep_all(text, lane)
         if site.puts_aside:
-            take_back(text, self._frame, site)
+            emit_restore(text, self._frame, site)
 
     def _keep_all(self, text: WarpText, lane: Lane) -> None:
         for register in lane.written.values():
@@ -129,8 +129,8 @@ class CallWriter:
                 self._write(lane, to, span, f"b{8 * span[1]}", value)
 
     def _pass(self, lane: Lane, site: CallSite, callee: int) -> None:
-        taken = self._kernel.functions[callee].function.parameters
-        for operand, variable in zip(site.target.arguments, taken, strict=True):
+        parameters = self._kernel.functions[callee].function.parameters
+        for operand, variable in zip(site.target.arguments, parameters, strict=True):
             place = self._passing.place(callee, variable.name)
             if variable.space == "reg":
                 value = lane.operand(operand, variable.element)
@@ -171,18 +171,18 @@ class CallWriter:
         place = self._passing.place(callee, variable.name)
         start = local_layout(self._kernel).offsets[callee, variable.name]
         if callee in self._passing.recursive:
-            put_levels(text, self._frame)
+            emit_levels(text, self._frame)
         else:
             text.fill("%scratch", 0)
         for offset, size in self._passing.spans(place):
             if size > WIDEST:
                 raise refuse("this size of a parameter")
-            held = self._frame.others[*place, offset, size].offset
-            value = text.emit(f"getelementptr i8, ptr %frame, i64 {held}")
+            frame_offset = self._frame.others[*place, offset, size].offset
+            value = text.emit(f"getelementptr i8, ptr %frame, i64 {frame_offset}")
             at = text.emit(f"add i64 %local, {start + offset}")
             called = stored(text, f"b{8 * size}", 8 * size)
-            given = f"i64 {at}, i64 %local_size, ptr %scratch, i64 {mask}, ptr {value}"
-            text.add(f"call void @{called}({given})")
+            arguments = f"i64 {at}, i64 %local_size, ptr %scratch, i64 {mask}, ptr {value}"
+            text.add(f"call void @{called}({arguments})")
 
     # which lanes go where
 
@@ -196,7 +196,7 @@ class CallWriter:
         if TYPE_BYTES[through.type] != 8:
             raise refuse("a pointer of this size")
         called = text.fragments.once("points_to", "ptr, i64", _POINTS_TO, "i32")
-        found = "0"
+        hits = "0"
         for number, callee in enumerate(site.callees):
             function = self._kernel.functions[callee].function
             address = function_address(self._kernel.module, function.name)
@@ -205,11 +205,11 @@ class CallWriter:
                 equal = text.emit(f"call i32 @{called}(ptr {place}, i64 {address})")
                 equal = text.emit(f"and i32 {equal}, %active")
             text.put_side(number, equal)
-            found = text.emit(f"or i32 {found}, {equal}")
-        known = text.emit(f"icmp eq i32 {found}, %active")
-        text.add(f"br i1 {known}, label %known, label %lost")
+            hits = text.emit(f"or i32 {hits}, {equal}")
+        is_complete = text.emit(f"icmp eq i32 {hits}, %active")
+        text.add(f"br i1 {is_complete}, label %known, label %lost")
         text.lines.append("lost:")
-        sound = ask(text, site.pc, LOST)
+        sound = emit_callback(text, site.pc, LOST)
         text.add(f"br i1 {sound}, label %known, label %faulty")
         text.lines.append("known:")
         self._begin("known")
@@ -227,12 +227,12 @@ define i32 @points_to(ptr %pointers, i64 %address) {
 """
 
 
-ROOM, LOST = -1, -2
+NEEDS_FRAMES, LOST = -1, -2
 """What a call asks Python for, instead of an escape: room for another level, or what to say of a
 pointer that is no function's."""
 
 
-def ask(text: WarpText, pc: int, what: int) -> str:
+def emit_callback(text: WarpText, pc: int, what: int) -> str:
     """Call Python; return whether all is well."""
     back = text.field("escape", "ptr")
     failed = text.emit(f"call i64 {back}(i64 {pc}, i64 {what})")
@@ -244,31 +244,31 @@ def depths_of(text: WarpText, frame: Frame) -> str:
     return text.emit(f"getelementptr i8, ptr %frame, i64 {frame.depth.offset}")
 
 
-def put_levels(text: WarpText, frame: Frame) -> None:
+def emit_levels(text: WarpText, frame: Frame) -> None:
     """Put into `%scratch` where the local memory of each lane's level begins."""
     called = text.fragments.once("levels", "ptr, i64, ptr", _LEVELS)
     depths = depths_of(text, frame)
     text.add(f"call void @{called}(ptr {depths}, i64 {frame.local_stride}, ptr %scratch)")
 
 
-def put_aside(
+def emit_spill(
     text: WarpText, frame: Frame, site: CallSite, mask: str, begin: Callable[[str], None]
 ) -> None:
     """Add what puts registers aside, in lanes `mask`; `begin` is told the label that follows."""
     depths = depths_of(text, frame)
     called = text.fragments.once("deepest", "ptr, i64", _DEEPEST, "i64")
     most = text.emit(f"call i64 @{called}(ptr {depths}, i64 {mask})")
-    room = text.emit(f"icmp slt i64 {most}, {text.field('aside_levels')}")
-    text.add(f"br i1 {room}, label %enough, label %narrow")
+    has_space = text.emit(f"icmp slt i64 {most}, {text.field('aside_levels')}")
+    text.add(f"br i1 {has_space}, label %enough, label %narrow")
     text.lines.append("narrow:")
-    text.add(f"br i1 {ask(text, site.pc, ROOM)}, label %enough, label %faulty")
+    text.add(f"br i1 {emit_callback(text, site.pc, NEEDS_FRAMES)}, label %enough, label %faulty")
     text.lines.append("enough:")
     begin("enough")
     _move(text, site, mask, depths, "aside")
     _deepen(text, depths, mask, 1)
 
 
-def take_back(text: WarpText, frame: Frame, site: CallSite) -> None:
+def emit_restore(text: WarpText, frame: Frame, site: CallSite) -> None:
     """Add what takes back what was put aside, in the active lanes."""
     depths, mask = depths_of(text, frame), text.emit("zext i32 %active to i64")
     _deepen(text, depths, mask, -1)
@@ -285,15 +285,15 @@ def _move(text: WarpText, site: CallSite, mask: str, depths: str, way: str) -> N
     row = text.emit("mul i64 %warp, ASIDE_BYTES")
     row = text.emit(f"getelementptr i8, ptr {text.field('aside', 'ptr')}, i64 {row}")
     stride = text.emit(f"mul i64 {text.field('warps')}, ASIDE_BYTES")
-    for place, offset in site.aside:
+    for place, offset in site.spilled:
         bits = 8 * place.size
-        held = text.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
+        pointer = text.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
         there = text.emit(f"getelementptr i8, ptr {row}, i64 {offset}")
         name = f"{way}{bits}"
-        definition = (_ASIDE if way == "aside" else _BACK).format(name=name, bits=bits)
+        definition = (_SPILL if way == "aside" else _RESTORE).format(name=name, bits=bits)
         called = text.fragments.once(name, "ptr, ptr, i64, ptr, i64", definition)
-        given = f"ptr {held}, ptr {there}, i64 {stride}, ptr {depths}, i64 {mask}"
-        text.add(f"call void @{called}({given})")
+        arguments = f"ptr {pointer}, ptr {there}, i64 {stride}, ptr {depths}, i64 {mask}"
+        text.add(f"call void @{called}({arguments})")
 
 
 _LEVELS = """
@@ -378,8 +378,8 @@ done:
   ret void
 }}}}
 """
-_ASIDE = _LEVEL_OF_ALL.format(source="%lanes", to="%p", from_lane="%here", to_lane="%there")
-_BACK = _LEVEL_OF_ALL.format(source="%p", to="%lanes", from_lane="%there", to_lane="%here")
+_SPILL = _LEVEL_OF_ALL.format(source="%lanes", to="%p", from_lane="%here", to_lane="%there")
+_RESTORE = _LEVEL_OF_ALL.format(source="%p", to="%lanes", from_lane="%there", to_lane="%here")
 
 
 _INDEXED = """
@@ -408,33 +408,33 @@ def add_switch(
 ) -> None:  # fmt: skip
     """Add the end of a block with a switch; `begin` is told the label that follows."""
     guard, successors = instruction.guard, block.successors
-    taken, rest, targets = "%active", "", successors
+    guard_mask, fall_through, targets = "%active", "", successors
     if guard is not None:
-        taken = text.packed(guard.register, guard.negated)
-        rest = text.emit(f"xor i32 {taken}, %active")
+        guard_mask = text.packed(guard.register, guard.negated)
+        fall_through = text.emit(f"xor i32 {guard_mask}, %active")
         targets = successors[:-1]
     numbers = same_size(text, "b32", instruction.operands[0], "%values", refuse)
     called = text.fragments.once("indexed", "ptr, i32", _INDEXED, "i32")
     sides = dict.fromkeys(sorted(set(targets)), "0")
     for index, target in enumerate(targets):
         equal = text.emit(f"call i32 @{called}(ptr {numbers}, i32 {index})")
-        equal = text.emit(f"and i32 {equal}, {taken}")
+        equal = text.emit(f"and i32 {equal}, {guard_mask}")
         sides[target] = text.emit(f"or i32 {sides[target]}, {equal}")
-    found = "0"
+    hits = "0"
     for lanes in sides.values():
-        found = text.emit(f"or i32 {found}, {lanes}")
-    _require_all(text, block.last - 1, found, taken, begin)
-    for number, lanes in enumerate((*sides.values(), *([rest] if rest else []))):
+        hits = text.emit(f"or i32 {hits}, {lanes}")
+    _require_all(text, block.last - 1, hits, guard_mask, begin)
+    for number, lanes in enumerate((*sides.values(), *([fall_through] if fall_through else []))):
         text.put_side(number, lanes)
 
 
 def _require_all(
-    text: WarpText, pc: int, found: str, taken: str, begin: Callable[[str], None]
+    text: WarpText, pc: int, hits: str, guard_mask: str, begin: Callable[[str], None]
 ) -> None:
     """Let the array engine speak of an index beyond the targets."""
-    known = text.emit(f"icmp eq i32 {found}, {taken}")
-    text.add(f"br i1 {known}, label %known, label %lost")
+    is_complete = text.emit(f"icmp eq i32 {hits}, {guard_mask}")
+    text.add(f"br i1 {is_complete}, label %known, label %lost")
     text.lines.append("lost:")
-    text.add(f"br i1 {ask(text, pc, LOST)}, label %known, label %faulty")
+    text.add(f"br i1 {emit_callback(text, pc, LOST)}, label %known, label %faulty")
     text.lines.append("known:")
     begin("known")

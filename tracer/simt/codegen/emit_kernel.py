@@ -99,19 +99,19 @@ def write_kernel(
     """
     escaped: dict[int, str] = {}
     while True:
-        made = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
-        made.calls = find_calls(kernel, made.frame)
-        writer = _Writer(kernel, made, name)
+        kernel_text = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
+        kernel_text.calls = find_calls(kernel, kernel_text.frame)
+        writer = BlockEmitter(kernel, kernel_text, name)
         blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
         if not writer.refused:
             break
         escaped = escaped | writer.refused
-    frame = made.frame
+    frame = kernel_text.frame
     text = "\n".join((SUPPORT, writer.fragments.text(), *blocks, metadata(writer.loops)))
-    sizes = frame.row_bytes | {"ASIDE_BYTES": made.calls.aside_bytes}
-    made.text = with_sizes(text, sizes)
-    made.support = writer.fragments.support
-    return made
+    sizes = frame.row_bytes | {"ASIDE_BYTES": kernel_text.calls.aside_bytes}
+    kernel_text.text = with_sizes(text, sizes)
+    kernel_text.support = writer.fragments.support
+    return kernel_text
 
 
 _ACCESSES = {
@@ -128,26 +128,26 @@ def _bytes_of(instruction: Instruction) -> int:
     return ROW_BYTES if is_matrix else TYPE_BYTES[instruction.type] * instruction.vector
 
 
-class _Writer:
+class BlockEmitter:
     """Writes the basic blocks of one kernel."""
 
-    def __init__(self, kernel: Kernel, made: KernelText, name: str) -> None:
+    def __init__(self, kernel: Kernel, kernel_text: KernelText, name: str) -> None:
         self._kernel = kernel
-        self._made = made
+        self._made = kernel_text
         self._name = name
         self.loops: list[bool] = []  # whether each run takes its lanes one by one
         self._last = ""
         self.fragments = Fragments()
-        self._calls = CallWriter(kernel, made.frame, self._close_run, self._begin)
+        self._calls = CallWriter(kernel, kernel_text.frame, self._close_run, self._begin)
         self.refused: dict[int, str] = {}
 
     def block(self, block: BasicBlock, ends: bool) -> str:
         """Return the functions of a basic block."""
-        kernel, made = self._kernel, self._made
-        made.first_site.append(len(made.sites))
-        parts = cut_parts(kernel, block, ends, made.escaped)
-        placed = made.frame.lasting | made.frame.parameters.keys()
-        made.frame.begin_block(spans_of(kernel, block, parts, placed))
+        kernel, kernel_text = self._kernel, self._made
+        kernel_text.first_site.append(len(kernel_text.sites))
+        parts = cut_parts(kernel, block, ends, kernel_text.escaped)
+        placed = kernel_text.frame.lasting | kernel_text.frame.parameters.keys()
+        kernel_text.frame.begin_block(spans_of(kernel, block, parts, placed))
         segments: list[Segment] = []
         self._come_back(segments, block)
         for number, part in enumerate(parts):
@@ -159,7 +159,7 @@ class _Writer:
                 continue
             if part.kind == GENERIC:
                 self._look(segments, block, part.pcs[0])
-            text = WarpText(made.frame, block.function, self.fragments)
+            text = WarpText(kernel_text.frame, block.function, self.fragments)
             try:
                 self._add_part(text, block, part, parts[number + 1 :])
             except CutraceError as problem:
@@ -244,9 +244,9 @@ class _Writer:
         ):
             return []
         text = WarpText(self._made.frame, block.function, self.fragments)
-        taken = text.packed(instruction.guard.register, instruction.guard.negated)
+        branch_mask = text.packed(instruction.guard.register, instruction.guard.negated)
         at = text.emit("getelementptr i32, ptr %takens, i64 %place")
-        text.add(f"store i32 {taken}, ptr {at}")
+        text.add(f"store i32 {branch_mask}, ptr {at}")
         return text.lines
 
     def _add_part(self, text: WarpText, block: BasicBlock, part: Part, later: list[Part]) -> None:
@@ -361,11 +361,11 @@ class _Writer:
         rule = find_rule(instruction)
         if rule is None:
             raise lane.refuse("this instruction")
-        first, *rest = instruction.operands
+        first, *source_operands = instruction.operands
         to = [first.first, first.second] if isinstance(first, Pair) else [first]
-        if len(rest) != len(rule.sources):
+        if len(source_operands) != len(rule.sources):
             raise lane.refuse("this form")
-        values = compute(lane, self.fragments, rule, rest)
+        values = compute(lane, self.fragments, rule, source_operands)
         if values is None or len(values) < len(to):
             raise lane.refuse("this instruction")
         if rule.carry_out:

@@ -92,19 +92,19 @@ class Lane:
         return self._cut(value, 8 * place.size, kind)
 
     def _cut(self, value: str, bits: int, kind: str) -> str:
-        wanted = width(kind)
-        if wanted < bits:
-            value = self.emit(f"trunc i{bits} {value} to i{wanted}")
-        elif wanted > bits:
+        target_bits = width(kind)
+        if target_bits < bits:
+            value = self.emit(f"trunc i{bits} {value} to i{target_bits}")
+        elif target_bits > bits:
             raise self.refuse("a register narrower than its type")
-        return self.bitcast(value, f"i{wanted}", llvm_type(kind))
+        return self.bitcast(value, f"i{target_bits}", llvm_type(kind))
 
     def _register(self, register: Register, kind: str) -> str:
-        held = self._values.get(register.name)
-        if held is None:
-            held = self._fetched(register)
-            self._values[register.name] = held
-        value, source = held
+        entry = self._values.get(register.name)
+        if entry is None:
+            entry = self._fetched(register)
+            self._values[register.name] = entry
+        value, source = entry
         if llvm_type(kind) == source:
             return value
         bits = width(register.type)

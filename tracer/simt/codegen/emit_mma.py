@@ -17,7 +17,7 @@ from ..matrix.product import BITS, Product, each, width
 from ..ops.floating import arithmetic
 from ..ops.format import Reformat, reformat
 from ..ops.tensor import KEPT_BITS
-from .emit_access import element_operands, touched
+from .emit_access import element_operands, emit_check
 from .emit_alu import Fragments
 from .emit_lane import Refuse
 from .emit_lines import WarpText
@@ -81,7 +81,7 @@ def add_matrix_access(
     active = text.lanes_on(instruction)
     rows = text.emit(f"and i64 {active}, {(1 << 8 * count) - 1}")
     operand = instruction.operands[place]
-    reach = touched(text, instruction, operand, ROW_BYTES, position, number, refuse, rows)
+    reach = emit_check(text, instruction, operand, ROW_BYTES, position, number, refuse, rows)
     moved = f"i64 {reach.start}, ptr {reach.addresses}, i64 {reach.mask}, ptr %values"
     if is_load:
         text.add(f"call void @{_rows(text, count, is_load)}({moved})")
@@ -89,8 +89,8 @@ def add_matrix_access(
         if not isinstance(register, Register) or TYPE_BYTES[register.type] != 4:
             raise refuse("an operand that is no register of 32 bits")
         at = text.emit(f"getelementptr i32, ptr %values, i64 {32 * matrix}")
-        held = text.place(register)
-        pair = f"ptr {at}, ptr {held}" if is_load else f"ptr {held}, ptr {at}"
+        register_place = text.place(register)
+        pair = f"ptr {at}, ptr {register_place}" if is_load else f"ptr {register_place}, ptr {at}"
         lanes = active if is_load else -1
         text.add(f"call void @{_put(text, 'trans' in instruction.modifiers)}(i64 {lanes}, {pair})")
     if not is_load:
@@ -162,9 +162,9 @@ def product_text(product: Product) -> str:
 
 
 def _fragment(function: object) -> Fragment:
-    found = fragment_of(function)
-    assert found is not None
-    return found
+    fragment = fragment_of(function)
+    assert fragment is not None
+    return fragment
 
 
 class _Routine:
@@ -193,7 +193,7 @@ class _Routine:
         ):
             self._take(name, np.moveaxis(numbers, 2, 0), kind, range(first, first + count))
             first += count
-        self._room("d", layout.c.size)
+        self._allocate("d", layout.c.size)
         if types[1] == "f64":
             self._chains()
         elif self._is_real:
@@ -201,12 +201,12 @@ class _Routine:
         else:
             self._integers()
         self._give()
-        given = "".join(f", i64 %o{k}" for k in range(sum(counts)))
+        parameters = "".join(f", i64 %o{k}" for k in range(sum(counts)))
         return (
             self._fragments.text()
             + _INTRINSICS
             + "\n".join(self._tables)
-            + f"\ndefine void @product(ptr %frame, i64 %mask{given}) {{\nentry:\n"
+            + f"\ndefine void @product(ptr %frame, i64 %mask{parameters}) {{\nentry:\n"
             + "\n".join((*self._rooms, *self._lines))
             + "\n  ret void\n}\n"
         )
@@ -221,7 +221,7 @@ class _Routine:
     def _add(self, line: str) -> None:
         self._lines.append(f"  {line}")
 
-    def _room(self, name: str, size: int) -> None:
+    def _allocate(self, name: str, size: int) -> None:
         """Have room for a matrix `%NAME`."""
         self._rooms.append(f"  %{name} = alloca [{size} x {self._value}], align 64")
 
@@ -256,10 +256,10 @@ class _Routine:
         zeros = "<8 x i32> zeroinitializer"
         return self._emit(f"shufflevector <8 x {kind}> {one}, <8 x {kind}> poison, {zeros}")
 
-    def _call(self, function: object, given: Sequence[str]) -> str:
+    def _call(self, function: object, arguments: Sequence[str]) -> str:
         fragment = _fragment(function)
         types = fragment.types((*fragment.sources, *fragment.results))
-        listed = ", ".join(f"{t} {v}" for t, v in zip(types, given, strict=False))
+        listed = ", ".join(f"{t} {v}" for t, v in zip(types, arguments, strict=False))
         return self._emit(f"call {types[-1]} @{self._fragments.name(fragment)}({listed})")
 
     # registers to matrices
@@ -268,8 +268,8 @@ class _Routine:
         """Make the matrix `%NAME` of the registers of an operand."""
         count = each(kind)
         elements = len(registers) * count * 32
-        self._room(f"{name}.e", elements)
-        self._room(name, numbers.size)
+        self._allocate(f"{name}.e", elements)
+        self._allocate(name, numbers.size)
         bits = 64 if BITS[kind] == 64 else 32
         for place, register in enumerate(registers):
             source = self._at("%frame", f"%o{register}", "i8")
@@ -354,8 +354,8 @@ class _Routine:
                 sum_ = self._emit(f"add <8 x i64> {wide[0]}, {wide[1]}")
                 for how, limit in (("smax", -(1 << 31)), ("smin", (1 << 31) - 1)):
                     limits = self._splat(str(limit), "i64")
-                    given = f"<8 x i64> {sum_}, <8 x i64> {limits}"
-                    sum_ = self._emit(f"call <8 x i64> @llvm.{how}.v8i64({given})")
+                    arguments = f"<8 x i64> {sum_}, <8 x i64> {limits}"
+                    sum_ = self._emit(f"call <8 x i64> @llvm.{how}.v8i64({arguments})")
                 self._keep(self._emit(f"trunc <8 x i64> {sum_} to <8 x i32>"), c)
 
     def _chains(self) -> None:
@@ -381,7 +381,7 @@ class _Routine:
         if product.octets:
             half = [k for k in range(self._inner) if k % 4 < 2]
             stages = [half, [k for k in range(self._inner) if k % 4 >= 2]]
-            self._room("start", size)
+            self._allocate("start", size)
             self._copy("%start", "%c", size)
             with self._loop(size) as place:
                 self._add(f"store double 0.0, ptr {self._at('%c', place, 'double')}")
@@ -403,7 +403,7 @@ class _Routine:
     def _exponents(self, name: str, size: int, again: bool = False) -> None:
         """Note the exponents of a matrix as `%NAME.x`."""
         if not again:
-            self._room(f"{name}.x", size)
+            self._allocate(f"{name}.x", size)
         with self._loop(size) as place:
             bits = self._load(f"%{name}", place, "i64")
             twice = self._emit(f"shl i64 {bits}, 1")
@@ -411,8 +411,8 @@ class _Routine:
             narrow = self._emit(f"trunc i64 {high} to i32")
             exponent = self._emit(f"sub i32 {narrow}, 1023")
             is_zero = self._emit(f"icmp eq i64 {twice}, 0")
-            found = self._emit(f"select i1 {is_zero}, i32 {_NOTHING}, i32 {exponent}")
-            self._add(f"store i32 {found}, ptr {self._at(f'%{name}.x', place, 'i32')}")
+            entry = self._emit(f"select i1 {is_zero}, i32 {_NOTHING}, i32 {exponent}")
+            self._add(f"store i32 {entry}, ptr {self._at(f'%{name}.x', place, 'i32')}")
 
     def _stage(self, terms: Sequence[int]) -> None:
         """Write exact sums of what is left of the products and C below their largest exponent; and
@@ -432,8 +432,8 @@ class _Routine:
                 first, second = self._pair("", "double", a, b, k)
                 term = self._emit(f"fmul <8 x double> {first}, {second}")
                 plain = self._emit(f"fadd <8 x double> {plain}, {term}")
-                kept = self._cut(self._emit(f"fmul <8 x double> {term}, {scale}"))
-                total = self._emit(f"fadd <8 x double> {total}, {kept}")
+                whole_term = self._cut(self._emit(f"fmul <8 x double> {term}, {scale}"))
+                total = self._emit(f"fadd <8 x double> {total}, {whole_term}")
             total = self._emit(f"fmul <8 x double> {total}, {back}")
             size = self._emit(f"call <8 x double> @llvm.fabs.v8f64(<8 x double> {plain})")
             infinity = self._splat("0x7FF0000000000000", "double")
@@ -450,8 +450,8 @@ class _Routine:
         """Return the powers of two that lift sums of these exponents to whole numbers, and back."""
         for how, limit in (("smax", _LEAST), ("smin", _LARGEST)):
             limits = self._splat(str(limit), "i32")
-            given = f"<8 x i32> {largest}, <8 x i32> {limits}"
-            largest = self._emit(f"call <8 x i32> @llvm.{how}.v8i32({given})")
+            arguments = f"<8 x i32> {largest}, <8 x i32> {limits}"
+            largest = self._emit(f"call <8 x i32> @llvm.{how}.v8i32({arguments})")
         wide = self._emit(f"sext <8 x i32> {largest} to <8 x i64>")
         up = self._emit(f"sub <8 x i64> {self._splat(str(1023 + KEPT_BITS), 'i64')}, {wide}")
         down = self._emit(f"add <8 x i64> {self._splat(str(1023 - KEPT_BITS), 'i64')}, {wide}")
@@ -482,23 +482,23 @@ class _Routine:
             at = self._at("%d", place, "double")
             total = self._emit(f"load double, ptr {at}")
             whole = self._emit(f"bitcast double {total} to i64")
-            found = self._call(reformat(Reformat("f64", to, mode)), [whole])
+            result = self._call(reformat(Reformat("f64", to, mode)), [whole])
             if octets and last:
-                found = self._added(found, place)
+                result = self._added(result, place)
             elif not octets:
                 is_nan = self._emit(f"fcmp uno double {total}, 0.0")
                 nan = 0x7FFF if to == "f16" else 0x7FFF_FFFF
-                found = self._emit(f"select i1 {is_nan}, i{bits} {nan}, i{bits} {found}")
+                result = self._emit(f"select i1 {is_nan}, i{bits} {nan}, i{bits} {result}")
             if last:
-                found = self._emit(f"zext i{bits} {found} to i64")
+                result = self._emit(f"zext i{bits} {result} to i64")
             elif octets:
-                single = self._emit(f"bitcast i32 {found} to float")
-                found = self._emit(
+                single = self._emit(f"bitcast i32 {result} to float")
+                result = self._emit(
                     f"bitcast double {self._emit(f'fpext float {single} to double')} to i64"
                 )
             else:
-                found = self._call(reformat(Reformat(to, "f64")), [found])
-            self._add(f"store i64 {found}, ptr {at}")
+                result = self._call(reformat(Reformat(to, "f64")), [result])
+            self._add(f"store i64 {result}, ptr {at}")
 
     def _added(self, bits: str, place: str) -> str:
         """Return the bits of a sum of 8-bit floats plus the accumulator."""
@@ -524,18 +524,18 @@ class _Routine:
                 word = ""
                 for part in range(count):
                     at = self._emit(f"add i64 {lane}, {(register * count + part) * 32}")
-                    found = self._load("%d", self._index("table.d", at), stored)
+                    element = self._load("%d", self._index("table.d", at), stored)
                     if stored == "i64" and bits == 32:
-                        found = self._emit(f"trunc i64 {found} to i32")
+                        element = self._emit(f"trunc i64 {element} to i32")
                     if part:
-                        found = self._emit(f"shl i32 {found}, {part * width(to)}")
-                        found = self._emit(f"or i32 {word}, {found}")
-                    word = found
+                        element = self._emit(f"shl i32 {element}, {part * width(to)}")
+                        element = self._emit(f"or i32 {word}, {element}")
+                    word = element
                 own = self._at(target, lane, f"i{bits}")
                 old = self._emit(f"load i{bits}, ptr {own}")
                 on = self._emit(f"trunc i64 {self._emit(f'lshr i64 %mask, {lane}')} to i1")
-                kept = self._emit(f"select i1 {on}, i{bits} {word}, i{bits} {old}")
-                self._add(f"store i{bits} {kept}, ptr {own}")
+                blend = self._emit(f"select i1 {on}, i{bits} {word}, i{bits} {old}")
+                self._add(f"store i{bits} {blend}, ptr {own}")
 
 
 def _by_products(places: NDArray[np.intp], products: int, size: int) -> NDArray[np.intp]:

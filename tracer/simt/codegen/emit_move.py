@@ -13,8 +13,8 @@ def move(lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]
     if kind == "b128":
         raise lane.refuse("128 bits")
     if isinstance(source, Vector) and isinstance(to, Vector):
-        given = [lane.operand(e, kind) for e in source.elements]
-        return [(t, kind, v) for t, v in zip(to.elements, given, strict=True)]
+        values = [lane.operand(e, kind) for e in source.elements]
+        return [(t, kind, v) for t, v in zip(to.elements, values, strict=True)]
     if isinstance(source, Vector):
         return [(to, kind, _packed(lane, source, kind))]
     if isinstance(to, Vector):

@@ -76,14 +76,14 @@ def match_lanes(everyone: int, values: I64, active: int, masks: U32, to: U32, ho
     all or none, and into `holds` whether they agree."""
     for lane in range(32):
         others = masks[lane] & active
-        found = 0
+        peers = 0
         for other in range(32):
             if (others >> other) & 1 and values[other] == values[lane]:
-                found = found | (1 << other)
-        agree = 1 if found == others else 0
+                peers = peers | (1 << other)
+        agree = 1 if peers == others else 0
         if everyone and not agree:
-            found = 0
-        to[lane] = found
+            peers = 0
+        to[lane] = peers
         holds[lane] = agree
 
 
@@ -93,15 +93,15 @@ _REDUCTIONS = {"add": ADD, "min": MIN, "max": MAX, "and": AND, "or": OR, "xor": 
 
 def reduce_lanes(operation: int, values: I64, active: int, masks: U32, to: U32) -> None:
     """Put into `to` the values of the active lanes in each lane's mask put together."""
-    left = active
-    while left:
-        first = trailing_zeros(left)
+    remainder = active
+    while remainder:
+        first = trailing_zeros(remainder)
         mask = masks[first]
         total = reduce_some(operation, values, (active & mask) | (1 << first))
         for lane in range(first, 32):
-            if (left >> lane) & 1 and masks[lane] == mask:
+            if (remainder >> lane) & 1 and masks[lane] == mask:
                 to[lane] = total
-                left = left & ~(1 << lane)
+                remainder = remainder & ~(1 << lane)
 
 
 def reduce_some(operation: int, values: I64, lanes: int) -> int:
@@ -141,8 +141,8 @@ def _shuffle(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse
     ]
     parameters = "i64, ptr, ptr, ptr, i64, ptr, ptr"
     called = text.fragments.once("shuffle", parameters, _written(shuffle), "i64")
-    given = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {mask}"
-    _call_and_keep(text, to, mask, f"{called}({given}", refuse)
+    arguments = f"i64 {mode}, {', '.join(f'ptr {place}' for place in places)}, i64 {mask}"
+    _call_and_keep(text, to, mask, f"{called}({arguments}", refuse)
 
 
 def _call_and_keep(text: WarpText, to: Operand, mask: str, call: str, refuse: Refuse) -> None:
@@ -178,8 +178,8 @@ def _match(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) 
     parameters = "i64, ptr, i64, ptr, ptr, ptr"
     called = text.fragments.once("match_lanes", parameters, _written(match_lanes), "i64")
     everyone = int("all" in instruction.modifiers)
-    given = f"i64 {everyone}, ptr {place}, i64 {mask}, ptr {masks}"
-    _call_and_keep(text, to, mask, f"{called}({given}", refuse)
+    arguments = f"i64 {everyone}, ptr {place}, i64 {mask}, ptr {masks}"
+    _call_and_keep(text, to, mask, f"{called}({arguments}", refuse)
 
 
 def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
@@ -192,8 +192,8 @@ def _reduce(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse)
     place = text.widened(place, "sext" if instruction.type == "s32" else "zext")
     parameters = "i64, ptr, i64, ptr, ptr"
     called = text.fragments.once("reduce_lanes", parameters, _written(reduce_lanes), "i64")
-    given = f"i64 {operation}, ptr {place}, i64 {mask}, ptr {masks}"
-    text.emit(f"call i64 @{called}({given}, ptr %olds)")
+    arguments = f"i64 {operation}, ptr {place}, i64 {mask}, ptr {masks}"
+    text.emit(f"call i64 @{called}({arguments}, ptr %olds)")
     if isinstance(to, Register):
         keep_lanes(text, to, instruction.type, mask, refuse)
     elif not isinstance(to, Bucket):
@@ -229,8 +229,8 @@ def _vote(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -
         parameters = "i64, i64, i64, ptr, ptr, ptr"
         called = text.fragments.once("vote_lanes", parameters, _written(vote_lanes), "i64")
         masks = _masks(text, instruction, refuse)
-        given = f"i64 {_VOTES[mode]}, i64 {yes}, i64 {mask}, ptr {masks}"
-        _call_and_keep(text, to, mask, f"{called}({given}", refuse)
+        arguments = f"i64 {_VOTES[mode]}, i64 {yes}, i64 {mask}, ptr {masks}"
+        _call_and_keep(text, to, mask, f"{called}({arguments}", refuse)
         return
     if mode == "ballot":
         _give(text, to, mask, yes, refuse)

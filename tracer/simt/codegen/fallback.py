@@ -46,7 +46,7 @@ class _Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Escaped:
+class Fallback:
     """An instruction ready to run: the step, or the end of its block; what it reads and writes.
 
     `specials` are special registers by slot; `position` is its place in the block.
@@ -59,18 +59,18 @@ class Escaped:
     specials: tuple[tuple[int, str], ...]
 
 
-class Escapes:
+class Fallbacks:
     """What the array engine runs of a kernel in one launch, made ready when first met."""
 
-    def __init__(self, program: Program, made: KernelText) -> None:
+    def __init__(self, program: Program, kernel_text: KernelText) -> None:
         self._program = program
-        self._made = made
+        self._made = kernel_text
         self._decoder: Decoder | None = None
-        self._ready: dict[int, Escaped] = {}
-        for pc in sorted(made.escaped):
+        self._ready: dict[int, Fallback] = {}
+        for pc in sorted(kernel_text.escaped):
             self.find(pc)
 
-    def find(self, pc: int) -> Escaped:
+    def find(self, pc: int) -> Fallback:
         """Return the instruction at `pc`; CutraceError if cutrace does not know it."""
         if pc not in self._ready:
             if self._decoder is None:
@@ -85,7 +85,7 @@ class Escapes:
         function, name = cast("tuple[int, str]", self._decoder.slots.key_of(slot))
         return self._made.frame.place(function, name)
 
-    def _decode(self, decoder: Decoder, pc: int) -> Escaped:
+    def _decode(self, decoder: Decoder, pc: int) -> Fallback:
         block = _block_of(self._program.kernel.blocks, pc)
         slots = decoder.slots
         decoder.function, decoder.block = block.function, block
@@ -103,7 +103,7 @@ class Escapes:
             elif (place := self._place(key, places)) is not None:
                 reads.append(_Slot(number, place, slots.zeros[number].dtype))
         writes = tuple(slot for slot in reads if slot.number in slots.written)
-        return Escaped(step, ending, tuple(reads), writes, tuple(specials))
+        return Fallback(step, ending, tuple(reads), writes, tuple(specials))
 
     def _place(self, key: Any, places: Mapping[str, Place]) -> Place | None:
         """Return where a slot's value lies; None for an argument of the kernel, which is fixed."""
@@ -113,19 +113,19 @@ class Escapes:
             return None
         return places.get(key[1]) or self._made.frame.place(*key)
 
-    def enter(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
+    def enter(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
         """Fill the group's frame with what the instruction reads."""
         assert self._decoder is not None
         frame = list(self._decoder.slots.zeros)
         for slot in escaped.reads:
-            frame[slot.number] = _taken(wave.lanes_of_place(slot.place), group, slot.dtype)
+            frame[slot.number] = _group_lanes(wave.lanes_of_place(slot.place), group, slot.dtype)
         if escaped.specials:
             values = special_values(wave.program.launch, wave.numbers)
             for number, name in escaped.specials:
                 frame[number] = _shaped(wave, group, values[name])
         group.frame, group.committed = frame, list(frame)
 
-    def leave(self, wave: FrameWave, group: WarpGroup, escaped: Escaped) -> None:
+    def leave(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
         """Put what the instruction wrote into the frames."""
         every = bool((group.active == ALL_LANES).all())
         lanes = None if every else unpack(group.active)
@@ -133,15 +133,17 @@ class Escapes:
             value = group.frame[slot.number]
             if value is group.committed[slot.number]:
                 continue
-            given = np.broadcast_to(value, (group.rows, group.columns))
-            given = np.ascontiguousarray(given).view(_stored(slot.place)).reshape(-1, LANES)
+            lane_values = np.broadcast_to(value, (group.rows, group.columns))
+            lane_values = (
+                np.ascontiguousarray(lane_values).view(_stored(slot.place)).reshape(-1, LANES)
+            )
             if not group.compacted and not group.whole:
-                given = given[group.warps]
-            held = wave.lanes_of_place(slot.place)
+                lane_values = lane_values[group.warps]
+            frame_lanes = wave.lanes_of_place(slot.place)
             if lanes is None:
-                held[slice(None) if group.whole else group.warps] = given
+                frame_lanes[slice(None) if group.whole else group.warps] = lane_values
             else:
-                held[group.warps] = np.where(lanes, given, held[group.warps])
+                frame_lanes[group.warps] = np.where(lanes, lane_values, frame_lanes[group.warps])
 
 
 def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:
@@ -153,9 +155,9 @@ def _stored(place: Place) -> np.dtype[Any]:
     return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
 
 
-def _taken(held: NDArray[Any], group: WarpGroup, dtype: np.dtype[Any]) -> Array:
+def _group_lanes(frame_lanes: NDArray[Any], group: WarpGroup, dtype: np.dtype[Any]) -> Array:
     """Return the lanes of a place (warps, 32) in the shape of a group."""
-    values = held[group.warps] if group.compacted else np.array(held)
+    values = frame_lanes[group.warps] if group.compacted else np.array(frame_lanes)
     values = values.reshape(group.rows, group.columns)
     return values != 0 if dtype == np.bool_ else values.view(dtype)
 

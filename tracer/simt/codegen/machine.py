@@ -9,12 +9,12 @@ NEVER = (1 << 31) - 1
 STALE = -1
 """The least order of warps that have moved since it was looked for."""
 
-JUMP, DIVIDE, LEAVE, LEAVE_SOME, BARRIER, OTHER, CALL, RETURN_SOME, SWITCH, MEETING = range(10)
+JUMP, DIVIDE, LEAVE, LEAVE_SOME, BARRIER, OTHER, CALL, RETURN_SOME, SWITCH, WARP_SYNC = range(10)
 """How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
 block, in a way that the array engine knows, a call, a return of some lanes, a switch, or an
 instruction at which lanes of a warp meet."""
 
-IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, TURN, SPINS = range(9)
+IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, YIELD, SPINS = range(9)
 """Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
 the block; its end is not compiled, or lanes may have to wait for others; a lane reached memory that
 it must not; a warp ended while others wait, or splits did while one of their warp waits; splits

@@ -41,15 +41,15 @@ def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tu
     instructions = [kernel.instructions[pc] for pc in sorted(own)]
     written = Counter(r.name for i in instructions for r in destinations(i))
     placed = _read_from_frames(kernel, escaped)
-    found: dict[tuple[int, str], int] = {}
+    register_offsets: dict[tuple[int, str], int] = {}
     for instruction in instructions:
         to = instruction.operands[0] if instruction.operands else None
         if not isinstance(to, Register) or instruction.guard is not None or to.name in placed:
             continue
-        offset = _offset(instruction, offsets, found)
+        offset = _offset(instruction, offsets, register_offsets)
         if offset is not None and written[to.name] == 1 and _fits(instruction, to):
-            found[0, to.name] = offset
-    return found
+            register_offsets[0, to.name] = offset
+    return register_offsets
 
 
 def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
@@ -66,7 +66,7 @@ def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
 
 
 def _offset(
-    instruction: Instruction, offsets: dict[str, int], found: dict[tuple[int, str], int]
+    instruction: Instruction, offsets: dict[str, int], register_offsets: dict[tuple[int, str], int]
 ) -> int | None:
     """Return where the parameter lies that an instruction puts into a register, if it does."""
     source = instruction.operands[-1]
@@ -76,7 +76,7 @@ def _offset(
             return offsets[base.name] + base.offset + source.offset
     is_copy = instruction.opcode == "mov"
     if is_copy or (instruction.opcode == "cvta" and instruction.space == "global"):
-        return found.get((0, source.name)) if isinstance(source, Register) else None
+        return register_offsets.get((0, source.name)) if isinstance(source, Register) else None
     return None
 
 
@@ -180,8 +180,8 @@ class Frame:
 
     def place(self, function: int, name: str) -> Place:
         """Return where a register lies."""
-        found = self._places.get((function, name))
-        return self._places[ANY, name] if found is None else found
+        own_place = self._places.get((function, name))
+        return self._places[ANY, name] if own_place is None else own_place
 
     def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
         """Give places to the registers of a block that do not outlive it: each with the first and

@@ -6,8 +6,8 @@ histories. See tracer/simt/warp/simt_stack.py for the rules.
 
 from ....jit.structure import I32
 from ....jit.value import assembly, invoke, trailing_zeros
-from ..warp.simt_stack import BEHIND, PATIENCE
-from ..warp.stack_entry import DONE, READY
+from ..warp.simt_stack import OUTER_JOIN, SPIN_BUDGET
+from ..warp.stack_entry import EXITED, READY
 from .access_check import finish_rows
 from .machine import (
     BARRIER,
@@ -22,15 +22,15 @@ from .machine import (
     JUMP,
     LEAVE,
     LEAVE_SOME,
-    MEETING,
     NEVER,
     OTHER,
     RETURN_SOME,
     SPINS,
     STALE,
     SWITCH,
-    TURN,
+    WARP_SYNC,
     WRITE,
+    YIELD,
     Machine,
 )
 
@@ -98,7 +98,7 @@ def choose(m: Machine) -> int:
     lowest = lowest_order(m)
     if lowest == NEVER:
         return 0
-    if lowest >= BEHIND:
+    if lowest >= OUTER_JOIN:
         lowest = leading(m)
     elif lowest == m.picked and m.times >= m.fair:
         lowest = longest_waiting(m, lowest)
@@ -162,7 +162,7 @@ def place_order(m: Machine, warp: int) -> None:
     if m.state[warp] == READY:
         order = m.ranks[m.block[warp]]
         if m.may_wait and m.spins[warp] > 0 and m.waits[m.block[warp]]:
-            order += BEHIND
+            order += OUTER_JOIN
     m.order[warp] = order
     m.part_order[warp >> 5] = STALE
 
@@ -172,16 +172,16 @@ def take_out(m: Machine, warp: int, lanes: int, returns: int) -> None:
     of the splits from its call upwards."""
     here = m.mask[warp]
     m.mask[warp] = here & ~lanes
-    left = lanes
+    remainder = lanes
     if returns and m.called[warp]:
-        left = left & ~here
+        remainder = remainder & ~here
     level = m.depth[warp] - 1
     while level >= 0:
         below = level * m.warps + warp
         here = m.below_mask[below]
-        m.below_mask[below] = here & ~left
+        m.below_mask[below] = here & ~remainder
         if returns and m.below_called[below]:
-            left = left & ~here
+            remainder = remainder & ~here
         level -= 1
 
 
@@ -199,7 +199,7 @@ def settle(m: Machine, warp: int) -> None:
     popped = 0
     while is_over(m, warp):
         if m.depth[warp] == 0:
-            m.state[warp] = DONE
+            m.state[warp] = EXITED
             m.has_ended = 1
             break
         drop(m, warp)
@@ -236,17 +236,17 @@ def drop(m: Machine, warp: int) -> None:
     m.called[warp] = m.below_called[below]
 
 
-def is_inside(m: Machine, warp: int, behind: int) -> int:
+def is_inside(m: Machine, warp: int, join_block: int) -> int:
     """Whether the top split, or one below of the same call that waits for it, joins where others
     wait for it."""
-    if m.join[warp] == behind:
+    if m.join[warp] == join_block:
         return 1
     called = m.called[warp]
     level = m.depth[warp] - 1
     while level >= 0 and called == 0:
         below = level * m.warps + warp
         if m.below_mask[below] & m.mask[warp]:
-            if m.below_join[below] == behind:
+            if m.below_join[below] == join_block:
                 return 1
             called = m.below_called[below]
         level -= 1
@@ -256,54 +256,54 @@ def is_inside(m: Machine, warp: int, behind: int) -> int:
 def wait_behind(m: Machine, warp: int) -> None:
     """Let a warp that is about to divide wait for lanes that go another way."""
     for which in range(m.first_behind[m.number], m.first_behind[m.number + 1]):
-        behind = m.behind[which]
-        if is_inside(m, warp, behind) == 0:
+        outer_join = m.behind[which]
+        if is_inside(m, warp, outer_join) == 0:
             here = m.block[warp]
-            m.block[warp] = behind
-            push(m, warp, here, behind, m.mask[warp])
+            m.block[warp] = outer_join
+            push(m, warp, here, outer_join, m.mask[warp])
 
 
 def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
     """Send lanes another way, and the others on to `stay`; see go_alone of array/turn.py."""
     leaving = m.leaving[m.number]
-    behind = m.joins[m.number]
+    join_block = m.joins[m.number]
     m.block[warp] = leaving if lanes == m.mask[warp] else stay
-    if lanes and is_inside(m, warp, behind):
+    if lanes and is_inside(m, warp, join_block):
         m.mask[warp] = m.mask[warp] & ~lanes
         level = m.depth[warp]
         join = m.join[warp]
-        while join != behind:
+        while join != join_block:
             level -= 1
             below = level * m.warps + warp
             if m.below_mask[below] & lanes:
                 m.below_mask[below] = m.below_mask[below] & ~lanes
                 join = m.below_join[below]
-        if leaving != behind:
+        if leaving != join_block:
             while is_over(m, warp) and m.depth[warp] >= max(level, 1):
                 drop(m, warp)
             if m.depth[warp] < level or is_over(m, warp) == 0:
-                push(m, warp, leaving, behind, lanes)
+                push(m, warp, leaving, join_block, lanes)
             else:
                 m.block[warp] = leaving
-                m.join[warp] = behind
+                m.join[warp] = join_block
                 m.mask[warp] = lanes
 
 
-def divide(m: Machine, warp: int, active: int, taken: int) -> None:
-    """Send lanes `taken` to the block's target, the rest to the other one."""
+def divide(m: Machine, warp: int, active: int, branch_mask: int) -> None:
+    """Send lanes `branch_mask` to the block's target, the rest to the other one."""
     target = m.targets[m.number]
     other = m.others[m.number]
     join = m.joins[m.number]
-    rest = active & ~taken
-    if rest and taken:
+    fall_through = active & ~branch_mask
+    if fall_through and branch_mask:
         wait_behind(m, warp)
     if m.leaving[m.number] == target:
-        go_another_way(m, warp, taken, other)
+        go_another_way(m, warp, branch_mask, other)
     elif m.leaving[m.number] == other:
-        go_another_way(m, warp, rest, target)
-    elif rest == 0:
+        go_another_way(m, warp, fall_through, target)
+    elif fall_through == 0:
         m.block[warp] = target
-    elif taken == 0:
+    elif branch_mask == 0:
         m.block[warp] = other
     else:
         replaces = 1 if m.join[warp] == join else 0
@@ -312,16 +312,16 @@ def divide(m: Machine, warp: int, active: int, taken: int) -> None:
         if other != join:
             if replaces:
                 m.block[warp] = other
-                m.mask[warp] = rest
+                m.mask[warp] = fall_through
                 replaces = 0
             else:
-                push(m, warp, other, join, rest)
+                push(m, warp, other, join, fall_through)
         if target != join:
             if replaces:
                 m.block[warp] = target
-                m.mask[warp] = taken
+                m.mask[warp] = branch_mask
             else:
-                push(m, warp, target, join, taken)
+                push(m, warp, target, join, branch_mask)
                 m.called[warp] = called
     settle(m, warp)
 
@@ -458,19 +458,19 @@ def note_spins(m: Machine) -> int:
     starts the count anew. Return what Python has to do, or -1; see SplitStacks for the rules."""
     if m.may_wait == 0:
         return -1
-    waits = m.waits[m.number]
-    if waits == 0:
+    is_spin = m.waits[m.number]
+    if is_spin == 0:
         m.progress += 1
     due = 0
     for place in range(m.count):
         warp = m.chosen[place]
-        m.spins[warp] = m.spins[warp] + 1 if waits else 0
-        if waits and m.depth[warp] > 0 and m.spins[warp] % m.patience[warp] == 0:
+        m.spins[warp] = m.spins[warp] + 1 if is_spin else 0
+        if is_spin and m.depth[warp] > 0 and m.spins[warp] % m.patience[warp] == 0:
             due = 1
         place_order(m, warp)
     if due:
-        return TURN
-    if waits and only_spins(m):
+        return YIELD
+    if is_spin and only_spins(m):
         return SPINS
     return -1
 
@@ -478,7 +478,7 @@ def note_spins(m: Machine) -> int:
 def only_spins(m: Machine) -> int:
     """Whether every ready warp has done nothing but wait for a while."""
     for warp in range(m.warps):
-        if m.state[warp] == READY and m.spins[warp] < 2 * PATIENCE:
+        if m.state[warp] == READY and m.spins[warp] < 2 * SPIN_BUDGET:
             return 0
     return 1
 
@@ -488,7 +488,7 @@ def run_group(m: Machine) -> int:
     number = m.number
     if m.codes[number] == 0:
         return FOREIGN
-    if m.endings[number] == MEETING and some_are_elsewhere(m):
+    if m.endings[number] == WARP_SYNC and some_are_elsewhere(m):
         return ENDING
     invoke(m.codes[number], m)
     if m.fault_site >= 0:

@@ -15,7 +15,7 @@ from ..call.argument_passing import too_deep
 from ..interp.wave import ArrayWave
 from ..kernel.launch import Sink
 from ..kernel.layout import levels_within
-from ..memory.address_facts import Facts
+from ..memory.address_facts import AddressRange
 from ..ops.lanes import LANES, Array, Mask
 from ..rows.access_rows import ROWS, AccessRows, columns_of
 from ..rows.history import Entries
@@ -24,11 +24,11 @@ from ..rows.warps import Warps
 from ..warp.group import WarpGroup
 from ..warp.instruction_limit import never_ends
 from ..warp.program import FrameStack, Program
-from ..warp.stack_entry import DONE, WAITING
+from ..warp.stack_entry import EXITED, WAITING
 from .access_check import LEAST, MOST
 from .compiled_kernel import Buffers, CompiledKernel, routines
-from .emit_call import LOST, ROOM
-from .fallback import Escapes
+from .emit_call import LOST, NEEDS_FRAMES
+from .fallback import Fallbacks
 from .machine import (
     DEEPEN,
     ENDED,
@@ -37,11 +37,11 @@ from .machine import (
     FOREIGN,
     IDLE,
     SPINS,
-    TURN,
+    YIELD,
     Machine,
 )
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
-from .wave_state import Rooms
+from .wave_state import WaveStatePool
 
 _BUFFERS = {
     **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
@@ -83,19 +83,19 @@ class MachineRows(AccessRows):
     ) -> None:  # fmt: skip
         """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""
         shape = (group.rows, group.warps_a_row)
-        chosen = np.flatnonzero(np.broadcast_to(True if keep is None else keep, shape))
-        if not chosen.size:
+        indices = np.flatnonzero(np.broadcast_to(True if keep is None else keep, shape))
+        if not indices.size:
             return
         self._finish_before()
         m = self._machine
-        rows = slice(m.rows, m.rows + len(chosen))
+        rows = slice(m.rows, m.rows + len(indices))
         self._reserve(rows.stop + int(m.site_count[m.number]) * m.warps)
-        m.row_warp[rows] = group.place[chosen]
-        m.row_step[rows] = group.step[chosen] + np.uint32(position)
-        m.row_base[rows] = np.broadcast_to(base, shape).reshape(-1)[chosen]
-        m.row_pattern[rows] = np.broadcast_to(pattern, shape).reshape(-1)[chosen].view(np.int32)
+        m.row_warp[rows] = group.place[indices]
+        m.row_step[rows] = group.step[indices] + np.uint32(position)
+        m.row_base[rows] = np.broadcast_to(base, shape).reshape(-1)[indices]
+        m.row_pattern[rows] = np.broadcast_to(pattern, shape).reshape(-1)[indices].view(np.int32)
         m.run_site[m.runs] = self._site((pc, int(space), part))
-        m.run_count[m.runs] = len(chosen)
+        m.run_count[m.runs] = len(indices)
         m.rows, m.runs = rows.stop, m.runs + 1
 
     def flush(self) -> None:
@@ -199,18 +199,18 @@ class CompiledWave(ArrayWave):
     def __init__(
         self,
         code: CompiledKernel,
-        rooms: Rooms,
+        room_pool: WaveStatePool,
         buffers: Buffers,
         program: Program,
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
-        escapes: Escapes,
+        escapes: Fallbacks,
     ) -> None:
-        self._room = rooms.take(code, program, len(numbers))
+        self._room = room_pool.take(code, program, len(numbers))
         super().__init__(program, numbers, patterns, sink, self._room)
         self._code = code
-        self._rooms = rooms
+        self._rooms = room_pool
         self._buffers = buffers
         self._sink = sink
         self._patterns = patterns
@@ -277,10 +277,10 @@ class CompiledWave(ArrayWave):
         most = levels_within(self._code.frame.local_stride) - 1
         m.aside_levels = min(levels, most)
         size = m.aside_levels * self.warps * self._code.made.calls.aside_bytes
-        room = np.empty(size + 1, dtype=np.uint8)
+        buffer = np.empty(size + 1, dtype=np.uint8)
         if self._has_room:
-            room[: len(m.aside)] = m.aside
-        m.aside, self._has_room = room, True
+            buffer[: len(m.aside)] = m.aside
+        m.aside, self._has_room = buffer, True
 
     def _deeper(self, pc: int) -> None:
         """Make room for another level of a recursion; KernelFault if it is too deep."""
@@ -340,17 +340,17 @@ class CompiledWave(ArrayWave):
             elif reason == ENDED:
                 group = m.chosen[: m.count].astype(np.intp)
                 stacks.barriers.resume(group)
-                stacks.barriers.release(np.flatnonzero(stacks.state == DONE))
+                stacks.barriers.release(np.flatnonzero(stacks.state == EXITED))
                 stacks.meetings.settle(group)
                 self._take_outcomes()
             if reason in (ENDING, ENDED):
                 reason = routine.note_spins(m.address)
-            if reason == TURN:
+            if reason == YIELD:
                 self._take_turns()
             self._write(m.logged >= m.log_limit)
             if m.budget < 0:
                 m.budget = min(self._budget.renew(self, m.number), SLICE)
-            if reason == SPINS or (reason == TURN and stacks.only_spins()):
+            if reason == SPINS or (reason == YIELD and stacks.only_spins()):
                 stacks.spins[:] = 0
                 return False
         stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
@@ -391,16 +391,16 @@ class CompiledWave(ArrayWave):
         escaped = self._escapes.find(self.program.kernel.blocks[m.number].last - 1)
         self._escapes.enter(self, group, escaped)
         assert escaped.ending is not None
-        taken = escaped.ending(group)
+        branch_masks = escaped.ending(group)
         self._escapes.leave(self, group, escaped)
-        if taken is not None:
-            m.taken[: m.count] = taken
+        if branch_masks is not None:
+            m.taken[: m.count] = branch_masks
         self._take_outcomes()
 
     def _take_turns(self) -> None:
         """Let other splits go first of those warps of the group that have lost their patience."""
         m, stacks = self._machine, self.stacks
-        stacks.take_turns(m.chosen[: m.count].astype(np.intp))
+        stacks.rotate_spinning(m.chosen[: m.count].astype(np.intp))
         m.most_depth = int(stacks.depth.max())
         if stacks.levels > m.levels:
             self._room.deepen(2 * stacks.levels)
@@ -411,15 +411,15 @@ class CompiledWave(ArrayWave):
             self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
         self.stacks.barriers.outcomes.clear()
         for each in self.stacks.meetings.outcomes:
-            held = self.lanes_of_place(self._escapes.place_of(each.slot))
-            held[each.warp][each.lanes] = each.values[each.lanes]
+            frame_lanes = self.lanes_of_place(self._escapes.place_of(each.slot))
+            frame_lanes[each.warp][each.lanes] = each.values[each.lanes]
         self.stacks.meetings.outcomes.clear()
 
     def _escape(self, pc: int, accesses: int) -> int:
         """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
         self._access_rows.before = accesses
         try:
-            if accesses == ROOM:
+            if accesses == NEEDS_FRAMES:
                 self._deeper(pc)
             elif accesses == LOST:
                 self._report_lost(pc)
@@ -463,7 +463,7 @@ class CompiledWave(ArrayWave):
         addresses[group.place == warp] = m.fault_addresses
         addresses = addresses.reshape(group.rows, group.columns)
         none: NDArray[Any] = np.zeros((1, 1), dtype=np.int64)
-        facts = Facts(addresses, group.lanes, 0, 0, 0, none, none.astype(np.uint32), None)
+        facts = AddressRange(addresses, group.lanes, 0, 0, 0, none, none.astype(np.uint32), None)
         check_lanes(group, facts, 0, Space[space.upper()], size, pc)
         raise AssertionError(f"no lane is at fault at {pc}")
 
@@ -496,5 +496,5 @@ class CompiledWave(ArrayWave):
         m = self._machine
         for site in np.flatnonzero(m.outside_lanes).tolist():
             warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
-            found = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
-            self.rows.outside.note(self._code.sites[site][0], *found)
+            details = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
+            self.rows.outside.note(self._code.sites[site][0], *details)

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interp.wave import FAIR, Room, blocks_that_meet
-from ..memory.memory import Memory, Reuse
+from ..interp.wave import FAIR, WaveState, syncing_blocks
+from ..memory.memory import BufferPool, Memory
 from ..ops.lanes import LANES
 from ..rows.pattern import no_questions
 from ..warp.program import Program
 from .compiled_kernel import CompiledKernel
 from .machine import NEVER, STALE
 
-MOST_ROOMS = 4
+MOST_STATES = 4
 """A launch has waves of two shapes: the last may have fewer blocks than those before."""
 
 
-class MachineRoom(Room):
+class CompiledWaveState(WaveState):
     """A Room whose arrays a `machine` has, and the arrays in which it works."""
 
     def __init__(self, code: CompiledKernel, program: Program, blocks: int) -> None:
@@ -40,7 +40,7 @@ class MachineRoom(Room):
     def _bind_warps(self, code: CompiledKernel, program: Program) -> None:
         m, stacks = self.machine, self.stacks
         m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
-        m.ranks, m.waits = program.ranks, program.waits.view(np.uint8)
+        m.ranks, m.waits = program.ranks, program.spin_blocks.view(np.uint8)
         m.may_wait = int(bool(program.waiting))
         m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
         m.state, m.called = stacks.state, stacks.called.view(np.uint8)
@@ -112,39 +112,39 @@ def _limit(program: Program, space: str, size: int) -> int:
     return max(own[space] - size, -1) if space in own else -1
 
 
-class Rooms:
+class WaveStatePool:
     """Rooms that no wave is in, for those of their shape: the last few."""
 
     def __init__(self) -> None:
-        self._free: dict[Hashable, MachineRoom] = {}
+        self._free: dict[Hashable, CompiledWaveState] = {}
 
     @property
     def nbytes(self) -> int:
         """About the bytes of all of them."""
-        return sum(room.nbytes for room in self._free.values())
+        return sum(machine_room.nbytes for machine_room in self._free.values())
 
-    def take(self, code: CompiledKernel, program: Program, blocks: int) -> MachineRoom:
+    def take(self, code: CompiledKernel, program: Program, blocks: int) -> CompiledWaveState:
         """Return a room for a wave of so many blocks, as new."""
-        room = self._free.pop(shape_of(code, program, blocks), None)
-        return room or MachineRoom(code, program, blocks)
+        machine_room = self._free.pop(shape_of(code, program, blocks), None)
+        return machine_room or CompiledWaveState(code, program, blocks)
 
-    def give(self, room: MachineRoom) -> None:
+    def give(self, machine_room: CompiledWaveState) -> None:
         """Take the room of a wave that has ended."""
-        room.begin()
-        self._free[room.shape] = room
-        if len(self._free) > MOST_ROOMS:
+        machine_room.begin()
+        self._free[machine_room.shape] = machine_room
+        if len(self._free) > MOST_STATES:
             self._free.pop(next(iter(self._free)))
 
 
 def shape_of(code: CompiledKernel, program: Program, blocks: int) -> Hashable:
     """What decides of the arrays of a room, and of what they hold at first."""
     sizes = program.launch.threads, program.shared_bytes, program.local_bytes
-    return code, blocks, blocks_that_meet(program), *sizes
+    return code, blocks, syncing_blocks(program), *sizes
 
 
-_ROOMS = Reuse(Rooms)
+_POOLS = BufferPool(WaveStatePool)
 
 
-def rooms_of(memory: Memory) -> Rooms:
+def state_pool_of(memory: Memory) -> WaveStatePool:
     """Return the rooms of a session."""
-    return _ROOMS.of(memory)
+    return _POOLS.of(memory)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ....base.errors import KernelFault
 from ....traces.schema import BARRIERS
 from ...isa.table import MOST_THREADS
-from ...ptx.kernel import NOWHERE, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
+from ...ptx.kernel import NO_BLOCK, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
 from ...ptx.lines import source_line
 from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
 from ..kernel.function_pointer import callees, function_address
@@ -17,7 +17,7 @@ from ..warp.barrier import Arrival, Reduction
 from ..warp.decoder import Decoder
 from ..warp.program import Group, Terminator
 from ..warp.slot import Fetch
-from .divergent_sync import decode_meeting
+from .divergent_sync import decode_warp_sync
 
 _BARRIERS = frozenset({"bar", "barrier"})
 
@@ -27,7 +27,7 @@ def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
     target = block.successors[0] if block.successors else _exit(decoder, block)
 
     def go(group: Group) -> None:
-        group.wave.stacks.go(group.warps, target)
+        group.wave.stacks.jump(group.warps, target)
         return None
 
     return go
@@ -40,7 +40,7 @@ def _exit(decoder: Decoder, block: BasicBlock) -> int:
 def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     """Return what the last instruction of a block does, or None if it does not send warps."""
     if decoder.pc in decoder.kernel.meetings:
-        return decode_meeting(decoder, instruction, _after(decoder))
+        return decode_warp_sync(decoder, instruction, _after(decoder))
     match instruction.opcode:
         case "bra":
             return _branch(decoder)
@@ -73,7 +73,7 @@ def _branch(decoder: Decoder) -> Terminator:
     if guard is None:
 
         def jump(group: Group) -> Bits:
-            group.wave.stacks.go(group.warps, target)
+            group.wave.stacks.jump(group.warps, target)
             return group.active
 
         return jump
@@ -82,20 +82,20 @@ def _branch(decoder: Decoder) -> Terminator:
 
 def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
     """A branch that some lanes may take."""
-    (target, other), join, behind = block.successors, block.join, block.behind
+    (target, other), join, outer_joins = block.successors, block.join, block.outer_joins
 
     def divide(group: Group) -> Bits:
-        taken, stacks, warps = group.pack(guard(group.frame)), group.wave.stacks, group.warps
-        if behind:
-            mixed = (taken != 0) & (taken != group.active)
-            stacks.wait_behind(warps[mixed], behind)
-        if block.leaving == NOWHERE:
-            stacks.divide(warps, taken, target, other, join)
+        branch_masks, stacks, warps = group.pack(guard(group.frame)), group.wave.stacks, group.warps
+        if outer_joins:
+            mixed = (branch_masks != 0) & (branch_masks != group.active)
+            stacks.push_outer_join(warps[mixed], outer_joins)
+        if block.leaving == NO_BLOCK:
+            stacks.diverge(warps, branch_masks, target, other, join)
         elif block.leaving == target:
-            stacks.go_another_way(warps, taken, target, other, join)
+            stacks.leave_region(warps, branch_masks, target, other, join)
         else:
-            stacks.go_another_way(warps, group.active & ~taken, other, target, join)
-        return taken
+            stacks.leave_region(warps, group.active & ~branch_masks, other, target, join)
+        return branch_masks
 
     return divide
 
@@ -107,7 +107,7 @@ def _return(decoder: Decoder) -> Terminator:
         return _leave_some(guard, block.successors[0], returns=True)
 
     def leave(group: Group) -> None:
-        group.wave.stacks.go(group.warps, exit_)
+        group.wave.stacks.jump(group.warps, exit_)
         return None
 
     return leave
@@ -149,7 +149,7 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
             first = group.warps[np.flatnonzero(lanes)[0]]
             block = int(group.wave.blocks_of(np.array([first]))[0])
             raise KernelFault(f"{where}: `trap` was executed in block {block}")
-        group.wave.stacks.go(group.warps, after[0] if after else exit_)
+        group.wave.stacks.jump(group.warps, after[0] if after else exit_)
         return None
 
     return trap
@@ -174,7 +174,7 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
         save = save_frame(live, decoder.pc, decoder.levels)
     entered = _entered(decoder, [spans[k] for k in reached], through)
     passes = [move for k in reached for move in pass_arguments(decoder, target, k)]
-    returns = [given for k in reached for given in returned(decoder, target, k)]
+    returns = [return_copy for k in reached for return_copy in returned(decoder, target, k)]
     if after is not None:
         decoder.returned[after] = returns
 
@@ -185,10 +185,10 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
         for move in passes:
             move(group)
         stacks.block[group.warps] = back
-        for callee, chosen in entered(group, group.active):
-            warps = group.warps[chosen != 0]
+        for callee, lanes in entered(group, group.active):
+            warps = group.warps[lanes != 0]
             if warps.size:
-                stacks.push(warps, callee.entry, callee.exit, chosen[chosen != 0], called=True)
+                stacks.push(warps, callee.entry, callee.exit, lanes[lanes != 0], called=True)
         return None
 
     return call
@@ -205,15 +205,17 @@ def _entered(
 
     def entered(group: Group, lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
         pointer = through(group.frame)
-        chosen = [lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None]
-        lost = lanes & ~np.bitwise_or.reduce(chosen, axis=0) if chosen else lanes
+        lane_masks = [
+            lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None
+        ]
+        lost = lanes & ~np.bitwise_or.reduce(lane_masks, axis=0) if lane_masks else lanes
         if lost.any():
             block = int(group.wave.blocks_of(group.warps[lost != 0][:1])[0])
             raise KernelFault(
                 f"{source_line(decoder.kernel, pc)}: a thread of block {block} calls through a "
                 f"pointer that is not the address of a function with these parameters"
             )
-        return list(zip(spans, chosen, strict=True))
+        return list(zip(spans, lane_masks, strict=True))
 
     return entered
 
@@ -230,18 +232,18 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
     distinct = sorted(set(targets))
 
     def switch(group: Group) -> Bits:
-        taken = group.active if guard is None else group.pack(guard(group.frame))
+        guard_masks = group.active if guard is None else group.pack(guard(group.frame))
         number = index(group.frame)
-        if (taken & group.pack(number >= np.uint32(len(targets)))).any():
+        if (guard_masks & group.pack(number >= np.uint32(len(targets)))).any():
             raise KernelFault(
                 f"{source_line(decoder.kernel, pc)}: the index of a switch lies beyond its "
                 f"{len(targets)} targets"
             )
         place = np.array(targets)[np.minimum(number, len(targets) - 1)]
-        sides = [(t, taken & group.pack(place == t)) for t in distinct]
+        sides = [(t, guard_masks & group.pack(place == t)) for t in distinct]
         if guard is not None:
-            sides.append((other, group.active & ~taken))
-        group.wave.stacks.spread(group.warps, sides, join, block.behind)
+            sides.append((other, group.active & ~guard_masks))
+        group.wave.stacks.diverge_many(group.warps, sides, join, block.outer_joins)
         first: Bits = sides[0][1]
         for _, lanes in sides[1:]:
             first = np.where(first != 0, first, lanes)
@@ -259,7 +261,7 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
     number = decoder.fetch(operands[0], "u32") if operands else None
     threads = decoder.fetch(operands[1], "u32") if len(operands) > 1 else None
     target = _after(decoder)
-    waits = "arrive" not in instruction.modifiers
+    is_sync = "arrive" not in instruction.modifiers
     reduction = None
     if isinstance(result, Register):
         operation = next(m for m in instruction.modifiers if m in ("popc", "and", "or"))
@@ -276,7 +278,7 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
             barriers.votes[group.warps] |= group.pack(vote(frame))
         for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
             warps = group.warps[(numbers == which) & (counts == count)]
-            barriers.arrive(warps, Arrival(which, count, target, pc, waits, reduction))
+            barriers.arrive(warps, Arrival(which, count, target, pc, is_sync, reduction))
         return None
 
     return arrive

@@ -16,7 +16,7 @@ from ..access.address import decode_pointed_parameter
 from ..access.stack import decode_stack, stack_bytes
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
-from ..kernel.kernel_key import KERNELS, Alike, alike, endless_of, waits_of
+from ..kernel.kernel_key import KERNELS, KernelKey, endless_of, key_of, waits_of
 from ..kernel.launch import Launch
 from ..kernel.layout import local_bytes, shared_layout
 from ..matrix import ldmatrix as matrix_move
@@ -74,9 +74,9 @@ def left_out(instruction: Instruction) -> str | None:
 
 def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
     """Lay out a launch; its basic blocks are not decoded yet."""
-    like = alike(kernel)
+    like = key_of(kernel)
     shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
-    taken = stack_bytes(kernel)
+    stack_size = stack_bytes(kernel)
     return Program(
         kernel=kernel,
         launch=launch,
@@ -89,14 +89,16 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-shared_bytes // 16) * 16,
-        local_bytes=-(-local_bytes(kernel) // 16) * 16 + taken if taken else local_bytes(kernel),
+        local_bytes=-(-local_bytes(kernel) // 16) * 16 + stack_size
+        if stack_size
+        else local_bytes(kernel),
         waiting=waits_of(like),
-        waits=_waits_by_block(like),
+        spin_blocks=_waits_by_block(like),
     )
 
 
 @lru_cache(maxsize=KERNELS)
-def _ranks_of(like: Alike) -> NDArray[np.int32]:
+def _ranks_of(like: KernelKey) -> NDArray[np.int32]:
     """Return the rank of each basic block, and 0 for what follows the last."""
     ranks = np.zeros(max(span.exit for span in like.kernel.functions) + 1, dtype=np.int32)
     for block in like.kernel.blocks:
@@ -105,7 +107,7 @@ def _ranks_of(like: Alike) -> NDArray[np.int32]:
 
 
 @lru_cache(maxsize=KERNELS)
-def _waits_by_block(like: Alike) -> Mask:
+def _waits_by_block(like: KernelKey) -> Mask:
     """Return whether each basic block is one of a waiting loop."""
     return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
 
@@ -127,11 +129,13 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     slots = decoder.slots
     slots.begin_block()
     steps: list[Step] = []
-    if block.number in endless_of(alike(decoder.kernel)):
+    if block.number in endless_of(key_of(decoder.kernel)):
         steps.append(never_ends(decoder.kernel, block.number))
     if block.number in decoder.returned:
         steps += [
-            s for given in decoder.returned[block.number] for s in take_returned(decoder, *given)
+            s
+            for return_copy in decoder.returned[block.number]
+            for s in take_returned(decoder, *return_copy)
         ]
     if block.number in decoder.saved:
         taken_back = decoder.saved[block.number]

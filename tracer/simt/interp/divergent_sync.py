@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ptx.kernel import Instruction, Register
-from ...ptx.warp_sync import mask_of, meeting_key
+from ...ptx.warp_sync import mask_of, sync_key
 from ..ops.lanes import LANES, Array, Bits
 from ..warp.decoder import Decoder
 from ..warp.program import Group, Terminator
@@ -13,9 +13,9 @@ from ..warp.warp_sync import Arrival
 _LANE = np.arange(LANES, dtype=np.uint32)
 
 
-def decode_meeting(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
+def decode_warp_sync(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
     """End a block that is one warp-wide instruction; `after` is the block that follows."""
-    key, fetch_masks = meeting_key(instruction), decoder.fetch(mask_of(instruction), "b32")
+    key, fetch_masks = sync_key(instruction), decoder.fetch(mask_of(instruction), "b32")
     collective = decode_collective(decoder, instruction)
     outputs = collective.outputs if collective is not None else ()
     fetches = collective.sources if collective is not None else ()
@@ -33,7 +33,7 @@ def decode_meeting(decoder: "Decoder", instruction: Instruction, after: int) -> 
     def meet(group: "Group") -> None:
         stacks = group.wave.stacks
         masks, *columns = (_rows(group, fetch(group.frame)) for fetch in (fetch_masks, *fetches))
-        if _someone_waits(group, masks):
+        if _has_waiting_lanes(group, masks):
             for row, warp in enumerate(group.warps.tolist()):
                 values = tuple(column[row].copy() for column in columns)
                 lanes = int(group.active[row])
@@ -41,7 +41,7 @@ def decode_meeting(decoder: "Decoder", instruction: Instruction, after: int) -> 
                 stacks.meetings.arrive(warp, arrival)
         else:
             at_once(group)
-        stacks.go(group.warps, after)
+        stacks.jump(group.warps, after)
 
     return meet
 
@@ -52,11 +52,11 @@ def _rows(group: "Group", value: Array) -> Array:
     return rows if group.compacted else rows[group.warps]
 
 
-def _someone_waits(group: "Group", masks: Bits) -> bool:
+def _has_waiting_lanes(group: "Group", masks: Bits) -> bool:
     """Whether lanes have others in their masks that are not here, or others wait for them."""
     stacks = group.wave.stacks
     if stacks.meetings.parked[group.warps].any():
         return True
     active = (group.active[:, None] >> _LANE & np.uint32(1)).astype(np.bool_)
-    wanted = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)
-    return bool((wanted & stacks.live()[group.warps] & ~group.active).any())
+    partners = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)
+    return bool((partners & stacks.live()[group.warps] & ~group.active).any())

@@ -58,17 +58,19 @@ def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) 
     for operand, kind in zip(operands, kinds, strict=False):
         register = operand.register if isinstance(operand, (Part, Not)) else operand
         if isinstance(register, Register):
-            found, expected = TYPE_BYTES[register.type], DTYPES[kind].itemsize
-            if found != expected or (register.type == "pred") != (kind == "pred"):
-                wanted = "a predicate" if kind == "pred" else f"{8 * expected} bits"
-                raise decoder.refuse(f"`{register.name}` is .{register.type}, expected {wanted}")
+            size, expected = TYPE_BYTES[register.type], DTYPES[kind].itemsize
+            if size != expected or (register.type == "pred") != (kind == "pred"):
+                requirement = "a predicate" if kind == "pred" else f"{8 * expected} bits"
+                raise decoder.refuse(
+                    f"`{register.name}` is .{register.type}, expected {requirement}"
+                )
 
 
 def _split(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:
-    first, *rest = instruction.operands
+    first, *source_operands = instruction.operands
     if isinstance(first, Pair):
-        return [first.first, first.second], rest
-    return [first], rest
+        return [first.first, first.second], source_operands
+    return [first], source_operands
 
 
 def _bind(rule: Rule, fetches: list[Fetch], stores: list[Store | None]) -> Step:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ....jit.ufunc import select
 from ..kernel.launch import Sink
-from ..memory.address_facts import FactStore
+from ..memory.address_facts import AddressCache
 from ..memory.memory import Shadow
 from ..memory.wave_rows import WaveRows
 from ..ops.lanes import LANES, Array, Bits, Mask, scalar, unpack
@@ -19,7 +19,7 @@ from ..warp.group import WarpGroup
 from ..warp.instruction_limit import Budget, loop_line
 from ..warp.invariant import asserted, require_alone, require_registers
 from ..warp.program import BlockPlan, FrameStack, Program, Wave
-from ..warp.simt_stack import SplitStacks
+from ..warp.simt_stack import SimtStacks
 
 
 class CompactRegisters:
@@ -87,7 +87,7 @@ class CompactRegisters:
         return old
 
 
-class Room:
+class WaveState:
     """Arrays over the warps of so many thread `blocks`; `begin` makes them those of a new wave."""
 
     def __init__(self, program: Program, blocks: int) -> None:
@@ -104,8 +104,8 @@ class Room:
         columns = self.warps_a_block * LANES
         lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
         ends = len(program.kernel.blocks)
-        self.stacks = SplitStacks(
-            program.entry, program.exit, ends, lanes, blocks, blocks_that_meet(program)
+        self.stacks = SimtStacks(
+            program.entry, program.exit, ends, lanes, blocks, syncing_blocks(program)
         )
 
     def begin(self) -> None:
@@ -115,11 +115,11 @@ class Room:
         self.stacks.begin()
 
 
-def blocks_that_meet(program: Program) -> int:
+def syncing_blocks(program: Program) -> int:
     """Blocks that meet at a barrier of clusters: 1 if only some blocks are run, for then those of
     a cluster do not depend on one another."""
     launch = program.launch
-    return 1 if launch.chosen else launch.blocks_a_cluster
+    return 1 if launch.sampled_blocks else launch.blocks_a_cluster
 
 
 FAIR = 64
@@ -137,18 +137,18 @@ class ArrayWave:
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
-        room: Room | None = None,
+        wave_room: WaveState | None = None,
     ) -> None:
         launch = program.launch
-        room = Room(program, len(numbers)) if room is None else room
+        wave_room = WaveState(program, len(numbers)) if wave_room is None else wave_room
         self.program = program
         self.numbers = numbers
-        blocks = self.blocks = room.blocks
-        self.warps_a_block = room.warps_a_block
+        blocks = self.blocks = wave_room.blocks
+        self.warps_a_block = wave_room.warps_a_block
         self.columns = self.warps_a_block * LANES
-        self.warps = room.warps
-        self.all_blocks, self.all_warps = room.all_blocks, room.all_warps
-        self.block_of_warp = room.block_of_warp
+        self.warps = wave_room.warps
+        self.all_blocks, self.all_warps = wave_room.all_blocks, wave_room.all_warps
+        self.block_of_warp = wave_room.block_of_warp
         self.zeros = program.zeros
         self.registers = program.initial_registers(numbers)
         self.shared = np.zeros((blocks, program.shared_bytes), dtype=np.uint8)
@@ -156,9 +156,9 @@ class ArrayWave:
         self.shadow: Shadow | None = None
         if launch.options.check_uninitialized:
             self.shadow = Shadow(self.shared, self.local, program.memory)
-        self.step, self.fenced, self.stacks = room.step, room.fenced, room.stacks
+        self.step, self.fenced, self.stacks = wave_room.step, wave_room.fenced, wave_room.stacks
         self.frames: FrameStack | None = None
-        self.facts = FactStore(patterns)
+        self.facts = AddressCache(patterns)
         self.asserts = asserted()
         self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
@@ -166,7 +166,7 @@ class ArrayWave:
         self._progress = 0
         self._budget = Budget(launch.options.max_instructions)
         block = numbers[self.block_of_warp].astype(np.uint64)
-        self.rows = WaveRows(sink, patterns, block, room.warp_of_block, len(program.ranks))
+        self.rows = WaveRows(sink, patterns, block, wave_room.warp_of_block, len(program.ranks))
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
@@ -174,24 +174,24 @@ class ArrayWave:
         The same masks give the same array object while they are remembered, so that facts hold.
         """
         key = (active.tobytes(), columns)
-        found = self._masks.get(key)
-        if found is None:
+        mask = self._masks.get(key)
+        if mask is None:
             grid = active.reshape(-1, columns // LANES)
             if len(grid) > 1 and bool((grid == grid[0]).all()):
                 grid = grid[:1]
-            found = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
+            mask = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
             if len(self._masks) >= MASKS_REMEMBERED:
                 self._masks.pop(next(iter(self._masks)))
-            self._masks[key] = found
-        return found
+            self._masks[key] = mask
+        return mask
 
     def compact(self, warps: NDArray[np.intp]) -> CompactRegisters:
         """Return the registers of these warps only: those of the last time, if it is they again."""
-        held = self._compact
-        if held is None or not np.array_equal(held.warps, warps):
+        registers = self._compact
+        if registers is None or not np.array_equal(registers.warps, warps):
             self.write_back()
-            held = self._compact = CompactRegisters(self, warps)
-        return held
+            registers = self._compact = CompactRegisters(self, warps)
+        return registers
 
     def write_back(self) -> None:
         """Put what a few warps hold for themselves into the registers of the wave."""
@@ -222,10 +222,10 @@ class ArrayWave:
 
     def next_group(self) -> WarpGroup | None:
         """Return the warps that run next, or None when no warp is ready."""
-        chosen = self.stacks.choose(self.program.ranks, self.program.waits, FAIR)
-        if chosen is None:
+        warps = self.stacks.choose(self.program.ranks, self.program.spin_blocks, FAIR)
+        if warps is None:
             return None
-        return WarpGroup(self, chosen, self.stacks.mask[chosen])
+        return WarpGroup(self, warps, self.stacks.mask[warps])
 
     def run(self) -> bool:
         """Run until every warp has ended (True), or all that can run only wait (False)."""
@@ -236,19 +236,19 @@ class ArrayWave:
             self._enter(group, plan)
             for instruction in plan.steps:
                 instruction(group)
-            taken = plan.terminator(group)
+            branch_masks = plan.terminator(group)
             self._leave(group, plan)
             if self.stacks.barriers.outcomes:
                 self._take_outcomes()
             if self.stacks.meetings.outcomes:
                 self._take_meetings()
             warps = None if group.whole else group.warps
-            self.rows.history.add(warps, number, plan.length, group.active, taken)
+            self.rows.history.add(warps, number, plan.length, group.active, branch_masks)
             self.step[group.warps] += np.uint32(plan.length)
             self._budget.spend(self, number, plan.length)
             if waiting:
                 self._progress += number not in waiting
-                self.stacks.note_spin(group.warps, number in waiting)
+                self.stacks.count_spin(group.warps, number in waiting)
                 if number in waiting and self.stacks.only_spins():
                     self.stacks.spins[:] = 0
                     return False

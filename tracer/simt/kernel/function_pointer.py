@@ -38,12 +38,12 @@ def callees(kernel: Kernel, caller: int, target: CallTarget) -> list[int]:
 
 
 def _fits(caller: Function, target: CallTarget, callee: Function) -> bool:
-    given = (target.returns, target.arguments)
-    taken = (callee.returns, callee.parameters)
-    if tuple(map(len, given)) != tuple(map(len, taken)):
+    actuals = (target.returns, target.arguments)
+    formals = (callee.returns, callee.parameters)
+    if tuple(map(len, actuals)) != tuple(map(len, formals)):
         return False
     sizes = {variable.name: variable.size for variable in caller.variables}
-    pairs = zip((*given[0], *given[1]), (*taken[0], *taken[1]), strict=True)
+    pairs = zip((*actuals[0], *actuals[1]), (*formals[0], *formals[1]), strict=True)
     return all(
         sizes.get(mine.name, its.size) == its.size
         for mine, its in pairs
@@ -73,11 +73,11 @@ def apart(kernel: Kernel, recursive: frozenset[int]) -> frozenset[int]:
     Those that can call themselves still read theirs when they have written their callee's; so do
     functions that one pointer can reach along with them.
     """
-    found = set(recursive)
+    functions = set(recursive)
     groups = [set(reached) for _, _, reached in _sites(kernel)]
-    while more := {k for group in groups if found & group for k in group} - found:
-        found |= more
-    return frozenset(found)
+    while more := {k for group in groups if functions & group for k in group} - functions:
+        functions |= more
+    return frozenset(functions)
 
 
 def parameter_places(
@@ -102,13 +102,13 @@ def parameter_places(
                 above[place] = its
 
     for caller, target, reached in _sites(kernel):
-        taken = [_formals(kernel, callee) for callee in reached]
-        for formals in taken:
-            join(taken[0], formals)
-        given = (*target.returns, *target.arguments)
+        formal_lists = [_formals(kernel, callee) for callee in reached]
+        for formals in formal_lists:
+            join(formal_lists[0], formals)
+        actuals = (*target.returns, *target.arguments)
         pairs = [
             ((caller, mine.name), its)
-            for mine, its in zip(given, taken[0] if taken else [], strict=False)
+            for mine, its in zip(actuals, formal_lists[0] if formal_lists else [], strict=False)
             if isinstance(mine, Symbol)
         ]
         if not copied & set(reached):

@@ -9,7 +9,7 @@ KERNELS = 256
 """Kernels remembered at most."""
 
 
-class Alike:
+class KernelKey:
     """A kernel that equals every other of the same text."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -20,40 +20,40 @@ class Alike:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Alike):
+        if not isinstance(other, KernelKey):
             return NotImplemented
         return self.kernel is other.kernel or self.kernel == other.kernel
 
 
-_FOUND: dict[int, tuple[Kernel, Alike]] = {}
-_FIRST: dict[Alike, Alike] = {}
+_KEYS: dict[int, tuple[Kernel, KernelKey]] = {}
+_FIRST: dict[KernelKey, KernelKey] = {}
 
 
-def alike(kernel: Kernel) -> Alike:
+def key_of(kernel: Kernel) -> KernelKey:
     """Return what stands for all kernels of this text; contents are compared once a kernel."""
-    found = _FOUND.get(id(kernel))
-    if found is None:
-        if len(_FOUND) >= KERNELS:
-            _FOUND.clear()
+    entry = _KEYS.get(id(kernel))
+    if entry is None:
+        if len(_KEYS) >= KERNELS:
+            _KEYS.clear()
             _FIRST.clear()
-        mine = Alike(kernel)
-        found = _FOUND[id(kernel)] = kernel, _FIRST.setdefault(mine, mine)
-    return found[1]
+        mine = KernelKey(kernel)
+        entry = _KEYS[id(kernel)] = kernel, _FIRST.setdefault(mine, mine)
+    return entry[1]
 
 
 @lru_cache(maxsize=KERNELS)
-def waits_of(kernel: Alike) -> frozenset[int]:
+def waits_of(kernel: KernelKey) -> frozenset[int]:
     """Return the basic blocks of a kernel's waiting loops; see spin_loop.py."""
     return waiting_blocks(kernel.kernel)
 
 
 @lru_cache(maxsize=KERNELS)
-def has_loops(kernel: Alike) -> bool:
+def has_loops(kernel: KernelKey) -> bool:
     """Whether a kernel may run an instruction twice."""
     return any(True for _ in loops(kernel.kernel))
 
 
 @lru_cache(maxsize=KERNELS)
-def endless_of(kernel: Alike) -> frozenset[int]:
+def endless_of(kernel: KernelKey) -> frozenset[int]:
     """Return the basic blocks of a kernel's loops that nothing leaves; see spin_loop.py."""
     return endless_blocks(kernel.kernel)

@@ -20,7 +20,7 @@ from ...ptx.kernel import (
     Variable,
 )
 from .function_pointer import callees, calls
-from .kernel_key import KERNELS, Alike, alike
+from .kernel_key import KERNELS, KernelKey, key_of
 
 DEEPEST = 256
 """Levels of recursion that a lane has room for."""
@@ -36,11 +36,11 @@ def levels_within(frame: int) -> int:
 
 def recursive_functions(kernel: Kernel) -> frozenset[int]:
     """Return the indices of the functions that can call themselves."""
-    return _recursive(alike(kernel))
+    return _recursive(key_of(kernel))
 
 
 @lru_cache(maxsize=KERNELS)
-def _recursive(like: Alike) -> frozenset[int]:
+def _recursive(like: KernelKey) -> frozenset[int]:
     graph: dict[int, set[int]] = {}
     for caller, _, callee in calls(like.kernel):
         graph.setdefault(caller, set()).add(callee)
@@ -79,7 +79,7 @@ class Layout:
 
 def shared_layout(kernel: Kernel) -> Layout:
     """Lay out the shared variables that the kernel declares or names."""
-    return _shared(alike(kernel))
+    return _shared(key_of(kernel))
 
 
 def local_layout(kernel: Kernel) -> Layout:
@@ -87,11 +87,11 @@ def local_layout(kernel: Kernel) -> Layout:
 
     A parameter of a function whose address is taken lies there too.
     """
-    return _local(alike(kernel))
+    return _local(key_of(kernel))
 
 
 @lru_cache(maxsize=KERNELS)
-def _shared(like: Alike) -> Layout:
+def _shared(like: KernelKey) -> Layout:
     kernel = like.kernel
     named = set(_symbols(kernel.instructions))
     module = [v for v in kernel.module.variables.values() if v.space == "shared"]
@@ -101,7 +101,7 @@ def _shared(like: Alike) -> Layout:
 
 
 @lru_cache(maxsize=KERNELS)
-def _local(like: Alike) -> Layout:
+def _local(like: KernelKey) -> Layout:
     kernel = like.kernel
     pointed = {
         (index, v.name): v
@@ -181,16 +181,16 @@ def parameter_pieces(
     names = set(places)
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
-            for place, span in _touched(kernel, block.function, instruction):
+            for place, span in _read_bytes(kernel, block.function, instruction):
                 if not span[1]:
                     continue  # of a type that nobody knows, which is refused where it is decoded
                 spans[places.get(place, place)].add(span)
                 names.add(place)
-    pieces = {place: cut(found) for place, found in spans.items()}
+    pieces = {place: cut(place_spans) for place, place_spans in spans.items()}
     return pieces | {name: pieces.get(places.get(name, name), ()) for name in names}
 
 
-def _touched(
+def _read_bytes(
     kernel: Kernel, function: int, instruction: Instruction
 ) -> Iterator[tuple[Place, Span]]:
     size = TYPE_BYTES.get(instruction.type, 0)

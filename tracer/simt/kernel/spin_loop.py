@@ -26,10 +26,10 @@ from ...ptx.kernel import (
 )
 from ...ptx.link import link_kernel
 from ...ptx.opcodes import LEAVES, destinations, sources
-from ...ptx.warp_sync import waiting_places
+from ...ptx.warp_sync import blocking_places
 from .function_pointer import callees
 
-_ASKS = frozenset({"cas", "exch"})
+_LOCK_OPERATIONS = frozenset({"cas", "exch"})
 """Atomics with which one thread asks for all of its block: `add` hands out work instead."""
 
 _OUT = LEAVES | {"call"}
@@ -43,17 +43,17 @@ _Writers = dict[str, list[Instruction]]
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
     """Return the numbers of the basic blocks that lie in loops that wait, and in what they call."""
-    found: set[int] = set()
-    left = list(loops(kernel))
-    while left:
-        loop = left.pop()
-        if _waits(kernel, loop):
+    numbers: set[int] = set()
+    worklist = list(loops(kernel))
+    while worklist:
+        loop = worklist.pop()
+        if _is_waiting(kernel, loop):
             called = _called(kernel, loop)
-            found |= loop | {b.number for b in kernel.blocks if b.function in called}
+            numbers |= loop | {b.number for b in kernel.blocks if b.function in called}
         else:
             head = min(loop, key=lambda number: kernel.blocks[number].rank)
-            left += loops(kernel, loop - {head})
-    return frozenset(found)
+            worklist += loops(kernel, loop - {head})
+    return frozenset(numbers)
 
 
 def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
@@ -76,16 +76,16 @@ def _leaves(kernel: Kernel, loop: set[int]) -> bool:
     )
 
 
-def _waits(kernel: Kernel, loop: set[int]) -> bool:
+def _is_waiting(kernel: Kernel, loop: set[int]) -> bool:
     """Follow what decides whether the loop is left back to what that is computed from."""
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
     writers = _writers(inside)
-    made = _deciding(kernel, loop, writers)
-    if any(_sees_others(i) and not _takes_work(kernel, i, made) for i in made):
+    deciders = _deciding(kernel, loop, writers)
+    if any(_sees_others(i) and not _takes_work(kernel, i, deciders) for i in deciders):
         return True
-    if any(i.opcode == "ld" and i.space == "param" for i in made) and _call_sees(kernel, loop):
+    if any(i.opcode == "ld" and i.space == "param" for i in deciders) and _call_sees(kernel, loop):
         return True
-    loaded = {i.space for i in made if i.opcode == "ld"} - {"param", "const"}
+    loaded = {i.space for i in deciders if i.opcode == "ld"} - {"param", "const"}
     stores = [i for i in inside if i.opcode == "st" and i.space in loaded]
     stored = _makers(writers, _names(r for i in stores for r in sources(i)))
     return any(_sees_others(i) and not _hands_out(i) for i in stored)
@@ -100,28 +100,28 @@ def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruc
     blocks = [kernel.blocks[number] for number in sorted(loop)]
     ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
     around = {b.number: _region(kernel, b) for b in blocks if len(b.successors) > 1}
-    wanted = _names(
+    register_names = _names(
         r
         for b in blocks
         if set(b.successors) - loop or ends[b.number].opcode in LEAVES
         for r in sources(ends[b.number])
     )
     while True:
-        made = _makers(writers, wanted)
-        texts = set(map(id, made))
+        deciders = _makers(writers, register_names)
+        texts = set(map(id, deciders))
         at = {b.number for b in blocks if any(id(i) in texts for i in _instructions(kernel, b))}
-        more = wanted | _names(
+        more = register_names | _names(
             r for n, region in around.items() if at & region for r in sources(ends[n])
         )
-        if more == wanted:
-            return made
-        wanted = more
+        if more == register_names:
+            return deciders
+        register_names = more
 
 
 def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
     """Return the basic blocks that run or not as a branch decides: those before its sides join."""
     region: set[int] = set()
-    join = branch.behind[0] if branch.behind else branch.join
+    join = branch.outer_joins[0] if branch.outer_joins else branch.join
     waiting = [s for s in branch.successors if s != join]
     while waiting:
         number = waiting.pop()
@@ -133,7 +133,7 @@ def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
 
 def _called(kernel: Kernel, loop: set[int]) -> set[int]:
     """Return the functions that may be entered from a loop, and from those again."""
-    found: set[int] = set()
+    functions: set[int] = set()
     here = set(loop)
     while here:
         entered = {
@@ -143,10 +143,10 @@ def _called(kernel: Kernel, loop: set[int]) -> set[int]:
             for operand in i.operands
             if isinstance(operand, CallTarget)
             for callee in callees(kernel, kernel.blocks[number].function, operand)
-        } - found
-        found |= entered
+        } - functions
+        functions |= entered
         here = {b.number for b in kernel.blocks if b.function in entered}
-    return found
+    return functions
 
 
 def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
@@ -168,18 +168,18 @@ def _writers(inside: Iterable[Instruction]) -> _Writers:
     return writers
 
 
-def _makers(writers: _Writers, wanted: set[str]) -> list[Instruction]:
-    """Return the instructions from which the registers `wanted` are computed."""
-    made: dict[int, Instruction] = {}
-    known, left = set(wanted), list(wanted)
-    while left:
-        for instruction in writers.get(left.pop(), ()):
-            if id(instruction) not in made:
-                made[id(instruction)] = instruction
-                more = _names(sources(instruction)) - known
-                known |= more
-                left += more
-    return list(made.values())
+def _makers(writers: _Writers, register_names: set[str]) -> list[Instruction]:
+    """Return the instructions from which the registers `register_names` are computed."""
+    producers: dict[int, Instruction] = {}
+    closure, worklist = set(register_names), list(register_names)
+    while worklist:
+        for instruction in writers.get(worklist.pop(), ()):
+            if id(instruction) not in producers:
+                producers[id(instruction)] = instruction
+                more = _names(sources(instruction)) - closure
+                closure |= more
+                worklist += more
+    return list(producers.values())
 
 
 def _instructions(kernel: Kernel, block: BasicBlock) -> tuple[Instruction, ...]:
@@ -191,13 +191,13 @@ def _names(registers: Iterable[Register]) -> set[str]:
 
 
 def _hands_out(instruction: Instruction) -> bool:
-    return instruction.opcode == "atom" and _ASKS.isdisjoint(instruction.modifiers)
+    return instruction.opcode == "atom" and _LOCK_OPERATIONS.isdisjoint(instruction.modifiers)
 
 
-def _takes_work(kernel: Kernel, atom: Instruction, made: Iterable[Instruction]) -> bool:
+def _takes_work(kernel: Kernel, atom: Instruction, exits: Iterable[Instruction]) -> bool:
     """Whether an atomic moves a counter on, of which is asked if it is beyond an end.
 
-    `made` are the instructions that decide whether the loop is left. What asks for one value, as
+    `exits` are the instructions that decide whether the loop is left. What asks for one value, as
     who tries a lock does (`atomicAdd(lock, 1) == 0`), waits for it.
     """
     if atom.opcode != "atom" or "add" not in atom.modifiers:
@@ -205,17 +205,17 @@ def _takes_work(kernel: Kernel, atom: Instruction, made: Iterable[Instruction]) 
     if not _is_some(kernel, atom.operands[-1]):
         return False
     users: dict[str, list[Instruction]] = {}
-    for instruction in made:
+    for instruction in exits:
         for register in sources(instruction):
             users.setdefault(register.name, []).append(instruction)
-    left, known = list(_names(destinations(atom))), set[str]()
-    while left:
-        for user in users.get(left.pop(), ()):
+    worklist, registers = list(_names(destinations(atom))), set[str]()
+    while worklist:
+        for user in users.get(worklist.pop(), ()):
             if user.opcode == "setp" and not {"eq", "ne"}.isdisjoint(user.modifiers):
                 return False
-            more = _names(destinations(user)) - known
-            known |= more
-            left += more
+            more = _names(destinations(user)) - registers
+            registers |= more
+            worklist += more
     return True
 
 
@@ -243,7 +243,7 @@ def _sees_others(instruction: Instruction) -> bool:
     return instruction.opcode == "ld" and not STRONG_LOADS.isdisjoint(instruction.modifiers)
 
 
-def link_with_waiting(module: Module, name: str) -> Kernel:
+def link_with_divergent_sync(module: Module, name: str) -> Kernel:
     """Link a kernel; lanes meet also where they come from waiting loops."""
     kernel = link_kernel(module, name)
     places = _places(kernel) - kernel.meetings
@@ -257,10 +257,10 @@ def _places(kernel: Kernel) -> frozenset[int]:
     start = 0
     for span in kernel.functions if waiting else ():
         own = span.function.instructions
-        places.update(start + k for k in waiting_places(own))
+        places.update(start + k for k in blocking_places(own))
         start += len(own)
-    behind = _reached(kernel, waiting) if places else set()
-    blocks = [kernel.blocks[number] for number in behind]
+    region = _reached(kernel, waiting) if places else set()
+    blocks = [kernel.blocks[number] for number in region]
     return frozenset(pc for b in blocks for pc in range(b.first, b.last) if pc in places)
 
 

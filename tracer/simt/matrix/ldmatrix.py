@@ -43,7 +43,7 @@ def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | Non
     )
 
 
-def _turn(registers: Array, transposed: bool) -> Array:
+def _transposed(registers: Array, transposed: bool) -> Array:
     """Return a matrix in registers (warps, 32) as its transpose, or as it is."""
     if not transposed:
         return registers
@@ -54,7 +54,7 @@ def _turn(registers: Array, transposed: bool) -> Array:
 def _transpose(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     fetch, store = decoder.fetch(source, "b32"), decoder.store(to, "b32")
-    return lambda group: put(group, store, _turn(by_warp(group, fetch(group.frame)), True))
+    return lambda group: put(group, store, _transposed(by_warp(group, fetch(group.frame)), True))
 
 
 def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
@@ -83,7 +83,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
         words = np.where(by_warp(group, lanes)[:, :, None], rows, _NOTHING).view(np.uint32)
         for matrix, store in enumerate(stores):
             rows = np.ascontiguousarray(words[:, 8 * matrix : 8 * matrix + 8])
-            put(group, store, _turn(rows.reshape(-1, LANES), transposed))
+            put(group, store, _transposed(rows.reshape(-1, LANES), transposed))
 
     return load
 
@@ -99,7 +99,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
     def store(group: Group) -> None:
         frame = group.frame
         lanes = _lanes(group, access.guard, count)
-        matrices = [_turn(by_warp(group, fetch(frame)), transposed) for fetch in fetches]
+        matrices = [_transposed(by_warp(group, fetch(frame)), transposed) for fetch in fetches]
         write(group, lanes, access, access.address(frame), _row_halves(group, matrices))
 
     return store

@@ -63,8 +63,8 @@ def factor(rows: int, columns: int, bits: int) -> Fragment:
     width = max(32 // bits, 1)
     lane = 4 * (np.arange(rows)[:, None] % 8) + np.arange(columns)[None] // width % 4
     below = np.arange(rows)[:, None] // 8
-    behind = np.arange(columns)[None] // (4 * width)
-    register = below + behind * (rows // 8)
+    column_group = np.arange(columns)[None] // (4 * width)
+    register = below + column_group * (rows // 8)
     place = np.broadcast_to(np.arange(columns)[None] % width, lane.shape)
     return Fragment(lane, register, place, bits)
 
@@ -79,20 +79,20 @@ def accumulator(rows: int, bits: int) -> Fragment:
     return Fragment(lane, number, np.zeros_like(number), bits)
 
 
-def _layout(rows: int, inner: int, types: tuple[str, str, str, str], held: int) -> Layout:
+def _layout(rows: int, inner: int, types: tuple[str, str, str, str], a_columns: int) -> Layout:
     """Return where the elements lie in a product of `rows` by `inner` with `inner` by 8; of the
-    columns of A registers hold `held`."""
-    _, left, right, start = types
+    columns of A registers hold `a_columns`."""
+    _, a_kind, right, start = types
     a, b = (
         factor(lines, columns * BITS[kind] // width(kind), width(kind))
-        for lines, columns, kind in ((rows, held, left), (8, inner, right))
+        for lines, columns, kind in ((rows, a_columns, a_kind), (8, inner, right))
     )
     c = accumulator(rows, BITS[start])
     number = np.arange(rows // 4)[:, None]
     row = _LANE[None] // 4 + 8 * (number // 2)
     column = 2 * (_LANE[None] % 4) + number % 2
     return Layout(
-        a.numbers(left)[:, :, None],
+        a.numbers(a_kind)[:, :, None],
         b.numbers(right).T[:, :, None],
         c.numbers(start)[:, :, None],
         (row * 8 + column).reshape(-1),
@@ -141,20 +141,20 @@ def product_of(instruction: Instruction) -> Product | None:
     is_sparse = not _SPARSE.isdisjoint(modifiers)
     if shape is None or len(types) != 4 or len(instruction.operands) != (6 if is_sparse else 4):
         return None
-    to, left, right, start = types
+    to, a_kind, right, start = types
     rows, inner = int(shape[1]), int(shape[2])
-    if (rows, inner) == (8, 4) and left != "f64":
+    if (rows, inner) == (8, 4) and a_kind != "f64":
         by_rows = tuple(m == "row" for m in modifiers if m in ("row", "col"))
-        if (left, right) != ("f16", "f16") or (to, start) not in _QUAD_TYPES or len(by_rows) != 2:
+        if (a_kind, right) != ("f16", "f16") or (to, start) not in _QUAD_TYPES or len(by_rows) != 2:
             return None
         return quad_product((by_rows[0], by_rows[1]), (to, start))
-    form = to, left, right, start
+    form = to, a_kind, right, start
     selector = None
     if is_sparse:
-        chosen = instruction.operands[5]
-        if rows != 16 or not isinstance(chosen, Immediate):
+        selector_operand = instruction.operands[5]
+        if rows != 16 or not isinstance(selector_operand, Immediate):
             return None
-        selector = chosen.bits
+        selector = selector_operand.bits
     return _product(rows, inner, form, "satfinite" in modifiers, "and" in modifiers, selector)
 
 
@@ -163,14 +163,14 @@ def _product(
     rows: int, inner: int, types: tuple[str, str, str, str], saturate: bool, both: bool,
     selector: int | None,
 ) -> Product:  # fmt: skip
-    to, left, right, start = (BITS[kind] for kind in types)
-    held = inner if selector is None else inner // 2
-    sizes = rows * 8, rows * held, 8 * inner, rows * 8
-    bits = max(to, 16), left, right, max(start, 16)
-    wide = 64 if left == 64 else 32
+    to, a_bits, right, start = (BITS[kind] for kind in types)
+    a_columns = inner if selector is None else inner // 2
+    sizes = rows * 8, rows * a_columns, 8 * inner, rows * 8
+    bits = max(to, 16), a_bits, right, max(start, 16)
+    wide = 64 if a_bits == 64 else 32
     d, a, b, c = (n * b // (LANES * wide) for n, b in zip(sizes, bits, strict=True))
-    sparsity = None if selector is None else _sparsity(inner, left, selector)
-    layout = _layout(rows, inner, types, held)
+    sparsity = None if selector is None else _sparsity(inner, a_bits, selector)
+    layout = _layout(rows, inner, types, a_columns)
     return Product(types, layout, (d, a, b, c), inner, saturate, both, sparsity)
 
 

@@ -40,9 +40,9 @@ def _numbers(row: Array, column: Array, shape: tuple[int, int], kind: str) -> ND
     (n, 32) lie in this row and column."""
     element = np.arange(len(row))[:, None]
     register, place = np.divmod(element, each(kind))
-    found: NDArray[np.intp] = np.zeros((*shape, 4), np.intp)
-    found[row, column, _QUAD] = numbered(_LANE, register, place, kind)
-    return found
+    numbers: NDArray[np.intp] = np.zeros((*shape, 4), np.intp)
+    numbers[row, column, _QUAD] = numbered(_LANE, register, place, kind)
+    return numbers
 
 
 def _factor(by_rows: bool) -> tuple[Array, Array]:

@@ -32,8 +32,8 @@ def each(kind: str) -> int:
 
 def numbered(lane: Array, register: Array, place: Array, kind: str) -> NDArray[np.intp]:
     """Return the numbers of elements at these lanes, registers and places."""
-    found: NDArray[np.intp] = (register * each(kind) + place) * LANES + lane
-    return found
+    indices: NDArray[np.intp] = (register * each(kind) + place) * LANES + lane
+    return indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +102,27 @@ class Product:
         to, *kinds = self.types
         layout = self.layout
         places = layout.a, layout.b, layout.c
-        left, right, start = (
+        a_values, right, start = (
             _elements(registers, kind)[place].reshape(*place.shape[:2], -1)
             for registers, kind, place in zip((a, b, c), kinds, places, strict=True)
         )
         if self.sparsity and metadata is not None:
-            left = self.sparsity.expand(left, metadata)
-        found = self._multiply(left, right, start)
-        return _packed(found.reshape(layout.c.size, -1)[layout.d], to)
+            a_values = self.sparsity.expand(a_values, metadata)
+        product = self._multiply(a_values, right, start)
+        return _packed(product.reshape(layout.c.size, -1)[layout.d], to)
 
     def _multiply(self, a: Array, b: Array, c: Array) -> Array:
-        to, left, right, start = self.types
-        if left == "f64":
+        to, a_kind, right, start = self.types
+        if a_kind == "f64":
             return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
-        if left == "b1":
+        if a_kind == "b1":
             return tensor.multiply_bits(a, b, c.view(np.int32), self.both).view(np.uint32)
         if to == "s32":
-            wide = _signed(a, left), _signed(b, right), c.view(np.int32)
+            wide = _signed(a, a_kind), _signed(b, right), c.view(np.int32)
             return tensor.multiply_integers(*wide, self.saturate).view(np.uint32)
         first, second, total = (
             tensor.of_bits(x.astype(f"u{width(kind) // 8}"), kind)
-            for x, kind in ((a, left), (b, right), (c, start))
+            for x, kind in ((a, a_kind), (b, right), (c, start))
         )
         if self.octets:
             return tensor.multiply_floats(first, second, total, to, 4 if self.sparsity else 2)

@@ -73,17 +73,17 @@ class Product:
     def multiply(self, a: Array, b: Array, c: Array) -> Array:
         """Return D (16, columns, warps), from A (16, inner, warps), B (inner, columns, warps) and
         C, as bits."""
-        to, left, right = self.types
-        if left == "b1":
+        to, a_kind, right = self.types
+        if a_kind == "b1":
             return tensor.multiply_bits(a, b, c.view(np.int32), both=True).view(np.uint32)
-        if left in ("s8", "u8"):
+        if a_kind in ("s8", "u8"):
             return tensor.multiply_integers(
-                _signed(a, left), _signed(b, right), c.view(np.int32), self.saturate
+                _signed(a, a_kind), _signed(b, right), c.view(np.int32), self.saturate
             ).view(np.uint32)
-        first, second = tensor.of_bits(a, left), tensor.of_bits(b, right)
+        first, second = tensor.of_bits(a, a_kind), tensor.of_bits(b, right)
         first, second = first * self.signs[0], second * self.signs[1]
         third = tensor.of_bits(c, to)
-        octets = f"{left} {right}" if BITS[left] == 8 else ""
+        octets = f"{a_kind} {right}" if BITS[a_kind] == 8 else ""
         return tensor.multiply_of_warpgroup(first, second, third, to, octets)
 
 
@@ -107,12 +107,12 @@ def decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step | None:
     if modifiers & {"commit_group", "wait_group"}:
         return lambda group: None
     product = _product(decoder, instruction)
-    to, left, right, scale = instruction.operands[:4]
+    to, a_operand, right, scale = instruction.operands[:4]
     if len(elements(to)) != product.registers:
         raise decoder.refuse(f"expected {product.registers} registers")
-    if isinstance(left, Vector) and len(left.elements) != 4:
+    if isinstance(a_operand, Vector) and len(a_operand.elements) != 4:
         raise decoder.refuse("expected four registers of the first factor")
-    return _multiply(decoder, product, (to, left, right, scale))
+    return _multiply(decoder, product, (to, a_operand, right, scale))
 
 
 def _fence(group: Group) -> None:
@@ -125,22 +125,22 @@ def _product(decoder: Decoder, instruction: Instruction) -> Product:
     types = tuple(m for m in modifiers if m in BITS)
     if shape is None or len(types) != 3 or not _fits(types, int(shape[1]), int(shape[2])):
         raise decoder.refuse("cutrace does not know this shape or type of wgmma")
-    to, left, right = types
+    to, a_kind, right = types
     numbers = [_number(operand) for operand in instruction.operands[4:]]
     signs = (numbers[0], numbers[1]) if len(numbers) > 1 else (1, 1)
     from_registers = isinstance(instruction.operands[1], Vector)
-    turns = [False] * from_registers + [bool(n) for n in numbers[2:]]
-    turned = (turns[0], turns[1]) if len(turns) > 1 else (False, False)
+    transposes = [False] * from_registers + [bool(n) for n in numbers[2:]]
+    turned = (transposes[0], transposes[1]) if len(transposes) > 1 else (False, False)
     saturate = "satfinite" in modifiers
-    return Product(int(shape[1]), int(shape[2]), (to, left, right), saturate, signs, turned)
+    return Product(int(shape[1]), int(shape[2]), (to, a_kind, right), saturate, signs, turned)
 
 
 def _fits(types: tuple[str, ...], columns: int, inner: int) -> bool:
     """Whether there is such a product: 256 bits of K, and up to 256 columns by eights."""
     integers = types[1] in ("s8", "u8", "b1")
     most = columns % 8 == 0 and 8 <= columns <= 256
-    known = columns in (8, 24) or columns % 16 == 0 if integers else True
-    return most and known and inner * BITS[types[1]] == 8 * _ROW_BYTES
+    is_valid_width = columns in (8, 24) or columns % 16 == 0 if integers else True
+    return most and is_valid_width and inner * BITS[types[1]] == 8 * _ROW_BYTES
 
 
 def _number(operand: Operand) -> int:
@@ -151,11 +151,15 @@ def _number(operand: Operand) -> int:
 def _multiply(
     decoder: Decoder, product: Product, operands: tuple[Operand, Operand, Operand, Operand]
 ) -> Step:
-    to, left, right, scale = operands
+    to, a_operand, right, scale = operands
     starts = [decoder.fetch(e, "b32") for e in elements(to)]
     stores = [decoder.store(e, "b32") for e in elements(to)]
-    firsts = [decoder.fetch(e, "b32") for e in elements(left)] if isinstance(left, Vector) else []
-    first = None if firsts else decoder.fetch(left, "b64")
+    firsts = (
+        [decoder.fetch(e, "b32") for e in elements(a_operand)]
+        if isinstance(a_operand, Vector)
+        else []
+    )
+    first = None if firsts else decoder.fetch(a_operand, "b64")
     second = decoder.fetch(right, "b64")
     adds = None if isinstance(scale, Immediate) else decoder.fetch(scale, "pred")
     always = isinstance(scale, Immediate) and scale.bits != 0
@@ -166,8 +170,8 @@ def _multiply(
         registers = _registers(group, starts)
         start = _accumulators(product, registers)
         if adds is not None:
-            kept = by_warp(group, adds(group.frame))[:, 0]
-            start = np.where(kept, start, start.dtype.type(0))
+            accumulates = by_warp(group, adds(group.frame))[:, 0]
+            start = np.where(accumulates, start, start.dtype.type(0))
         elif not always:
             start = np.zeros_like(start)
         try:
@@ -184,8 +188,8 @@ def _multiply(
                 f"and the block has {group.wave.shared.shape[1]} bytes",
                 "outside",
             ) from None
-        found = product.multiply(a, b.swapaxes(0, 1), start)
-        for store, register in zip(stores, _spread(product, found), strict=True):
+        product_values = product.multiply(a, b.swapaxes(0, 1), start)
+        for store, register in zip(stores, _spread(product, product_values), strict=True):
             put(group, store, register)
 
     return multiply
@@ -215,15 +219,15 @@ def _accumulators(product: Product, registers: Array) -> Array:
     parts = [
         fragment.read(registers[k * each : k * each + each]) for k in range(product.columns // 8)
     ]
-    found = np.concatenate(parts, axis=1)
-    return found.astype(np.uint16) if bits == 16 else found
+    accumulators = np.concatenate(parts, axis=1)
+    return accumulators.astype(np.uint16) if bits == 16 else accumulators
 
 
 def _fragments(product: Product, registers: Array) -> Array:
     """Return A (16, inner, warps) of a warp's registers (4, warps, 32)."""
     width = 32 if product.types[1] == "b1" else BITS[product.types[1]]
-    found = factor(ROWS, _ROW_BYTES * 8 // width, width).read(registers)
-    return found.astype(f"u{width // 8}")
+    fragments = factor(ROWS, _ROW_BYTES * 8 // width, width).read(registers)
+    return fragments.astype(f"u{width // 8}")
 
 
 def _factor(group: Group, product: Product, fetch: Fetch, side: int) -> Array:
@@ -233,19 +237,19 @@ def _factor(group: Group, product: Product, fetch: Fetch, side: int) -> Array:
     rows = ROWS if side == 0 else product.columns
     nothing = product.elements(np.zeros((rows, _ROW_BYTES), np.uint8), side)
     running = set(group.warps.tolist())
-    found: list[Array] = []
-    known: dict[tuple[int, int, int], Array] = {}
+    columns: list[Array] = []
+    cache: dict[tuple[int, int, int], Array] = {}
     for warp, bits in zip(group.place.tolist(), descriptors.tolist(), strict=True):
         block, quarter = divmod(warp, wave.warps_a_block)
         key = block, bits, 0 if side else ROWS * (quarter % WARPS)
         if warp not in running:  # in the group's shape alone
-            found.append(nothing)
+            columns.append(nothing)
             continue
-        if key not in known:
+        if key not in cache:
             read = product.read_rows(wave.shared[block], bits, side, key[2])
-            known[key] = product.elements(read, side)
-        found.append(known[key])
-    return np.stack(found, axis=-1)
+            cache[key] = product.elements(read, side)
+        columns.append(cache[key])
+    return np.stack(columns, axis=-1)
 
 
 def _spread(product: Product, d: Array) -> Array:
@@ -254,10 +258,10 @@ def _spread(product: Product, d: Array) -> Array:
     number, lane = np.arange(count)[:, None], np.arange(LANES)[None]
     row = lane // 4 + number % 4 // 2 * 8
     column = number // 4 * 8 + lane % 4 * 2 + number % 2
-    found: Any = d[row, column].swapaxes(1, 2)
+    fragments: Any = d[row, column].swapaxes(1, 2)
     if product.types[0] != "f16":
-        return np.ascontiguousarray(found).view(np.uint32)
-    wide = found.astype(np.uint32)
+        return np.ascontiguousarray(fragments).view(np.uint32)
+    wide = fragments.astype(np.uint32)
     packed: Array = wide[0::2] | wide[1::2] << np.uint32(16)
     return packed
 

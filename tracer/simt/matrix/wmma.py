@@ -63,9 +63,9 @@ class Matrix:
         low = self.unit.type((1 << self.bits) - 1)
         flat = (words[:, :, None] >> shifts & low).reshape(len(words), -1)
         shape = (self.rows, self.columns) if self.by_rows else (self.columns, self.rows)
-        found = flat.reshape(len(words), *shape)
-        found = found if self.by_rows else found.swapaxes(1, 2)
-        return np.ascontiguousarray(np.moveaxis(found, 0, -1))
+        matrix_elements = flat.reshape(len(words), *shape)
+        matrix_elements = matrix_elements if self.by_rows else matrix_elements.swapaxes(1, 2)
+        return np.ascontiguousarray(np.moveaxis(matrix_elements, 0, -1))
 
     def registers(self, matrix: Array, count: int) -> Array:
         """Return elements (rows, columns, warps) as registers (count, warps, 32)."""
@@ -74,8 +74,8 @@ class Matrix:
         parts = order.reshape(len(order), -1, each).astype(self.unit)
         shifts = (np.arange(each) * self.bits).astype(self.unit)
         words = np.bitwise_or.reduce(parts << shifts, axis=2).reshape(len(order), self.used, LANES)
-        found: Array = words.swapaxes(0, 1)[np.arange(count) % self.used]
-        return found
+        register_words: Array = words.swapaxes(0, 1)[np.arange(count) % self.used]
+        return register_words
 
 
 def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -126,8 +126,8 @@ def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, numb
     at = (number * LANES + np.arange(group.columns) % LANES) * matrix.unit.itemsize
     start = as_addresses(np.asarray(access.address(group.frame)))
     pitch = stride(group.frame).astype(np.int64) * matrix.bits // 8
-    found: Array = start + at // line * pitch + at % line
-    return found
+    addresses: Array = start + at // line * pitch + at % line
+    return addresses
 
 
 def _load(decoder: Decoder, instruction: Instruction) -> Step:
@@ -143,10 +143,12 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
         for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
             parts.append(by_warp(group, read(group, lanes, access, places)[0]))
-        held = np.stack(parts)
+        register_words = np.stack(parts)
         if is_sum and not matrix.by_rows:
-            held = replace(matrix, by_rows=True).registers(matrix.elements(held), len(stores))
-        _put_all(group, stores, held)
+            register_words = replace(matrix, by_rows=True).registers(
+                matrix.elements(register_words), len(stores)
+            )
+        _put_all(group, stores, register_words)
 
     return load
 
@@ -164,13 +166,13 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
 
     def store(group: Group) -> None:
         lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
-        held = _registers(group, fetches)
+        register_words = _registers(group, fetches)
         if not matrix.by_rows:
-            found = replace(matrix, by_rows=True).elements(held)
-            held = matrix.registers(found, len(fetches))
+            matrix_elements = replace(matrix, by_rows=True).elements(register_words)
+            register_words = matrix.registers(matrix_elements, len(fetches))
         for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
-            value = np.ascontiguousarray(held[number]).reshape(group.rows, group.columns)
+            value = np.ascontiguousarray(register_words[number]).reshape(group.rows, group.columns)
             write(group, lanes, access, places, [value])
 
     return store
@@ -186,12 +188,12 @@ def product_of(instruction: Instruction) -> Product:
     types = [word for word in instruction.modifiers if word in BITS]
     if len(types) == 2:
         types = [types[0], "f16", "f16", types[1]]
-    to, left, right, start = types
+    to, a_kind, right, start = types
     counts = [len(elements(operand)) for operand in instruction.operands]
     return _product(
         _extent(instruction),
         (by_rows[0], by_rows[1]),
-        (to, left, right, start),
+        (to, a_kind, right, start),
         (counts[0], counts[1], counts[2], counts[3]),
         "satfinite" in instruction.modifiers,
         "and" in instruction.modifiers,
@@ -204,18 +206,18 @@ def _product(
     registers: tuple[int, int, int, int], saturate: bool, both: bool,
 ) -> Product:  # fmt: skip
     m, n, k = extent
-    to, left, right, start = types
-    inner = k * BITS[left] // width(left)
+    to, a_kind, right, start = types
+    inner = k * BITS[a_kind] // width(a_kind)
     used = max(m * n * width(to) // (64 if BITS[to] == 64 else 32) // LANES, 1)
     register = np.arange(registers[0])[:, None, None] % used
     place = np.arange(each(to))[:, None]
     layout = Layout(
-        _numbers((m, inner), left, by_rows[0])[:, :, None],
+        _numbers((m, inner), a_kind, by_rows[0])[:, :, None],
         _numbers((inner, n), right, by_rows[1])[:, :, None],
         _numbers((m, n), start, True)[:, :, None],
         ((register * LANES + np.arange(LANES)) * each(to) + place).reshape(-1),
     )
-    return Product(types, layout, registers, 4 if left == "tf32" else inner, saturate, both)
+    return Product(types, layout, registers, 4 if a_kind == "tf32" else inner, saturate, both)
 
 
 def _numbers(shape: tuple[int, int], kind: str, by_rows: bool) -> NDArray[np.intp]:

@@ -23,7 +23,7 @@ FACT_BYTES = 3 << 22
 
 
 @dataclass(slots=True)
-class Facts:
+class AddressRange:
     """`addresses` (r, c) int64 of lanes; `lanes` the active ones (None: all).
 
     `low` and `high` bound the active lanes' addresses, `odd_bits` has each of the four low bits
@@ -57,14 +57,14 @@ def as_addresses(value: Array) -> Array:
     return value.view(np.uint32).astype(np.int64)
 
 
-def moved(value: Array, delta: int) -> Array:
+def add_offset(value: Array, delta: int) -> Array:
     """Return a register's value, `delta` further, within the width of the register."""
     bits = np.dtype(f"u{value.dtype.itemsize}")
     further: Array = value.view(bits) + bits.type(delta & int(np.iinfo(bits).max))
     return further
 
 
-def turned(facts: Facts, delta: int, value: Array) -> int | None:
+def wrap_offset(facts: AddressRange, delta: int, value: Array) -> int | None:
     """Return `delta` less the times that adding it goes around the register that holds `value`.
 
     A number of 32 bits lies between 0 and 2^32, one of 64 bits is signed. None if some lanes go
@@ -72,15 +72,15 @@ def turned(facts: Facts, delta: int, value: Array) -> int | None:
     """
     size = 8 * value.dtype.itemsize
     start = -(1 << 63) if size == 64 else 0
-    turns = (facts.low + delta - start) >> size
-    if (facts.high + delta - start) >> size != turns:
+    wraps = (facts.low + delta - start) >> size
+    if (facts.high + delta - start) >> size != wraps:
         return None
-    return delta - (turns << size)
+    return delta - (wraps << size)
 
 
-def work_out(
+def analyze_addresses(
     value: Array, lanes: Mask | None, columns: int, patterns: PatternTable
-) -> Facts | None:
+) -> AddressRange | None:
     """Return the facts of `value` (r, c) under `lanes` (r, c), or None if no lane is active."""
     addresses = as_addresses(value)
     if lanes is None:
@@ -89,7 +89,7 @@ def work_out(
     return _of_some(np.broadcast_to(addresses, shape), np.broadcast_to(lanes, shape), patterns)
 
 
-def _of_all(addresses: Array, patterns: PatternTable) -> Facts:
+def _of_all(addresses: Array, patterns: PatternTable) -> AddressRange:
     rows, columns = addresses.shape
     if columns == 1:
         base = addresses
@@ -102,14 +102,14 @@ def _of_all(addresses: Array, patterns: PatternTable) -> Facts:
     odd_bits = int(np.bitwise_or.reduce(addresses, axis=None)) & 15
     active = np.full(base.size, ALL_LANES, dtype=np.uint32)
     pattern = _interned(offsets, active, patterns)
-    return Facts(addresses, None, low, high, odd_bits, base, pattern, None)
+    return AddressRange(addresses, None, low, high, odd_bits, base, pattern, None)
 
 
-def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> Facts | None:
+def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> AddressRange | None:
     spread = addresses.reshape(-1, LANES)
     mask = lanes.reshape(-1, LANES)
-    chosen = spread[mask]
-    if not chosen.size:
+    active_values = spread[mask]
+    if not active_values.size:
         return None
     first = mask.argmax(axis=1)
     base = spread[np.arange(len(spread)), first]
@@ -118,12 +118,12 @@ def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> Facts | N
     keep = active != 0
     grid = (addresses.shape[0], addresses.shape[1] // LANES)
     pattern = _interned(offsets.reshape(*grid, LANES), active, patterns)
-    return Facts(
+    return AddressRange(
         addresses,
         lanes,
-        int(chosen.min()),
-        int(chosen.max()),
-        int(np.bitwise_or.reduce(chosen)) & 15,
+        int(active_values.min()),
+        int(active_values.max()),
+        int(np.bitwise_or.reduce(active_values)) & 15,
         base.reshape(grid),
         pattern,
         None if keep.all() else keep.reshape(grid),
@@ -139,7 +139,7 @@ def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[n
     return patterns.intern(active, offsets.reshape(-1, LANES)).reshape(rows, warps)
 
 
-class FactStore:
+class AddressCache:
     """Remembers facts by value and lanes, and which values are a uniform step from others.
 
     What it holds is bounded in number and bytes; the oldest goes first.
@@ -147,7 +147,7 @@ class FactStore:
 
     def __init__(self, patterns: PatternTable) -> None:
         self._patterns = patterns
-        self._facts: dict[tuple[int, int], tuple[Array, Mask | None, Facts | None]] = {}
+        self._facts: dict[tuple[int, int], tuple[Array, Mask | None, AddressRange | None]] = {}
         self._steps: dict[int, tuple[Array, Array, int]] = {}
         self._known: set[int] = set()
         self._fact_bytes = 0
@@ -156,7 +156,7 @@ class FactStore:
 
     def of(
         self, value: Array, lanes: Mask | None, columns: int, offset: int = 0
-    ) -> tuple[Facts | None, int]:
+    ) -> tuple[AddressRange | None, int]:
         """Return facts, and the number of bytes by which a value plus `offset` lies beyond them.
 
         The sum is as wide as the register: what goes below zero and comes back has no carry.
@@ -171,10 +171,10 @@ class FactStore:
         facts = self._facts_of(start, lanes, columns)
         if facts is None:
             return None, 0
-        beyond = turned(facts, delta, value)
+        beyond = wrap_offset(facts, delta, value)
         if beyond is not None:
             return facts, beyond
-        return self._facts_of(moved(value, offset), lanes, columns), 0
+        return self._facts_of(add_offset(value, offset), lanes, columns), 0
 
     def values(self) -> Iterator[Array]:
         """Yield all arrays that facts are kept of, and from which they follow."""
@@ -183,18 +183,18 @@ class FactStore:
         for result, source, _ in self._steps.values():
             yield from (result, source)
 
-    def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> Facts | None:
+    def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> AddressRange | None:
         """Return the facts of a value, worked out once."""
         key = (id(value), id(lanes))
-        found = self._facts.get(key)
-        if found is None:
+        entry = self._facts.get(key)
+        if entry is None:
             while len(self._facts) >= REMEMBERED or self._fact_bytes > FACT_BYTES:
                 self._forget_fact(next(iter(self._facts)))
-            found = (value, lanes, work_out(value, lanes, columns, self._patterns))
-            self._facts[key] = found
-            self._fact_bytes += _held(found[2])
+            entry = (value, lanes, analyze_addresses(value, lanes, columns, self._patterns))
+            self._facts[key] = entry
+            self._fact_bytes += _held_bytes(entry[2])
             self._known.add(id(value))
-        return found[2]
+        return entry[2]
 
     def note_sum(self, result: Array, source: Array, addend: Array) -> None:
         """Remember that `result` is `source` plus the single number in `addend`."""
@@ -228,7 +228,7 @@ class FactStore:
 
     def _forget_fact(self, key: tuple[int, int]) -> None:
         """Let go of one value under one set of lanes."""
-        self._fact_bytes -= _held(self._facts.pop(key)[2])
+        self._fact_bytes -= _held_bytes(self._facts.pop(key)[2])
         if not any(place == key[0] for place, _ in self._facts):
             self._known.discard(key[0])
 
@@ -237,6 +237,6 @@ class FactStore:
         self._step_bytes -= 0 if step is None else step[0].nbytes
 
 
-def _held(facts: Facts | None) -> int:
+def _held_bytes(facts: AddressRange | None) -> int:
     """Return the bytes that facts come to hold: addresses, and indices made from them."""
     return 0 if facts is None else 2 * facts.addresses.nbytes

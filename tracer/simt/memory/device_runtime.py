@@ -34,8 +34,8 @@ class Heap:
         size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         for number, (start, end) in enumerate(self._free):
             if start + size <= end:
-                rest = [(start + size, end)] if start + size < end else []
-                self._free[number : number + 1] = rest
+                remainder = [(start + size, end)] if start + size < end else []
+                self._free[number : number + 1] = remainder
                 self._taken[start] = size
                 return start
         return 0
@@ -50,9 +50,12 @@ class Heap:
 
     def _join(self, number: int) -> None:
         """Join a free piece with the next, and with the one before."""
-        for left in (number, number - 1):
-            if 0 <= left < len(self._free) - 1 and self._free[left][1] == self._free[left + 1][0]:
-                self._free[left : left + 2] = [(self._free[left][0], self._free[left + 1][1])]
+        for index in (number, number - 1):
+            if (
+                0 <= index < len(self._free) - 1
+                and self._free[index][1] == self._free[index + 1][0]
+            ):
+                self._free[index : index + 2] = [(self._free[index][0], self._free[index + 1][1])]
 
 
 TAIL_STREAM = 3
@@ -103,9 +106,9 @@ class DeviceLaunches:
 
     def take(self) -> list[DeviceWork]:
         """Return what was launched since, in the order in which it is to run."""
-        found = self.launched[:]
+        launches = self.launched[:]
         self.launched.clear()
-        return sorted(found, key=lambda each: each.stream == TAIL_STREAM)
+        return sorted(launches, key=lambda each: each.stream == TAIL_STREAM)
 
     def clear(self) -> None:
         """Forget all of it: the kernel that asked for it has failed."""

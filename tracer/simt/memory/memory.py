@@ -71,7 +71,7 @@ class NoRoomError(CutraceError):
         self.variable = variable.name
 
 
-class Room(Protocol):
+class ReservedBytes(Protocol):
     """Bytes that somebody else reserved for an arena, all zeros: they do not move or grow."""
 
     bytes: NDArray[np.uint8]
@@ -90,19 +90,21 @@ class Arena:
 
     def __init__(
         self, space: Space, base: int, guard: int, limit: int, is_watched: bool = False,
-        page: int = 1, room: Room | None = None, before: int = 0,
+        page: int = 1, buffer: ReservedBytes | None = None, before: int = 0,
     ) -> None:  # fmt: skip
         self.space = space
         self.base = base
-        self.bytes: NDArray[np.uint8] = np.zeros(1 << 16, np.uint8) if room is None else room.bytes
+        self.bytes: NDArray[np.uint8] = (
+            np.zeros(1 << 16, np.uint8) if buffer is None else buffer.bytes
+        )
         self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
         self.allocations: list[Allocation] = []
         self.mapped = before
         """Bytes from `base` on up to the end of the last page that was ever mapped."""
         self._guard = guard
         self._page = page
-        self._limit = limit if room is None else room.bytes.size - max(guard, page)
-        self._wipe = self._write_zeros if room is None else room.wipe
+        self._limit = limit if buffer is None else buffer.bytes.size - max(guard, page)
+        self._wipe = self._write_zeros if buffer is None else buffer.wipe
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = []
         self._reserved: dict[int, int] = {}
@@ -188,11 +190,11 @@ class Arena:
         """Return the first place among what was given back that has `size` bytes, if any."""
         for number, (start, end) in enumerate(self._holes):
             begin = _fit(start, size, align, block)
-            behind = begin + size + self._guard
-            if behind <= end:
-                rest = ((start, begin), (behind, end))
-                self._holes[number : number + 1] = [each for each in rest if each[0] < each[1]]
-                self._clear(begin, behind)
+            tail_start = begin + size + self._guard
+            if tail_start <= end:
+                remainder = ((start, begin), (tail_start, end))
+                self._holes[number : number + 1] = [each for each in remainder if each[0] < each[1]]
+                self._clear(begin, tail_start)
                 return begin
         return None
 
@@ -340,14 +342,21 @@ class Memory:
     device's, and a page of global memory lies before the first array, as the driver's own does.
     """
 
-    def __init__(self, is_watched: bool = False, rooms: Mapping[Space, Room] | None = None) -> None:
-        given = rooms or {}
+    def __init__(
+        self, is_watched: bool = False, buffers: Mapping[Space, ReservedBytes] | None = None
+    ) -> None:
+        buffers_by_space = buffers or {}
         self.global_ = Arena(
             Space.GLOBAL, GLOBAL_BASE, ALIGNMENT, 1 << 40, is_watched, MAPPED_BYTES,
-            given.get(Space.GLOBAL), MAPPED_BYTES if Space.GLOBAL in given else 0,
+            buffers_by_space.get(Space.GLOBAL),
+            MAPPED_BYTES if Space.GLOBAL in buffers_by_space else 0,
         )  # fmt: skip
-        self.const = Arena(Space.CONST, 0, 0, CONSTANT_BYTES, room=given.get(Space.CONST))
-        self.surface = Arena(Space.SURFACE, 0, ALIGNMENT, 1 << 40, room=given.get(Space.SURFACE))
+        self.const = Arena(
+            Space.CONST, 0, 0, CONSTANT_BYTES, buffer=buffers_by_space.get(Space.CONST)
+        )
+        self.surface = Arena(
+            Space.SURFACE, 0, ALIGNMENT, 1 << 40, buffer=buffers_by_space.get(Space.SURFACE)
+        )
         self.textures: list[Texture] = []
         self.surfaces: list[Surface] = []
         self.heap: Heap | None = None
@@ -518,13 +527,13 @@ class Sized(Protocol):
 T = TypeVar("T", bound=Sized)
 
 
-class Reuse(Generic[T]):
+class BufferPool(Generic[T]):
     """Lends each session, known by its memory, what `make` made, for it or for one that has ended.
 
     Of what no session has, one is kept.
     """
 
-    _all: ClassVar[list["Reuse[Any]"]] = []
+    _all: ClassVar[list["BufferPool[Any]"]] = []
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -534,10 +543,10 @@ class Reuse(Generic[T]):
 
     def of(self, memory: Memory) -> T:
         """Return what a session works in; at first it is as the session before left it."""
-        found = self._lent.get(memory)
-        if found is None:
-            found = self._lent[memory] = self._take()
-        return found
+        instance = self._lent.get(memory)
+        if instance is None:
+            instance = self._lent[memory] = self._take()
+        return instance
 
     def _take(self) -> T:
         try:
@@ -549,6 +558,6 @@ class Reuse(Generic[T]):
     def end(cls, memory: Memory) -> None:
         """Keep what a session has that launches nothing more."""
         for each in cls._all:
-            held = each._lent.pop(memory, None)
-            if held is not None and held.nbytes <= MOST_BYTES:
-                each._kept[:] = [held]
+            instance = each._lent.pop(memory, None)
+            if instance is not None and instance.nbytes <= MOST_BYTES:
+                each._kept[:] = [instance]

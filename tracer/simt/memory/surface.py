@@ -81,9 +81,9 @@ class Texel:
 @cache
 def texel_of(format_: str) -> Texel:
     """Read a trace's format: `f32`, `u8x4`."""
-    found = _FORMAT.fullmatch(format_)
-    assert found
-    return Texel(np.dtype(f"{found['kind']}{int(found['bits']) // 8}"), int(found["channels"] or 1))
+    match = _FORMAT.fullmatch(format_)
+    assert match
+    return Texel(np.dtype(f"{match['kind']}{int(match['bits']) // 8}"), int(match["channels"] or 1))
 
 
 def _to_float(value: Array, dtype: np.dtype[Any]) -> Array:

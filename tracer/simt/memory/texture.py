@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....traces.schema import ALONE
+from ....traces.schema import LAYER_BITS
 from ....traces.schema import Texture as Description
 from ..ops.lanes import Array
 from .texture_border import LINEAR
@@ -38,8 +38,8 @@ def split_weight(
 
     Of a mipmapped texture's level the `whole` (n,) is its part: the level is split before z.
     """
-    x, *rest = (f.astype(np.int64) for f in fractions)
-    y, z = rest[0] if rest else None, rest[1] if len(rest) > 1 else None
+    x, *other_axes = (f.astype(np.int64) for f in fractions)
+    y, z = other_axes[0] if other_axes else None, other_axes[1] if len(other_axes) > 1 else None
     for k, layer in enumerate(_halves(np.full_like(x, ONE) if whole is None else whole, z)):
         for i, column in enumerate(_halves(layer, x)):
             if y is None:
@@ -85,10 +85,10 @@ def settle(
 ) -> NDArray[np.float64]:
     """Round a sum of texels of a type, once for all that were added."""
     if normalized and dtype.kind in "iu":
-        found = _INTEGER[dtype.str[1:]](total.astype(np.int64))
+        texels = _INTEGER[dtype.str[1:]](total.astype(np.int64))
         if colors:
-            found[:, :colors] = _as_half(total[:, :colors] / ONE)
-        return found
+            texels[:, :colors] = _as_half(total[:, :colors] / ONE)
+        return texels
     mean: NDArray[np.float64] = total / ONE
     return _as_half(mean) if dtype.itemsize == 2 else mean
 
@@ -189,13 +189,13 @@ def split_levels(
     mipmap: Mipmap, detail: Array, adds_bias: bool = True
 ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
     """Yield each level that is read, the samples (m,) of `detail` (n,) that do, and its weights."""
-    asked = _parts(np.nan_to_num(detail)) + (_parts(mipmap.bias) if adds_bias else 0)
-    held = np.maximum(np.minimum(asked, _parts(mipmap.most)), _parts(mipmap.least))
-    held = np.clip(held, 0, ONE * (mipmap.count - 1))
+    level_of_detail = _parts(np.nan_to_num(detail)) + (_parts(mipmap.bias) if adds_bias else 0)
+    final_level = np.maximum(np.minimum(level_of_detail, _parts(mipmap.most)), _parts(mipmap.least))
+    final_level = np.clip(final_level, 0, ONE * (mipmap.count - 1))
     if mipmap.filter_mode == "linear":
-        lower, far = np.divmod(held, ONE)
+        lower, far = np.divmod(final_level, ONE)
     else:
-        lower = (held + ONE // 2) // ONE
+        lower = (final_level + ONE // 2) // ONE
         far = np.zeros_like(lower)
     for level in range(mipmap.count):
         weights = np.where(lower == level, ONE - far, np.where(lower + 1 == level, far, 0))
@@ -341,16 +341,18 @@ def sample(texture: Texture, at: Places) -> Sample:
         return Sample(whole, _corners(lower, layer))
     fixed = _fixed(places)
     edge = [np.full_like(fixed[0], -ONE // 2)] if texture.bordered_rows else []  # y is 0
-    held = [_held(texture, each, extent[axis], axis) for axis, each in enumerate(fixed + edge)]
+    coordinates = [
+        _clamped(texture, each, extent[axis], axis) for axis, each in enumerate(fixed + edge)
+    ]
     taps = [
-        (weight, _taps(texture, texels, _moved(held, step), layer, False))
-        for step, weight in split_weight([each & (ONE - 1) for each in held], at.share)
+        (weight, _taps(texture, texels, _moved(coordinates, step), layer, False))
+        for step, weight in split_weight([each & (ONE - 1) for each in coordinates], at.share)
     ]
     lower = [each // ONE for each in fixed]
-    alone = sum((each % ONE == 0) << (ALONE + axis) for axis, each in enumerate(fixed))
+    exact_axes = sum((each % ONE == 0) << (LAYER_BITS + axis) for axis, each in enumerate(fixed))
     total = weigh(taps, texture.is_normalized_read, texture.colors)
     values = total if at.share is not None else settled(texture, total)
-    return Sample(values, _corners(lower, layer | alone))
+    return Sample(values, _corners(lower, layer | exact_axes))
 
 
 def settled(texture: Texture, total: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -415,7 +417,7 @@ def _moved(fixed: list[Array], step: Step) -> list[Array]:
     return [each // ONE + by for each, by in zip(fixed, step, strict=True)]
 
 
-def _held(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
+def _clamped(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
     """Return a coordinate less half a texel, in 1/256, held inside the texture if it clamps."""
     clamps = _mode(texture, axis, False) == "clamp"
     return np.clip(fixed, 0, ONE * (size - 1)) if clamps else fixed
@@ -453,19 +455,19 @@ def _taps(
         size = texels.shape[3 - axis]
         mode = _mode(texture, axis, fetch)
         if mode == "border":
-            held = (i >= 0) & (i < size)
-            inside = held if inside is None else inside & held
+            in_range = (i >= 0) & (i < size)
+            inside = in_range if inside is None else inside & in_range
         if mode == "wrap":
             i = np.mod(i, size)
         elif mode == "mirror":
             i = np.mod(i, 2 * size)
             i = np.where(i < size, i, 2 * size - 1 - i)
         places.append(np.clip(i, 0, size - 1))
-    found = _at(texels, layer, places[::-1])
+    taps = _at(texels, layer, places[::-1])
     if inside is not None:
         border = texels.dtype.type(0) if fetch or texture.border is None else texture.border
-        found = np.where(inside[:, None], found, border)
-    return found
+        taps = np.where(inside[:, None], taps, border)
+    return taps
 
 
 def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
@@ -497,10 +499,12 @@ def project(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
     along_z = (size_z >= size_x) & (size_z >= size_y)
     along_y = ~along_z & (size_y >= size_x)
     major = np.where(along_z, z, np.where(along_y, y, x))
-    behind = major < 0
-    face = np.where(along_z, 4, np.where(along_y, 2, 0)) + behind
-    s = np.where(along_z, np.where(behind, -x, x), np.where(along_y, x, np.where(behind, z, -z)))
-    t = np.where(along_y, np.where(behind, -z, z), -y)
+    is_negative = major < 0
+    face = np.where(along_z, 4, np.where(along_y, 2, 0)) + is_negative
+    s = np.where(
+        along_z, np.where(is_negative, -x, x), np.where(along_y, x, np.where(is_negative, z, -z))
+    )
+    t = np.where(along_y, np.where(is_negative, -z, z), -y)
     with np.errstate(divide="ignore", invalid="ignore"):
         s, t = ((each / np.abs(major) + 1) / 2 for each in (s, t))
     return face, s, t

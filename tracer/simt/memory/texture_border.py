@@ -28,9 +28,9 @@ def border_texel(
     exact = np.clip(np.nan_to_num(values.astype(np.float64)), -1.0 if limits.min else 0.0, 1.0)
     unit = 16.0 * (limits.max + 1)
     part = np.ceil(np.floor(np.abs(exact) * unit) / unit * limits.max - 0.5)
-    found = np.copysign(part, exact)
-    found[:colors] = np.floor(encode(exact[:colors]) * limits.max + 0.5)
-    return found.astype(element)
+    texel = np.copysign(part, exact)
+    texel[:colors] = np.floor(encode(exact[:colors]) * limits.max + 0.5)
+    return texel.astype(element)
 
 
 # fmt: off

@@ -31,13 +31,13 @@ def _shift(instruction: Instruction) -> Rule:
 
 
 def _funnel(instruction: Instruction) -> Rule:
-    left, clamp = "l" in instruction.modifiers, "clamp" in instruction.modifiers
+    is_left, clamp = "l" in instruction.modifiers, "clamp" in instruction.modifiers
 
     def funnel(low: Array, high: Array, amount: Array) -> Array:
         count = (np.minimum(amount, 32) if clamp else amount & 31).astype(np.uint64)
         both = (high.astype(np.uint64) << np.uint64(32)) | low
-        back = np.uint64(32 if left else 0)
-        moved: Array = (np.left_shift if left else np.right_shift)(both, count) >> back
+        back = np.uint64(32 if is_left else 0)
+        moved: Array = (np.left_shift if is_left else np.right_shift)(both, count) >> back
         return moved.astype(np.uint32)
 
     return Rule(("b32", "b32", "u32"), ("b32",), funnel)
@@ -78,8 +78,8 @@ def _amount(count: Array, bits: int) -> Array:
 
 def _ones(count: Array) -> Array:
     """Return int64 with the low `count` bits set; all for 64."""
-    kept = np.clip(count, 0, 64)
-    return np.where(kept == 64, np.int64(-1), (np.int64(1) << np.minimum(kept, 63)) - 1)
+    width = np.clip(count, 0, 64)
+    return np.where(width == 64, np.int64(-1), (np.int64(1) << np.minimum(width, 63)) - 1)
 
 
 def _extract(instruction: Instruction) -> Rule:
@@ -204,16 +204,16 @@ def _find_nth(mask: Array, base: Array, offset: Array) -> Array:
     """`fns`: walk from bit `base`, up or down by the sign of `offset`, to its n-th one bit."""
     shape = np.broadcast_shapes(mask.shape, base.shape, offset.shape)
     step = np.where(offset < 0, -1, 1)
-    left = np.broadcast_to(np.maximum(np.abs(offset.astype(np.int64)), 1), shape).copy()
+    countdown = np.broadcast_to(np.maximum(np.abs(offset.astype(np.int64)), 1), shape).copy()
     place = np.broadcast_to(base.astype(np.int64), shape).copy()
-    found: Array = np.full(shape, 0xFFFFFFFF, dtype=np.uint32)
+    positions: Array = np.full(shape, 0xFFFFFFFF, dtype=np.uint32)
     for _ in range(32):
         inside = (place >= 0) & (place < 32)
         is_one = inside & ((mask >> (place & 31).astype(np.uint32)) & np.uint32(1)).astype(np.bool_)
-        left -= is_one
-        found = np.where(is_one & (left == 0), place.astype(np.uint32), found)
+        countdown -= is_one
+        positions = np.where(is_one & (countdown == 0), place.astype(np.uint32), positions)
         place += np.where(offset == 0, 32, step)
-    return found
+    return positions
 
 
 def _extend(instruction: Instruction) -> Rule:

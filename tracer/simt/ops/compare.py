@@ -144,8 +144,8 @@ def _set(instruction: Instruction) -> Rule:
 
     def choose(*sources: Array) -> Array:
         if not compare.packed:
-            chosen: Array = np.where(compare(*sources), true, false)
-            return chosen
+            choice: Array = np.where(compare(*sources), true, false)
+            return choice
         low, high = (np.where(outcome, true, false) for outcome in compare.halves(*sources))
         both: Array = low | high.astype(np.uint32) << np.uint32(16)
         return both

@@ -17,10 +17,10 @@ from .packed import halves
 from .rule import Family, Rule
 
 
-def _key(bits: Array, rest: int) -> Array:
+def _key(bits: Array, magnitude_mask: int) -> Array:
     """Return what is in the order of the numbers, as a signed integer."""
     signed = bits.view(f"i{bits.dtype.itemsize}")
-    key: Array = signed ^ (signed >> (8 * bits.dtype.itemsize - 1)) & rest
+    key: Array = signed ^ (signed >> (8 * bits.dtype.itemsize - 1)) & magnitude_mask
     return key
 
 
@@ -36,14 +36,14 @@ def element(
 ) -> Callable[[Array, Array], Array]:
     """Return the function to the smaller or larger one of single elements."""
     form = FORMATS[kind]
-    rest = form.sign - 1
+    magnitude_mask = form.sign - 1
     order = np.less if smaller else np.greater
 
     def one(a0: Array, b0: Array) -> Array:
-        a, b = (a0 & rest, b0 & rest) if xorsign else (a0, b0)
-        a_nan, b_nan = (a & rest) > form.infinity, (b & rest) > form.infinity
-        chosen = np.where(order(_key(a, rest), _key(b, rest)), a, b)
-        number = np.where(a_nan, b, np.where(b_nan, a, chosen))
+        a, b = (a0 & magnitude_mask, b0 & magnitude_mask) if xorsign else (a0, b0)
+        a_nan, b_nan = (a & magnitude_mask) > form.infinity, (b & magnitude_mask) > form.infinity
+        extremum = np.where(order(_key(a, magnitude_mask), _key(b, magnitude_mask)), a, b)
+        number = np.where(a_nan, b, np.where(b_nan, a, extremum))
         if xorsign:
             number = number | (a0 ^ b0) & form.sign
         return np.where(a_nan | b_nan if nan else a_nan & b_nan, _quiet(b, form), number)

@@ -19,7 +19,7 @@ from . import (
 )
 from .rule import Family, Rule
 
-BESIDE: Mapping[str, tuple[str, ...]] = {
+SHARED_FAMILIES: Mapping[str, tuple[str, ...]] = {
     "moves and addresses": ("mov", "cvta", "isspacep", "createpolicy"),
     "loads and stores": ("ld", "ldu", "st"),
     "atomic operations": ("atom", "red"),
@@ -43,7 +43,7 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
 def families() -> dict[str, tuple[str, ...]]:
     """Return every family with its opcodes."""
     tables = {family.name: tuple(sorted(family.table)) for family in FAMILIES}
-    return {**tables, **BESIDE}
+    return {**tables, **SHARED_FAMILIES}
 
 
 FAMILIES: tuple[Family, ...] = (

@@ -32,11 +32,11 @@ def arithmetic(
 ) -> Callable[..., Array]:
     """Return the function of one operation in one form."""
     is_inverse = operation == "rcp"
-    done = "div" if is_inverse else operation
-    text, declarations = _operation(done, kind, mode)
+    base_operation = "div" if is_inverse else operation
+    text, declarations = _operation(base_operation, kind, mode)
 
-    def compute(*given: Array) -> Array:
-        sources = tuple(flush(x) for x in given) if ftz else given
+    def compute(*operands: Array) -> Array:
+        sources = tuple(flush(x) for x in operands) if ftz else operands
         factors = (_ONE[kind], *sources) if is_inverse else sources
         result: Array = statement(text, _CODE[kind], *factors)
         if kind == "f32":
@@ -44,7 +44,7 @@ def arithmetic(
         else:
             result = quiet_nan(result, sources, first=operation == "div")
         if ftz:
-            result = flush(_without_tiny(done, mode, result, factors))
+            result = flush(_without_tiny(base_operation, mode, result, factors))
         return saturate(result) if sat else result
 
     code = _CODE[kind]
@@ -89,16 +89,16 @@ def _operation(operation: str, kind: str, mode: str) -> tuple[str, str]:
     declared = "declare double @llvm.fma.f64(double, double, double)\n"
     if mode == "rn" and is_plain:
         return f"f{operation} {real} {', '.join(['{}'] * count)}", declared
-    given, types = ", ".join([f"{real} {{}}"] * count), ", ".join([real] * count)
+    parameters, types = ", ".join([f"{real} {{}}"] * count), ", ".join([real] * count)
     if mode == "rn":
         name = f"@llvm.{operation}.{kind}"
         if (operation, kind) == ("fma", "f32"):
             declared += f"declare {real} {name}({types})\n"
-        return f"call {real} {name}({given})", declared
+        return f"call {real} {name}({parameters})", declared
     name = f"@llvm.experimental.constrained.{'f' * is_plain}{operation}.{kind}"
     heed = 'metadata !"round.dynamic", metadata !"fpexcept.ignore"'
     return (
-        f"call {real} {name}({given}, {heed}) strictfp",
+        f"call {real} {name}({parameters}, {heed}) strictfp",
         f"{declared}declare {real} {name}({types}, metadata, metadata)\n",
     )
 

@@ -107,28 +107,29 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 def widen(bits: Array, form: Format) -> Array:
     """Return bits as float64, exactly; a NaN keeps its payload and grows quiet."""
-    rest = bits & form.sign - 1
+    magnitude = bits & form.sign - 1
     sign = bits >> form.bits - 1 << 63
-    moved = rest << 52 - form.fraction
+    moved = magnitude << 52 - form.fraction
     value = moved.view(np.float64) * 2.0 ** (1023 - form.bias)
-    is_nan = rest > form.infinity - (form.name == "e4m3")
+    is_nan = magnitude > form.infinity - (form.name == "e4m3")
     large = np.where(is_nan, moved | (0x7FF8 << 48), _U(_INFINITE))
-    number: Array = np.where(rest >= form.infinity, large, value.view(_U)) | sign
+    number: Array = np.where(magnitude >= form.infinity, large, value.view(_U)) | sign
     return number.view(np.float64)
 
 
-def _rounded(kept: Array, rest: Array, half: Array | int, sign: Array, mode: str) -> Array:
-    """Return what is kept, one more where `rest` of it, with `half` for its middle, rounds up."""
+def _rounded(quotient: Array, remainder: Array, half: Array | int, sign: Array, mode: str) -> Array:
+    """Return what is kept, one more where `remainder` of it, with `half` for its middle, rounds
+    up."""
     match mode:
         case "rz":
-            return kept
+            return quotient
         case "rn":
-            up = (rest > half) | ((rest == half) & (kept & 1 != 0))
+            up = (remainder > half) | ((remainder == half) & (quotient & 1 != 0))
         case "rna":
-            up = rest >= half
+            up = remainder >= half
         case _:
-            up = (rest != 0) & (sign == 0 if mode == "rp" else sign != 0)
-    more: Array = kept + up.astype(_U)
+            up = (remainder != 0) & (sign == 0 if mode == "rp" else sign != 0)
+    more: Array = quotient + up.astype(_U)
     return more
 
 
@@ -137,8 +138,8 @@ def _bounded(bits: Array, form: Format, sign: Array, mode: str, finite: bool) ->
     largest, infinity = _U(form.infinity - 1), _U(form.infinity)
     huge = {"rn": infinity, "rna": infinity, "rz": largest}.get(mode)
     up, down = (infinity, largest) if mode == "rp" else (largest, infinity)
-    chosen = largest if finite else np.where(sign == 0, up, down) if huge is None else huge
-    return np.where(bits >= form.infinity, chosen, bits)
+    overflow = largest if finite else np.where(sign == 0, up, down) if huge is None else huge
+    return np.where(bits >= form.infinity, overflow, bits)
 
 
 def narrow(
@@ -156,17 +157,19 @@ def narrow(
     short = (lowest - exponent).view(np.int64)
     small = short > 0
     drop = np.minimum(np.where(small, short.view(_U), _U(0)), form.fraction + 2) + cut
-    kept = whole >> drop
-    rest = whole - (kept << drop)
-    rounded = _rounded(kept, rest, _U(1) << (drop - 1), sign, mode)
+    quotient = whole >> drop
+    remainder = whole - (quotient << drop)
+    rounded = _rounded(quotient, remainder, _U(1) << (drop - 1), sign, mode)
     field = np.where(small, _U(0), (exponent - lowest) << form.fraction)
-    found = _bounded(field + rounded, form, sign, mode, finite)
-    found = np.where(size == _INFINITE, _U(form.infinity - finite), found) | (sign << form.bits - 1)
+    encoding = _bounded(field + rounded, form, sign, mode, finite)
+    encoding = np.where(size == _INFINITE, _U(form.infinity - finite), encoding) | (
+        sign << form.bits - 1
+    )
     of_nan: Array | np.uint64 = _U(form.nan)
     if payload:
         quiet = form.infinity | 1 << form.fraction - 1
         of_nan = (fraction >> cut) | quiet | (sign << form.bits - 1)
-    return np.where(size > _INFINITE, of_nan, found)
+    return np.where(size > _INFINITE, of_nan, encoding)
 
 
 def narrow_integer(size: Array, sign: Array, form: Format, mode: str = "rn") -> Array:
@@ -174,10 +177,10 @@ def narrow_integer(size: Array, sign: Array, form: Format, mode: str = "rn") -> 
     zeros = statement("call i64 @llvm.ctlz.i64(i64 {}, i1 false)", "u8", size)
     shift = zeros & 63
     top = size << shift
-    rest = top & (1 << 63 - form.fraction) - 1
-    rounded = _rounded(top >> 63 - form.fraction, rest, 1 << 62 - form.fraction, sign, mode)
-    found = np.where(size == 0, _U(0), ((62 + form.bias - shift) << form.fraction) + rounded)
-    bounded: Array = _bounded(found, form, sign, mode, finite=False) | (sign << form.bits - 1)
+    remainder = top & (1 << 63 - form.fraction) - 1
+    rounded = _rounded(top >> 63 - form.fraction, remainder, 1 << 62 - form.fraction, sign, mode)
+    encoding = np.where(size == 0, _U(0), ((62 + form.bias - shift) << form.fraction) + rounded)
+    bounded: Array = _bounded(encoding, form, sign, mode, finite=False) | (sign << form.bits - 1)
     return bounded
 
 
@@ -241,10 +244,10 @@ def _target(value: Array, form: Reformat) -> Array:
     if kind == "f64":
         return value.view(np.uint64)
     bits = narrow(value, FORMATS[kind], form.mode, form.finite, payload=form.source == "f64")
-    found = (bits << 13 if kind == "tf32" else bits).astype(_code(kind))
+    target_bits = (bits << 13 if kind == "tf32" else bits).astype(_code(kind))
     if form.ftz and kind == "f32":
-        return flush(found.view(np.float32)).view(np.uint32)
-    return found
+        return flush(target_bits.view(np.float32)).view(np.uint32)
+    return target_bits
 
 
 @cache

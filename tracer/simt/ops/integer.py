@@ -100,8 +100,8 @@ def _product_24(instruction: Instruction) -> Callable[[Array, Array], Array]:
 
     def multiply(a: Array, b: Array) -> Array:
         wide = np.multiply(_low_24(a), _low_24(b), dtype=double)
-        kept: Array = wide >> wide.dtype.type(shift)
-        return kept.astype(DTYPES[kind])
+        product_bits: Array = wide >> wide.dtype.type(shift)
+        return product_bits.astype(DTYPES[kind])
 
     return multiply
 
@@ -135,8 +135,8 @@ def _dot(instruction: Instruction) -> Rule:
     def dot(a: Array, b: Array, c: Array) -> Array:
         total = c.astype(np.int64)
         for k in range(4 if four else 2):
-            left = _lanes_of_word(a, signed[0], 8 if four else 16, k)
-            total = total + left * _lanes_of_word(b, signed[1], 8, first + k)
+            factor = _lanes_of_word(a, signed[0], 8 if four else 16, k)
+            total = total + factor * _lanes_of_word(b, signed[1], 8, first + k)
         return total.astype(np.uint32).view(DTYPES[result])
 
     return Rule(("b32", "b32", result), (result,), dot)

@@ -75,8 +75,8 @@ def _block(a: Array, b: Array, c: Array) -> Array:
     total = np.trunc(c * scale)
     for k in range(a.shape[1]):
         total = _sum_cut()(a[:, k, None], b[None, k], scale, total)
-    kept: Array = total / scale
-    return kept
+    block_sum: Array = total / scale
+    return block_sum
 
 
 def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
@@ -142,8 +142,8 @@ def _block_of_octets(a: Array, b: Array, c: Array, kinds: list[str], result: str
     if result == "f16":
         return total
     below = np.ldexp(1.0, OCTET_BITS - np.maximum(_exponents(total, -900), -900))
-    kept: Array = np.trunc(total * below) / below
-    return kept
+    block_sum: Array = np.trunc(total * below) / below
+    return block_sum
 
 
 def _exponents(x: Array, least: int) -> Array:

@@ -21,7 +21,7 @@ from .packed import halves
 from .rule import Builder, Family, Rule
 
 _TWO_PI = float.fromhex("0x1.921fb54442d18p+2")
-_TURN = float.fromhex("0x1.45f306p-3")
+_ONE_OVER_TWO_PI = float.fromhex("0x1.45f306p-3")
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")
 _SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(1, 7))
 _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(1, 8))
@@ -38,12 +38,12 @@ def _turned(x: Array, quarter: int) -> Array:
     As on the hardware, x is first multiplied by 1 / 2 pi in float32, which decides the error of
     large angles: beyond 2^23 turns nothing is left but the sine and cosine of 0.
     """
-    turns = (x * _TURN).astype(np.float32).astype(np.float64)
-    part = turns - np.rint(turns)
+    revolutions = (x * _ONE_OVER_TWO_PI).astype(np.float32).astype(np.float64)
+    part = revolutions - np.rint(revolutions)
     quarters = np.rint(part * 4.0)
-    rest = (part - quarters * 0.25) * _TWO_PI
-    square = rest * rest
-    sine = rest + rest * square * _polynomial(square, _SIN)
+    angle = (part - quarters * 0.25) * _TWO_PI
+    square = angle * angle
+    sine = angle + angle * square * _polynomial(square, _SIN)
     cosine = square * _polynomial(square, _COS) + 1.0
     quadrant = quarters.astype(np.int64) + quarter
     value = np.where(quadrant & 1, cosine, sine)

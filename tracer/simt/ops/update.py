@@ -49,8 +49,8 @@ def update(operation: str, kind: str, in_global: bool) -> tuple[str, str, str] |
     is_integer = kind[0] in "bus" and kind[1:].isdigit()
     bits = 8 * DTYPES[kind].itemsize
     dtype = DTYPES[kind] if is_integer else np.dtype(f"u{bits // 8}")
-    given = dict.fromkeys(("%old", "%b", "%d"), dtype)
-    return f"i{bits}", write(compute, given, {"%new": f"u{bits // 8}"}), DECLARED
+    argument_types = dict.fromkeys(("%old", "%b", "%d"), dtype)
+    return f"i{bits}", write(compute, argument_types, {"%new": f"u{bits // 8}"}), DECLARED
 
 
 def _computing(operation: str, kind: str, in_global: bool) -> Callable[..., Array] | None:

@@ -90,16 +90,16 @@ def _sources(instruction: Instruction) -> tuple[str, str]:
 
 
 def _scalar(instruction: Instruction, result: str, compute: Callable[..., Array]) -> Rule:
-    _, first, second, *rest = instruction.operands
+    _, first, second, *extra_operands = instruction.operands
     kinds = _sources(instruction)
     selectors = _selector(first), _selector(second)
     finish = _finish(instruction, result)
 
     def run(a: Array, b: Array, *c: Array) -> Array:
-        left, right = (_part(x, k, s) for x, k, s in zip((a, b), kinds, selectors, strict=True))
-        return finish(compute(left, right), *c)
+        lhs, right = (_part(x, k, s) for x, k, s in zip((a, b), kinds, selectors, strict=True))
+        return finish(compute(lhs, right), *c)
 
-    return Rule(("b32",) * (2 + len(rest)), ("b32",), run)
+    return Rule(("b32",) * (2 + len(extra_operands)), ("b32",), run)
 
 
 def _arithmetic(instruction: Instruction) -> Rule:
@@ -107,11 +107,11 @@ def _arithmetic(instruction: Instruction) -> Rule:
 
 
 def _shift(instruction: Instruction) -> Rule:
-    left, wrap = instruction.opcode == "vshl", "wrap" in instruction.modifiers
+    is_left, wrap = instruction.opcode == "vshl", "wrap" in instruction.modifiers
 
     def shift(a: Array, b: Array) -> Array:
         amount = b & 31 if wrap else np.minimum(b, 32)
-        return a << amount if left else a >> amount
+        return a << amount if is_left else a >> amount
 
     return _scalar(instruction, instruction.types[0], shift)
 
@@ -134,10 +134,10 @@ def _multiply_add(instruction: Instruction) -> Rule:
     dtype = DTYPES["s64" if signed else "u64"]
 
     def run(a: Array, b: Array, c: Array) -> Array:
-        left, right = (
+        lhs, right = (
             _part(x, k, s).astype(dtype) for x, k, s in zip((a, b), kinds, selectors, strict=True)
         )
-        total = left * right + _part(c, final, "").astype(dtype) + dtype.type(one)
+        total = lhs * right + _part(c, final, "").astype(dtype) + dtype.type(one)
         total = total >> dtype.type(shift)
         if saturate:
             limits = np.iinfo(np.int32 if signed else np.uint32)
@@ -157,9 +157,9 @@ def _packed(instruction: Instruction) -> Rule:
     result = "u32" if compare else instruction.types[0]
     to, first, second, _ = instruction.operands
     everything = "".join(str(k) for k in reversed(range(count)))
-    chosen = _selector(first)[1:] or everything
+    lane_selectors = _selector(first)[1:] or everything
     other = _selector(second)[1:] or "".join(str(int(k) + count) for k in everything)
-    wanted = {int(k) for k in _selector(to)[1:] or everything}
+    target_lanes = {int(k) for k in _selector(to)[1:] or everything}
     saturate, add = "sat" in instruction.modifiers, "add" in instruction.modifiers
 
     def element(a: Array, b: Array, kind: str, place: str) -> Array:
@@ -169,10 +169,10 @@ def _packed(instruction: Instruction) -> Rule:
     def run(a: Array, b: Array, c: Array) -> Array:
         total = c.astype(np.int64)
         merged = c
-        for k in sorted(wanted):
-            left = element(a, b, kinds[0], chosen[count - 1 - k])
+        for k in sorted(target_lanes):
+            lhs = element(a, b, kinds[0], lane_selectors[count - 1 - k])
             right = element(a, b, kinds[1], other[count - 1 - k])
-            value = combine(left, right).astype(np.int64)
+            value = combine(lhs, right).astype(np.int64)
             value = _clamp(value, result, width) if saturate else value
             mask = np.uint32((1 << width) - 1 << width * k)
             merged = (_word(value) << np.uint32(width * k) & mask) | (merged & ~mask)

@@ -59,12 +59,12 @@ class AccessRows:
         count = len(group.place)
         if keep is not None:
             shape = (group.rows, group.warps_a_row)
-            chosen = np.broadcast_to(keep, shape).reshape(-1)
-            base = np.broadcast_to(base, shape).reshape(-1)[chosen]
-            pattern = np.broadcast_to(pattern, shape).reshape(-1)[chosen]
-            warps = group.place[chosen]
+            row_mask = np.broadcast_to(keep, shape).reshape(-1)
+            base = np.broadcast_to(base, shape).reshape(-1)[row_mask]
+            pattern = np.broadcast_to(pattern, shape).reshape(-1)[row_mask]
+            warps = group.place[row_mask]
             count = len(warps)
-            step = step if isinstance(step, int) else step[chosen]
+            step = step if isinstance(step, int) else step[row_mask]
         self._items.append(_Item(warps, step, base, pattern, count, pc, int(space), part))
         self._pending += count
         if self._pending >= ROWS:
@@ -202,13 +202,13 @@ _COLUMNS = {
 }
 
 
-def columns_of(rows: int, **given: Any) -> dict[str, NDArray[Any]]:
-    """Return the columns of so many `rows`, all but their patterns; `given` are arrays of Columns,
-    unsigned ones of 64 bits as they are in a trace."""
+def columns_of(rows: int, **columns: Any) -> dict[str, NDArray[Any]]:
+    """Return the columns of so many `rows`, all but their patterns; `columns` are arrays of
+    Columns, unsigned ones of 64 bits as they are in a trace."""
     c = Columns()
     filled = {name: np.empty(rows, dtype=kind) for name, kind in _COLUMNS.items()}
-    c.runs = len(given["run_site"])
-    for name, array in (given | filled).items():
+    c.runs = len(columns["run_site"])
+    for name, array in (columns | filled).items():
         setattr(c, name, array)
     _fill()(c.address)
     return filled

@@ -55,8 +55,8 @@ class Histories(Struct):
     REPEAT times its repeats plus its block; those of a warp lie from entry `first` on, `length` of
     them, `ran` instructions in all. `places` holds at the hash of a history, or after it, the
     number + 1 of its path (0: nothing); `path` gets the number of the first history that each
-    equals, counted among the `chosen`, which stand for them, and whose `total` entries are laid out
-    in `blocks` and its like.
+    equals, counted among the `selection`, which stand for them, and whose `total` entries are laid
+    out in `blocks` and its like.
     """
 
     entries: int
@@ -76,7 +76,7 @@ class Histories(Struct):
     places: I32
     mask: int
     path: I64
-    chosen: I64
+    selection: I64
 
     total: int
     blocks: U32
@@ -95,10 +95,10 @@ def share_histories(h: Histories) -> int:
         if h.length[warp] == 0:
             continue
         at = hash_history(h, warp) & h.mask
-        while h.places[at] and not same_history(h, warp, h.chosen[h.places[at] - 1]):
+        while h.places[at] and not same_history(h, warp, h.selection[h.places[at] - 1]):
             at = (at + 1) & h.mask
         if h.places[at] == 0:
-            h.chosen[distinct] = warp
+            h.selection[distinct] = warp
             distinct += 1
             h.places[at] = distinct
             lay_out(h, warp)
@@ -165,14 +165,14 @@ def lay_out(h: Histories, warp: int) -> None:
         masks = h.sorted[2 * entry]
         block = h.sorted[2 * entry + 1] % REPEAT
         active = (masks >> 32) & 0xFFFFFFFF
-        rest = 0
+        fallthrough = 0
         ways = 0
         if h.branches[block]:
-            rest = active ^ (masks & 0xFFFFFFFF)
-            ways = (1 if rest != active else 0) + (1 if rest != 0 else 0)
+            fallthrough = active ^ (masks & 0xFFFFFFFF)
+            ways = (1 if fallthrough != active else 0) + (1 if fallthrough != 0 else 0)
         h.blocks[to] = block
         h.active[to] = active
-        h.not_taken[to] = rest
+        h.not_taken[to] = fallthrough
         h.targets[to] = ways
         h.repeats[to] = h.sorted[2 * entry + 1] // REPEAT
         to += 1
@@ -199,15 +199,15 @@ def share_paths(
     h.sorted = np.empty(2 * count, dtype=np.int64)
     places = 1 << (2 * warps).bit_length()
     h.places, h.mask = np.zeros(places, dtype=np.int32), places - 1
-    h.path, h.chosen = np.empty((2, warps), dtype=np.int64)
+    h.path, h.selection = np.empty((2, warps), dtype=np.int64)
     h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
     h.targets = np.empty(count, dtype=np.uint8)
-    chosen = h.chosen[: _share()(h.address)]
+    path_indices = h.selection[: _share()(h.address)]
     columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
     return Shared(
         h.path,
         h.ran,
-        h.length[chosen].astype(np.uint32),
+        h.length[path_indices].astype(np.uint32),
         tuple(column[: h.total] for column in columns),
     )
 
@@ -251,17 +251,18 @@ class HistoryRows:
         block: int,
         length: int,
         active: Bits,
-        taken: Bits | None,
+        branch_lanes: Bits | None,
     ) -> None:
         """Add a basic block of `length` instructions that `warps` (None: all) ran.
 
-        `active` and `taken` (n,) are their lanes, and those that took its branch, if it has one.
+        `active` and `branch_lanes` (n,) are their lanes, and those that took its branch, if it has
+        one.
         """
         self._lengths[block] = length
-        self._branches[block] = taken is not None
+        self._branches[block] = branch_lanes is not None
         masks = active.astype(np.int64) << _HALF
-        if taken is not None:
-            masks |= taken
+        if branch_lanes is not None:
+            masks |= branch_lanes
         if bool((masks == masks[0]).all()):
             masks = masks[:1].copy()
         self._runs.append(_Run(warps, len(active), block, masks))

@@ -96,16 +96,16 @@ def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
     """Return the number of a pattern with this hash, a new one if it is not in the table."""
     at = hashed & t.mask
     while t.places[at]:
-        found = t.places[at] - 1
-        if t.active[found] == active and not differ(t.offsets[32 * found :], offsets):
-            return int(found)
+        pattern = t.places[at] - 1
+        if t.active[pattern] == active and not differ(t.offsets[32 * pattern :], offsets):
+            return int(pattern)
         at = (at + 1) & t.mask
-    found = t.count
-    t.places[at] = found + 1
-    t.active[found] = active
-    copy_offsets(offsets, t.offsets[32 * found :])
-    t.count = found + 1
-    return found
+    pattern = t.count
+    t.places[at] = pattern + 1
+    t.active[pattern] = active
+    copy_offsets(offsets, t.offsets[32 * pattern :])
+    t.count = pattern + 1
+    return pattern
 
 
 def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
@@ -129,10 +129,10 @@ def hash_ahead(t: Table, active: int, offsets: I32) -> int:
 def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
     """Put the numbers of AT_ONCE patterns at most into `numbers`, which has their hashes."""
     for place in range(count):
-        found = t.places[numbers[place] & t.mask]
-        if found:
-            prefetch(t.offsets[32 * found - 32])
-            prefetch(t.offsets[32 * found - 16])
+        pattern = t.places[numbers[place] & t.mask]
+        if pattern:
+            prefetch(t.offsets[32 * pattern - 32])
+            prefetch(t.offsets[32 * pattern - 16])
     for place in range(count):
         numbers[place] = find_hashed(t, numbers[place], active[place], offsets[32 * place :])
 
@@ -169,9 +169,9 @@ def name_rows(
     """Return the identifiers of rows' patterns, and the numbers of those that were named now."""
     names = np.empty(len(numbers), dtype=np.uint32)
     fresh = np.empty(len(numbers), dtype=np.int64)
-    given = np.ascontiguousarray(numbers)
-    ours, theirs = address(given), address(identifiers)
-    new = _routines()[1](ours, len(given), theirs, first, address(names), address(fresh))
+    row_numbers = np.ascontiguousarray(numbers)
+    ours, theirs = address(row_numbers), address(identifiers)
+    new = _routines()[1](ours, len(row_numbers), theirs, first, address(names), address(fresh))
     return names, fresh[:new]
 
 
@@ -288,10 +288,10 @@ class PatternTable:
         An empty mask is no pattern: it gets number 0, since nothing accesses memory there.
         """
         if not (on := active != 0).all():
-            found = np.zeros(len(active), dtype=np.uint32)
+            identifiers = np.zeros(len(active), dtype=np.uint32)
             if on.any():
-                found[on] = self.intern(active[on], offsets[on])
-            return found
+                identifiers[on] = self.intern(active[on], offsets[on])
+            return identifiers
         narrow = offsets.astype(np.int32, copy=False)
         if len(active) > 1 and bool((active == active[0]).all() and (narrow == narrow[0]).all()):
             one = self.store.find(active[:1], narrow[:1])
@@ -323,10 +323,10 @@ class PatternTable:
 
     def _forget(self) -> None:
         """Begin a new epoch; numbers are used again unless rows of another wave wait."""
-        alone = self.waves <= 1
-        if alone:
+        is_sole_wave = self.waves <= 1
+        if is_sole_wave:
             self._identifiers[: self.store.count] = NONE
-        self.store.forget(drop=alone)
+        self.store.forget(drop=is_sole_wave)
         self.epoch += 1
         self._epoch_start = self._written
 
@@ -352,7 +352,7 @@ def no_questions() -> Questions:
     return q
 
 
-def ask(q: Questions, t: Table, active: int, row: int, last: int) -> None:
+def enqueue(q: Questions, t: Table, active: int, row: int, last: int) -> None:
     """Add the pattern that lies in `offsets` already, behind those that wait."""
     q.numbers[q.count] = hash_ahead(t, active, q.offsets[32 * q.count :])
     q.active[q.count] = active

@@ -127,21 +127,21 @@ def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
     store, guard, pc = decoder.store(to, "b32"), decoder.guard(), decoder.pc
     find = _find_texture if instruction.opcode == "txq" else _find_surface
 
-    def ask(group: Group) -> None:
+    def answer_query(group: Group) -> None:
         frame, shape = group.frame, (group.rows, group.columns)
         lanes = group.guarded(None if guard is None else guard(frame))
         mask = np.broadcast_to(True if lanes is None else lanes, shape)
         handles = np.broadcast_to(handle(frame), shape)
         answers: Array = np.zeros(shape, np.uint32)
-        asked = np.broadcast_to(0 if level is None else level(frame), shape)
+        levels = np.broadcast_to(0 if level is None else level(frame), shape)
         for number in sorted_unique(handles[mask]):
-            for which in sorted_unique(asked[mask & (handles == number)]):
+            for which in sorted_unique(levels[mask & (handles == number)]):
                 answer = find(group, pc, int(number), int(which)).get(query, 0)
-                answers[(handles == number) & (asked == which)] = answer
+                answers[(handles == number) & (levels == which)] = answer
         if store is not None:
             store(frame, answers)
 
-    return ask
+    return answer_query
 
 
 def _find_texture(group: Group, pc: int, handle: int, level: int) -> dict[str, int]:

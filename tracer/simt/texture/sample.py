@@ -115,7 +115,7 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
         handles = np.broadcast_to(handle(frame), shape)
         outputs: list[Array] = [np.zeros(shape, dtype=DTYPES[form.result]) for _ in stores]
 
-        def chosen(fetch: Fetch) -> Array:
+        def fetch_active(fetch: Fetch) -> Array:
             values: Array = np.broadcast_to(fetch(frame), shape).reshape(-1)
             return values if every else values[taking]
 
@@ -125,17 +125,22 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
             every = count == here.size
             index, texture = find_texture(group, pc, number, "samples")
             _check(group, pc, texture, form)
-            layers = np.zeros(count, np.int64) if layer is None else chosen(layer).astype(np.int64)
-            places = [chosen(axis) + form.middle if form.middle else chosen(axis) for axis in axes]
-            steps = [*map(chosen, offsets)]
+            layers = (
+                np.zeros(count, np.int64) if layer is None else fetch_active(layer).astype(np.int64)
+            )
+            places = [
+                fetch_active(axis) + form.middle if form.middle else fetch_active(axis)
+                for axis in axes
+            ]
+            steps = [*map(fetch_active, offsets)]
             at = Places(places, layers, form.is_fetch, steps)
             if form.is_cubemap:
                 at = _on_faces(at, texture.description.layers // FACES)
-            asked = [[*map(chosen, each)] for each in levels] if texture.mipmap else []
-            found = _take(group, index, at, _detail(texture, asked), form.channel)
-            for output, values in zip(outputs, _written(form, found.values), strict=False):
+            level_values = [[*map(fetch_active, each)] for each in levels] if texture.mipmap else []
+            texel_sample = _take(group, index, at, _detail(texture, level_values), form.channel)
+            for output, values in zip(outputs, _written(form, texel_sample.values), strict=False):
                 output.reshape(-1)[slice(None) if every else taking] = values
-            for part in found.parts:
+            for part in texel_sample.parts:
                 whole = every and part.lanes is None
                 reading = taking if part.lanes is None else taking[part.lanes]
                 corners = part.corner if whole else _spread(here.size, reading, part.corner)
@@ -152,11 +157,11 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
     """Yield each handle of the lanes of `mask`, ascending, and its lanes: mostly it is one."""
-    held = handles[mask]
-    if held.size and bool((held == held[0]).all()):
-        yield int(held[0]), mask
+    active_handles = handles[mask]
+    if active_handles.size and bool((active_handles == active_handles[0]).all()):
+        yield int(active_handles[0]), mask
         return
-    for number in sorted_unique(held):
+    for number in sorted_unique(active_handles):
         yield int(number), mask & (handles == number)
 
 
@@ -218,43 +223,43 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Samples:
     """Samples (n, channels), and what of which texture was read for them."""
 
     values: Array
     parts: list[_Part]
 
 
-def _take(group: Group, index: int, at: Places, detail: Array | None, channel: int) -> _Found:
+def _take(group: Group, index: int, at: Places, detail: Array | None, channel: int) -> _Samples:
     """Sample or gather at places, of a mipmapped texture the levels that `detail` (n,) asks for."""
     textures = group.wave.program.memory.textures
     mipmap = textures[index].mipmap
     if mipmap is None:
-        found = _look(textures[index], at, channel)
-        return _Found(found.values, [_Part(index, None, found.corner)])
+        texel_sample = _look(textures[index], at, channel)
+        return _Samples(texel_sample.values, [_Part(index, None, texel_sample.corner)])
     count = len(at.layer)
-    asked = np.zeros(count) if detail is None else detail
+    level_of_detail = np.zeros(count) if detail is None else detail
     values, parts = np.zeros((count, 0)), []
     is_mixed = mipmap.filter_mode == "linear" and channel < 0
-    for level, lanes, weights in split_levels(mipmap, asked, detail is not None):
+    for level, lanes, weights in split_levels(mipmap, level_of_detail, detail is not None):
         share = weights if is_mixed else None
-        found = _look(textures[index + level], at.some(lanes, share), channel)
+        texel_sample = _look(textures[index + level], at.some(lanes, share), channel)
         if not values.shape[1]:
-            values = np.zeros((count, found.values.shape[1]), found.values.dtype)
-        values[lanes] += found.values
-        parts.append(_Part(index + level, lanes, found.corner))
-    return _Found(settled(textures[index], values) if is_mixed else values, parts)
+            values = np.zeros((count, texel_sample.values.shape[1]), texel_sample.values.dtype)
+        values[lanes] += texel_sample.values
+        parts.append(_Part(index + level, lanes, texel_sample.corner))
+    return _Samples(settled(textures[index], values) if is_mixed else values, parts)
 
 
 def _look(texture: Texture, at: Places, channel: int) -> Sample:
     return sample(texture, at) if channel < 0 else gather(texture, at, channel)
 
 
-def _detail(texture: Texture, asked: Sequence[Sequence[Array]]) -> Array | None:
+def _detail(texture: Texture, level_values: Sequence[Sequence[Array]]) -> Array | None:
     """Return the levels of detail (n,) that samples ask for; None where they ask for none."""
-    if len(asked) == 2:
-        return detail_of(texture.description.extent, asked)
-    return asked[0][0] if asked else None
+    if len(level_values) == 2:
+        return detail_of(texture.description.extent, level_values)
+    return level_values[0][0] if level_values else None
 
 
 def _only(shape: tuple[int, ...], lanes: NDArray[np.intp]) -> Mask:
@@ -280,8 +285,8 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
     if form.shape != shape:
         problem = f"in {shape_words(*form.shape)}; it has {shape_words(*shape)}"
     elif (form.result[0] == "f") != texture.gives_floats:
-        given = f'{described.format}, read with read_mode="{described.read_mode}"'
-        problem = f"as {form.result}; its texels are {given}"
+        texel_format = f'{described.format}, read with read_mode="{described.read_mode}"'
+        problem = f"as {form.result}; its texels are {texel_format}"
     elif texture.is_linear_memory and len(described.extent) == 1 and not form.is_fetch:
         problem = "by a coordinate; over linear memory only tex1Dfetch reads it"
     elif texture.mipmap and form.is_cubemap and form.has_gradient:

@@ -115,8 +115,8 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
         outputs: list[Array] = [np.zeros(shape, dtype) for _ in stores]
         for part in _parts(group, form, dtype.itemsize * count):
             access = _access(form, dtype, count, part.addresses)
-            found = read(group, part.lanes, access, part.addresses)
-            for output, values in zip(outputs, found, strict=True):
+            texels = read(group, part.lanes, access, part.addresses)
+            for output, values in zip(outputs, texels, strict=True):
                 np.copyto(output, values, where=part.lanes)
         for store, output in zip(stores, outputs, strict=True):
             if store is not None:
@@ -136,11 +136,11 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
     def store(group: Group) -> None:
         values = [fetch(group.frame) for fetch in fetches]
         for part in _parts(group, form, dtype.itemsize * count):
-            written, kept = values, dtype
+            written, element_type = values, dtype
             if form.is_formatted:
                 texel = texel_of(part.surface.format)
-                written, kept = _formatted(texel, values), texel.dtype
-            access = _access(form, kept, len(written), part.addresses)
+                written, element_type = _formatted(texel, values), texel.dtype
+            access = _access(form, element_type, len(written), part.addresses)
             write(group, part.lanes, access, part.addresses, written)
 
     return store
@@ -161,19 +161,19 @@ def _reduce(decoder: Decoder, instruction: Instruction) -> Step:
     value, dtype = decoder.fetch(source, kind), DTYPES[kind]
 
     def reduce(group: Group) -> None:
-        given = value(group.frame)
+        operand = value(group.frame)
         for part in _parts(group, form, dtype.itemsize):
             sign = part.surface.format[0].replace("i", "s") if form.is_formatted else kind[0]
             run = _reduction(operation, sign + kind[1:])
-            run(group, part.lanes, _access(form, dtype, 1, part.addresses), [given])
+            run(group, part.lanes, _access(form, dtype, 1, part.addresses), [operand])
 
     return reduce
 
 
 def _reduction(operation: str, kind: str) -> Callable[..., Array]:
-    found = update(operation, kind, True)
-    assert found is not None
-    return update_lanes(f"surface_{operation}_{kind}", *found[:2])
+    update_code = update(operation, kind, True)
+    assert update_code is not None
+    return update_lanes(f"surface_{operation}_{kind}", *update_code[:2])
 
 
 def _access(form: _Form, dtype: np.dtype[Any], count: int, addresses: Array) -> Access:
@@ -234,9 +234,9 @@ def _bounded(
 
 
 def _addresses(form: _Form, surface: Surface, places: list[Array]) -> Array:
-    column, *rest = places
+    column, *other_axes = places
     row: Array = np.zeros_like(column)
-    for place, rows in zip(rest, (1, surface.rows), strict=False):
+    for place, rows in zip(other_axes, (1, surface.rows), strict=False):
         row = row + place * rows
     unit = surface.texel_bytes if form.is_formatted else 1
     addresses: Array = surface.address + column * unit + row * surface.pitch

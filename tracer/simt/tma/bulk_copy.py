@@ -72,8 +72,10 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
     mask, site = mask_of(decoder, instruction, operands), site_of(decoder, instruction)
     to, source = (fetch_address(decoder, operand) for operand in operands[:2])
     size = decoder.fetch(operands[2], "u32")
-    tells = len(operands) > 3
-    barrier = fetch_address(decoder, operands[3]) if tells else constant(scalar(0, DTYPES["s64"]))
+    has_barrier = len(operands) > 3
+    barrier = (
+        fetch_address(decoder, operands[3]) if has_barrier else constant(scalar(0, DTYPES["s64"]))
+    )
     operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
     guard, kind = decoder.guard(), instruction.type
     narrow = [isinstance(o, Address) and _is_narrow(o) for o in (*operands[:2], operands[-1])]
@@ -82,15 +84,18 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
         frame = group.frame
         values = [fetch(frame) for fetch in (to, source, size, barrier, mask)]
         for lane in lanes_of(group, guard, values):
-            there, here, count, told, blocks = lane.values
+            there, here, count, barrier_address, blocks = lane.values
             if count % 16:
                 raise site.fault(lane, f"of {count} bytes, no multiple of 16,", "misaligned")
             bytes_ = _find(lane, site, spaces[1], here, count, not narrow[1])
             if spaces[0] == "global":
                 _move(global_bytes(lane, site, there, count), bytes_, operation, kind, True)
                 continue
-            there, told = as_shared(there, not narrow[0]), as_shared(told, not narrow[2])
-            for target, word in targets(lane, site, there, told, blocks, count):
+            there, barrier_address = (
+                as_shared(there, not narrow[0]),
+                as_shared(barrier_address, not narrow[2]),
+            )
+            for target, word in targets(lane, site, there, barrier_address, blocks, count):
                 _move(target, bytes_, operation, kind, False)
                 complete(word, count)
 
@@ -130,13 +135,15 @@ def _send(decoder: Decoder, instruction: Instruction) -> Step:
         frame = group.frame
         values = [to(frame), barrier(frame), *(f(frame).view(dtype) for f in fetches)]
         for lane in lanes_of(group, guard, values):
-            there, told, *words = lane.values
-            there, told = (as_shared(each, not instruction.space) for each in (there, told))
+            there, barrier_address, *words = lane.values
+            there, barrier_address = (
+                as_shared(each, not instruction.space) for each in (there, barrier_address)
+            )
             target = shared_bytes(lane, site, there, size, size)
-            given = np.array(words, dtype=dtype).view(np.uint8)
-            source = Bytes(given, 0, size)
+            payload = np.array(words, dtype=dtype).view(np.uint8)
+            source = Bytes(payload, 0, size)
             _move(target, source, operation, kind, False)
-            complete(shared_bytes(lane, site, told, 8, 8), size)
+            complete(shared_bytes(lane, site, barrier_address, 8, 8), size)
 
     return send
 
@@ -181,12 +188,12 @@ def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
         frame = group.frame
         values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
         for lane in lanes_of(group, guard, values):
-            there, told, blocks, *rest = lane.values
-            tensor, places, inside = _find_tensor_map(lane, site, box, rest)
-            found = _read(lane, site, tensor, places, inside)
+            there, barrier_address, blocks, *coordinates = lane.values
+            tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
+            box_values = _read(lane, site, tensor, places, inside)
             size = box_span(tensor)
-            for target, word in targets(lane, site, there, told, blocks, size, ALIGN):
-                _spread(tensor, target, found)
+            for target, word in targets(lane, site, there, barrier_address, blocks, size, ALIGN):
+                _spread(tensor, target, box_values)
                 target.mark()
                 complete(word, box_bytes(tensor))
 
@@ -224,7 +231,7 @@ def _find_tensor_map(
     lane: Lane, site: Site, box: Box, values: list[int]
 ) -> tuple[TensorMap, NDArray[np.int64], NDArray[np.bool_]]:
     """Read the map, and find the box's elements."""
-    address, *rest = values
+    address, *coordinates = values
     if address % 64:
         raise site.fault(lane, f"takes a map at {address:#x}, no multiple of 64,", "misaligned")
     tensor = decode(generic_bytes(lane, site, address, BYTES).tobytes())
@@ -235,7 +242,7 @@ def _find_tensor_map(
     if tensor.rank != box.rank or (tensor.kind == IM2COL) != box.is_im2col:
         kind = "im2col" if tensor.kind == IM2COL else "tiled"
         raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
-    corner = tuple(rest[: box.rank])
+    corner = tuple(coordinates[: box.rank])
     if corner[0] * tensor.size % ALIGN_INSIDE:
         raise site.fault(
             lane,
@@ -244,7 +251,7 @@ def _find_tensor_map(
             "misaligned",
         )
     if box.is_im2col:
-        return tensor, *pixels_of(tensor, corner, tuple(rest[box.rank :]))
+        return tensor, *pixels_of(tensor, corner, tuple(coordinates[box.rank :]))
     return tensor, *elements_of(tensor, corner)
 
 
@@ -262,8 +269,8 @@ def _check(lane: Lane, site: Site, tensor: TensorMap, places: NDArray[np.int64])
         return
     arena = lane.group.wave.program.memory.global_
     low, high = int(places.min()), int(places.max()) + tensor.size
-    found = arena.find(low)
-    if found is not None and high <= found.address + found.size:
+    allocation = arena.find(low)
+    if allocation is not None and high <= allocation.address + allocation.size:
         return
     starts, ends = arena.bounds()
     owner = np.searchsorted(starts[:-1], places, side="right") - 1
@@ -278,16 +285,16 @@ def _read(
 ) -> NDArray[Any]:  # fmt: skip
     _check(lane, site, tensor, places[inside])
     words, index = _words(lane, tensor, inside, places)
-    found = np.full(places.size, tensor.fill, dtype=words.dtype)
-    found[inside] = loaded(tensor, words[index])
-    return found
+    box_values = np.full(places.size, tensor.fill, dtype=words.dtype)
+    box_values[inside] = loaded(tensor, words[index])
+    return box_values
 
 
-def _spread(tensor: TensorMap, target: Bytes, found: NDArray[Any]) -> None:
+def _spread(tensor: TensorMap, target: Bytes, box_values: NDArray[Any]) -> None:
     """Put a box's elements where they belong in shared memory."""
-    places = shared_places(tensor, target.start, found.size)
+    places = shared_places(tensor, target.start, box_values.size)
     memory = target.memory[: target.memory.size // tensor.size * tensor.size]
-    memory.view(found.dtype)[places // tensor.size] = found
+    memory.view(box_values.dtype)[places // tensor.size] = box_values
 
 
 def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], site: Site) -> Step:
@@ -300,20 +307,20 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
     def store(group: Group) -> None:
         frame = group.frame
         for lane in lanes_of(group, guard, [source(frame), *_values(box, frame)]):
-            here, *rest = lane.values
-            _require_forward(lane, site, rest[1:])
-            tensor, places, inside = _find_tensor_map(lane, site, box, rest)
+            here, *coordinates = lane.values
+            _require_forward(lane, site, coordinates[1:])
+            tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             if operation and not is_reduction(operation, tensor.type):
                 raise site.fault(lane, f"cannot reduce elements of {tensor.type}", "operation")
             bytes_ = shared_bytes(lane, site, here, box_span(tensor), ALIGN)
             memory = bytes_.memory[: bytes_.memory.size // tensor.size * tensor.size]
             words, index = _words(lane, tensor, inside, places)
             _check(lane, site, tensor, places[inside])
-            held = shared_places(tensor, bytes_.start, places.size)[inside] // tensor.size
-            given = memory.view(words.dtype)[held]
+            shared_index = shared_places(tensor, bytes_.start, places.size)[inside] // tensor.size
+            box_values = memory.view(words.dtype)[shared_index]
             if operation:
-                given = _reduced(words[index], given, operation, tensor.type)
-            words[index] = given
+                box_values = _reduced(words[index], box_values, operation, tensor.type)
+            words[index] = box_values
             _mark(lane, tensor, index)
 
     return store
@@ -325,9 +332,9 @@ def _require_forward(lane: Lane, site: Site, corner: list[int]) -> None:
         raise site.fault(lane, f"stores a box that begins at {tuple(corner)}, below zero,")
 
 
-def _reduced(old: Any, given: Any, operation: str, kind: str) -> Any:
+def _reduced(old: Any, operand: Any, operation: str, kind: str) -> Any:
     result = np.ascontiguousarray(old)
-    reduce_bytes(result.view(np.uint8), given.view(np.uint8), operation, kind, True)
+    reduce_bytes(result.view(np.uint8), operand.view(np.uint8), operation, kind, True)
     return result
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ptx.kernel import Address, Instruction, Operand
 from ..access.address import address_of
-from ..memory.address_facts import as_addresses, moved
+from ..memory.address_facts import add_offset, as_addresses
 from ..ops.lanes import DTYPES, scalar
 from ..warp.decoder import Decoder, constant
 from ..warp.slot import Fetch
@@ -33,7 +33,7 @@ def fetch_address(decoder: Decoder, operand: Operand) -> Fetch:
     if not isinstance(operand, Address):
         raise decoder.refuse("expected an address in brackets")
     fetch, offset = address_of(decoder, operand)
-    return lambda frame: as_addresses(moved(fetch(frame), offset) if offset else fetch(frame))
+    return lambda frame: as_addresses(add_offset(fetch(frame), offset) if offset else fetch(frame))
 
 
 def site_of(decoder: Decoder, instruction: Instruction) -> Site:
@@ -56,9 +56,11 @@ def targets(
 ) -> list[tuple[Bytes, Bytes]]:
     """Return where bytes go in shared memory, and the barrier that is told so: for each block of
     a mask, or the one that the addresses name if that is 0."""
-    found = [(shared_bytes(lane, site, to, size, align), shared_bytes(lane, site, barrier, 8, 8))]
+    byte_ranges = [
+        (shared_bytes(lane, site, to, size, align), shared_bytes(lane, site, barrier, 8, 8))
+    ]
     if not mask:
-        return found
+        return byte_ranges
     blocks = lane.group.wave.program.launch.blocks_a_cluster
     if mask >> blocks:
         raise site.fault(lane, f"names blocks {mask:#x} of a cluster of {blocks}")

@@ -124,23 +124,23 @@ def decode(data: bytes) -> TensorMap | None:
     address, element, rank, interleave, swizzle, _, fill, kind, mark = fields[:9]
     if mark != MARK or not 1 <= rank <= 5 or element >= len(TYPES) or swizzle >= len(SWIZZLES):
         return None
-    rest = fields[9:]
+    tail = fields[9:]
     dimensions = max(rank - 2, 0) if kind == IM2COL else 0
     return TensorMap(
         address,
         kind,
         element,
-        tuple(n + 1 for n in rest[:rank]),
-        rest[5 : 5 + rank - 1],
-        rest[9 : 9 + rank],
-        rest[14 : 14 + rank],
+        tuple(n + 1 for n in tail[:rank]),
+        tail[5 : 5 + rank - 1],
+        tail[9 : 9 + rank],
+        tail[14 : 14 + rank],
         swizzle,
         bool(fill),
         interleave,
-        rest[19 : 19 + dimensions],
-        rest[22 : 22 + dimensions],
-        rest[25],
-        rest[26],
+        tail[19 : 19 + dimensions],
+        tail[22 : 22 + dimensions],
+        tail[25],
+        tail[26],
     )
 
 

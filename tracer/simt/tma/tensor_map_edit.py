@@ -97,12 +97,12 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
 
     def copy(group: Group) -> None:
         frame = group.frame
-        done: set[int] = set()
+        warps: set[int] = set()
         for lane in lanes_of(group, guard, [to(frame), source(frame)]):
             there, here = lane.values
-            if lane.place // LANES in done:
+            if lane.place // LANES in warps:
                 continue
-            done.add(lane.place // LANES)
+            warps.add(lane.place // LANES)
             target = global_bytes(lane, site, there, BYTES, 64)
             target.view[:] = shared_bytes(lane, site, here, BYTES, 64).view
             target.mark()

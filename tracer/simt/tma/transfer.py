@@ -77,13 +77,13 @@ class Site:
     pc: int
     what: str
 
-    def fault(self, lane: Lane, text: str, cause: str = "outside") -> KernelFault:
+    def fault(self, lane: Lane, text: str, reason: str = "outside") -> KernelFault:
         """Return the fault of a lane."""
         program = lane.group.wave.program
         return KernelFault(
             f"{source_line(program.kernel, self.pc)}: kernel `{program.name}`: {self.what} "
             f"{text} in {name_lane(lane.group, lane.place)}",
-            cause,
+            reason,
         )
 
 
@@ -135,8 +135,8 @@ def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 1
         raise site.fault(lane, f"at global address {address:#x}, no multiple of {align},",
                          "misaligned")  # fmt: skip
     arena = lane.group.wave.program.memory.global_
-    found = arena.find(address)
-    if found is None or address + size > found.address + found.size:
+    allocation = arena.find(address)
+    if allocation is None or address + size > allocation.address + allocation.size:
         raise outside_global(lane, site, address, size)
     return Bytes(arena.bytes, address - arena.base, size, arena.written)
 
@@ -192,10 +192,10 @@ done:
 
 @cache
 def _compiled(operation: str, kind: str, in_global: bool) -> Callable[..., None] | None:
-    found = update(operation, kind, in_global)
-    if found is None:
+    update_code = update(operation, kind, in_global)
+    if update_code is None:
         return None
-    element, body, definitions = found
+    element, body, definitions = update_code
     name = f"bulk_{operation}_{kind}{'_global' * in_global}"
     text = _LOOP.format(name=name, t=element, body=body, definitions=definitions)
     return compile_function(text, name, ctypes.c_int64, *(ctypes.c_void_p,) * 2)
@@ -213,5 +213,5 @@ def reduce_bytes(
     run = _compiled(operation, kind, in_global)
     assert run is not None
     count = to.size // DTYPES[kind].itemsize
-    given = source.copy()
-    run(count, address(to), address(given))
+    operand = source.copy()
+    run(count, address(to), address(operand))

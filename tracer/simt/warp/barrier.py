@@ -15,7 +15,7 @@ from ....base.errors import KernelFault
 from ...ptx.kernel import Kernel
 from ...ptx.lines import source_line
 from ..ops.lanes import LANES, Bits, Mask
-from .stack_entry import DONE, READY, WAITING, Stacks
+from .stack_entry import EXITED, READY, WAITING, WarpStacks
 
 CLUSTER = -2
 """What stands for the number of the cluster's barrier."""
@@ -38,7 +38,7 @@ class Arrival:
     threads: int
     after: int
     pc: int
-    waits: bool = True
+    blocking: bool = True
     reduction: Reduction | None = None
 
 
@@ -46,7 +46,7 @@ class Barriers:
     """Arrays over the W warps of a wave: what each waits at, which of its lanes have arrived and
     which voted yes; and by (thread block, number) the threads that arrived without waiting."""
 
-    def __init__(self, stacks: Stacks, blocks_a_cluster: int) -> None:
+    def __init__(self, stacks: WarpStacks, blocks_a_cluster: int) -> None:
         warps = len(stacks.state)
         self.cluster = ClusterBarrier(stacks, self, blocks_a_cluster)
         self._stacks = stacks
@@ -67,14 +67,14 @@ class Barriers:
         stacks = self._stacks
         live = stacks.live()
         partial = stacks.mask[warps] != live[warps]
-        plain = arrival.waits and not arrival.threads and arrival.reduction is None
+        plain = arrival.blocking and not arrival.threads and arrival.reduction is None
         if plain and len(warps) == len(stacks.state) and not partial.any():
-            stacks.go(warps, arrival.after)
+            stacks.jump(warps, arrival.after)
             return
-        if not arrival.waits:
+        if not arrival.blocking:
             for block in warps // stacks.warps_a_block:
                 self._passed[int(block), arrival.number] += LANES
-            stacks.go(warps, arrival.after)
+            stacks.jump(warps, arrival.after)
             self.release(warps)
             return
         stacks.block[warps] = arrival.after
@@ -82,8 +82,8 @@ class Barriers:
         self._pc[warps] = arrival.pc
         if arrival.reduction is not None:
             self._reductions.update(dict.fromkeys(warps.tolist(), arrival.reduction))
-        aside = [w for w in warps[partial] if self._step_aside(int(w), int(live[w]))]
-        self._wait(np.setdiff1d(warps, aside, assume_unique=True) if aside else warps)
+        split_warps = [w for w in warps[partial] if self._yield_to_other(int(w), int(live[w]))]
+        self._block(np.setdiff1d(warps, split_warps, assume_unique=True) if split_warps else warps)
 
     def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
         """Let warps wait for the cluster's barrier, and go to `after` then."""
@@ -92,11 +92,11 @@ class Barriers:
         self._stacks.state[warps] = WAITING
         self._waits += len(warps)
 
-    def let_go(self, warps: NDArray[np.intp]) -> None:
+    def release_warps(self, warps: NDArray[np.intp]) -> None:
         """Let warps go on that waited for the cluster's barrier."""
         self._free(warps)
 
-    def _wait(self, warps: NDArray[np.intp]) -> None:
+    def _block(self, warps: NDArray[np.intp]) -> None:
         self._stacks.state[warps] = WAITING
         self._waits += len(warps)
         self.release(warps)
@@ -106,16 +106,16 @@ class Barriers:
         if self._has_parked and warps.size:
             stacks = self._stacks
             parked = (stacks.mask[warps] & self.parked[warps]) != 0
-            self._wait(warps[parked & (stacks.state[warps] == READY)])
+            self._block(warps[parked & (stacks.state[warps] == READY)])
 
-    def _step_aside(self, warp: int, live: int) -> bool:
+    def _yield_to_other(self, warp: int, live: int) -> bool:
         """Let other splits of a warp run on to the barrier at which one waits, if there are any."""
         self._has_parked = True
         self.parked[warp] |= self._stacks.mask[warp]
         if int(self.parked[warp]) == live:
-            self._stacks.unite(warp)
+            self._stacks.merge_siblings(warp)
             return False
-        return self._stacks.step_aside(warp, int(self.parked[warp]))
+        return self._stacks.yield_to_other(warp, int(self.parked[warp]))
 
     def release(self, warps: NDArray[np.intp]) -> None:
         """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
@@ -124,14 +124,14 @@ class Barriers:
         self.cluster.release()
         stacks = self._stacks
         a_block = stacks.warps_a_block
-        blocks = _distinct(warps // a_block)
+        blocks = _distinct_blocks(warps // a_block)
         state = stacks.state.reshape(-1, a_block)[blocks]
         waiting = state == WAITING
         if not waiting.any():
             return
         numbers = self._number.reshape(-1, a_block)[blocks]
         threads = self._threads.reshape(-1, a_block)[blocks]
-        ended = (state == DONE).sum(axis=1)
+        ended = (state == EXITED).sum(axis=1)
         for number in set(numbers[waiting].tolist()) - {CLUSTER}:
             here = waiting & (numbers == number)
             arrived = here.sum(axis=1)
@@ -205,7 +205,7 @@ class Barriers:
         )
 
 
-def _distinct(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+def _distinct_blocks(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return each of some ascending numbers once."""
     return blocks[np.concatenate(([True], blocks[1:] != blocks[:-1]))] if blocks.size else blocks
 
@@ -216,7 +216,7 @@ class Holder(Protocol):
     def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
         """Let warps wait that go to `after` then."""
 
-    def let_go(self, warps: NDArray[np.intp]) -> None:
+    def release_warps(self, warps: NDArray[np.intp]) -> None:
         """Let warps go on that wait."""
 
 
@@ -224,7 +224,7 @@ class ClusterBarrier:
     """Masks over the W warps of a wave, whose blocks form clusters of so many, side by side:
     lanes that have `arrived` in this phase, and that are `owed` a wait for their arrival."""
 
-    def __init__(self, stacks: Stacks, holder: Holder, blocks_a_cluster: int) -> None:
+    def __init__(self, stacks: WarpStacks, holder: Holder, blocks_a_cluster: int) -> None:
         warps = len(stacks.state)
         self._stacks = stacks
         self._holder = holder
@@ -241,7 +241,7 @@ class ClusterBarrier:
             return wrong
         self.arrived[warps] |= lanes
         self.owed[warps] |= lanes
-        self._stacks.go(warps, after)
+        self._stacks.jump(warps, after)
         self.release()
         return wrong
 
@@ -255,18 +255,18 @@ class ClusterBarrier:
         still = (self.arrived[warps] & lanes) != 0
         over = warps[~still]
         self.owed[over] &= ~lanes[~still]
-        self._stacks.go(over, after)
+        self._stacks.jump(over, after)
         for warp, waiting in zip(warps[still].tolist(), lanes[still].tolist(), strict=True):
-            if not self._others_go(warp, waiting):
+            if not self._release_exited(warp, waiting):
                 self.owed[warp] &= np.uint32(~waiting & 0xFFFF_FFFF)
                 self._waiting[warp] = True
                 self._holder.hold(np.array([warp]), after, pc)
         self.release()
         return wrong
 
-    def _others_go(self, warp: int, lanes: int) -> bool:
+    def _release_exited(self, warp: int, lanes: int) -> bool:
         """Let lanes of a warp go first that are not here, if there are any: it asks again."""
-        return self._stacks.step_aside(warp, lanes)
+        return self._stacks.yield_to_other(warp, lanes)
 
     def release(self) -> None:
         """Let the clusters go on of which everybody has arrived. A warp that waits has nobody left
@@ -284,4 +284,4 @@ class ClusterBarrier:
         self.arrived[members] = 0
         free = np.flatnonzero(members & self._waiting)
         self._waiting[free] = False
-        self._holder.let_go(free)
+        self._holder.release_warps(free)

@@ -25,10 +25,10 @@ class Budget:
 
     def renew(self, wave: Wave, block: int) -> int:
         """Return what is left for the warp that ran most; KernelFault if that is nothing."""
-        left = self._limit - int(wave.step.max())
-        if left < 0:
+        remainder = self._limit - int(wave.step.max())
+        if remainder < 0:
             raise self._overrun(wave, block)
-        return left
+        return remainder
 
     def _overrun(self, wave: Wave, block: int) -> KernelFault:
         program = wave.program

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..memory.address_facts import Facts, as_addresses, moved
+from ..memory.address_facts import AddressRange, add_offset, as_addresses
 from ..ops.lanes import Array, Mask
-from .stack_entry import Split
+from .stack_entry import StackEntry
 
 
 def asserted() -> bool:
@@ -26,11 +26,11 @@ def require_alone(array: Array, others: Iterable[Array]) -> None:
 
 
 def require_facts(
-    value: Array, offset: int, lanes: Mask | None, found: tuple[Facts | None, int]
+    value: Array, offset: int, lanes: Mask | None, facts_and_delta: tuple[AddressRange | None, int]
 ) -> None:
     """Assert that facts say of a value plus an offset what it says itself in its own width."""
-    facts, delta = found
-    own = as_addresses(moved(value, offset))
+    facts, delta = facts_and_delta
+    own = as_addresses(add_offset(value, offset))
     active = np.broadcast_to(
         True if lanes is None else lanes,
         np.broadcast_shapes(own.shape, np.shape(True if lanes is None else lanes)),
@@ -40,8 +40,8 @@ def require_facts(
         return
     own = np.broadcast_to(own, active.shape)[active]
     with np.errstate(over="ignore"):
-        known = np.broadcast_to(facts.addresses, active.shape)[active] + delta
-    assert (known == own).all(), "facts are of another value"
+        expected = np.broadcast_to(facts.addresses, active.shape)[active] + delta
+    assert (expected == own).all(), "facts are of another value"
     assert facts.low + delta == own.min(), "the lowest address is another"
     assert facts.high + delta == own.max(), "the highest address is another"
 
@@ -56,7 +56,7 @@ def require_registers(
         assert np.broadcast_shapes(value.shape, shape) == shape, f"register {slot} has other lanes"
 
 
-def require_tree(stack: Sequence[Split]) -> None:
+def require_tree(stack: Sequence[StackEntry]) -> None:
     """Assert that splits have no lanes in common but for those of the ones that they wait for."""
     for place, split in enumerate(stack):
         for other in stack[place + 1 :]:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import Kernel
 from ..kernel.launch import Launch
-from ..memory.address_facts import FactStore
+from ..memory.address_facts import AddressCache
 from ..memory.memory import LoadedModule, Memory, Shadow
 from ..memory.wave_rows import WaveRows
 from ..ops.lanes import Array, Bits, Mask
 from ..rows.warps import Warps
-from .simt_stack import SplitStacks
+from .simt_stack import SimtStacks
 from .special_register import special_values
 
 
@@ -29,7 +29,7 @@ class FrameStack:
         """Put aside values (n,) of `lanes` (n,), one array a slot, and go a level deeper."""
         depth = self.depth[lanes]
         for slot, value in values.items():
-            self._room(slot, int(depth.max()) + 1, value)[depth, lanes] = value
+            self._frame_slice(slot, int(depth.max()) + 1, value)[depth, lanes] = value
         self.depth[lanes] += 1
 
     def pop(self, lanes: NDArray[np.intp], slots: tuple[int, ...]) -> list[Array]:
@@ -38,7 +38,7 @@ class FrameStack:
         depth = self.depth[lanes]
         return [self._saved[slot][depth, lanes] for slot in slots]
 
-    def _room(self, slot: int, levels: int, value: Array) -> Array:
+    def _frame_slice(self, slot: int, levels: int, value: Array) -> Array:
         saved = self._saved.get(slot)
         if saved is None or len(saved) < levels:
             grown = np.zeros((max(2 * levels, 4), len(self.depth)), dtype=value.dtype)
@@ -72,10 +72,10 @@ class Wave(Protocol):
     shadow: Shadow | None
     step: NDArray[np.uint32]
     frames: FrameStack | None
-    facts: FactStore
+    facts: AddressCache
     asserts: bool
     fenced: Mask
-    stacks: SplitStacks
+    stacks: SimtStacks
     rows: WaveRows
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
@@ -149,7 +149,7 @@ class Program:
     shared_bytes: int
     local_bytes: int
     waiting: frozenset[int]
-    waits: Mask
+    spin_blocks: Mask
 
     @property
     def name(self) -> str:

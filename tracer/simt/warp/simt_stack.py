@@ -17,22 +17,30 @@ from ....traces.unique import sorted_unique
 from ..ops.lanes import Array, Bits, Mask, pack
 from .barrier import Barriers
 from .invariant import asserted, require_tree
-from .stack_entry import DONE, READY, Split, go_alone, next_turn, part_arrived, unite
-from .warp_sync import Meetings
+from .stack_entry import (
+    EXITED,
+    READY,
+    StackEntry,
+    merge_siblings,
+    rotate_stack,
+    run_ahead,
+    split_off,
+)
+from .warp_sync import WarpSync
 
 _NEVER = np.iinfo(np.int32).max
-BEHIND = 1 << 30
+OUTER_JOIN = 1 << 30
 
-PATIENCE = 64
+SPIN_BUDGET = 64
 """Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
 many after each time, down to LEAST_PATIENCE: turns through a loop, however many blocks it has."""
-LEAST_PATIENCE = 16
+LEAST_SPIN_BUDGET = 16
 
-_Splits: TypeAlias = tuple[Array, Array, Array, Array]
+_Entries: TypeAlias = tuple[Array, Array, Array, Array]
 """One split of each warp: next block, joining block, lanes, and whether a call made it."""
 
 
-class SplitStacks:
+class SimtStacks:
     """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits. Functions end
     at basic blocks from number `ends` on."""
 
@@ -51,7 +59,7 @@ class SplitStacks:
         self.patience: NDArray[np.int32] = np.empty(warps, dtype=np.int32)
         self.called: Mask = np.empty(warps, dtype=np.bool_)
         self._top = (self.block, self.join, self.mask, self.called)
-        self._below: list[_Splits] = []
+        self._below: list[_Entries] = []
         self._waited: NDArray[np.int64] = np.empty(warps, dtype=np.int64)
         self._span = entry, exit_
         self._blocks_a_cluster = blocks_a_cluster
@@ -65,82 +73,87 @@ class SplitStacks:
         self.block.fill(entry)
         self.join.fill(exit_)
         self.mask[:] = self._all
-        self.patience.fill(PATIENCE)
+        self.patience.fill(SPIN_BUDGET)
         for zeros in (self.state, self.depth, self.spins, self.called, self._waited):
             zeros.fill(0)
         self.barriers = Barriers(self, self._blocks_a_cluster)
-        self.meetings = Meetings(self, self.barriers)
+        self.meetings = WarpSync(self, self.barriers)
         self._has_waited = False
         self._tick = 0
         self._picked = (-1, 0)
         self._leader = (0, 0)
 
-    def choose(self, ranks: NDArray[np.int32], waits: Mask, fair: int) -> NDArray[np.intp] | None:
+    def choose(
+        self, ranks: NDArray[np.int32], spin_blocks: Mask, fair: int
+    ) -> NDArray[np.intp] | None:
         """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
 
         After `fair` such picks running those at the block that waited longest go first. Blocks of
-        waiting loops (`waits`) come last for warps that have been through them. If those are all
-        that is left, the warp that waited longest leads, for `fair` picks: so each has its turn,
-        however many blocks its loop has, and runs along where the leader comes to where it stands.
+        waiting loops (`spin_blocks`) come last for warps that have been through them. If those are
+        all that is left, the warp that waited longest leads, for `fair` picks: so each has its
+        turn, however many blocks its loop has, and runs along where the leader comes to where it
+        stands.
         """
         self._tick += 1
         order = ranks[self.block]
         if self._has_waited:
-            order += (waits[self.block] & (self.spins > 0)) * np.int32(BEHIND)
+            order += (spin_blocks[self.block] & (self.spins > 0)) * np.int32(OUTER_JOIN)
         order[self.state != READY] = _NEVER
         rank = int(order.min())
         if rank == _NEVER:
             return None
         block, times = self._picked
-        if rank >= BEHIND:
-            rank = self._lead(order, fair)
+        if rank >= OUTER_JOIN:
+            rank = self._leading_order(order, fair)
         elif rank == block and times >= fair:
             others = np.flatnonzero((order != _NEVER) & (order != rank))
             if others.size:
                 rank = int(order[others[np.argmin(self._waited[others])]])
         self._picked = (rank, times + 1 if rank == block else 1)
-        chosen = np.flatnonzero(order == rank)
-        self._waited[chosen] = self._tick
-        return chosen
+        ready_warps = np.flatnonzero(order == rank)
+        self._waited[ready_warps] = self._tick
+        return ready_warps
 
-    def _lead(self, order: NDArray[np.int32], fair: int) -> int:
+    def _leading_order(self, order: NDArray[np.int32], fair: int) -> int:
         """Return the order of the warp that leads those that have all been through their loops."""
-        warp, left = self._leader
-        if not left or order[warp] == _NEVER:
+        warp, picks = self._leader
+        if not picks or order[warp] == _NEVER:
             ready = np.flatnonzero(order != _NEVER)
-            warp, left = int(ready[np.argmin(self._waited[ready])]), fair
-        self._leader = (warp, left - 1)
+            warp, picks = int(ready[np.argmin(self._waited[ready])]), fair
+        self._leader = (warp, picks - 1)
         return int(order[warp])
 
-    def go(self, warps: NDArray[np.intp], block: int) -> None:
+    def jump(self, warps: NDArray[np.intp], block: int) -> None:
         """Send the top splits of `warps` to `block`, and pop those that join there."""
         self.block[warps] = block
         self.pop(warps)
 
-    def divide(
-        self, warps: NDArray[np.intp], taken: Bits, target: int, other: int, join: int
+    def diverge(
+        self, warps: NDArray[np.intp], branch_lanes: Bits, target: int, other: int, join: int
     ) -> None:
-        """Send lanes `taken` (a mask a warp) to `target`, the rest to `other`.
+        """Send lanes `branch_lanes` (a mask a warp) to `target`, the rest to `other`.
 
         A split that itself joins where its two sides do is replaced by one of them: a loop that
         lanes leave one after another stays one split deep.
         """
         active = self.mask[warps]
-        rest = active & ~taken
-        self.block[warps[rest == 0]] = target
-        self.block[warps[taken == 0]] = other
-        mixed = (taken != 0) & (rest != 0)
-        sides = [(b, lanes) for b, lanes in ((other, rest), (target, taken)) if b != join]
+        fallthrough = active & ~branch_lanes
+        self.block[warps[fallthrough == 0]] = target
+        self.block[warps[branch_lanes == 0]] = other
+        mixed = (branch_lanes != 0) & (fallthrough != 0)
+        sides = [
+            (b, lanes) for b, lanes in ((other, fallthrough), (target, branch_lanes)) if b != join
+        ]
         last = self.join[warps] == join
-        for chosen, replaces in ((mixed & last, True), (mixed & ~last, False)):
-            if chosen.any():
-                here = [(block, lanes[chosen]) for block, lanes in sides]
-                self._stack_sides(warps[chosen], here, join, replaces)
+        for subset, replaces in ((mixed & last, True), (mixed & ~last, False)):
+            if subset.any():
+                here = [(block, lanes[subset]) for block, lanes in sides]
+                self._stack_sides(warps[subset], here, join, replaces)
         self.pop(warps)
 
-    def wait_behind(self, warps: NDArray[np.intp], behind: tuple[int, ...]) -> None:
+    def push_outer_join(self, warps: NDArray[np.intp], join_blocks: tuple[int, ...]) -> None:
         """Let warps that are about to divide wait for lanes that go another way."""
-        for block in behind:
+        for block in join_blocks:
             first = warps[~self._is_inside(warps, block)]
             if first.size:
                 here, lanes = self.block[first], self.mask[first]
@@ -148,52 +161,52 @@ class SplitStacks:
                 self.push(first, 0, block, lanes)
                 self.block[first] = here
 
-    def _is_inside(self, warps: NDArray[np.intp], behind: int) -> Mask:
+    def _is_inside(self, warps: NDArray[np.intp], join_block: int) -> Mask:
         """Return which warps have a top split, or one below of the same call that waits for it,
         that joins where others wait for it."""
-        inside: Mask = self.join[warps] == behind
+        inside: Mask = self.join[warps] == join_block
         looks = ~inside & ~self.called[warps]
         own = self.mask[warps]
         for level in range(len(self._below) - 1, -1, -1):
             _, join, mask, called = self._below[level]
             here = looks & (self.depth[warps] > level) & ((mask[warps] & own) != 0)
-            found = here & (join[warps] == behind)
-            inside |= found
-            looks &= ~(found | (here & called[warps]))
+            matches = here & (join[warps] == join_block)
+            inside |= matches
+            looks &= ~(matches | (here & called[warps]))
         return inside
 
-    def go_another_way(
-        self, warps: NDArray[np.intp], lanes: Bits, leaving: int, stay: int, behind: int
+    def leave_region(
+        self, warps: NDArray[np.intp], lanes: Bits, leaving: int, stay: int, join_block: int
     ) -> None:
         """Send lanes (a mask a warp) to `leaving`, another way, and the others on to `stay`.
 
         They are taken out of all splits that wait for them on this way, and go on by themselves
-        until they are `behind` both.
+        until they are `join_block` both.
         """
         self.block[warps] = np.where(lanes == self.mask[warps], leaving, stay)
-        leaves = (lanes != 0) & self._is_inside(warps, behind)
+        leaves = (lanes != 0) & self._is_inside(warps, join_block)
         for warp, mask in zip(warps[leaves].tolist(), lanes[leaves].tolist(), strict=True):
-            self._restore(warp, go_alone(self._stack_of(warp), mask, leaving, behind))
+            self._restore(warp, split_off(self._stack_of(warp), mask, leaving, join_block))
         self.pop(warps)
 
-    def spread(
+    def diverge_many(
         self,
         warps: NDArray[np.intp],
         sides: list[tuple[int, Bits]],
         join: int,
-        behind: tuple[int, ...] = (),
+        join_blocks: tuple[int, ...] = (),
     ) -> None:
         """Send disjoint lanes (a mask a warp) to several blocks; they meet at `join`."""
         several = np.sum([lanes != 0 for _, lanes in sides], axis=0) > 1
-        self.wait_behind(warps[several], behind)
+        self.push_outer_join(warps[several], join_blocks)
         for block, lanes in sides:
             self.block[warps[~several & (lanes != 0)]] = block
         self.block[warps[several]] = join
-        replaced = several & (self.join[warps] == join)  # as in `divide`
+        replaced = several & (self.join[warps] == join)  # as in `diverge`
         called = replaced & self.called[warps]
         for block, lanes in reversed(sides):
-            chosen = several & (lanes != 0) & (block != join)
-            first, further = chosen & replaced, chosen & ~replaced
+            subset = several & (lanes != 0) & (block != join)
+            first, further = subset & replaced, subset & ~replaced
             self.block[warps[first]], self.mask[warps[first]] = block, lanes[first]
             replaced &= ~first
             if further.any():
@@ -230,7 +243,7 @@ class SplitStacks:
         self.mask[warps], self.called[warps] = lanes, called
         self.depth[warps] += 1
 
-    def reserve(self, levels: int) -> _Splits:
+    def reserve(self, levels: int) -> _Entries:
         """Make room for so many splits below the top, and keep those that are there; return block,
         join, mask and whether a call made it, each (levels * W,)."""
         whole = tuple(np.zeros(levels * len(column), dtype=column.dtype) for column in self._top)
@@ -251,59 +264,59 @@ class SplitStacks:
             block, join, mask, called = map(np.zeros_like, self._top)
             self._below.append((block, join, mask, called))
 
-    def note_spin(self, warps: NDArray[np.intp], waits: bool) -> None:
+    def count_spin(self, warps: NDArray[np.intp], is_spin_wait: bool) -> None:
         """Count the blocks of a waiting loop that `warps` ran; beyond their patience let other
         splits of the warp go first. Any other block is progress and starts the count anew."""
-        if not waits:
+        if not is_spin_wait:
             self.spins[warps] = 0
             return
         self._has_waited = True
         self.spins[warps] += 1
-        self.take_turns(warps)
+        self.rotate_spinning(warps)
 
-    def take_turns(self, warps: NDArray[np.intp]) -> None:
+    def rotate_spinning(self, warps: NDArray[np.intp]) -> None:
         """Let other splits of those of `warps` go first that have just lost their patience."""
         due = self.spins[warps] % self.patience[warps] == 0
         for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)].tolist():
-            patience = int(self.patience[warp])
-            turned = self.turn(warp, parts=patience <= LEAST_PATIENCE)
-            self.patience[warp] = max(patience // 2, LEAST_PATIENCE) if turned else PATIENCE
+            threshold = int(self.patience[warp])
+            turned = self.rotate(warp, parts=threshold <= LEAST_SPIN_BUDGET)
+            self.patience[warp] = max(threshold // 2, LEAST_SPIN_BUDGET) if turned else SPIN_BUDGET
 
     def only_spins(self) -> bool:
         """Whether every ready warp has done nothing but wait for a while."""
-        return bool((self.spins[self.state == READY] >= 2 * PATIENCE).all())
+        return bool((self.spins[self.state == READY] >= 2 * SPIN_BUDGET).all())
 
-    def turn(self, warp: int, parts: bool) -> bool:
+    def rotate(self, warp: int, parts: bool) -> bool:
         """Let the top split of a warp step back behind another that can run, if there is one.
 
         Lanes that stand where the top split is to join go on alone if nobody else can run, or if
         it `parts` them now; the two meet where all were to go on to.
         """
-        stack = self._held_by(warp)
-        turned = part_arrived(stack) if parts else None
+        stack = self._entries_of(warp)
+        turned = run_ahead(stack) if parts else None
         parked = int(self.barriers.parked[warp] | self.meetings.parked[warp])
-        turned = turned or next_turn(stack, parked) or part_arrived(stack)
+        turned = turned or rotate_stack(stack, parked) or run_ahead(stack)
         if turned is None or turned[-1].mask & int(self.meetings.parked[warp]):
             return False
         self._restore(warp, turned)
         return True
 
-    def step_aside(self, warp: int, parked: int) -> bool:
+    def yield_to_other(self, warp: int, parked: int) -> bool:
         """Let another split go first that has lanes outside of `parked` only, if there is one; nor
         lanes that wait for others of their warp."""
-        turned = next_turn(self._held_by(warp), parked | int(self.meetings.parked[warp]))
+        turned = rotate_stack(self._entries_of(warp), parked | int(self.meetings.parked[warp]))
         if turned is not None:
             self._restore(warp, turned)
         return turned is not None
 
     def ended(self) -> Mask:
         """Return which warps have ended."""
-        done: Mask = self.state == DONE
-        return done
+        end_mask: Mask = self.state == EXITED
+        return end_mask
 
-    def unite(self, warp: int) -> None:
+    def merge_siblings(self, warp: int) -> None:
         """Make one split of the top one and its siblings that go on at the same block."""
-        self._restore(warp, unite(self._stack_of(warp)))
+        self._restore(warp, merge_siblings(self._stack_of(warp)))
 
     def live(self) -> Bits:
         """Return the lanes of each warp that have not exited: those of all its splits."""
@@ -315,18 +328,18 @@ class SplitStacks:
             lanes |= np.where(self.depth > level, self._below[level][2], np.uint32(0))
         return lanes
 
-    def _stack_of(self, warp: int) -> list[Split]:
+    def _stack_of(self, warp: int) -> list[StackEntry]:
         levels = (*self._below[: int(self.depth[warp])], self._top)
-        stack = [Split(*(int(column[warp]) for column in level)) for level in levels]
+        stack = [StackEntry(*(int(column[warp]) for column in level)) for level in levels]
         if self._asserts:
             require_tree(stack)
         return stack
 
-    def _held_by(self, warp: int) -> list[Split]:
+    def _entries_of(self, warp: int) -> list[StackEntry]:
         """Return the splits of a warp that have lanes: those below the top may all have exited."""
         return [split for split in self._stack_of(warp) if split.mask]
 
-    def _restore(self, warp: int, stack: list[Split]) -> None:
+    def _restore(self, warp: int, stack: list[StackEntry]) -> None:
         self._deepen(len(stack) - 1)
         for level, split in zip((*self._below[: len(stack) - 1], self._top), stack, strict=True):
             for column, value in zip(level, split, strict=True):
@@ -352,21 +365,21 @@ class SplitStacks:
 
         Lanes that only return from a function leave the splits from its call upwards.
         """
-        self._take_out(warps, lanes, returns)
+        self._remove_lanes(warps, lanes, returns)
         self.pop(warps)
 
-    def _take_out(self, warps: NDArray[np.intp], lanes: Bits, returns: bool) -> None:
-        depth, left = self.depth[warps], lanes.copy()
+    def _remove_lanes(self, warps: NDArray[np.intp], lanes: Bits, returns: bool) -> None:
+        depth, remainder = self.depth[warps], lanes.copy()
         for level in range(int(depth.max(initial=0)), -1, -1):
             parts = [(self._top, depth == level)]
             if level < len(self._below):
                 parts.append((self._below[level], depth > level))
-            for (_, _, mask, called), chosen in parts:
-                at = warps[chosen]
+            for (_, _, mask, called), subset in parts:
+                at = warps[subset]
                 here = mask[at]
-                mask[at] = here & ~left[chosen]
+                mask[at] = here & ~remainder[subset]
                 if returns:
-                    left[chosen] &= ~np.where(called[at], here, np.uint32(0))
+                    remainder[subset] &= ~np.where(called[at], here, np.uint32(0))
 
     def pop(self, warps: NDArray[np.intp]) -> None:
         """Pop the top splits of `warps` that have joined or are empty; end warps that have none.
@@ -381,7 +394,7 @@ class SplitStacks:
         popped = warps[:0]
         strays = warps[(self.block[warps] >= self._ends) & (self.join[warps] != self.block[warps])]
         if strays.size:
-            self._take_out(strays, self.mask[strays], returns=True)
+            self._remove_lanes(strays, self.mask[strays], returns=True)
         while True:
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]
@@ -389,7 +402,7 @@ class SplitStacks:
                 self.barriers.resume(popped)
                 return
             depth = self.depth[warps]
-            self.state[warps[depth == 0]] = DONE
+            self.state[warps[depth == 0]] = EXITED
             if (depth == 0).any():
                 self.barriers.release(warps[depth == 0])
             warps = warps[depth > 0]

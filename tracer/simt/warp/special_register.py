@@ -15,7 +15,7 @@ from ..ops.lanes import LANES, Array, scalar
 
 Dim3: TypeAlias = tuple[int, int, int]
 AXES = "xyz"
-ALONE: Dim3 = (1, 1, 1)
+ONE_BLOCK_CLUSTER: Dim3 = (1, 1, 1)
 """The cluster of a launch that asks for none: each block is one."""
 
 _ZEROS = (
@@ -47,7 +47,7 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers that differ from block to block, (blocks, 1)."""
     block = numbers.astype(np.uint64)[:, None]
-    cluster = launch.cluster or ALONE
+    cluster = launch.cluster or ONE_BLOCK_CLUSTER
     rank = none = np.zeros(block.shape, dtype=np.uint32)
     values: dict[str, Array] = {}
     for axis, name in enumerate(AXES):
@@ -92,7 +92,7 @@ def thread_values(launch: Launch) -> Mapping[str, Array]:
 def _thread_values(
     grid: Dim3, block: Dim3, shared_dynamic: int, explicit: Dim3 | tuple[()], chip: Chip
 ) -> Mapping[str, Array]:
-    cluster = explicit or ALONE
+    cluster = explicit or ONE_BLOCK_CLUSTER
     threads = prod(block)
     columns = -(-threads // LANES) * LANES
     thread = np.arange(columns, dtype=np.uint32)[None]

@@ -17,7 +17,7 @@ from ....base.dataclass import dataclass
 from ...ptx.warp_sync import Key
 from ..ops.lanes import LANES, Array, Bits, Mask
 from .barrier import Barriers
-from .stack_entry import Stacks
+from .stack_entry import WarpStacks
 
 _LANE = np.arange(LANES, dtype=np.uint32)
 
@@ -51,10 +51,10 @@ class Outcome:
         return self.values.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-class Meetings:
+class WarpSync:
     """Which lanes of each warp wait for others, and what those that have met get."""
 
-    def __init__(self, stacks: Stacks, barriers: Barriers) -> None:
+    def __init__(self, stacks: WarpStacks, barriers: Barriers) -> None:
         self._stacks = stacks
         self._barriers = barriers
         self.waiting: dict[int, list[Arrival]] = {}
@@ -71,41 +71,41 @@ class Meetings:
         for warp in warps[self.parked[warps] != 0].tolist():
             self._release(warp, int(self._stacks.live()[warp]))
             while int(self._stacks.mask[warp]) & int(self.parked[warp]):
-                if not self._stacks.step_aside(warp, int(self._barriers.parked[warp])):
+                if not self._stacks.yield_to_other(warp, int(self._barriers.parked[warp])):
                     self._release(warp, 0)
 
-    def _release(self, warp: int, wanted: int) -> None:
-        """Let lanes go on whose mask has no others that are `wanted` and have not come."""
+    def _release(self, warp: int, members: int) -> None:
+        """Let lanes go on whose mask has no others that are `members` and have not come."""
         for key, mask, come in self._sets(warp):
-            if mask & wanted & ~come == 0:
+            if mask & members & ~come == 0:
                 self._act(warp, key, mask, come)
-        left = [arrival for arrival in self.waiting.pop(warp) if arrival.lanes]
-        if left:
-            self.waiting[warp] = left
-        self.parked[warp] = sum(arrival.lanes for arrival in left)
+        arrivals = [arrival for arrival in self.waiting.pop(warp) if arrival.lanes]
+        if arrivals:
+            self.waiting[warp] = arrivals
+        self.parked[warp] = sum(arrival.lanes for arrival in arrivals)
 
     def _sets(self, warp: int) -> list[tuple[Key, int, int]]:
         """Return kind, mask and lanes of all who wait for the same."""
-        found: dict[tuple[Key, int], int] = {}
+        lane_sets: dict[tuple[Key, int], int] = {}
         for arrival in self.waiting[warp]:
             for lane in _lanes(arrival.lanes):
                 at = arrival.key, int(arrival.masks[lane])
-                found[at] = found.get(at, 0) | 1 << lane
-        return [(key, mask, lanes) for (key, mask), lanes in found.items()]
+                lane_sets[at] = lane_sets.get(at, 0) | 1 << lane
+        return [(key, mask, lanes) for (key, mask), lanes in lane_sets.items()]
 
     def _act(self, warp: int, key: Key, mask: int, come: int) -> None:
         """Let the lanes `come` act together."""
         there = [a for a in self.waiting[warp] if a.key == key and a.lanes & come]
-        held = [_as_mask(arrival.lanes & come) for arrival in there]
+        lane_masks = [_as_mask(arrival.lanes & come) for arrival in there]
         values = [
-            np.select(held, columns, columns[0])[None]
+            np.select(lane_masks, columns, columns[0])[None]
             for columns in zip(*(arrival.values for arrival in there), strict=True)
         ]
         compute = there[0].compute
         if compute is not None:
             others = np.array([[come & mask]], dtype=np.uint32)
             results = compute(_as_mask(come)[None], others, *values)
-            for arrival, lanes in zip(there, held, strict=True):
+            for arrival, lanes in zip(there, lane_masks, strict=True):
                 self._give(warp, arrival, lanes, results)
         for arrival in there:
             arrival.lanes &= ~come
@@ -122,5 +122,5 @@ def _lanes(mask: int) -> Iterator[int]:
 
 
 def _as_mask(lanes: int) -> Mask:
-    held: Mask = (np.uint32(lanes) >> _LANE & np.uint32(1)).astype(np.bool_)
-    return held
+    mask: Mask = (np.uint32(lanes) >> _LANE & np.uint32(1)).astype(np.bool_)
+    return mask

@@ -12,6 +12,6 @@ def local_array(out: Array, values: Array, count: int) -> None:
     """Each thread fills 40 places, turned by its own value, and adds them up in another order."""
     threads, k = np.arange(out.size), np.arange(count)
     places = values[:, None]
-    kept = np.zeros((out.size, 40), out.dtype)
-    kept[threads[:, None], (places + k) % 40] = places * k
-    out[:] = (kept[threads[:, None], (places + 7 * k) % 40] * k).sum(axis=1)
+    buffer = np.zeros((out.size, 40), out.dtype)
+    buffer[threads[:, None], (places + k) % 40] = places * k
+    out[:] = (buffer[threads[:, None], (places + 7 * k) % 40] * k).sum(axis=1)

@@ -23,9 +23,9 @@ def picture() -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
     for x, y, z, radius in spheres:
         inside = radius**2 - (column - x) ** 2 - (row - y) ** 2
         height = np.sqrt(np.maximum(inside, np.float32(0)))
-        seen = (inside > 0) & (z + height > nearest)
-        nearest = np.where(seen, z + height, nearest)
-        shade = np.where(seen, height / radius, shade)
+        is_visible = (inside > 0) & (z + height > nearest)
+        nearest = np.where(is_visible, z + height, nearest)
+        shade = np.where(is_visible, height / radius, shade)
     return shade
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import KernelFault
-from cutrace.tracer.session.filter import RecordOptions, default_options
+from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
 from cutrace.tracer.simt.codegen import compiled_kernel
 from cutrace.tracer.simt.codegen import wave as machine_rows

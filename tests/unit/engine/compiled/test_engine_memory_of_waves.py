@@ -10,7 +10,7 @@ import cutrace
 from cutrace.tracer.simt.codegen import compiled_kernel
 from cutrace.tracer.simt.codegen.wave import CompiledWave
 from cutrace.tracer.simt.memory import memory as reuse
-from cutrace.tracer.simt.memory.memory import Memory, Reuse
+from cutrace.tracer.simt.memory.memory import BufferPool, Memory
 from cutrace.tracer.simt.rows.pattern import PatternTable
 
 TWICE = "__global__ void twice(int *a) { a[threadIdx.x] *= 2; }"
@@ -43,13 +43,13 @@ def test_a_session_works_in_the_memory_of_one_that_has_ended(tmp_path: Path) -> 
 
 
 def test_sessions_that_are_open_together_share_no_memory() -> None:
-    patterns, one, two = Reuse(PatternTable), Memory(), Memory()
+    patterns, one, two = BufferPool(PatternTable), Memory(), Memory()
     assert patterns.of(one) is not patterns.of(two)
     assert patterns.of(one) is patterns.of(one)
 
 
 def test_more_than_so_many_bytes_go_with_their_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    patterns, memory = Reuse(PatternTable), Memory()
+    patterns, memory = BufferPool(PatternTable), Memory()
     monkeypatch.setattr(reuse, "MOST_BYTES", patterns.of(memory).nbytes - 1)
-    Reuse.end(memory)
+    BufferPool.end(memory)
     assert patterns._kept == []

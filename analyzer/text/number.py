@@ -1,0 +1,44 @@
+"""A counter's value as people read it."""
+
+from ..counting.evaluate import Value
+from ..counting.interval import Interval
+from ..counting.vocabulary import Counter
+
+
+def number(value: Value, counter: Counter) -> str:
+    """A count with all its digits; a ratio as a percentage; an absent value as nothing.
+
+    Of what is neither there are seven digits. Times have their unit.
+
+    >>> from cutrace.analyzer.counting.vocabulary import find_counters
+    >>> number(0.03125, find_counters(["sector_efficiency"])[0])
+    '3.125 %'
+    """
+    if value is None:
+        return ""
+    if counter.unit in ("ratio", "%"):
+        percent = value * (100 if counter.unit == "ratio" else 1)
+        return f"{percent:.3f}".rstrip("0").rstrip(".") + " %"
+    written = f"{value:,}" if isinstance(value, int) else _seven_digits(value)
+    return f"{written} {counter.unit}" if counter.unit == "ns" else written
+
+
+def _seven_digits(value: float) -> str:
+    """As Python writes it, or rounded where that is longer.
+
+    >>> _seven_digits(1 / 48), _seven_digits(4.0), _seven_digits(2.5e-9), _seven_digits(1e5 / 7)
+    ('0.02083333', '4', '2.5e-09', '14,285.71')
+    """
+    written = str(value)
+    rounded = f"{value:.7g}"
+    if len(rounded) >= len(written) or float(rounded) == value:
+        rounded = written
+    return rounded if "e" in rounded else f"{float(rounded):,}".removesuffix(".0")
+
+
+def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
+    """A value as it is written, with its interval in brackets if it has one."""
+    if interval is None or value is None:
+        return number(value, counter)
+    low, high = (number(end, counter) for end in interval)
+    return f"{number(value, counter)} [{low}, {high}]"

@@ -1,0 +1,91 @@
+"""The options of a session: its own arguments, else those of `cutrace record`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
+from ...base.options import option
+from ..simt.kernel.run_options import RunOptions
+
+Words: TypeAlias = str | int | Iterable[str | int]
+"""Names or numbers: one, several with commas between, or a list."""
+
+_PANEL = "What is recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOptions(RunOptions):
+    """How a session runs launches, and what it records of them (`filter.py` reads these)."""
+
+    only_kernels: str | None = option(
+        None, "Record launches of these kernels alone.", "NAME,...", panel=_PANEL
+    )
+    only_launches: str | None = option(
+        None, "Record these launches, counted from 0.", "N|N-M,...", panel=_PANEL
+    )
+    only_blocks: str | None = option(
+        None, "Record these blocks of each grid.", "N|N-M,...", panel=_PANEL
+    )
+    only_warps: str | None = option(
+        None, "Record these warps of each block.", "N|N-M,...", panel=_PANEL
+    )
+    only_lines: str | None = option(
+        None, "Record the accesses of these lines.", "[FILE:]LINE,...", panel=_PANEL
+    )
+    only_spaces: str | None = option(
+        None, "Record the accesses to these state spaces.", "global|shared|...", panel=_PANEL
+    )
+    control: bool = option(True, "Leave out which instructions the warps ran.", panel=_PANEL)
+    sample_blocks: str | None = option(
+        None,
+        "Draw so many blocks and run only those; counters are scaled up, with intervals.",
+        "N|F%",
+        panel=_PANEL,
+    )
+    sample_seed: int = option(0, "Seed of the draw; else 0.", "S", panel=_PANEL)
+    max_trace_size: str | None = option(
+        None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
+    )
+
+
+_DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 (frozen)
+
+
+@contextmanager
+def default_options(options: RecordOptions) -> Iterator[None]:
+    """While the body runs, sessions that open have these options, unless they say otherwise."""
+    token = _DEFAULT.set(options)
+    try:
+        yield
+    finally:
+        _DEFAULT.reset(token)
+
+
+def choose_options(only: Mapping[str, Words] | None = None, **options: Any) -> RecordOptions:
+    """The options of a session: what was `options` (None was not), else the defaults.
+
+    `only` has the fields called only_NAME by NAME. Raises CutraceError for a name or value that
+    makes no sense.
+    """
+    fields = RecordOptions.__dataclass_fields__
+    keys = [name.removeprefix("only_") for name in fields if name.startswith("only_")]
+    for name, words in (only or {}).items():
+        if name not in keys:
+            expected = ", ".join(keys)
+            raise CutraceError(f"only {name}{nearest(name, keys)}: expected one of {expected}")
+        options[f"only_{name}"] = _text(words)
+    for name in ("sample_blocks", "max_trace_size"):
+        if options.get(name) is not None:
+            options[name] = str(options[name])
+    return replace(
+        _DEFAULT.get(), **{n: value for n, value in options.items() if value is not None}
+    )
+
+
+def _text(words: Words) -> str:
+    """Names or numbers as the command line has them, with commas between."""
+    return str(words) if isinstance(words, str | int) else ",".join(map(str, words))
