@@ -1,1 +1,1 @@
-"""From raw counts to answers: counters, bounds, advice, reports and comparisons."""
+"""Analysis and reporting: counters, bounds, estimates, advice, reports and comparisons."""

@@ -1,6 +1,7 @@
-"""The first screen: what limits each launch, which lines cost most, and what to ask next.
+"""The default summary of a profile: what limits each launch and which lines cost most.
 
-Every counter is a table of many rows; most who ask want one answer. Nothing here is counted anew.
+It is shown if the user asks for neither counters nor groupings. It reads the counters of the
+profile and computes none of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,19 +15,20 @@ from .view import View
 from .wording import estimate_sentences, limit_sentences
 
 SHOWN = 2
-"""The costliest lines of a launch that are shown, at most."""
+"""Maximum number of costly lines shown per launch."""
 LEAST = 0.005
-"""The share of the cost from which on a line is shown."""
+"""Minimum share of the cost for a line to be shown."""
 MORE = "--all shows every counter, --advice what to change, --by line each line."
 
 
 def is_brief(view: View) -> bool:
-    """Whether the first screen was asked for: nothing else was."""
+    """Return whether the view shows the summary: no counters, groupings or other output
+    requested."""
     return view.brief and view.by == "launch" and not view.counters
 
 
 def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
-    """The lines about one launch on all devices, each with its style."""
+    """Yield the summary lines of one launch on all devices, each with its style."""
     yield launch_text(on[0].launch, ROOM), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
@@ -45,7 +47,7 @@ def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
-    """Warnings, each with the devices that it is true of."""
+    """Return the warnings of a launch, each with the devices that it applies to."""
     devices_by_text: dict[str, list[str]] = {}
     for profile in on:
         for text in (*profile.substitutions, *profile.warnings):
@@ -54,7 +56,8 @@ def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
 
 
 def distinct_launches(profile: Profile) -> Iterator[tuple[Sequence[LaunchProfile], int]]:
-    """Launches that look the same and did the same once, with how many they are."""
+    """Yield each distinct launch once, with the number of launches that look and behave the
+    same."""
     groups: dict[tuple[int, str], list[int]] = {}
     for number in profile.numbers:
         first = profile.of(number)[0]

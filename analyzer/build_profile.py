@@ -1,7 +1,8 @@
-"""Launches that were counted on a device, made into profiles: many of a kernel in one go.
+"""Build the profiles of launches from their counts on a device, in batches of one kernel.
 
-Each query over frames costs a fraction of a millisecond, however few rows there are. So the counts
-of launches of one kernel are put below one another, and columns added to all of them at once.
+Each query on a frame costs a fraction of a millisecond, however few rows there are. So the counts
+of all launches of one kernel are concatenated, and derived columns are added to all of them at
+once. Launches are replayed in this process, in worker processes, or by an executor.
 """
 
 import os
@@ -62,14 +63,14 @@ from .time.throughput import PROFILED
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
-    """The devices by key, and the options of replay and counting."""
+    """Devices by key, and the options of replay and counting."""
 
     devices: Mapping[str, Device]
     options: ReplayOptions
 
 
 def read_request(options: ReplayOptions) -> ProfileRequest:
-    """Read the devices that the options name, else the default. `CutraceError` if unknown."""
+    """Read the devices that the options name, or the default device. `CutraceError` if unknown."""
     names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
     return ProfileRequest(
         {device.key: device for device in load_devices(names, options.set)}, options
@@ -78,9 +79,9 @@ def read_request(options: ReplayOptions) -> ProfileRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplayResult:
-    """A launch counted on a device, and what reads its trace once more.
+    """The counts of one launch on one device, and a function that replays its trace once more.
 
-    What is `supposed` of the launch is said before all else.
+    `supposed` describes a hypothetical layout of the arrays (`pad`, `align`); it is reported first.
     """
 
     counts: LaunchCounts
@@ -94,7 +95,9 @@ class ReplayResult:
 def profile_counted(
     question: ProfileRequest, manifest: Manifest, counted: Sequence[ReplayResult]
 ) -> list[LaunchProfile]:
-    """The profile of each launch, its counts joined with the places of its instructions."""
+    """Return the profile of each launch: its counts joined with the source lines of its
+    instructions.
+    """
     kernels: list[pa.Table] = []
     groups: dict[tuple[int, str, Hashable], list[int]] = {}
     for number, one in enumerate(counted):
@@ -116,7 +119,7 @@ def profile_counted(
 def _profile_alike(
     question: ProfileRequest, places: pl.DataFrame, counted: Sequence[ReplayResult]
 ) -> Iterator[LaunchProfile]:
-    """The profiles of launches of one kernel that one device counted."""
+    """Yield the profiles of launches of one kernel counted on one device."""
     first = counted[0]
     device, instructions = question.devices[first.counts.device], first.instructions
     table = _together([one.counts.counts for one in counted])
@@ -141,13 +144,13 @@ def _profile_alike(
 
 
 def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Frames below one another, with the number of each in WHOSE."""
+    """Concatenate frames; column WHOSE holds the index of each frame."""
     owners = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
     return pl.concat(frames, rechunk=True).hstack([pl.Series(LAUNCH_COLUMN, owners, pl.UInt32)])
 
 
 def _split(together: pl.DataFrame, frames: int) -> Iterator[pl.DataFrame]:
-    """The frames that were put together; empty ones are one."""
+    """Split a concatenation into its frames; all empty frames are one object."""
     owners = together.drop_in_place(LAUNCH_COLUMN)
     heights = np.bincount(owners.to_numpy(), minlength=frames).tolist()
     start, empty = 0, together.clear()
@@ -165,7 +168,7 @@ def _profile(
     sums: Mapping[str, int],
     by_pc: Mapping[int, Mapping[str, int]],
 ) -> LaunchProfile:
-    """One launch on one device, from its counts, their sums, and those of each pc."""
+    """Return the profile of one launch on one device from its counts, totals and counts per pc."""
     counted, as_if = one.counts, question.options.as_if
     launch, device = counted.launch, question.devices[counted.device]
     refusal = "" if as_if else counted.refusal
@@ -217,7 +220,7 @@ def _estimate(
     bounds: Sequence[Bound],
     device: Device,
 ) -> Estimate | None:
-    """The time of a launch that has bounds, on a device of which latencies were measured."""
+    """Return the time estimate of a launch with bounds, on a device with measured latencies."""
     measured = load_measured(device)
     if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
         return None
@@ -227,7 +230,7 @@ def _estimate(
 def _between(
     one: ReplayResult, raw: Raw, by_pc: Mapping[int, Mapping[str, int]], device: Device
 ) -> tuple[Estimate, Estimate] | None:
-    """Between what times a sampled launch lies on such a device."""
+    """Return the lower and upper time estimate of a sampled launch on such a device."""
     measured, launch = load_measured(device), one.counts.launch
     if not launch.kept.sample.blocks or not one.ran or not measured or not device.chip.clock_mhz:
         return None
@@ -243,7 +246,7 @@ def _estimate_input(
     device: Device,
     measured: Measured,
 ) -> EstimateInput:
-    """The input of an estimate, at the clock that the profiler sets."""
+    """Return the input of the estimate, at the clock that the profiler sets."""
     launch, resident = one.counts.launch, one.counts.occupancy.blocks
     mhz = min(measured.profiler_mhz, device.chip.clock_mhz)
     return EstimateInput(
@@ -252,7 +255,7 @@ def _estimate_input(
 
 
 def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
-    """Warnings without which the numbers of a launch on a device must not be read."""
+    """Yield warnings that invalidate or restrict the numbers of a launch on a device."""
     if counts.refusal and not as_if:
         return
     if counts.refusal:
@@ -268,7 +271,7 @@ def _remarks(
     device: Device,
     as_if: bool,
 ) -> Iterator[str]:
-    """Further remarks on one launch on one device: occupancy, roofline."""
+    """Yield further remarks on one launch on one device: occupancy, roofline."""
     if counts.refusal and not as_if:
         return
     yield resident_text(counts.occupancy)
@@ -277,10 +280,11 @@ def _remarks(
 
 
 def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
-    """For each pc the source line that it came from: `file`, `line`, `text`, and the PTX `ptx`.
+    """Return the source line of each pc: `file`, `line`, `text`, and the PTX `ptx`.
 
-    It is the innermost whose text the trace has: an atomic that a header of the compiler's wraps is
-    its caller's. `stack` has all of them, outermost first: `FILE:LINE` a line of text.
+    The line is the innermost one whose text the trace holds: an atomic wrapped by a header of the
+    compiler is attributed to the caller. `stack` holds all lines, outermost first: one `FILE:LINE`
+    per line of text.
     """
     places = instructions.select(["file", "line", "inlined_at"]).to_pylist()
     records = [_source_place(place, manifest) for place in places]
@@ -306,7 +310,7 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
 
 
 def _source_place(row: Mapping[str, Any], manifest: Manifest) -> Mapping[str, Any]:
-    """The innermost place whose text is known; where none is, that of the instruction."""
+    """Return the innermost place whose text is known, or else the place of the instruction."""
     chain = (row, *row["inlined_at"])
     return next((place for place in chain if place["file"] in manifest.sources), row)
 
@@ -317,20 +321,21 @@ def _stack(row: Mapping[str, Any]) -> str:
 
 
 TOGETHER = 64
-"""Launches whose profiles are made at once; of a trace of more the frames are packed."""
+"""Launches profiled in one batch; a trace with more keeps its frames packed."""
 WORTH_PROCESSES = 3.0
-"""Seconds of replay that are worth starting processes for: each takes about one to load."""
+"""Seconds of replay that justify worker processes: each takes about one to load."""
 TASK_LAUNCHES, TASK_ROWS = 16, 1 << 18
-"""Launches of a task at most, and rows of accesses from which on it gets no more: a tenth of a
-second or more, where giving it to a worker takes a hundredth."""
+"""Maximum launches of a task, and the number of access rows that fills one: a tenth of a second or
+more of replay, while sending a task to a worker takes a hundredth."""
 TASKS = 32
-"""Tasks from which on each has several devices: they go through a launch's rows together."""
+"""Number of tasks from which each covers several devices: they share one pass over a launch's
+rows."""
 
 
 def profile_launches(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
-    """Replay some launches, by their places in the list, on every device; work out totals."""
+    """Replay launches, given by index, on every device; compute totals."""
     if executor := question.options.executor:
         return _profile_elsewhere(executor, question, trace, numbers)
     return dict(_profile_part(question, trace, numbers))
@@ -339,14 +344,14 @@ def profile_launches(
 def _profile_launches(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
-    """Replay launches on every device, in several processes once the rest would take seconds."""
+    """Replay launches on every device, in several processes if the rest would take seconds."""
     began, jobs, tail, progress = monotonic(), 1, numbers, question.options.tell
     profiles_by_number, counted = dict[int, list[LaunchProfile]](), dict[int, list[ReplayResult]]()
     for index, number in enumerate(numbers):
         if len(counted) == TOGETHER:
             profiles_by_number |= _settle(trace, _profile_group(question, trace, counted))
             counted.clear()
-        if index:  # also where what the one before counts was kept
+        if index:  # the replay of the one before may have cached something that counts for this one
             progress(index / len(numbers))
         part = partial(report_part, progress, index, 1, len(numbers))
         is_ptx = not trace.manifest.is_machine_code
@@ -366,7 +371,7 @@ def _profile_launches(
 def _profile_group(
     question: ProfileRequest, trace: Trace, counted: Mapping[int, Sequence[ReplayResult]]
 ) -> dict[int, list[LaunchProfile]]:
-    """Make profiles of launches that were counted on devices."""
+    """Build the profiles of launches that were counted on devices."""
     every = [one for each in counted.values() for one in each]
     profiles = iter(profile_counted(question, trace.manifest, every))
     return {number: [next(profiles) for _ in each] for number, each in counted.items()}
@@ -375,7 +380,7 @@ def _profile_group(
 def _settle(
     trace: Trace, profiles_by_number: dict[int, list[LaunchProfile]]
 ) -> dict[int, list[LaunchProfile]]:
-    """Work out totals, and hold as little as can be of launches that may be thousands."""
+    """Compute totals, and release memory: there may be thousands of launches."""
     profiles = [profile for each in profiles_by_number.values() for profile in each]
     count_totals(profiles)
     pack_together(profiles)
@@ -386,14 +391,14 @@ def _settle(
 
 
 def _jobs(limit: int | None, launches: int, seconds: float) -> int:
-    """In how many processes to replay launches that take these seconds in one."""
+    """Return the number of processes for launches that take `seconds` in one process."""
     return min(limit or (cores() if seconds > WORTH_PROCESSES else 1), launches, cores())
 
 
 def _spread(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int], jobs: int
 ) -> dict[int, list[LaunchProfile]]:
-    """Replay launches in several processes."""
+    """Replay launches in several worker processes."""
     serial = replace(question, options=replace(question.options, jobs=1))
     silent = replace(question, options=question.options.for_worker)
     mine, *others = [numbers[n::jobs] for n in range(jobs)]
@@ -408,7 +413,7 @@ def _spread(
 def _profile_part(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> list[tuple[int, list[LaunchProfile]]]:
-    """Replay a part of the launches in this process, and work out totals."""
+    """Replay some of the launches in this process, and compute totals."""
     profiles_by_number = _profile_launches(question, trace, numbers)
     count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
     return [*profiles_by_number.items()]
@@ -416,8 +421,8 @@ def _profile_part(
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Launches to replay on some devices. The trace has these alone, and is a copy of `url`, if
-    any; profiles are `packed` where there are many more.
+    """A task: launches to replay on some devices. `trace` holds these launches only and is a copy
+    of `url`, if any; profiles are `packed` if there are many more.
     """
 
     question: ProfileRequest
@@ -429,7 +434,7 @@ class _Task:
 def _profile_elsewhere(
     executor: Executor, question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
-    """Have the workers of an executor replay the launches, some of them on some devices a task."""
+    """Submit the launches to an executor's workers, a task per group of launches and devices."""
     url, packed = origin(trace.path), len(numbers) > TOGETHER
     manifest, parts = replace(trace.manifest, launches=()), [*_cut(trace, numbers)]
     keys = list(question.devices)
@@ -454,7 +459,7 @@ def _profile_elsewhere(
 
 
 def _cut(trace: Trace, numbers: Sequence[int]) -> Iterator[list[int]]:
-    """Cut launches into parts that are worth a task each."""
+    """Split launches into groups that are each worth a task."""
     part, rows = list[int](), 0
     for number in numbers:
         part.append(number)
@@ -468,7 +473,9 @@ def _cut(trace: Trace, numbers: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _do_task(task: _Task) -> list[list[LaunchProfile]]:
-    """Replay the launches of a task, where the trace is or can be had."""
+    """Replay the launches of a task; the worker opens the local trace or fetches it from its
+    address.
+    """
     if not os.path.exists(task.trace.path):
         if not task.url:
             raise CutraceError(
@@ -476,7 +483,7 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
                 " that all workers see, or to an address, say s3://..."
             )
         bring(task.url, task.trace.path)
-    trace = deepcopy(task.trace)  # the threads of a process would share its open files
+    trace = deepcopy(task.trace)  # threads of one process would share open files
     with with_counters(device.counters for device in task.question.devices.values()):
         profiles_by_number = _profile_launches(task.question, trace, range(len(trace.launches)))
         if task.packed:

@@ -1,4 +1,4 @@
-"""One launch replayed and counted on one device: its counters, by line, array and instruction."""
+"""The profile of one launch on one device: counters in total and by line, array and instruction."""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -30,14 +30,16 @@ KEYS = {
     "instruction": ("pc", "file", "line", "ptx"),
     "stack": ("stack",),
 }
-"""The columns that name a row in each grouping."""
+"""Key columns of a row in each grouping."""
 
 
 class Counters(dict[str, Value]):
-    """Counter values by name, of every vocabulary; None where the device does not have one."""
+    """Counter values by name, of every vocabulary; None if the device does not have the counter."""
 
     def __missing__(self, name: str) -> Value:
-        """Answer a name of before with today's value, a misspelt one with the nearest ones."""
+        """Resolve a former name to its current counter; a misspelt one raises with the nearest
+        names.
+        """
         if (now := today(name)) != name:
             return self[now]
         raise KeyError(f"no counter {name!r}{nearest(name, self)}")
@@ -47,25 +49,27 @@ class Counters(dict[str, Value]):
 class LaunchProfile(Packing):
     """One launch on one device.
 
-    `counters` holds every vocabulary's names: the bare name, and `vocabulary.name` where an
-    earlier vocabulary has the bare one (`instructions` is cutrace's, `cuda-profiler.instructions`
-    the first profiler's). The frames `lines`, `arrays` and `instructions` have the same names as
-    columns. `refusal` says why the device cannot run the launch, or is empty.
+    `counters` holds the names of every vocabulary: the bare name, and `vocabulary.name` if an
+    earlier vocabulary has the same bare name (`instructions` is cutrace's,
+    `cuda-profiler.instructions` the first profiler's). The frames `lines`, `arrays` and
+    `instructions` have the same names as columns. `refusal` is the reason why the device cannot run
+    the launch, or empty.
 
-    `bounds` are the least times of the device's resources, the longest first; none where the device
-    refuses the launch, or the trace has not all of it. Of a sample of blocks `bounds_between` has
-    those that it tells, each twice: the lower end of where it lies, and the upper one.
-    `estimate` is how long it takes, where latencies of the device's capability were measured;
-    `estimate_between` the least and the most of a sample, whatever the caches hold.
+    `bounds` are the least times of the device's resources, longest first; empty if the device
+    refuses the launch, or the trace is incomplete. For a sample of blocks `bounds_between` holds
+    pairs, the lower and upper end of each bound that can be inferred. `estimate` is the estimated
+    time, if latencies of the device's capability were measured; `estimate_between` is the least and
+    the greatest time of a sample, whatever the caches contain.
 
-    `warnings` are those of `remarks` without which no number should be read.
+    `warnings` are the subset of `remarks` without which no number should be read.
 
-    `same` is an earlier launch that did the same, to the last address: its counters are this one's.
+    `same` is an earlier launch with identical accesses, to the last address; its counters are
+    shared.
 
-    `raw` is what the models counted, and `mixed`, with the same columns, the accesses over several
-    arrays once more. `blocks` are those of the profiled `sm` and of its `cluster`; `occupancy` is
-    what an SM holds at once. `footprint` reads the trace once more for what `arrays` says of
-    distinct bytes.
+    `raw` holds the counts of the models; `mixed`, with the same columns, repeats the accesses that
+    span several arrays. `blocks` are those of the profiled `sm` and of its `cluster`; `occupancy`
+    is what an SM holds at once. `footprint` replays the trace once more to count the distinct bytes
+    of `arrays`.
     """
 
     packed: ClassVar[tuple[str, ...]] = ("mixed",)
@@ -93,33 +97,33 @@ class LaunchProfile(Packing):
 
     @property
     def origin(self) -> "LaunchProfile":
-        """The first launch that did the same: itself, if none did before."""
+        """Return the first identical launch: this one if there is none earlier."""
         return self.same or self
 
     def repeated(self, number: int, launch: Launch) -> "LaunchProfile":
-        """A later launch that did the same."""
+        """Return the profile of a later identical launch."""
         again = copy(self)
         vars(again).update(number=number, launch=launch, same=self.origin)
         return again
 
     @property
     def limited_by(self) -> str:
-        """The resource that needs the longest; empty where nobody knows."""
+        """Return the resource with the longest bound; empty if unknown."""
         return self.bounds[0].resource if self.bounds else ""
 
     @property
     def verdict(self) -> str:
-        """The limit of the launch in a sentence; empty if unknown."""
+        """Return the limit of the launch as a sentence; empty if unknown."""
         return verdict(self.bounds)
 
     @cached_property
     def waiting_lines(self) -> tuple[WaitingLine, ...]:
-        """The lines at which a warp waits, the longest first; none without an estimate."""
+        """Return the lines at which warps wait, longest first; empty without an estimate."""
         return waiting_lines(self.raw.counts, self.estimate) if self.estimate else ()
 
     @cached_property
     def counters(self) -> Mapping[str, Value]:
-        """The launch's totals."""
+        """Return the launch's totals."""
         if self.same:
             return self.same.counters
         if self.refusal:
@@ -128,9 +132,10 @@ class LaunchProfile(Packing):
 
     @cached_property
     def intervals(self) -> Mapping[str, Interval | None]:
-        """Where the totals lie, 95 times in 100, if the launch was sampled; else empty.
+        """Return the 95 % confidence intervals of the totals of a sampled launch; else empty.
 
-        None for what is known without a trace, and where the sample does not say.
+        A value is None if the counter is known without a trace, or if the sample does not determine
+        it.
         """
         if self.refusal or not self.launch.kept.sample.blocks:
             return {}
@@ -138,54 +143,54 @@ class LaunchProfile(Packing):
 
     @cached_property
     def lines(self) -> pl.DataFrame:
-        """A row for each source line: `file`, `line`, `text` and the counters."""
+        """Return a row per source line: `file`, `line`, `text` and the counters."""
         return self.same.lines if self.same else self.table("line")
 
     @cached_property
     def arrays(self) -> pl.DataFrame:
-        """A row for each array: `array` and the counters of the accesses to it.
+        """Return a row per array: `array` and the counters of its accesses.
 
-        An access over several arrays counts for the one of its lowest active lane, and once more
-        in the row `mixed`.
+        An access that spans several arrays counts for the array of its lowest active lane, and once
+        more in the row `mixed`.
         """
         return self.same.arrays if self.same else self.table("array")
 
     @cached_property
     def instructions(self) -> pl.DataFrame:
-        """A row for each PTX instruction: `pc`, `file`, `line`, `ptx` and the counters."""
+        """Return a row per PTX instruction: `pc`, `file`, `line`, `ptx` and the counters."""
         return self.same.instructions if self.same else self.table("instruction")
 
     def table(self, grouping: str) -> pl.DataFrame:
-        """The counters grouped by `line`, `array` or `instruction`; no rows if it cannot launch."""
+        """Return the counters grouped by `line`, `array` or `instruction`; no rows if refused."""
         raw = replace(self.raw, counts=self._counts(grouping))
         return by(raw, self.definitions, KEYS[grouping])
 
     def _counts(self, grouping: str) -> pl.DataFrame:
-        """The counts that are grouped."""
+        """Return the raw counts of a grouping."""
         if grouping != "array":
             return self.raw.counts
         counts = pl.concat([self.raw.counts, self.mixed]).filter(pl.col("array") != "")
         return with_touched(counts, self.footprint()) if self.footprint else counts
 
     def interval_tables(self, grouping: str) -> tuple[pl.DataFrame, pl.DataFrame] | None:
-        """The lower and the upper ends of the cells of `table`, if the launch was sampled."""
+        """Return the lower and upper ends of the cells of `table`, if the launch was sampled."""
         if self.refusal or not self.launch.kept.sample.blocks:
             return None
         raw = replace(self.raw, counts=self._counts(grouping))
         return intervals_by(raw, self.definitions, self.launch, KEYS[grouping])
 
     def __getstate__(self) -> dict[str, object]:
-        """The state of a pickle: the fields, and the totals if they are known."""
+        """Return the pickled state: the fields, and the totals if computed."""
         names = ("counters", "_mixed", *(each.name for each in fields(self)))
         return {name: vars(self)[name] for name in names if name in vars(self)}
 
     def __repr__(self) -> str:
-        """The launch, the device, and what limits it; the counters are `counters`."""
+        """Return the launch, the device and the limit; `counters` has the values."""
         status = self.refusal or self.verdict or f"{self.device_name}"
         return f"<{launch_text(self.launch)} on {self.device}: {status}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the counters that are not 0, or why it cannot run."""
+        """Return HTML for notebooks: the nonzero counters, or the reason of a refusal."""
         caption = f"{launch_text(self.launch)} on {self.device_name}"
         if self.refusal:
             return render_table(caption, ("launch",), [(self.refusal,)], 1)
@@ -198,12 +203,12 @@ class LaunchProfile(Packing):
 
     @cached_property
     def definitions(self) -> Definitions:
-        """Every heading with its definition, None where the device has no such counter."""
+        """Return the definition of every column, None if the device has no such counter."""
         return headings(self.capability)
 
 
 def count_totals(profiles: Iterable[LaunchProfile]) -> None:
-    """Work out those `counters` that are not known of launches with replays of their own."""
+    """Compute the missing `counters` of launches that were replayed themselves."""
     groups: dict[Capability, list[LaunchProfile]] = {}
     for profile in profiles:
         if not profile.same and not profile.refusal and "counters" not in vars(profile):

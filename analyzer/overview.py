@@ -1,7 +1,7 @@
-"""Many launches on one page: a row a kernel, the costliest first.
+"""Overview of many launches: a row per kernel, costliest first.
 
-A program launches a few kernels hundreds of times. What it asks of the memory in all is a sum over
-the launches; what a launch does in particular is shown of one launch, by its number.
+A program launches a few kernels hundreds of times. Counters are summed over the launches of each
+kernel; details are shown for single launches, chosen by number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,30 +21,30 @@ from .text.launch_text import launch_text, short_name
 from .text.number import number
 
 MANY = 12
-"""Launches of which each is shown by itself at most."""
+"""Maximum number of launches shown one by one."""
 
 SHOWN = 4
-"""Kernels of which a launch is shown by line, array or instruction."""
+"""Maximum number of kernels of which a launch is shown by line, array or instruction."""
 
 COLUMNS = (
     *("global_bytes_transferred", "global_excess_transactions"),
     *("dram_bytes_read", "dram_bytes_written"),
     *("shared_conflicts", "texture_transactions", "divergent_branches", "instructions"),
 )
-"""The counters of the table for which none were asked; those that are 0 throughout are left out."""
+"""Default counters of the table; those that are 0 in every row are left out."""
 
 Cost: TypeAlias = tuple[float, int, int]
-"""Least nanoseconds, where known; bytes moved; instructions of warps: the larger costs more."""
+"""Bound in nanoseconds, if known; bytes moved; warp instructions: compared in this order."""
 
 AVERAGED = frozenset({"ratio", "%", "FLOP/byte", "FLOP/word"})
-"""Units of counters that are not added up over launches."""
+"""Units of counters that are not summed over launches."""
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
     """A kernel's launches on a device, in order; `costliest` is the one of the highest cost.
 
-    `cost` is that of all together: least nanoseconds, bytes moved, instructions of warps.
+    `cost` is the sum over the launches: bounds in nanoseconds, bytes moved, warp instructions.
     """
 
     name: str
@@ -54,11 +54,11 @@ class KernelRow:
 
     @property
     def different(self) -> int:
-        """How many of them did not do the same as an earlier one."""
+        """Return the number of launches that do not repeat an earlier one."""
         return len({launch.origin.number for launch in self.launches})
 
     def cell(self, counter: Counter) -> str:
-        """A counter of all launches together, or from the least to the most where it has no sum."""
+        """Return a counter summed over all launches, or its range if it has no sum."""
         readings = [launch.counters[heading(counter)] for launch in self.launches]
         values = [value for value in readings if value is not None]
         if not values:
@@ -70,12 +70,12 @@ class KernelRow:
 
 
 def is_long(profile: Profile) -> bool:
-    """Whether there are too many launches to be shown one by one: they are shown by kernel."""
+    """Return whether a profile has too many launches to show each: they are grouped by kernel."""
     return len(profile.numbers) > MANY
 
 
 def kernel_rows(profile: Profile, device: str) -> list[KernelRow]:
-    """A row a kernel on a device, the costliest in all first."""
+    """Return a row per kernel on a device, the costliest in total first."""
     groups: dict[str, list[LaunchProfile]] = {}
     for launch in profile.launches:
         if launch.device == device:
@@ -96,7 +96,7 @@ def _row(name: str, launches: Sequence[LaunchProfile]) -> KernelRow:
 
 
 def _cost(launch: LaunchProfile) -> Cost:
-    """The launch's own cost."""
+    """Return the cost of one launch."""
 
     def count(name: str) -> int:
         value: Value = launch.counters[name]
@@ -112,7 +112,7 @@ def _first(row: KernelRow) -> tuple[float, int, int, str]:
 
 
 def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
-    """A table a device: a heading, a row a kernel, the columns that say something."""
+    """Yield a table per device: a heading, a row per kernel, and the columns that are not all 0."""
     selection = profile.view.counters
     view = replace(profile.view, counters=selection or COLUMNS)
     counters = [c for group in select_counters(profile.launches, view) for c in group]
@@ -134,19 +134,23 @@ def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
 
 
 def costliest_only(profile: Profile) -> Profile:
-    """The costliest launch of each of the costliest kernels, for what has a page a launch."""
+    """Return the costliest launch of each of the costliest kernels, for reports with a page per
+    launch.
+    """
     rows = kernel_rows(profile, profile.devices[0])[:SHOWN]
     numbers = [row.costliest.number for row in rows]
     return replace(profile, launches=tuple(p for n in numbers for p in profile.of(n)))
 
 
 def costliest_number(profile: Profile) -> int:
-    """The number of the costliest launch of the costliest kernel."""
+    """Return the number of the costliest launch of the costliest kernel."""
     return kernel_rows(profile, profile.devices[0])[0].costliest.number
 
 
 def summary(profile: Profile) -> str:
-    """`300 launches of 2 kernels, the costliest first: launch 4 is saxpy<<<4, 128>>>(n=512, x)`."""
+    """Return `300 launches of 2 kernels, the costliest first: launch 4 is saxpy<<<4, 128>>>(n=512,
+    x)`.
+    """
     kernels = {launch.launch.name for launch in profile.launches}
     one = profile.of(costliest_number(profile))[0]
     what = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"

@@ -1,4 +1,8 @@
-"""A trace replayed and counted: the value that every report renders."""
+"""Replay a trace and count: `analyze` returns the `Profile` that every report renders.
+
+`count` does the same for options that are already parsed. Launches that repeat an earlier one are
+not replayed again.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -34,7 +38,7 @@ FRAME = {
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """Every launch of a trace on every device asked for, launch by launch."""
+    """Every launch of a trace on every requested device, launch by launch."""
 
     launches: tuple[LaunchProfile, ...]
     manifest: Manifest
@@ -42,16 +46,16 @@ class Profile:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices, in the order asked for."""
+        """Return the devices in the order requested."""
         return tuple(dict.fromkeys(p.device for p in self.launches))
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The launches' numbers, in order."""
+        """Return the launch numbers, in order."""
         return tuple(dict.fromkeys(p.number for p in self.launches))
 
     def of(self, number: int) -> tuple[LaunchProfile, ...]:
-        """One launch on all devices."""
+        """Return one launch on all devices."""
         return tuple(self._by_number.get(number, ()))
 
     @cached_property
@@ -62,15 +66,16 @@ class Profile:
         return profiles_by_number
 
     def __repr__(self) -> str:
-        """How many launches on which devices: all else is asked for."""
+        """Return the number of launches and the devices."""
         launches = f"{len(self.numbers)} launch{'es' * (len(self.numbers) != 1)}"
         return f"<profile of {launches} on {', '.join(self.devices) or 'no device'}>"
 
     def frame(self) -> pl.DataFrame:
-        """A row for each launch, device and counter, as `compare` has them for variants.
+        """Return a row per launch, device and counter, in the form that `compare` uses for
+        variants.
 
-        Columns are `launch` (its number), `kernel`, `device`, `counter` (the headings of
-        `LaunchProfile.counters`) and `value` (float64, null where the device has no such counter).
+        Columns are `launch` (its number), `kernel`, `device`, `counter` (the names of
+        `LaunchProfile.counters`) and `value` (float64, null if the device has no such counter).
         """
         rows = [
             (p.number, p.launch.name, p.device, counter, value)
@@ -80,29 +85,29 @@ class Profile:
         return pl.DataFrame(rows, FRAME, orient="row", strict=False)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return HTML for notebooks."""
 
         return show_launches(self.launches, self.view)
 
 
 @taking(ReplayOptions)
 def analyze(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile:
-    """Replay a trace on one device or several and count.
+    """Replay a trace on one or several devices and count.
 
-    `trace` is a path, or what `read_trace` gave. `device` is a name of `cutrace devices`, the path
-    of a device file, or several of them; none means `$CUTRACE_DEVICE`, else h100. `scope="all"`
-    makes the first profiler's counters count the whole grid instead of one SM or cluster;
+    `trace` is a path, or the result of `read_trace`. `device` is a name of `cutrace devices`, the
+    path of a device file, or several of them; the default is `$CUTRACE_DEVICE`, or else h100. With
+    `scope="all"` the first profiler's counters cover the whole grid instead of one SM or cluster;
     `profiled_blocks` is the number of blocks that the profiled cluster received. `dlcm` is `ca` or
-    `cg`, `registers` a thread's instead of the assembler's. `schedule`, `round-robin` or
-    `greedy-oldest`, is the order of warps that caches see (`models/replay/schedule`). `set`
-    gives values in place of a device file's, `{"coalescer.load": "sector"}`. `as_if` counts what a
-    device would refuse. Without `caches` hits and misses are None, and a replay takes a part of the
-    time. `pad` and `align` suppose other arrays: `{"tile": 1}` rows one element
-    longer, `{"in": 128}` a base at a multiple of 128 bytes (`models.replay.suppose` has the rest).
-    Launches or devices are served by `jobs` processes at once; without it launches that would take
-    seconds are, on all cores. `executor` serves them instead: what has `submit`, as those of
-    `concurrent.futures` or Dask's client have; its workers read the trace where it is, or have it
-    from its address. `tell` is called now and then with how much is done, from 0 to 1.
+    `cg`; `registers` overrides the assembler's registers per thread. `schedule`, `round-robin` or
+    `greedy-oldest`, is the order in which warps reach the caches (`models/replay/schedule`). `set`
+    overrides values of a device file: `{"coalescer.load": "sector"}`. `as_if` counts launches that
+    a device would refuse. Without `caches` hits and misses are None, and a replay takes a part of
+    the time. `pad` and `align` assume another layout of arrays: `{"tile": 1}` makes rows one
+    element longer, `{"in": 128}` aligns a base to 128 bytes (`models.replay.suppose` documents
+    both). `jobs` processes serve launches or devices in parallel; by default all cores do if the
+    replay would take seconds. `executor` replaces these processes: an object with `submit`, as in
+    `concurrent.futures` or Dask's client; its workers read the trace in place, or fetch it from its
+    address. `tell` is called now and then with the progress, from 0 to 1.
 
     Raises `CutraceError` for a trace that cannot be read and for unknown devices and values.
     """
@@ -110,18 +115,18 @@ def analyze(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profi
 
 
 def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile:
-    """Replay a trace as the options say and count."""
+    """Replay a trace with parsed options and count."""
     opened = trace if isinstance(trace, Trace) else read_trace(trace)
     return count_supposed(suppose(opened, options.pad, options.align), options)
 
 
 def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
-    """Replay a trace that is as `pad` and `align` suppose it already."""
+    """Replay a trace to which `pad` and `align` have been applied."""
     return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
 
 
 def _each_launch(question: ProfileRequest, trace: Trace) -> Iterator[LaunchProfile]:
-    """Replay every launch on every device; what repeats an earlier one is not replayed again."""
+    """Yield the profile of every launch on every device; repeated launches are not replayed."""
     first = first_alike(trace.launches)
     profiles = profile_launches(question, trace, list(dict.fromkeys(first)))
     for index, launch in enumerate(trace.launches):
@@ -131,7 +136,7 @@ def _each_launch(question: ProfileRequest, trace: Trace) -> Iterator[LaunchProfi
 
 
 def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
-    """For each launch the place in the list of the first that did the same: often its own."""
+    """Return, for each launch, the index of the first identical one: often its own."""
     groups: dict[Path, list[int]] = {}
     firsts = []
     for index, launch in enumerate(launches):
@@ -144,7 +149,9 @@ def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:
 
 
 def _repeats(launch: LaunchTrace, first: Launch) -> bool:
-    """Whether a launch with the tables of another differs in its arguments and its caller only."""
+    """Return whether a launch that shares its tables with another differs only in arguments and
+    caller.
+    """
     twin = replace(
         launch.launch,
         arguments=first.arguments,
@@ -155,11 +162,11 @@ def _repeats(launch: LaunchTrace, first: Launch) -> bool:
 
 
 MOST = 8
-"""Launches that are shown; how many more there are is said."""
+"""Maximum number of launches shown; the number of the others is printed."""
 
 
 def show_launches(launches: Sequence[LaunchProfile], view: View) -> str:
-    """A table a launch: counters in rows, devices in columns, zeros left out."""
+    """Return a table per launch: counters in rows, devices in columns, zeros left out."""
     numbers = [*dict.fromkeys(launch.number for launch in launches)]
     first = {*numbers[:MOST]}
     parts = []

@@ -1,4 +1,8 @@
-"""A profile laid out as tables of plain values, one sheet a launch: what the formats print."""
+"""Sheets: a profile laid out as tables of plain values, one sheet per launch.
+
+Every report format prints sheets. The layout selects counters and rows by the view, sorts the rows
+and applies its threshold.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,9 +30,9 @@ Intervals = Mapping[str, Interval | None]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A counter's values, one a device; None where the device does not have it.
+    """A counter's values, one per device; None if the device does not have the counter.
 
-    Of a sample each value has an interval; of a whole trace there are none.
+    Values of a sample have an interval each; for a complete trace there are none.
     """
 
     counter: Counter
@@ -36,17 +40,17 @@ class Row:
     intervals: tuple[Interval | None, ...] = ()
 
     def interval(self, device: int) -> Interval | None:
-        """Where the true value lies on a device, by a sample of blocks."""
+        """Return the confidence interval of the value on a device, for a sample of blocks."""
         return self.intervals[device] if self.intervals else None
 
     @property
     def is_zero(self) -> bool:
-        """Whether every device has the counter and none counted anything."""
+        """Return whether every device has the counter and all values are 0."""
         return all(value == 0 for value in self.values)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no device has the counter."""
+        """Return whether no device has the counter."""
         return all(value is None for value in self.values)
 
 
@@ -60,9 +64,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The counters of one source line, array, instruction, or the whole launch.
+    """The counters of one source line, array or instruction, or of the whole launch.
 
-    `key` are the columns that name the group, by name; it is empty for the launch.
+    `key` maps the columns that identify the group to their values; it is empty for the launch.
     """
 
     key: Key
@@ -70,20 +74,20 @@ class Block:
 
     @property
     def every(self) -> Iterator[Row]:
-        """The rows of all sections."""
+        """Return the rows of all sections."""
         for section in self.sections:
             yield from section.rows
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One launch: a column a device.
+    """One launch: a column per device.
 
-    `heading` is the launch as CUDA writes it; `refusals` has an empty text for each device that
-    can run it; `costliest` is one a device; `left_out` says which rows the view left out, or is
-    empty; `notes` is what else must be said; `bounds`, `bounds_between`, `estimates`,
-    `estimates_between` and the lines `waiting` are those of each device; `ranges` are those of
-    NVTX in which it was called for.
+    `heading` is the launch in CUDA syntax; `refusals` holds an empty text for each device that can
+    run it; `costliest` has one entry per device; `left_out` names the rows that the view omits, or
+    is empty; `notes` are further remarks; `bounds`, `bounds_between`, `estimates`,
+    `estimates_between` and the lines `waiting` are per device; `ranges` are the NVTX ranges in
+    which it was called.
     """
 
     number: int
@@ -103,12 +107,12 @@ class Sheet:
 
     @property
     def follows_ptx(self) -> bool:
-        """Whether any counter shown would change with the assembler's choices."""
+        """Return whether any counter shown depends on the assembler's choices."""
         return any(row.counter.follows_ptx for block in self.blocks for row in block.every)
 
 
 def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
-    """Lay out launches, each on the same devices, as a view asks."""
+    """Lay out launches, each on the same devices, by a view."""
     every: dict[int, list[LaunchProfile]] = {}
     for launch in launches:
         every.setdefault(launch.number, []).append(launch)
@@ -125,11 +129,11 @@ def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
 def select_counters(
     launches: Iterable[LaunchProfile], view: View
 ) -> tuple[tuple[Counter, ...], ...]:
-    """The counters to show, a tuple a vocabulary, one definition a name.
+    """Return the counters to show, a tuple per vocabulary, one definition per name.
 
-    Those asked for; else plain names for several devices, and before them the era's own
-    vocabulary for one device alone. Of a name that several vocabularies have, those are left out
-    that no device has, if another has one.
+    Requested counters come first. The default is cutrace's plain names for several devices,
+    preceded by the era's own vocabulary for a single device. If several vocabularies have a name, a
+    definition that no device supports is dropped in favour of one that a device supports.
     """
     capabilities = [*{launch.device: launch.capability for launch in launches}.values()]
     names = view.counters
@@ -151,7 +155,7 @@ def select_counters(
 
 
 def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
-    """One launch on all devices."""
+    """Lay out one launch on all devices."""
     blocks, left_out = sift(tuple(_blocks(on, view)), view)
     return Sheet(
         number=on[0].number,
@@ -172,10 +176,10 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
 
 
 def _blocks(on: Sequence[LaunchProfile], view: View) -> Iterator[Block]:
-    """The launch's totals, or a block a line, array or instruction.
+    """Yield the launch's totals, or a block per line, array or instruction.
 
-    Unless asked for by name, a counter is left out that no device has, and in the smaller blocks
-    one that counted nothing.
+    Unless requested by name, a counter that no device has is left out; so is, in the smaller
+    blocks, one that counted nothing.
     """
     groups = select_counters(on, view)
     if view.by == "launch":
@@ -198,14 +202,14 @@ def _blocks(on: Sequence[LaunchProfile], view: View) -> Iterator[Block]:
 
 
 def _by_key(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str | int, ...], Values]:
-    """The rows of a grouped table by their key."""
+    """Return the rows of a grouped table by key."""
     return {tuple(row[key] for key in keys): row for row in table.iter_rows(named=True)}
 
 
 def _intervals_by_key(
     profile: LaunchProfile, grouping: str, keys: Sequence[str]
 ) -> dict[tuple[str | int, ...], Intervals]:
-    """The intervals of a grouped table by key; nothing if the launch was not sampled."""
+    """Return the intervals of a grouped table by key; empty if the launch was not sampled."""
     ends = profile.interval_tables(grouping)
     if ends is None:
         return {}
@@ -218,7 +222,9 @@ def _interval(low: Value, high: Value) -> Interval | None:
 
 
 def _says_something(row: Row, on: Sequence[LaunchProfile]) -> bool:
-    """Whether a counter counted anything on any device, or may have: the trace left it out."""
+    """Return whether a counter is nonzero on any device, or unknown because the trace lacks its
+    data.
+    """
     if any(row.values):
         return True
     return any(
@@ -232,7 +238,7 @@ def _sections(
     values: Sequence[Values],
     intervals: Sequence[Intervals],
 ) -> tuple[Section, ...]:
-    """A section a vocabulary, from the values and intervals of each device by heading."""
+    """Return a section per vocabulary, from the values and intervals of each device by name."""
     sampled = any(intervals)
     return tuple(
         Section(
@@ -251,7 +257,7 @@ def _sections(
 
 
 def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Notes, each once for all devices that it is true of."""
+    """Yield each note once, for all devices that it applies to."""
     rows = [row for block in blocks for row in block.every]
     devices: dict[str, list[str]] = {}
     for index, profile in enumerate(on):
@@ -265,7 +271,7 @@ def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, .
 
 
 def _sample(vocabulary: str, profile: LaunchProfile) -> str:
-    """The blocks that a profiler of one SM or cluster counted."""
+    """Return the blocks that a profiler of one SM or cluster counted, as text."""
     return (
         f"{vocabulary} saw {profile.blocks['cluster']} of {profile.launch.blocks} blocks, those of"
         f" one cluster, or the {profile.blocks['sm']} of one SM in it; --scope all counts the grid"
@@ -273,11 +279,11 @@ def _sample(vocabulary: str, profile: LaunchProfile) -> str:
 
 
 SHARED_OUT = frozenset({"ratio", "FLOP/byte", "FLOP/word", "times"})
-"""Units in which rows have no share of a total."""
+"""Units whose rows have no share of a total."""
 
 
 def check_sifting(by: str, sort: str | None, threshold: float | None) -> None:
-    """Raise `CutraceError` for a counter to sort by, or a threshold, that there cannot be."""
+    """Raise `CutraceError` for an invalid sort counter or threshold."""
     options = [n for n, v in (("--sort", sort), ("--threshold", threshold)) if v is not None]
     if options and by == "launch":
         raise CutraceError(f"{options[0]} is for smaller rows: add --by line, array or instruction")
@@ -292,10 +298,10 @@ def check_sifting(by: str, sort: str | None, threshold: float | None) -> None:
 
 
 def sift(blocks: Sequence[Block], view: View) -> tuple[tuple[Block, ...], str]:
-    """The rows to show as the view asks, and a sentence about those left out, or nothing.
+    """Return the rows to show by the view, and a sentence about omitted ones, or empty text.
 
-    A row is kept if its part of the counter by which it is sorted, or else of any on the page,
-    reaches the view's threshold on any device.
+    A row is kept if its share of the sort counter, or else of any counter shown, reaches the view's
+    threshold on any device.
     """
     ordered = sorted(blocks, key=partial(_rank, view=view)) if view.sort else list(blocks)
     if not view.threshold:
@@ -312,18 +318,18 @@ def sift(blocks: Sequence[Block], view: View) -> tuple[tuple[Block, ...], str]:
 
 
 def _rank(block: Block, view: View) -> float:
-    """The sort key: the highest value on any device first, rows without one last."""
+    """Return the sort key: the highest value on any device first, rows without one last."""
     values = [value for row in _sorting(block, view) for value in row.values if value is not None]
     return -max(values, default=-1)
 
 
 def _sorting(block: Block, view: View) -> list[Row]:
-    """The rows of the counter by which the blocks are sorted."""
+    """Return the rows of the sort counter."""
     return [row for row in block.every if view.sort in (row.counter.name, row.counter.qualified)]
 
 
 def _totals(blocks: Sequence[Block], view: View) -> dict[tuple[str, int], Value]:
-    """The sum over all rows of each counter that decides, by its name and the device."""
+    """Return the sum over all rows of each deciding counter, by its name and the device."""
     totals: dict[tuple[str, int], Value] = {}
     shown = view.counters or COUNTERS[view.by]
     for block in blocks:
@@ -337,7 +343,7 @@ def _totals(blocks: Sequence[Block], view: View) -> dict[tuple[str, int], Value]
 
 
 def _share(block: Block, totals: dict[tuple[str, int], Value]) -> float:
-    """A row's largest part of any total."""
+    """Return a row's largest share of any total."""
     shares = (
         value / total
         for row in block.every

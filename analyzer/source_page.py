@@ -1,9 +1,9 @@
-"""The source page: a row a line, array or instruction, its counters in columns, its text beside.
+"""Source page: a row per line, array or instruction, with its counters in columns and its text.
 
-Column headings are the counters' whole names, cut after their underscores into lines. Text that
-does not fit wraps in its column, or is cut where its line costs nothing. Where that leaves too
-little of it, columns are left out and named below, those first that say least of what a line costs;
-where not one has room there is no page, and the table shows a block for each row instead.
+Column headings are the full counter names, broken after underscores. Text that does not fit is
+wrapped in its column, or cut if its line costs nothing. If that leaves too little room for the
+text, the least informative columns are dropped and named below the page. If not even one column
+fits there is no page, and the table shows a block per row instead.
 """
 
 import re
@@ -24,30 +24,30 @@ Line = tuple[str, str]
 """A line of text and its rich style."""
 
 BROAD, READABLE, NARROW = 200, 40, 24
-"""Columns of text beyond which devices on a pipe get a page each; what a source line should have,
-and the least that it may have beside a single counter."""
+"""Text columns beyond which devices on a pipe get a page each; the width that a source line should
+have; the minimum width beside a single counter."""
 SHOWN_COUNTERS = (
     *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_wavefronts"),
     *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
     *("global_bytes_transferred", "constant_wavefronts", "texture_transactions", "bytes_touched"),
     *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_wavefronts"),
 )
-"""Columns in the order in which they are kept where there is no room for all."""
+"""Columns by priority: the last are dropped first if there is no room for all."""
 HEATED = (
     "global_excess_transactions",
     "shared_conflicts",
     "global_bytes_transferred",
     "instructions",
 )
-"""The column that colours the rows: the first of these that counted anything."""
+"""Candidates for the column that colours the rows: the first one that is not all 0."""
 HOT, WARM = 0.5, 0.1
-"""The parts of it from which on a row is red, or yellow."""
+"""Shares of that column from which a row is red, or yellow."""
 LEGEND = "'.' is 0, a blank means not available on this device; choose columns with --counters"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A counter on a device: its heading's lines, its cells, and their parts of their sum."""
+    """A counter on a device: the lines of its heading, its cells, and their shares of the sum."""
 
     name: str
     heading: tuple[str, ...]
@@ -56,14 +56,14 @@ class Column:
 
     @property
     def width(self) -> int:
-        """The widest of all."""
+        """Return the width of the widest line."""
         return max(map(len, (*self.heading, *self.cells)))
 
 
 def draw_pages(sheet: Sheet, view: View) -> list[Line] | None:
-    """The pages of a launch, one a device; None where there is no room.
+    """Return the pages of a launch, one per device; None if there is no room.
 
-    Devices stand on one page if they have room there for the counters that were asked for.
+    Devices share one page if the requested counters fit for all of them.
     """
     running = [device for device, refusal in enumerate(sheet.refusals) if not refusal]
     refusals = zip(sheet.devices, sheet.refusals, strict=True)
@@ -84,7 +84,7 @@ def draw_pages(sheet: Sheet, view: View) -> list[Line] | None:
 def _page(
     sheet: Sheet, devices: Sequence[int], view: View, width: int | None, whole: bool = False
 ) -> list[Line] | None:
-    """One page; None if not one column has room, or with `whole` if not all have."""
+    """Return one page; None if not one column fits or, with `whole`, not all of them."""
     columns = [*_columns(sheet, devices, view)]
     heat = _heat(columns, view)
     places = ["" if p == q else one_line(p) for p, q in _places(sheet.blocks)]
@@ -103,13 +103,13 @@ def _page(
 
 
 def _rank(name: str, view: View) -> int:
-    """How late a column is wanted: those asked for in their order, else by what they say."""
+    """Return the priority of a column: requested ones in their order, then by SHOWN_COUNTERS."""
     order = view.counters or (view.sort, *SHOWN_COUNTERS)
     return order.index(name) if name in order else len(order)
 
 
 def _tell_left_out(names: Sequence[str], width: int | None) -> list[str]:
-    """Which columns had no room."""
+    """Return a sentence that names the dropped columns."""
     if not names:
         return []
     message = f"no room at this width for {', '.join(dict.fromkeys(reversed(names)))}"
@@ -124,7 +124,7 @@ def _draw(
     heat: Sequence[float],
     is_explicit: bool,
 ) -> list[Line] | None:
-    """The lines of a page of these columns, `is_explicit` for or not; None if it has no room."""
+    """Return the lines of a page of these columns; None if they do not fit."""
     margin = sum(column.width + len(GAP) for column in columns)
     text_width = None if width is None else width - margin
     longest = max((len(text) for text in (*texts, *places)), default=0)
@@ -137,7 +137,7 @@ def _draw(
 
 
 def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Column]:
-    """A column a counter and device; those that are 0 throughout only if asked for."""
+    """Yield a column per counter and device; all-zero columns only if requested."""
     tables = [
         {row.counter.qualified: row for section in block.sections for row in section.rows}
         for block in sheet.blocks
@@ -165,13 +165,13 @@ def _columns(sheet: Sheet, devices: Sequence[int], view: View) -> Iterator[Colum
 
 
 def _parts(values: Sequence[Value]) -> tuple[float, ...]:
-    """Each value's part of their sum, from 0 to 1."""
+    """Return each value's share of their sum, from 0 to 1."""
     total = sum(value or 0 for value in values) or 1
     return tuple((value or 0) / total for value in values)
 
 
 def _heat(columns: Sequence[Column], view: View) -> tuple[float, ...]:
-    """How much each row costs: of the column sorted by, else of waste, bytes or work."""
+    """Return the cost of each row: by the sort column, else by waste, bytes or work."""
     by_name = {column.name: column for column in reversed(columns)}
     candidates = (by_name[name] for name in (view.sort, *HEATED) if name in by_name)
     return next((column.parts for column in candidates if any(column.parts)), ())
@@ -184,9 +184,9 @@ def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
 
 
 def _value(counter: Counter, row: Row | None, device: int) -> Value:
-    """A cell: 0 where the block left the counter out since it counted nothing.
+    """Return a cell: 0 if the block omits the counter because it counted nothing.
 
-    What one grouping alone knows is never 0 where it is known.
+    A counter that only one grouping knows is never reported as 0 in that grouping.
     """
     if row is None:
         return None if counter.by else 0
@@ -194,7 +194,7 @@ def _value(counter: Counter, row: Row | None, device: int) -> Value:
 
 
 def _places(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
-    """The file of each block, and of the one before."""
+    """Yield the file of each block, and that of the previous block."""
     before = ""
     for block in blocks:
         place = str(block.key.get("file", "") if "pc" not in block.key else "")
@@ -203,7 +203,7 @@ def _places(blocks: Sequence[Block]) -> Iterator[tuple[str, str]]:
 
 
 def _text(block: Block) -> str:
-    """The text next to the numbers of a row."""
+    """Return the text beside the numbers of a row."""
     key = block.key
     if "array" in key:
         return str(key["array"])
@@ -220,7 +220,7 @@ def _lines(
     text_width: int | None,
     heat: Sequence[float],
 ) -> Iterator[Line]:
-    """The headings, then each row; a file's name above its first line."""
+    """Yield the headings, then each row; a file name precedes its first line."""
     high = max((len(column.heading) for column in columns), default=0)
     blank = " " * sum(column.width + len(GAP) for column in columns)
     for line in range(high):
@@ -240,12 +240,14 @@ def _lines(
 
 
 def _cut(text: str, width: int | None) -> str:
-    """As much of the text as one line holds."""
+    """Return the text cut to one line."""
     return text if width is None or len(text) <= width else f"{text[: width - 3].rstrip()}..."
 
 
 def _wrap(text: str, width: int | None) -> list[str]:
-    """The text in lines of this width, words whole; blanks inside are kept where it fits."""
+    """Return the text in lines of this width, broken between words; inner blanks survive if it
+    fits.
+    """
     if width is None or len(text) <= width:
         return [text]
     return wrap(

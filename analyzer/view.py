@@ -1,11 +1,11 @@
-"""How a profile is to be shown: chosen once by whoever asks, read by every report format."""
+"""View: how to show a profile. The command line builds it once; every report format reads it."""
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 
 GROUPINGS = ("launch", "line", "array", "instruction")
 OF_CACHES = ("reuse", "set")
-"""What `analyze` counts by besides: how far away uses of a line are, and sets of caches."""
+"""Further groupings of `analyze`: reuse distances of lines, and sets of caches."""
 COUNTERS = {
     "line": (
         *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
@@ -27,22 +27,22 @@ COUNTERS = {
     ),
 }
 COUNTERS["instruction"] = COUNTERS["line"]
-"""The columns of a page for which no counters were asked, those left out that are 0 throughout."""
+"""Default counters of a page; those that are 0 in every row are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """The part of a profile to show.
 
-    `by` is one of GROUPINGS. `counters` are the names asked for; none means the vocabularies that
-    fit the devices. `width` is the terminal's, in columns; None means a pipe, where a line may be
-    of any length. `first` and `last` are the sentences above and below the tables, `typed` is the
-    command that asks for them, if any, up to what stands `program_suffix` its options. Lines,
-    arrays and instructions stand in the order of the source, or `sort` names the counter of which
-    the largest comes first; `threshold` is the per cent of it, or else of any counter, that a row
-    must have to be shown. `brief` wants the first screen in place of the tables, where neither
-    counters nor smaller rows were asked for, and `advice` is what it says to change. `quiet` leaves
-    out what is said beside the numbers: notes, legends, and what to type next.
+    `by` is one of GROUPINGS. `counters` are the requested names; empty means the vocabularies that
+    fit the devices. `width` is the terminal's width in columns; None means a pipe, where lines may
+    have any length. `first` and `last` are the sentences above and below the tables. `typed` is the
+    command line that shows them, if any, up to the position of further options, and
+    `program_suffix` the rest of it. Lines, arrays and instructions are in source order, unless
+    `sort` names a counter: then the largest comes first. `threshold` is the minimum percentage of
+    that counter, or else of any counter, for a row to be shown. `brief` selects the summary instead
+    of the tables if neither counters nor a grouping were requested; `advice` holds its suggestions.
+    `quiet` omits notes, legends and suggested commands.
     """
 
     by: str = "launch"
@@ -61,7 +61,7 @@ class View:
 
 
 def check_grouping(name: str, groupings: tuple[str, ...] = GROUPINGS) -> None:
-    """Raise `CutraceError` unless it is one of those that are known."""
+    """Raise `CutraceError` unless the grouping is known."""
     if name not in groupings:
         raise CutraceError(
             f"cannot count by {name!r}{nearest(name, groupings)}; expected {', '.join(groupings)}"

@@ -1,4 +1,4 @@
-"""The words and numbers of a report that people read: shared by all formats for the eye."""
+"""Sentences and formatted numbers shared by the report formats for people."""
 
 from collections.abc import Sequence
 
@@ -18,20 +18,21 @@ PTX_IS_NOT_SASS = (
 )
 
 IN_FULL = frozenset({"cuda-profiler"})
-"""Vocabularies that show their zeros."""
+"""Vocabularies whose zeros are shown."""
 FEW = 8
+"""Maximum number of zero counters of other vocabularies that are named; beyond it they are
+counted."""
 SENTENCES = 6
-"""Devices of which each is told what limits it in a sentence, at most; more are a table."""
-"""Zeros of other vocabularies that are named; of more the number is told."""
+"""Maximum number of devices whose limits are sentences; for more they are a table."""
 
 
 def estimate(row: Row, device: int) -> str:
-    """A cell of a table: a value as it is written, with its interval in brackets if it has one."""
+    """Return a table cell: a formatted value, with its interval in brackets if it has one."""
     return bracket(row.values[device], row.interval(device), row.counter)
 
 
 def title(block: Block) -> str:
-    """The line, array or instruction that a block counts; nothing for the whole launch."""
+    """Return the line, array or instruction of a block as text; empty for the whole launch."""
     key = block.key
     if "array" in key:
         return f"array {key['array']}"
@@ -42,9 +43,9 @@ def title(block: Block) -> str:
 
 
 def is_folded(row: Row, section: Section, view: View) -> bool:
-    """Whether a row needs no line of its own: no device has it, or `zeros` names it.
+    """Return whether a row is folded: no device has the counter, or `zeros` names it.
 
-    The first profiler's few counters are always shown in full, and so is what was asked for by
+    The first profiler's few counters are always shown in full, and so are counters requested by
     name.
     """
     if view.counters:
@@ -53,9 +54,9 @@ def is_folded(row: Row, section: Section, view: View) -> bool:
 
 
 def zeros(sheet: Sheet, view: View) -> str:
-    """One sentence with the names of all folded counters that are zero on every device.
+    """Return a sentence with the names of all folded counters that are zero on every device.
 
-    Of NVIDIA's, which are many and which ours repeat, it says how many there are.
+    Of NVIDIA's vocabularies, which are large and overlap with cutrace's, only the number is given.
     """
     counters: dict[str, list[str]] = {}
     for block in sheet.blocks:
@@ -72,7 +73,7 @@ def zeros(sheet: Sheet, view: View) -> str:
 
 
 def absent(sheet: Sheet, view: View) -> str:
-    """One sentence on the counters that were asked for and that none of the devices has."""
+    """Return a sentence on the requested counters that no device has."""
     if not view.counters or all(sheet.refusals):
         return ""
     rows = [row for block in sheet.blocks for part in block.sections for row in part.rows]
@@ -83,7 +84,7 @@ def absent(sheet: Sheet, view: View) -> str:
 
 
 def limits(sheet: Sheet) -> list[str]:
-    """The limit of a launch on each device that has bounds, a sentence or row each."""
+    """Return the limit of a launch on each device with bounds, a sentence or table row each."""
     pairs = [(d, b) for d, b in zip(sheet.devices, sheet.bounds, strict=True) if b]
     if len(sheet.devices) > SENTENCES:
         return _limit_rows(pairs)
@@ -92,9 +93,9 @@ def limits(sheet: Sheet) -> list[str]:
 
 
 def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
-    """The limit of a launch on each device, or why it is unknown, a sentence or row each.
+    """Return the limit of a launch on each device, or why it is unknown, a sentence or row each.
 
-    Where latencies were not measured a sentence says that there is no estimate of the time.
+    If latencies were not measured, a sentence states that there is no time estimate.
     """
     if len(on) > SENTENCES:
         unknown = (f"{p.device}: {p.refusal or _why_unknown(p)}" for p in on if not p.bounds)
@@ -104,7 +105,7 @@ def limit_sentences(on: Sequence[LaunchProfile]) -> list[str]:
 
 
 def _limit_rows(pairs: Sequence[tuple[str, Sequence[Bound]]]) -> list[str]:
-    """The limits of a launch on many devices, a row each under a heading."""
+    """Return the limits of a launch on many devices as table rows under a heading."""
     rows = [
         (device, *(f"{b.resource}, {time_text(b.ns)}" for b in bounds[:2]))
         for device, bounds in pairs
@@ -122,20 +123,20 @@ def _verdict(profile: LaunchProfile) -> str:
 
 
 def estimate_sentences(on: Sequence[LaunchProfile]) -> list[str]:
-    """How long a launch takes on devices of which that is known, and what for, a sentence each."""
+    """Return the estimated time and its components per device, a sentence each."""
     sentences = [(p.device, text) for p in on if not p.refusal and (text := _estimate_text(p))]
     return [f"{device}: {text}" if len(on) > 1 else text for device, text in sentences]
 
 
 def _estimate_text(profile: LaunchProfile) -> str:
-    """How long a launch takes, or a sampled one at least and at most; empty if nobody knows."""
+    """Return the estimated time of a launch, or the range of a sampled one; empty if unknown."""
     if profile.estimate:
         return estimate_text(profile.estimate)
     return between_text(*profile.estimate_between) if profile.estimate_between else ""
 
 
 def _why_unknown(profile: LaunchProfile) -> str:
-    """Why no limit is known of a launch that the device can run."""
+    """Return why the limit of a launch that the device can run is unknown."""
     if profile.launch.kept.sample.blocks:
         least_time = sampled_text(profile.bounds_between)
         least = (
@@ -155,7 +156,7 @@ def _why_unknown(profile: LaunchProfile) -> str:
 
 
 def costs(sheet: Sheet) -> list[str]:
-    """For each line that costs most on some device: where it is with its text; then its part."""
+    """Return the costliest lines of each device: place and text, then the share of the cost."""
     hotspots: dict[tuple[str, int, str], dict[str, list[str]]] = {}
     for device, top in zip(sheet.devices, sheet.costliest, strict=True):
         if top is not None:

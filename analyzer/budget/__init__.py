@@ -1,4 +1,4 @@
-"""Budgets: limits on counters in a TOML file, checked, reported and renewed.
+"""Budgets: limits on counters in a TOML file; reading, checking, reporting and updating them.
 
-Only what concerns that file; counters come from `counting`.
+The counters themselves come from `counting`.
 """

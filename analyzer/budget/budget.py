@@ -1,4 +1,4 @@
-"""A budget: what the kernels of a trace may cost, as a TOML file says it.
+"""Budget file: upper and lower limits on the counters of kernels, read from TOML.
 
     devices = ["h200"]               # to ask; -d on the command line goes before
     compiler = "nvrtc 12.9, ..."     # whose numbers these are
@@ -37,7 +37,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 WORDS = {"<=": "not more than", ">=": "not less than", "==": "exactly", "<": "under", ">": "over"}
 PLACE = ("kernel", "line", "array", "device")
-"""Keys of an entry that say what is counted; all others say how much of it there may be."""
+"""Keys of an entry that select what is measured; every other key is a limit."""
 HEAD = ("devices", "compiler", "budget")
 _NUMBER = r"[-+]?[\d_.]+(?:[eE][-+]?\d+)?|\d+(?:\.\d+)? ?(?i:[KMGT]i?B?)"
 _LIMIT = re.compile(rf"\s*(<=|>=|==|<|>)\s*({_NUMBER})\s*")
@@ -45,7 +45,7 @@ _LIMIT = re.compile(rf"\s*(<=|>=|==|<|>)\s*({_NUMBER})\s*")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on an expression; `counters` are the headings that it reads."""
+    """A limit on an expression; `counters` are the names of the columns that it reads."""
 
     expression: str
     counters: tuple[str, ...]
@@ -53,13 +53,15 @@ class Limit:
     number: int | float
 
     def holds(self, value: int | float) -> bool:
-        """Whether a value keeps to it."""
+        """Return whether a value satisfies the limit."""
         return OPERATORS[self.operator](value, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One `[[budget]]`: its number in the file, from 0; a place is empty where it is not given."""
+    """One `[[budget]]` table: its index in the file, from 0, and its limits; unset selectors are
+    empty.
+    """
 
     number: int
     limits: tuple[Limit, ...]
@@ -70,14 +72,14 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """The kernel, line or array of the entry, in words."""
+        """Return the kernel, line or array of the entry as text."""
         part = self.line or (f"array {self.array}" if self.array else "")
         return f"{part} of {self.kernel}" if part else self.kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A whole file; `compiler` is empty where it does not say."""
+    """A budget file; `compiler` is empty if the file does not name one."""
 
     path: Path
     entries: tuple[Entry, ...]
@@ -85,14 +87,15 @@ class Budget:
     compiler: str = ""
 
     def where(self, entry: Entry) -> str:
-        """The file and the entry, as a message begins."""
+        """Return the file and the entry as the prefix of a message."""
         return f"{self.path}: budget {entry.number + 1} ({entry.place})"
 
 
 def name_compiler(manifest: Manifest) -> str:
-    """Who made a trace's PTX, for which target and with which options.
+    """Return the compiler of a trace's PTX with its target and options.
 
-    What is defined and where headers lie belongs to the program, not to its compiler.
+    Macro definitions and include paths are left out: they belong to the program, not to the
+    compiler.
     """
     words = []
     for compiler in manifest.compilers:
@@ -103,7 +106,7 @@ def name_compiler(manifest: Manifest) -> str:
 
 
 def read_budget(path: Path) -> Budget:
-    """Read a budget; `CutraceError` names the entry and the key that is wrong."""
+    """Read a budget file; `CutraceError` names the entry and the key that is wrong."""
     if not path.is_file():
         raise CutraceError(f"{path}: no such budget; --update writes one from the present numbers")
     document = read_toml(path.read_bytes(), str(path))
@@ -121,12 +124,12 @@ def read_budget(path: Path) -> Budget:
 
 
 def read_entries(tables: Iterable[Mapping[str, object]], path: Path) -> tuple[Entry, ...]:
-    """Read the tables of a budget; `path` begins the messages about them."""
+    """Parse the tables of a budget; `path` is the prefix of error messages."""
     return tuple(_entry(number, table, path) for number, table in enumerate(tables))
 
 
 def _entry(number: int, table: Mapping[str, object], path: Path) -> Entry:
-    """Read one table."""
+    """Parse one table of a budget."""
     where = f"{path}: budget {number + 1}"
     place = {key: table[key] for key in PLACE if key in table}
     for key, value in place.items():
@@ -165,7 +168,7 @@ def _number(text: str) -> int | float:
 
 
 def _counters(text: str, where: str) -> tuple[str, ...]:
-    """The counters that an expression reads; `CutraceError` with the nearest for one unknown."""
+    """Return the counters that an expression reads; `CutraceError` suggests the nearest name."""
     counters = [heading(c) for vocabulary in vocabularies() for c in vocabulary.counters]
     if text in counters:
         return (text,)

@@ -1,4 +1,8 @@
-"""Budget check: every limit against every launch of its kernel."""
+"""Budget check: evaluate every limit on every launch of its kernel.
+
+`Checker` returns a `Checked` result with one verdict per limit and launch. The functions at the end
+write and read the baseline of a project: the largest counters per kernel and device.
+"""
 
 import json
 import math
@@ -28,15 +32,15 @@ from .budget import Budget, Entry, Limit
 
 TIMES = frozenset({"bound_time", "estimated_time"})
 RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
-"""Units of counters of which no line has a part."""
+"""Units of counters that are ratios of a whole launch and cannot be split by line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One limit on one launch: `value` is None where there was nothing to divide.
+    """The result of one limit on one launch; `value` is None if the divisor is 0.
 
-    `place` is the line, of a limit that is broken the one that costs most (None: no line), with its
-    `text` and the sentence `why` of its worst access.
+    `place` is the limited line; for a broken limit on a whole launch it is the costliest line
+    (None: no line), with its `text` and, in `why`, a sentence on its worst access.
     """
 
     entry: Entry
@@ -49,15 +53,15 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the launch keeps to it."""
+        """Return whether the launch satisfies the limit."""
         return self.value is None or self.limit.holds(self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A check of a trace that has no limits, `races` or `memory`, and what it found.
+    """The result of a check without limits: `races` or `memory`.
 
-    `report` is all of it in words, `place` the first line that it blames.
+    `report` is the full text, `place` the first line that it blames.
     """
 
     kind: str
@@ -69,8 +73,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A trace held to a budget; `missing` are kernels that the trace has not, `trials` the checks
-    without limits.
+    """The result of checking a trace against a budget; `missing` are kernels not in the trace,
+    `trials` are the checks without limits.
     """
 
     budget: Budget
@@ -81,30 +85,30 @@ class Checked:
 
     @property
     def failed(self) -> tuple[Trial, ...]:
-        """The checks without limits that do not hold."""
+        """Return the failed checks without limits."""
         return tuple(trial for trial in self.trials if not trial.holds)
 
     @property
     def broken(self) -> tuple[Verdict, ...]:
-        """The limits that do not hold."""
+        """Return the verdicts of broken limits."""
         return tuple(verdict for verdict in self.verdicts if not verdict.holds)
 
     @property
     def other_compiler(self) -> bool:
-        """Whether the budget's numbers come from another compiler than the trace."""
+        """Return whether the budget was written for another compiler than the trace's."""
         return bool(self.budget.compiler) and self.budget.compiler != self.compiler
 
 
 @dataclass(frozen=True)
 class Checker:
-    """A trace, its counters, and how they were asked for."""
+    """Checks one trace: its profile, and the command-line selection of devices."""
 
     trace: Trace
     profile: Profile
     options: ReplayOptions = field(default_factory=ReplayOptions)
 
     def judge(self, budget: Budget, compiler: str, allow_missing: bool = False) -> Checked:
-        """Judge all entries; `CutraceError` for a kernel, line or array that does not exist."""
+        """Check all entries; `CutraceError` for a kernel, line or array that does not exist."""
         names = sorted({p.launch.name for p in self.profile.launches})
         missing = []
         verdicts: list[Verdict] = []
@@ -120,7 +124,7 @@ class Checker:
         return Checked(budget, compiler, tuple(verdicts), tuple(missing))
 
     def launches(self, entry: Entry) -> tuple[LaunchProfile, ...]:
-        """The launches that an entry is for, on each device."""
+        """Return the launches that an entry applies to, on each device."""
         device = load_device(entry.device).key if entry.device else ""
         return tuple(
             p
@@ -129,7 +133,7 @@ class Checker:
         )
 
     def measure(self, entry: Entry, limit: Limit, launch: LaunchProfile, where: str) -> Value:
-        """The present value of what a limit is on."""
+        """Return the current value of a limited expression."""
         if launch.refusal:
             raise CutraceError(f"{where}: {launch.device}: {launch.refusal}")
         for name in limit.counters:
@@ -156,7 +160,7 @@ class Checker:
     def _row(
         self, entry: Entry, limit: Limit, launch: LaunchProfile, where: str
     ) -> Mapping[str, Value]:
-        """The counters of the launch, or of the part of it that is meant."""
+        """Return the counters of the launch, or of the line or array that the entry selects."""
         if entry.line:
             check_parts(find_counters(limit.counters), "line")
             place = self._place(entry, launch, where)
@@ -175,7 +179,7 @@ class Checker:
         return launch.counters
 
     def _place(self, entry: Entry, launch: LaunchProfile, where: str) -> Place:
-        """The line that an entry means: FILE:LINE, or a part of its text."""
+        """Return the line that an entry selects: by FILE:LINE, or by a part of its text."""
         _, colon, number = entry.line.rpartition(":")
         if colon and number.isdecimal():
             return read_place(entry.line, self.trace)
@@ -190,7 +194,7 @@ class Checker:
         return places[0]
 
     def _explain(self, verdict: Verdict, where: str) -> Verdict:
-        """Add the line that costs most, and why."""
+        """Return a broken verdict with its costliest line and the reason."""
         entry, limit, launch = verdict.entry, verdict.limit, verdict.launch
         place = self._place(entry, launch, where) if entry.line else _costliest(limit, launch)
         opened = self.trace.launches[launch.number]
@@ -215,7 +219,9 @@ class Checker:
         )
 
     def _worst(self, limit: Limit, launch: LaunchProfile, pcs: set[int]) -> Access | None:
-        """The worst access among some instructions, of the kind that the limit is on."""
+        """Return the worst access of some instructions that matches the kind of the limited
+        counter.
+        """
         device = load_device(launch.device_file or launch.device, self.options.set)
         accesses = Searcher(self.trace.launches[launch.number], device, self.options.dlcm).worst(
             pcs
@@ -227,24 +233,24 @@ class Checker:
 
 
 SPACES = {"const": "constant"}
-"""What counters call a state space, where it is another word."""
+"""State spaces whose name in counters differs from their PTX name."""
 MOVED = "bytes_transferred"
 
 
 def is_kernel(name: str, pattern: str) -> bool:
-    """Whether a kernel is meant: by its name, or by the name of its template."""
+    """Return whether a pattern matches a kernel: by its name, or by the name of its template."""
     return pattern in (name, name.partition("<")[0])
 
 
 def _one(rows: pl.DataFrame) -> Mapping[str, Value]:
-    """The only row, or zeros where nothing was counted."""
+    """Return the only row of a frame, or zeros if the frame is empty."""
     if rows.height:
         return rows.row(0, named=True)
     return {name: 0 for name in rows.columns}
 
 
 def _evaluate(limit: Limit, row: Mapping[str, Value]) -> Value:
-    """The value of a limit's expression."""
+    """Evaluate a limit's expression on a row of counters."""
     if limit.expression in row:
         return row[limit.expression]
     frame = pl.DataFrame({name: [row[name]] for name in limit.counters}, strict=False)
@@ -255,7 +261,8 @@ def _evaluate(limit: Limit, row: Mapping[str, Value]) -> Value:
 
 
 def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
-    """The line with the largest value of the limited counter; for a ratio, most bytes moved."""
+    """Return the line with the largest value of the limited counter; for a ratio, by bytes
+    moved."""
     names: Sequence[str] = limit.counters
     if {c.unit for c in find_counters(names)} & RATIOS:
         moved = [n for n in launch.lines.columns if n.endswith(MOVED)]
@@ -274,14 +281,14 @@ def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
 
 
 def _time_text(limit: Limit, launch: LaunchProfile) -> str:
-    """The parts of a limited time; empty for a limit on another counter."""
+    """Return the components of a limited time as text; empty for other counters."""
     if "estimated_time" in limit.counters and launch.estimate:
         return estimate_text(launch.estimate)
     return limit_text(launch.bounds) if "bound_time" in limit.counters else ""
 
 
 def _describe(access: Access, launch: LaunchProfile) -> str:
-    """The sentence of `why`, and the reason."""
+    """Return a sentence on an access and its reason."""
     groups = draw_groups(access)
     parts = (
         describe(access, groups, launch.capability) for describe in (describe_access, give_reason)
@@ -295,7 +302,9 @@ VERSION = 1
 
 
 def costs(profile: Profile, counters: Sequence[str]) -> Costs:
-    """The most that any launch of each kernel has, on each device; refused launches have none."""
+    """Return the maximum of each counter over a kernel's launches, on each device; refused launches
+    are left out.
+    """
     kernel_costs: dict[str, dict[str, dict[str, float]]] = {}
     for launch in profile.launches:
         if launch.refusal:
@@ -309,9 +318,9 @@ def costs(profile: Profile, counters: Sequence[str]) -> Costs:
 
 
 def budget_of(before: Costs, profile: Profile, tolerance: float, path: Path) -> Budget:
-    """The limits for those kernels and devices of a profile that were there before.
+    """Return limits for the kernels and devices of a profile that the baseline has.
 
-    What is 0 now needs none.
+    A counter whose baseline is 0 gets no limit.
     """
     named = {name for kernels in before.values() for c in kernels.values() for name in c}
     entries: list[Entry] = []
@@ -332,7 +341,7 @@ def _limits(counters: Mapping[str, float], tolerance: float) -> Iterator[Limit]:
 
 
 def write_baseline(path: Path, costs_by_check: Mapping[str, Costs]) -> None:
-    """Write the costs of all checks."""
+    """Write the costs of all checks as a baseline file."""
     text = json.dumps(
         {"cutrace-baseline": VERSION, "checks": costs_by_check}, indent=1, sort_keys=True
     )
@@ -340,7 +349,7 @@ def write_baseline(path: Path, costs_by_check: Mapping[str, Costs]) -> None:
 
 
 def read_baseline(path: Path) -> Mapping[str, Costs]:
-    """Read them; `CutraceError` if the file is none of ours."""
+    """Read a baseline file; `CutraceError` if the file is not a baseline."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["cutrace-baseline"] != VERSION:
@@ -351,7 +360,8 @@ def read_baseline(path: Path) -> Mapping[str, Costs]:
 
 
 def _read_costs(check: Costs) -> Costs:
-    """The costs of a check, by the names that counters have now; `TypeError` for other values."""
+    """Return the costs of a check with current counter names; `TypeError` for non-numeric
+    values."""
     return {
         device: {
             kernel: {today(name): _finite(value) for name, value in each.items()}

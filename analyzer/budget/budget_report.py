@@ -1,4 +1,4 @@
-"""The result of a budget check in formats for programs, a function each.
+"""Render the result of a budget check for terminals, CI servers and code-scanning tools.
 
 Sources: the schema of SARIF 2.1.0 (OASIS); GitLab's documentation of Code Quality reports; the
 JUnit schema of Jenkins' xUnit plugin; GitHub's documentation of workflow commands.
@@ -25,7 +25,7 @@ SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render_github(checked: Checked) -> str:
-    """Workflow commands: an error at the line of each limit that is broken."""
+    """Return GitHub workflow commands: an error annotation at the line of each broken limit."""
     lines = []
     if checked.other_compiler and checked.broken:
         lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
@@ -39,7 +39,7 @@ def render_github(checked: Checked) -> str:
 
 
 def render_json(checked: Checked) -> str:
-    """All limits, with the value of each launch; `value` is null where nothing was to divide."""
+    """Return all limits with the value of each launch; `value` is null if the divisor is 0."""
     limits = [
         {
             **{key: value for key, value in asdict(verdict.entry).items() if key != "limits"},
@@ -72,7 +72,7 @@ def render_json(checked: Checked) -> str:
 
 
 def render_junit(checked: Checked) -> str:
-    """A test case a limit and launch, as CI servers list them."""
+    """Return JUnit XML: a test case per limit and launch, as CI servers list them."""
     tests, failures = _counted(checked)
     words = {"name": _xml(f"cutrace {checked.budget.path}"), "tests": str(tests)}
     suite = ElementTree.Element("testsuite", words | {"failures": str(failures)})
@@ -97,7 +97,7 @@ def render_junit(checked: Checked) -> str:
 
 
 def render_sarif(checked: Checked) -> str:
-    """Results as GitHub's code scanning and editors take them."""
+    """Return SARIF results for GitHub code scanning and editors."""
     broken = (verdict.limit.expression for verdict in checked.broken)
     failed = (trial.kind for trial in checked.failed)
     rules = [{"id": name} for name in dict.fromkeys((*broken, *failed))]
@@ -124,7 +124,7 @@ def render_sarif(checked: Checked) -> str:
 
 
 def render_gitlab(checked: Checked) -> str:
-    """A report of code quality: a limit that is broken on several launches is one finding."""
+    """Return a GitLab Code Quality report: a limit broken by several launches is one finding."""
     findings: dict[str, dict[str, Any]] = {}
     for verdict in checked.broken:
         entry, limit, place = verdict.entry, verdict.limit, verdict.place
@@ -158,7 +158,7 @@ def render_gitlab(checked: Checked) -> str:
 
 
 def render_markdown(checked: Checked) -> str:
-    """A table for a comment or a job's summary, broken limits first."""
+    """Return a Markdown table for a comment or a job summary, broken limits first."""
     lines = [f"**{len(checked.broken)} of {len(checked.verdicts)} limits broken**", ""]
     if checked.trials:
         tried = f"{len(checked.failed)} of {len(checked.trials)} other checks failed"
@@ -189,7 +189,7 @@ FORMATS: Mapping[str, Callable[[Checked], str]] = {
     "gitlab": render_gitlab,
     "markdown": render_markdown,
 }
-"""What `--format` takes beside `text`."""
+"""Values of `--format` other than `text`."""
 
 
 def _verdict_text(verdict: Verdict) -> str:
@@ -197,7 +197,7 @@ def _verdict_text(verdict: Verdict) -> str:
 
 
 def _counted(checked: Checked) -> tuple[int, int]:
-    """How many limits and checks there are, and how many do not hold."""
+    """Return the number of limits and checks, and the number of failed ones."""
     tests = len(checked.verdicts) + len(checked.trials)
     return tests, len(checked.broken) + len(checked.failed)
 
@@ -207,7 +207,7 @@ def _first_line(trial: Trial) -> str:
 
 
 def _at(place: Place | None) -> str:
-    """Where a workflow command has its annotation."""
+    """Return the file and line properties of a workflow command."""
     return f"file={_escape(place.file, True)},line={place.line}," if place else ""
 
 
@@ -218,7 +218,7 @@ def _sarif_place(place: Place | None) -> Iterator[dict[str, Any]]:
 
 
 def _cell(text: str) -> str:
-    r"""A cell of a table in Markdown, in which nothing of a kernel's name is markup.
+    r"""Return a Markdown table cell with the markup characters of a kernel name escaped.
 
     >>> print(_cell("a|b<i>"), _cell("_Z1k_l"))
     a\|b\<i\> \_Z1k_l
@@ -229,12 +229,12 @@ def _cell(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Text without the characters that XML cannot have (XML 1.0, 2.2)."""
+    """Return text without the characters that XML forbids (XML 1.0, 2.2)."""
     return "".join(c if c in "\t\n" or " " <= c <= "\ud7ff" or c >= "\ue000" else "?" for c in text)
 
 
 def _escape(text: str, is_property: bool = False) -> str:
-    """Escape as GitHub's runner reads it: a property has no `:` and `,` either.
+    """Escape text for GitHub's runner: in a property, `:` and `,` are escaped as well.
 
     >>> _escape("100 %\\nof a,b"), _escape("C:a,b", True)
     ('100 %25%0Aof a,b', 'C%3Aa%2Cb')
@@ -247,7 +247,7 @@ def _escape(text: str, is_property: bool = False) -> str:
 
 
 def render_held(checked: Checked) -> str:
-    """A row for each limit: where, what, how much there is, how much there may be."""
+    """Return a row per limit: place, counter, value and limit."""
     rows = [("budget", "counter", "device", "launch", "value", "may be")]
     for verdict in checked.verdicts:
         launch = verdict.launch
@@ -266,7 +266,7 @@ def render_held(checked: Checked) -> str:
 
 
 def render_broken(checked: Checked) -> str:
-    """The broken limits; before them, whether the budget is of another compiler."""
+    """Return the broken limits, preceded by a warning if the budget is of another compiler."""
     parts = [_headline(checked)]
     if checked.other_compiler:
         parts.insert(0, other_compiler(checked))
@@ -280,7 +280,7 @@ def _headline(checked: Checked) -> str:
 
 
 def other_compiler(checked: Checked) -> str:
-    """That the numbers may differ for the compiler alone."""
+    """Return the warning that numbers may differ because of the compiler."""
     return (
         f"the budget's numbers are from {checked.budget.compiler}, the trace is from"
         f" {checked.compiler}: they may differ for that alone (--update writes the present ones)"
@@ -297,7 +297,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
 
 
 def claim(verdict: Verdict) -> str:
-    """`shared_conflicts of transpose on h200: 7936, budget: not more than 0`."""
+    """Return `shared_conflicts of transpose on h200: 7936, budget: not more than 0`."""
     entry, limit = verdict.entry, verdict.limit
     part = f" in array {entry.array}" if entry.array else " on this line" if entry.line else ""
     return (
@@ -307,7 +307,7 @@ def claim(verdict: Verdict) -> str:
 
 
 def limit_words(limit: Limit) -> str:
-    """`not more than 0`."""
+    """Return a limit in words: `not more than 0`."""
     return f"{WORDS[limit.operator]} {number_text(limit.number)}"
 
 
@@ -317,7 +317,7 @@ def _missing(checked: Checked) -> Iterator[str]:
 
 
 def number_text(value: Value) -> str:
-    """Integers whole, others with six significant digits.
+    """Format integers in full, other numbers with six significant digits.
 
     >>> number_text(1234567), number_text(0.9), number_text(1 / 3), number_text(None)
     ('1234567', '0.9', '0.333333', '-')

@@ -1,4 +1,4 @@
-"""Writing a budget from the present numbers: a new one, or an old one with its places kept."""
+"""Budget update: write the current numbers into a new budget file, or into an existing one."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,13 +23,14 @@ FIRST: Mapping[str, str] = {
     "texture_transactions": "texture_transactions",
     "divergent_branches": "branches",
 }
-"""What a new budget limits, where the counter beside it is not 0."""
+"""Counters that a new budget limits, each if its related counter is not 0."""
 
 
 def update_budget(path: Path, checker: Checker, compiler: str) -> int:
-    """Write the present numbers into a budget, comments and places kept, or make a new one.
+    """Write current numbers into a budget, keeping comments and layout, or create a new budget.
 
-    Each number becomes the worst of all launches that it is for. Returns how many limits it has.
+    Each limit becomes the worst value of the launches that it applies to. Return the number of
+    limits.
     """
     return (_renew if path.exists() else _make)(path, checker, compiler)
 
@@ -75,7 +76,7 @@ def _make(path: Path, checker: Checker, compiler: str) -> int:
 
 
 def _numbers(launches: Iterable[LaunchProfile]) -> Iterator[tuple[str, int | float]]:
-    """The worst of each counter that a kernel uses."""
+    """Yield the worst value of each counter that a kernel uses."""
     every = list(launches)
     for counter, used in FIRST.items():
         values = [p.counters[counter] for p in every if p.counters[used]]
@@ -95,7 +96,7 @@ def _table(entry: Entry, numbers: Mapping[str, int | float]) -> Table:
 
 
 def _worst(limit: Limit, values: Iterable[Value]) -> int | float | None:
-    """The extreme value, which all values keep to."""
+    """Return the extreme value, which all values satisfy as a limit."""
     valid = [value for value in values if value is not None]
     if not valid:
         return None
@@ -103,5 +104,7 @@ def _worst(limit: Limit, values: Iterable[Value]) -> int | float | None:
 
 
 def _written(limit: Limit, value: int | float) -> int | float | str:
-    """As the limit was written: a number for "not more than", else with its sign."""
+    """Return a limit in the form it had: a number for "not more than", otherwise a string with its
+    operator.
+    """
     return value if limit.operator == "<=" else f"{limit.operator} {value}"

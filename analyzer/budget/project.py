@@ -1,4 +1,4 @@
-"""A project's checks: which kernels are held to what, as `cutrace.toml` says it.
+"""Project file `cutrace.toml`: which kernels are checked against which limits.
 
     devices = ["h200", "gtx580"]       # of every check that names none; -d goes before
     baseline = "main"                  # a git ref, or a file that --write-baseline wrote
@@ -38,12 +38,14 @@ BASIC = (
     *("shared_wavefronts", "shared_conflicts", "constant_wavefronts", "texture_transactions"),
     *("divergent_branches", "instructions"),
 )
-"""Counters of which less is better, compared with a baseline if nothing else is said."""
+"""Counters of which less is better: the default for a comparison with a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One `[[check]]`: paths are those of the file's folder, `program` None where none is run."""
+    """One `[[check]]` table: paths are relative to the file's folder, `program` is None if no
+    program is run.
+    """
 
     source: str
     launch: Sequence[str] = ()
@@ -58,14 +60,14 @@ class Check:
 
     @property
     def name(self) -> str:
-        """The name of the check: the source and how it is run."""
+        """Return the name of the check: its source and how it is run."""
         words = (*(f"-D{text}" for text in self.define), *self.launch, *(self.program or ()))
         return " ".join((self.source, *words))
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A whole file; `limits` are the entries of each check."""
+    """A project file; `limits` are the entries of each check."""
 
     path: Path
     checks: tuple[Check, ...]
@@ -85,7 +87,7 @@ class _Head:
 
 
 def read_project(path: Path) -> Project:
-    """Read a project's file; `CutraceError` names the check and the key that is wrong."""
+    """Read a project file; `CutraceError` names the check and the key that is wrong."""
     document = read_toml(path.read_bytes(), str(path))
     check_keys(document, HEAD, str(path))
     tables = document.pop("check", [])
