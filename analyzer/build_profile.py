@@ -183,7 +183,7 @@ def _profile(
     for unit in PROFILED:
         facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
     facts["millionths"] = 10**6
-    facts["ps_of_ns"] = 1000  # a column, as polars divides many launches by a number otherwise
+    facts["ps_of_ns"] = 1000  # a column: polars would divide many launches by a scalar differently
     warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
     raw = Raw(
         counts,
@@ -296,7 +296,7 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
         line=pl.Series([place["line"] for place in records], dtype=pl.UInt32),
     )
     lines = {
-        name: text.encode(errors="replace").decode().splitlines()  # no table holds half a pair
+        name: text.encode(errors="replace").decode().splitlines()  # no lone surrogates in Arrow
         for name, text in manifest.sources.items()
     }
     texts = [
@@ -351,7 +351,7 @@ def _profile_launches(
         if len(counted) == TOGETHER:
             profiles_by_number |= _settle(trace, _profile_group(question, trace, counted))
             counted.clear()
-        if index:  # the replay of the one before may have cached something that counts for this one
+        if index:  # also if the counts of the previous launch were cached
             progress(index / len(numbers))
         part = partial(report_part, progress, index, 1, len(numbers))
         is_ptx = not trace.manifest.is_machine_code

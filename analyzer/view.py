@@ -37,8 +37,8 @@ class View:
     `by` is one of GROUPINGS. `counters` are the requested names; empty means the vocabularies that
     fit the devices. `width` is the terminal's width in columns; None means a pipe, where lines may
     have any length. `first` and `last` are the sentences above and below the tables. `typed` is the
-    command line that shows them, if any, up to the position of further options, and
-    `program_suffix` the rest of it. Lines, arrays and instructions are in source order, unless
+    command line that shows them, if any, as far as further options may be appended;
+    `program_suffix` follows these. Lines, arrays and instructions are in source order, unless
     `sort` names a counter: then the largest comes first. `threshold` is the minimum percentage of
     that counter, or else of any counter, for a row to be shown. `brief` selects the summary instead
     of the tables if neither counters nor a grouping were requested; `advice` holds its suggestions.

@@ -101,7 +101,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Checker:
-    """Checks one trace: its profile, and the command-line selection of devices."""
+    """Checks the profile of one trace; `options` are those of its replay."""
 
     trace: Trace
     profile: Profile

@@ -1,4 +1,4 @@
-"""Exports of a trace to formats of other programs, a file each; `registry.py` has their interface.
+"""Exports of a trace to formats of other programs, one file each; `registry.py` has the interface.
 
 Files of NVIDIA's profilers, which hold counters only, are in `profilers`.
 """

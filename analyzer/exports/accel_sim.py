@@ -1,14 +1,14 @@
-"""Accel-Sim: a trace as the files that its tracer writes, `kernelslist.g` and `kernel-N.traceg`.
+"""Accel-Sim: export a trace as the files of its tracer, `kernelslist.g` and `kernel-N.traceg`.
 
-Instructions are PTX with the nearest SASS name; what an assembler turns into nothing is left out.
-The addresses of global memory are those of the trace, which caches' sets follow; shared and local
-ones lie in windows. Lines are of tracer version 3, which has no immediates. The simulator takes
-address 0 for no access: it misses a lane that is alone in the first sector of all.
+Instructions are PTX with the nearest SASS mnemonic; those that an assembler removes are left out.
+Global addresses are those of the trace, since cache sets depend on them; shared and local addresses
+are mapped into windows. Lines follow tracer version 3, which has no immediates. The simulator
+treats address 0 as no access: it drops a lane that is the only one in the first sector of memory.
 
-What the format has no room for: constants' and texels' addresses; the shared side of an
-asynchronous copy; source files; lanes off under a predicate, but in all warps of a block; names.
+The format cannot represent: addresses of constants and texels; the shared side of an asynchronous
+copy; source files; lanes disabled by a predicate, unless in all warps of a block; names.
 
-Source: as traces/imports/read_accel_sim.py, which reads them.
+Source: as traces/imports/read_accel_sim.py, which reads these files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,12 +31,13 @@ from ..time.chain import read_operands
 
 DEVICE = ""
 SHARED_WINDOW, LOCAL_WINDOW = 0x7FFD00000000, 0x7FFE00000000
-"""The simulator takes a generic address for shared only from the one up to the other."""
+"""Windows of shared and local memory: the simulator takes a generic address for shared only from
+the first bound up to the second."""
 WINDOWS = {Space.SHARED: SHARED_WINDOW, Space.LOCAL: LOCAL_WINDOW}
 ADDRESSED = (Space.GLOBAL, Space.SHARED, Space.LOCAL)
-"""Spaces of which the format has addresses."""
+"""State spaces whose addresses the format represents."""
 BINARIES = (60, 61, 70, 75, 80, 86)
-"""Machine codes whose opcodes the simulator knows (gpu-simulator/ISA_Def); it stops at others."""
+"""SASS targets whose opcodes the simulator knows (gpu-simulator/ISA_Def); it stops at others."""
 REGISTERS = 254
 SOURCES = 4
 FORMAT = (
@@ -46,7 +47,7 @@ FORMAT = (
 
 
 def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
-    """Write the list and a file a launch into the folder `out`."""
+    """Write the kernel list and a file per launch into the folder `out`."""
     folder = out or Path(f"{trace.path.stem}-traces")
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
         raise CutraceError(f"{folder}: is there already; name a new folder")
@@ -71,7 +72,7 @@ def _check(trace: LaunchTrace) -> None:
 
 
 def _commands(manifest: Manifest) -> Iterator[str]:
-    """The lines of the list: copies to the device, and kernels."""
+    """Yield the lines of the list: copies to the device, and kernels."""
     addresses = {
         array.name: array.offset
         for launch in manifest.launches
@@ -87,24 +88,24 @@ def _commands(manifest: Manifest) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """One launch as a file."""
+    """Writes one launch as a file."""
 
     trace: LaunchTrace
 
     @property
     def launch(self) -> Launch:
-        """The launch as the manifest has it."""
+        """Return the launch of the manifest."""
         return self.trace.launch
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The instructions."""
+        """Return the instructions."""
         records: list[dict[str, Any]] = self.trace.instructions().to_pylist()
         return records
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """The text before and behind the mask of each instruction."""
+        """Return the text before and after the mask of each instruction."""
         numbers: dict[str, int] = {}
         has_lines = any(row["line"] for row in self.rows)
         pairs = []
@@ -115,7 +116,7 @@ class _Kernel:
 
     @staticmethod
     def _operands(row: Mapping[str, Any], numbers: dict[str, int]) -> str:
-        """Destinations, opcode and sources; a name of a register is always the same number."""
+        """Return destinations, opcode and sources; each register name maps to one number."""
         operands = read_operands(row["text"])
 
         def number(name: str) -> str:
@@ -128,7 +129,7 @@ class _Kernel:
         return " ".join(parts)
 
     def write(self, file: TextIO) -> None:
-        """Write headers, and the blocks that the trace has, in order."""
+        """Write the headers, then the recorded blocks in order."""
         file.write("\n".join((*self._headers(), "", FORMAT, "")))
         for block, lines in self._blocks():
             grid = self.launch.grid
@@ -157,7 +158,7 @@ class _Kernel:
         yield f"-enable lineinfo = {int(any(row['line'] for row in self.rows))}"
 
     def _blocks(self) -> Iterator[tuple[int, list[list[str]]]]:
-        """Yield each block, with the lines of each of its warps."""
+        """Yield each block with the lines of each of its warps."""
         control = read_columns(self.trace.control_batches(), ("block", "warp", "step", "path"))
         order = np.lexsort((control["step"], control["warp"], control["block"]))
         whole = {name: values[order].astype(np.int64) for name, values in control.items()}
@@ -179,7 +180,7 @@ class _Kernel:
             yield last, warp_lines
 
     def _template(self, paths: Paths, path: int) -> "_Template":
-        """The lines of a path, all without addresses, and those of memory without lanes."""
+        """Return the lines of a path without addresses; memory instructions without lanes."""
         steps = paths.steps(path)
         shown = np.flatnonzero(~np.array([row["class"] == "free" for row in self.rows])[steps.pc])
         steps = Steps(steps.pc[shown], steps.active[shown], steps.not_taken[shown])
@@ -200,7 +201,7 @@ class _Kernel:
 
     @cached_property
     def _has_addresses(self) -> list[bool]:
-        """Whether the format has room for where each instruction reads or writes."""
+        """Return whether the format represents the address of each instruction."""
         return [
             any((row["reads"] | row["writes"]) >> space & 1 for space in ADDRESSED)
             for row in self.rows
@@ -208,7 +209,7 @@ class _Kernel:
 
     @cached_property
     def _counted(self) -> frozenset[int]:
-        """Instructions of which LANES_ON says in how many lanes their predicate held."""
+        """Return the instructions whose count of active lanes is in LANES_ON."""
         return frozenset(
             row["pc"]
             for row in self.rows
@@ -217,7 +218,7 @@ class _Kernel:
 
     @cached_property
     def _on(self) -> dict[int, set[int]]:
-        """Of each block, the instructions of `_counted` that were on in some lane."""
+        """Return, per block, the instructions of `_counted` with an active lane."""
         rows = read_columns(self.trace.lanes_on_batches(), ("block", "pc", "lanes"))
         some = rows["lanes"] > 0
         active_pcs: dict[int, set[int]] = {}
@@ -228,7 +229,7 @@ class _Kernel:
     def _lines(
         self, addresses: "_Addresses", where: tuple[int, int, int], template: "_Template"
     ) -> list[str]:
-        """The lines of a warp that ran a path from a step on."""
+        """Return the lines of a warp that executed a path from a given step."""
         lines = [*template.lines]
         for pc in template.counted - self._on.get(where[0], set()):
             for place in np.flatnonzero(template.pc == pc).tolist():
@@ -241,7 +242,7 @@ class _Kernel:
 
 
 def _binary(launch: Launch) -> tuple[int, int]:
-    """The newest machine code of a launch that the simulator knows, and the registers of it."""
+    """Return the newest target of a launch that the simulator knows, with its register count."""
     arch = {int(r.arch.removeprefix("sm_").rstrip("af")): r.registers for r in launch.resources}
     binary_version = max((binary for binary in BINARIES if binary in arch), default=BINARIES[-2])
     return binary_version, arch.get(binary_version, max(arch.values(), default=32))
@@ -249,7 +250,9 @@ def _binary(launch: Launch) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Template:
-    """A path's lines: `step` (n,) is each one's in the path; `counted` are those of LANES_ON."""
+    """The lines of a path: `step` (n,) is the step of each in the path; `counted` marks those of
+    LANES_ON.
+    """
 
     pc: Ints
     step: Ints
@@ -258,7 +261,7 @@ class _Template:
 
 
 class _Addresses:
-    """The accesses of a launch, by warp and step."""
+    """The accesses of a launch, indexed by warp and step."""
 
     def __init__(self, trace: LaunchTrace) -> None:
         names = ("block", "warp", "step", "part", "pc", "space", "base", "pattern")
@@ -277,7 +280,8 @@ class _Addresses:
         return (block * self._warps + warp) << 32 | step
 
     def of(self, where: tuple[int, int, int], steps: int) -> Iterator[tuple[int, int, int, str]]:
-        """Yield the accesses of some steps of a warp: step, pc, mask, and the text behind."""
+        """Yield the accesses of some steps of a warp: step, pc, mask, and the text after the
+        mask."""
         low = self._key(*where)
         first, last = np.searchsorted(self._keys, [low, low + steps]).tolist()
         at = first
@@ -303,7 +307,7 @@ class _Addresses:
         return int(self._rows["base"][row]) + WINDOWS.get(Space(int(self._rows["space"][row])), 0)
 
     def _several(self, rows: range) -> tuple[int, str]:
-        """Parts of one instruction, as one; of a copy the read."""
+        """Merge the parts of one instruction; of a copy, use the read."""
         spaces = self._rows["space"][rows.start : rows.stop]
         masks = [int(self._active[self._rows["pattern"][row]]) for row in rows]
         if any(a & b for a, b in pairwise(masks)):
@@ -327,7 +331,7 @@ class _Addresses:
 
 
 def _compressed(lanes: list[int], offsets: list[int]) -> tuple[str, str]:
-    """The mode of addresses, and what stands behind the base: a stride, or differences."""
+    """Return the address mode and the operands after the base: a stride, or differences."""
     steps = [after - before for before, after in pairwise(offsets)]
     side_by_side = lanes[-1] - lanes[0] == len(lanes) - 1
     if len(lanes) > 1 and side_by_side and len({*steps}) == 1:
@@ -384,7 +388,7 @@ _SCOPES = {"cta": ".CTA", "cluster": ".CLUSTER", "gpu": ".GPU", "sys": ".SYS", "
 
 
 def machine_name(row: Mapping[str, object]) -> str:
-    """Return the mnemonic of a row of INSTRUCTIONS; a machine's own stays as it is."""
+    """Return the mnemonic of a row of INSTRUCTIONS; machine code keeps its own."""
     opcode = str(row["opcode"])
     if opcode.isupper():
         return str(row["mnemonic"])

@@ -1,8 +1,8 @@
-"""Perfetto: blocks as slices on the slots of SMs, as ui.perfetto.dev and chrome://tracing show.
+"""Perfetto: thread blocks as slices on the slots of SMs, for ui.perfetto.dev and chrome://tracing.
 
-A launch is a process, a slot for a block on an SM a thread, a block a slice. A trace has no time: a
-microsecond is one instruction of the block's longest warp. Blocks resident on an SM at once are
-those of a wave, and a wave begins when the one before has ended, as in the replay.
+A launch is a process, a block slot of an SM is a thread, a block is a slice. A trace has no time: a
+microsecond stands for one instruction of the block's longest warp. Blocks resident on an SM at once
+form a wave, and a wave begins when the previous one has ended, as in the replay.
 
 Source: Trace Event Format; docs/getting-started/other-formats.md of github.com/google/perfetto.
 """
@@ -30,7 +30,7 @@ from ..text.output import write_report
 
 DEVICE = DEFAULT_DEVICE
 MOST_BLOCKS = 1 << 20
-"""More slices than that no viewer shows."""
+"""Maximum number of slices: no viewer shows more."""
 
 
 def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
@@ -92,7 +92,7 @@ def _name(kind: str, pid: int, tid: int, value: str | int) -> dict[str, Any]:
 
 
 def steps_of_blocks(trace: LaunchTrace) -> Ints:
-    """Return the instructions of each block's longest warp, (blocks,)."""
+    """Return the instruction count of each block's longest warp, (blocks,)."""
     control = read_columns(trace.control_batches(), ("block", "step", "path"))
     longest = np.zeros(trace.launch.blocks, np.int64)
     if len(control["block"]):
@@ -106,7 +106,7 @@ def steps_of_blocks(trace: LaunchTrace) -> Ints:
 
 
 def _begins(sm: Ints, wave: Ints, steps: Ints) -> Ints:
-    """When each block begins: behind the longest block of every wave before on its SM."""
+    """Return the start of each block: after the longest block of every earlier wave on its SM."""
     lasts = np.zeros((int(sm.max()) + 1, int(wave.max()) + 1), np.int64)
     np.maximum.at(lasts, (sm, wave), steps)
     begins: Ints = (np.cumsum(lasts, axis=1) - lasts)[sm, wave]

@@ -1,4 +1,4 @@
-"""The exports: files of this folder, and entry points of `cutrace.exporters`.
+"""Registry of exports: the files of this folder, and entry points of `cutrace.exporters`.
 
 A file has the name of its format in `--to`, and defines two things; an entry point names such a
 module:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...traces.reader import Trace
 
 PARTS = ("registry", "machine_names")
-"""Files of this folder that are no format."""
+"""Files of this folder that are not formats."""
 
 
 class Exporter(Protocol):
@@ -30,18 +30,18 @@ class Exporter(Protocol):
     DEVICE: str
 
     def write(self, trace: "Trace", out: Path | None, options: "ReplayOptions") -> str:
-        """Write a trace; CutraceError if the format cannot carry it."""
+        """Write a trace; CutraceError if the format cannot represent it."""
 
 
 def names() -> list[str]:
-    """The exports there are: those of this folder, then those of entry points."""
+    """Return the names of the exports: those of this folder, then those of entry points."""
     files = [m.name for m in iter_modules(import_module(__package__ or "").__path__)]
     own = [name.replace("_", "-") for name in files if name not in PARTS]
     return [*own, *extension_names(EXPORTERS)]
 
 
 def exporter(name: str) -> Exporter:
-    """Return one of `names`."""
+    """Return the export of a name from `names`."""
     if name in extension_names(EXPORTERS):
         return cast(Exporter, load_extension(EXPORTERS, name))
     return cast(Exporter, import_module(f".{name.replace('-', '_')}", __package__))

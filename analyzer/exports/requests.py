@@ -1,9 +1,9 @@
-"""Requests to the caches of each SM, a row a request, in the order of the schedule.
+"""Export the requests to the caches of each SM: a row per request, in schedule order.
 
 Columns: `launch`; `sm`; `order`, the request's number on its SM; `address` and `bytes` of the
-requested sector, line or segment, by the device; `space` and `op`; `pc` of the instruction and the
-`array` that holds the address, empty for none. Constant and local memory have addresses of their
-own, apart from global memory. `-o NAME.parquet` writes Parquet, anything else CSV.
+requested sector, line or segment, by the device; `space` and `op`; `pc` of the instruction; and
+`array`, the array that holds the address, or empty. Constant and local memory have separate address
+spaces. `-o NAME.parquet` writes Parquet, anything else CSV.
 """
 
 import io
@@ -98,7 +98,7 @@ def _arrow(column: Any) -> pa.Array:
 
 
 def _named(which: Ints, names: Sequence[str]) -> pa.Array:
-    """Names by number: each is kept once."""
+    """Return names by index as a dictionary array: each is stored once."""
     distinct = dict.fromkeys(names)
     places = {name: place for place, name in enumerate(distinct)}
     number = np.array([places[name] for name in names], np.int32)[which]

@@ -1,4 +1,5 @@
-"""Zip: a trace as one file, NAME.cutrace.zip, which every verb reads as it is; unzip undoes it."""
+"""Zip: a trace as one file, NAME.cutrace.zip, which every command reads directly; unzip undoes
+it."""
 
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
             pack(trace.path, partial)
             for launch in trace.launches:
                 launch.check_unchanged()
-            check_target(target)  # it may be another than was looked at before
+            check_target(target)  # it may have been replaced since the first check
     except OSError as error:
         raise CutraceError(f"{target}: cannot write it: {reason(error)}") from error
     return f"{target}\nnext: cutrace analyze {target}"

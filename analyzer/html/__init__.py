@@ -1,5 +1,5 @@
-"""The HTML report: one file for a browser, without a network and, if need be, without scripts.
+"""The HTML report: one file for a browser, usable offline and without scripts.
 
-`gather` chooses what is shown of traces and profiles, bounded; the drawings are made here as SVG;
-`page` puts all into the templates.
+`gather` selects the content from traces and profiles within size bounds; the `*_svg` modules draw;
+`page` fills the templates.
 """

@@ -1,4 +1,4 @@
-"""Divergent branches drawn: which lanes of a warp took the branch, and which did not."""
+"""Drawings of divergent branches: which lanes of a warp took the branch, and which did not."""
 
 from collections.abc import Iterator
 from html import escape
@@ -10,12 +10,12 @@ from ..launch_profile import LaunchProfile
 from ..text.svg import box, text
 
 MOST, SPLITS = 4, 3
-"""Branches that are drawn, those that diverge most often, and splits of each."""
+"""Maximum number of branches drawn, the most divergent first, and of splits of each."""
 WIDTH, BOX, GAP, LEFT, ROW, TOP = 1200, 22, 6, 210, 30, 30
 
 
 def draw_branches(launch: LaunchProfile, trace: LaunchTrace) -> Iterator[str]:
-    """A drawing for each branch that diverges; none of a trace without what its warps ran."""
+    """Yield a drawing per divergent branch; none if the trace has no control flow."""
     table = launch.instructions
     if launch.refusal or "divergent_branches" not in table.columns or not trace.count("control"):
         return

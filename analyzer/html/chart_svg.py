@@ -1,4 +1,5 @@
-"""One launch on many devices: a chart a counter, a bar a device, in the order of capabilities."""
+"""Charts of one launch on many devices: one per counter, a bar per device, by compute
+capability."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -10,7 +11,7 @@ from ..launch_profile import LaunchProfile
 from ..text.svg import box, count_bytes, short, text
 
 FEWEST = 3
-"""Devices from which on there is something to see."""
+"""Minimum number of devices for a chart."""
 CHARTS = (
     ("bound_time", "least time"),
     ("global_transactions", "transactions of global memory"),
@@ -20,11 +21,11 @@ CHARTS = (
 )
 WIDTH, NAME, LABEL, ROW, TOP = 520, 92, 78, 20, 30
 STEEP = 50
-"""How many times the least the most may be before lengths are logarithms."""
+"""Ratio of the largest to the smallest value from which bar lengths are logarithmic."""
 
 
 def draw_charts(on: Sequence[LaunchProfile]) -> Iterator[str]:
-    """A drawing for each counter that differs between the devices."""
+    """Yield a chart per counter that differs between the devices."""
     running = sorted((p for p in on if not p.refusal), key=lambda p: (p.capability, p.device))
     if len(running) < FEWEST:
         return

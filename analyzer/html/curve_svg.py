@@ -1,4 +1,4 @@
-"""An occupancy curve as a drawing: resident warps against threads, registers or shared memory."""
+"""Occupancy curve: resident warps against threads, registers or shared memory."""
 
 from collections.abc import Iterator
 from html import escape
@@ -12,7 +12,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 14, 14, 44
 
 
 def draw_curve(curve: Curve, most: int) -> str:
-    """The drawing; `most` are the warps that an SM holds at best."""
+    """Return the drawing; `most` is the maximum number of resident warps of an SM."""
     last = curve.stretches[-1].last
     here = next(
         (s for s in curve.stretches if curve.here is not None and s.first <= curve.here <= s.last),
@@ -33,7 +33,7 @@ def draw_curve(curve: Curve, most: int) -> str:
 
 
 def _path(curve: Curve, last: int, most: int) -> str:
-    """Steps from stretch to stretch."""
+    """Return the SVG path of the curve's steps."""
     words = []
     for number, part in enumerate(curve.stretches):
         y = short(_y(part.warps, most))
@@ -46,7 +46,7 @@ def _path(curve: Curve, last: int, most: int) -> str:
 
 
 def _axes(last: int, most: int, what: str) -> Iterator[str]:
-    """Lines at the quarters, with numbers at the ends."""
+    """Yield grid lines at the quarters, with numbers at the ends."""
     for quarter in range(5):
         warps = most * quarter // 4
         y = _y(warps, most)
@@ -58,7 +58,7 @@ def _axes(last: int, most: int, what: str) -> Iterator[str]:
 
 
 def _mark(value: int, warps: int, last: int, most: int) -> Iterator[str]:
-    """Where the launch stands."""
+    """Yield the mark of the launch."""
     x, y = _x(value, last), _y(warps, most)
     yield f'<path class="here" d="M{short(x)} {short(y)}V{HIGH - BOTTOM}"/>'
     yield f'<circle class="here" cx="{short(x)}" cy="{short(y)}" r="5"/>'

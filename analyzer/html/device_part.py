@@ -1,4 +1,4 @@
-"""One launch on one device: its figures, lines, advice, source, flow, pictures and curves."""
+"""One launch on one device: its figures, lines, advice, source, data flow, pictures and curves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -29,12 +29,13 @@ from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
 COSTLY = 5
 """Lines in the summary of a launch."""
 DRAWN_ROWS = 1 << 18
-"""Accesses of a launch of which miss-ratio curves are drawn: a second's work at most."""
+"""Maximum number of accesses of a launch for miss-ratio curves: a second of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartMaker:
-    """Makes parts; `options` are those of the profiles' `analyze()`, `bounds` those of one part."""
+    """Builds parts; `options` are those of the profiles' `analyze()`, `bounds` those of one
+    part."""
 
     options: ReplayOptions
     bounds: Bounds
@@ -44,7 +45,7 @@ class PartMaker:
     def part(
         self, key: str, trace: Trace, profile: LaunchProfile, findings: Sequence[Finding]
     ) -> DevicePart:
-        """Everything about a launch on a device; `key` begins the names of its link targets."""
+        """Return all content on a launch on a device; `key` is the prefix of its link targets."""
         if profile.refusal:
             return DevicePart(key, profile.device, profile.device_name, profile.refusal)
         device = self._load(profile)
@@ -80,7 +81,7 @@ class PartMaker:
         )
 
     def _branches(self, trace: Trace, profile: LaunchProfile) -> tuple[str, ...]:
-        """The divergent branches of a launch, which are the same on all devices."""
+        """Return the drawings of divergent branches, which are the same on all devices."""
         key = trace.path, profile.number
         if key not in self._drawn:
             launch = trace.launches[profile.number]
@@ -96,7 +97,9 @@ class PartMaker:
     def _draw(
         self, key: str, trace: Trace, profile: LaunchProfile, device: Device
     ) -> tuple[Picture, ...]:
-        """The worst accesses of the lines that waste most, then of those that move most."""
+        """Return the worst accesses of the lines with the most waste, then of those that move most
+        bytes.
+        """
         groups: dict[str, list[Context]] = {}
         for row in profile.instructions.iter_rows(named=True):
             if row["memory_requests"]:
@@ -108,7 +111,7 @@ class PartMaker:
         return tuple(_picture(f"{key}-p{n}", one) for n, one in enumerate(drawn))
 
     def _reuse(self, launch: LaunchTrace, device: Device) -> str:
-        """The miss-ratio curves of a launch that is small enough to be replayed once more."""
+        """Return the miss-ratio curves of a launch that is small enough for another replay."""
         caches = any(stage.model == "cache" for stage in device.stages)
         if not caches or not self.options.caches or launch.count("accesses") > DRAWN_ROWS:
             return ""
@@ -134,7 +137,7 @@ class PartMaker:
 
 
 def _costly(profile: LaunchProfile, by_place: Mapping[str, Picture]) -> Iterator[CostlyLine]:
-    """The costliest lines, each with the sentence of its picture if it has one."""
+    """Yield the costliest lines, each with the sentence of its picture if it has one."""
     for row, part, what in costly_rows(profile, COSTLY):
         picture = by_place.get(_name_place(row))
         yield CostlyLine(
@@ -148,12 +151,12 @@ def _costly(profile: LaunchProfile, by_place: Mapping[str, Picture]) -> Iterator
 
 
 def _name_place(row: Context) -> str:
-    """`FILE:LINE`, or for an instruction without a line its text."""
+    """Return `FILE:LINE`, or the text of an instruction without a line."""
     return f"{row['file']}:{row['line']}" if row.get("line") else str(row.get("ptx", ""))
 
 
 def _waste(rows: Sequence[Context]) -> tuple[float, float]:
-    """How much too much the instructions of a line cost, then how much they move."""
+    """Return the excess cost of a line's instructions, then the bytes that they move."""
 
     def total(*names: str) -> float:
         return sum(float(str(row.get(name) or 0)) for row in rows for name in names)

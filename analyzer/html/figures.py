@@ -30,18 +30,18 @@ GLANCE = (
     *("shared_wavefronts", "shared_conflicts", "constant_wavefronts", "texture_transactions"),
     *("branches", "divergent_branches", "instructions", "occupancy"),
 )
-"""The counters of the first table, those left out that no device counted."""
+"""Counters of the first table; those that no device has are left out."""
 
 
 def cell(value: Value, bar: float = 0.0, counter: Counter | None = None) -> Cell:
-    """A value as it is written, nothing if there is none."""
+    """Return a formatted cell, empty if there is no value."""
     if value is None:
         return Cell(None, "")
     return Cell(value, number(value, counter or known_counter("instructions")), bar)
 
 
 def moved_bytes(launch: LaunchProfile) -> int:
-    """Bytes that a launch moves in global and local memory and textures."""
+    """Return the bytes that a launch moves in global, local and texture memory."""
     counts = launch.raw.counts
     names = [c for c in counts.columns if c.endswith("_bytes_moved")]
     sums = counts.select(pl.col(names).sum())
@@ -54,23 +54,23 @@ UNITS = {
     "const": frozenset({"divergent_constant"}),
     "branch": frozenset({"divergence"}),
 }
-"""The rules that find something in each unit: where none does, nothing is shown as bad."""
+"""Advice rules per unit of the data flow: a unit is marked as bad only if one of them fired."""
 ADVISED = {
     **{"global memory": "global", "transactions": "global", "bank conflicts": "shared"},
     **{"constant wavefronts": "const", "divergent branches": "branch"},
 }
-"""The unit that each tile is about."""
+"""The unit of each tile."""
 
 
 def bad_units(rules: Collection[str]) -> frozenset[str]:
-    """The units of which one of these rules has found something."""
+    """Return the units for which one of these rules fired."""
     return frozenset(unit for unit, mine in UNITS.items() if not mine.isdisjoint(rules))
 
 
 def tiles(launch: LaunchProfile, rules: Collection[str] = ()) -> Iterator[Tile]:
-    """The figures of a launch on a device, those that say something.
+    """Yield the tiles of a launch on a device; uninformative ones are left out.
 
-    `rules` are those that found something in it.
+    `rules` are the rules that fired for it.
     """
     bad = bad_units(rules)
     for tile in _tiles(launch):
@@ -78,7 +78,7 @@ def tiles(launch: LaunchProfile, rules: Collection[str] = ()) -> Iterator[Tile]:
 
 
 def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
-    """The same, before bad values are marked."""
+    """Yield the tiles before bad values are marked."""
     counters = launch.counters
 
     def counter_text(name: str) -> str:
@@ -159,16 +159,16 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
 
 
 def glance(on: Sequence[LaunchProfile]) -> Table:
-    """The counters that matter, devices side by side with bars."""
+    """Return the main counters, devices side by side with bars."""
     rows = [_row(known_counter(name), on) for name in GLANCE]
     shown = tuple(row for row in rows if any(c.value for c in row.cells))
     return Table("", tuple(p.device for p in on), shown)
 
 
 def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
-    """All counters by vocabulary, and the names of those that are 0 on every device.
+    """Return all counters by vocabulary, and the names of those that are 0 on every device.
 
-    A profiler's own vocabulary is there for the devices of its time.
+    A profiler's own vocabulary is included for the devices that it supported.
     """
     devices = tuple(p.device for p in on)
     native_vocabularies = [
@@ -189,7 +189,9 @@ def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[s
 
 
 def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None:
-    """One device and launch: counters that differ, a column a variant; None if none does."""
+    """Return the differing counters of one device and launch, a column per variant; None if none
+    differ.
+    """
     refusals = tuple(
         f"{variant}: {refusal}"
         for variant, refusal in zip(compared.variants, table.refusals, strict=True)
@@ -209,7 +211,7 @@ def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None
 
 
 def _compare(row: ComparedRow, baseline: int) -> Row:
-    """A counter of all variants, with its ratio to the baseline's."""
+    """Return a counter of all variants, with its ratio to the baseline."""
     most = max((abs(c.value) for c in row.cells if c.value is not None), default=0) or 1
     cells = tuple(
         Cell(

@@ -1,7 +1,7 @@
-"""A flame graph of a launch: a box a line, as wide as its part, on the one it is inlined into.
+"""Flame graph of a launch: a box per line, as wide as its share, above the line it is inlined into.
 
-The lowest box is the launch; a line's own cost is where nothing stands on it. Costs are bytes
-moved, or warp instructions where a kernel moves none.
+The lowest box is the launch; a line's self cost is the width not covered by boxes above. Costs are
+bytes moved, or warp instructions if a kernel moves none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ COUNTERS = (
 )
 WIDTH, ROW, TOP = 1280, 22, 26
 LETTER = 7.2
-"""The width of a letter, and the least part that gets a box."""
+"""The width of a character, which is also the minimum width of a box."""
 LEAST = 0.002
 
 
@@ -33,19 +33,19 @@ class _Frame:
     inner: dict[Place, "_Frame"] = field(default_factory=dict)
 
     def add(self, places: Sequence[Place], count: int) -> None:
-        """Count a stack."""
+        """Add a stack and its count."""
         self.count += count
         if places:
             self.inner.setdefault(places[0], _Frame()).add(places[1:], count)
 
     @property
     def depth(self) -> int:
-        """Boxes one above the other."""
+        """Return the height of the tree in boxes."""
         return 1 + max((inner.depth for inner in self.inner.values()), default=0)
 
 
 def draw_flame(launch: LaunchProfile) -> str:
-    """The drawing; empty where no line is known, or none is inlined into another."""
+    """Return the drawing; empty if no line is known or none is inlined into another."""
     for name, words in COUNTERS:
         root = _Frame()
         for stack in read_stacks(launch, find_counters([name])):
@@ -69,7 +69,7 @@ def _draw(root: _Frame, words: str) -> str:
 def _boxes(
     frame: _Frame, name: str, begin: int, level: int, total: int, height: int
 ) -> Iterator[str]:
-    """A frame's box, then those that stand on it, the widest first."""
+    """Yield a frame's box, then those above it, the widest first."""
     start, width = begin / total * WIDTH, frame.count / total * WIDTH
     if frame.count < LEAST * total:
         return

@@ -1,4 +1,4 @@
-"""The memory flow as a drawing: boxes from the warps to memory, arrows with bytes on them."""
+"""Memory data flow: boxes from the warps to memory, arrows labelled with bytes."""
 
 from collections.abc import Collection, Iterator
 from html import escape
@@ -7,22 +7,22 @@ from ..counting.memory_flow import NEEDED, Box, Flow, Link
 from ..text.svg import box, count_bytes, short, text
 
 WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104
-"""Of a box: its width, a line's height, its title's; between boxes: up and down, and across."""
+"""Box width, line height, title height; vertical gap and horizontal distance of boxes."""
 THICK, THIN = 12.0, 1.5
-"""An arrow of the most bytes of all, and the thinnest."""
+"""Width of the arrow with most bytes, and minimum width."""
 MARGIN = 8
 LEAST = 62
-"""The lowest box: there is room for an arrow each way."""
+"""Minimum height of a box: it has room for an arrow in each direction."""
 APART = 17
-"""Between the arrows of loads and of stores."""
+"""Distance between the arrows of loads and of stores."""
 Spot = tuple[float, float, float]
 """Left, top and height of a box."""
 
 
 def draw_flow(flow: Flow, title: str, bad: Collection[str] = ()) -> str:
-    """The drawing, to stand in a page that has the style.
+    """Return the drawing, to embed in a page with the style sheet.
 
-    `bad` are the units of which there is advice: what they need at least stands out.
+    `bad` are the units with advice: their minimum traffic is highlighted.
     """
     spots = dict(_place(flow))
     width = max(x + WIDE for x, _, _ in spots.values()) + MARGIN
@@ -42,9 +42,10 @@ def draw_flow(flow: Flow, title: str, bad: Collection[str] = ()) -> str:
 
 
 def _place(flow: Flow) -> Iterator[tuple[str, Spot]]:
-    """Spaces below one another; each unit beside all that it is linked to, so that arrows are even.
+    """Yield box positions: spaces in a column; each unit level with its neighbours, to keep arrows
+    straight.
 
-    Units of one column that would lie over one another are pushed apart.
+    Units of one column that would overlap are pushed apart.
     """
     spots: dict[str, Spot] = {}
     y = float(MARGIN)
@@ -83,7 +84,7 @@ def _box(one: Box, spot: Spot, is_bad: bool) -> Iterator[str]:
 
 
 def _link(link: Link, spots: dict[str, Spot], most: int) -> Iterator[str]:
-    """Two arrows at most: loads on top, towards the warps, stores below, away from them."""
+    """Yield up to two arrows: loads on top, towards the warps; stores below, away from them."""
     near, far = spots[link.near], spots[link.far]
     both = bool(link.loads and link.stores)
     for bytes_, style, shift in ((link.loads, "load", -1), (link.stores, "store", 1)):
@@ -93,7 +94,7 @@ def _link(link: Link, spots: dict[str, Spot], most: int) -> Iterator[str]:
 
 
 def _arrow(near: Spot, far: Spot, off: float, bytes_: int, style: str, most: int) -> Iterator[str]:
-    """A curve from box to box with its bytes beside it, above a load's and below a store's."""
+    """Yield a curve between boxes with its bytes, above it for a load and below it for a store."""
     x1, x2 = near[0] + WIDE + 2, far[0] - 2
     y1, y2 = _middle(near, far) + off, _middle(far, near) + off
     thick = max(THIN, THICK * (bytes_ / most) ** 0.5)
@@ -118,7 +119,9 @@ def _arrow(near: Spot, far: Spot, off: float, bytes_: int, style: str, most: int
 
 
 def _middle(one: Spot, other: Spot) -> float:
-    """Where a link leaves a box: level with the lower of both, as far as its side goes."""
+    """Return the height at which a link leaves a box: level with the lower of both, within its
+    side.
+    """
     _, y, high = one
     low = min(one, other, key=lambda spot: spot[2])
     return min(max(low[1] + low[2] / 2, y + 20), y + high - 20)

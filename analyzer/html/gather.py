@@ -1,4 +1,4 @@
-"""Gathering the page's value from traces and profiles, within the bounds of its size."""
+"""Gather the page's content from traces and profiles, within the bounds of its size."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,16 +36,16 @@ EXCESS = (
       ("load", "store", "atomic", "reduction")),
     ("const_load_passes", "const_load_ideal_passes"),
 )  # fmt: skip
-"""Raw counters, and those of them that the same accesses need at least."""
+"""Raw counters, each with the part of it that the same accesses need at least."""
 CONFLICTS = tuple(f"shared_{act}_conflicts" for act in ("load", "store", "atomic", "reduction"))
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The launches shown in full; `speaks` maps every launch to the one that is shown for it.
+    """The launches shown in full; `speaks` maps every launch to the one that represents it.
 
-    `family` holds how many launches of its kernel and shape there are, for the worst of them;
-    `first` is the worst of the family that costs most, None where nothing was launched.
+    `family` holds the number of launches of the same kernel and shape, for the worst of them;
+    `first` is the worst launch of the costliest family, None if nothing was launched.
     """
 
     first: int | None
@@ -55,10 +55,10 @@ class Choice:
 
 
 def choose_devices(profile: Profile, capacity: int) -> tuple[str, ...]:
-    """The devices that are shown in full: all if they have room, else one of each generation.
+    """Return the devices shown in full: all if they fit, else one per generation.
 
-    Of a generation it is the newest board, and an architecture (sm_NN) where there is none; the
-    default device stands first, then the newest of all.
+    A generation is represented by its newest board, or its architecture (sm_NN) if it has none; the
+    default device comes first, then the newest of all.
     """
     capabilities = {p.device: p.capability for p in profile.launches}
     if len(capabilities) <= capacity:
@@ -99,7 +99,7 @@ def choose(profile: Profile, capacity: int) -> Choice:
 
 
 def count_excess(launch: LaunchProfile) -> int:
-    """Transactions and passes that another order of the lanes' addresses would save."""
+    """Return the transactions and passes that another mapping of lanes to addresses would save."""
     counts = launch.raw.counts
     names = {name for pair in EXCESS for name in pair} | {*CONFLICTS}
     columns = [name for name in counts.columns if name in names]
@@ -111,7 +111,7 @@ def count_excess(launch: LaunchProfile) -> int:
 
 
 def _costs(profile: Profile) -> Mapping[int, tuple[int, int]]:
-    """Every launch's cost; of launches that did the same it is worked out once."""
+    """Return every launch's cost; it is computed once for identical launches."""
     costs: dict[int, tuple[int, int]] = {}
     for number in profile.numbers:
         on = profile.of(number)
@@ -121,7 +121,7 @@ def _costs(profile: Profile) -> Mapping[int, tuple[int, int]]:
 
 
 def _cost(on: Sequence[LaunchProfile]) -> tuple[int, int]:
-    """A launch's excess and bytes on the device that suffers most."""
+    """Return a launch's excess and bytes on the device with the highest cost."""
     running = [(count_excess(p), moved_bytes(p)) for p in on if not p.refusal]
     return max(running, default=(0, 0))
 
@@ -131,13 +131,15 @@ def _minus(value: int) -> int:
 
 
 def _scalars(profile: Profile, number: int) -> tuple[object, ...]:
-    """The arguments that are no arrays."""
+    """Return the scalar arguments."""
     arguments = profile.of(number)[0].launch.arguments
     return tuple((a.name, a.value) for a in arguments if a.name != a.value)
 
 
 def _with_other_scalars(profile: Profile, family: Sequence[int]) -> list[int]:
-    """The worst launch for each set of scalar arguments, without that of the family's worst."""
+    """Return the worst launch for each set of scalar arguments, except the set of the family's
+    worst.
+    """
     first: dict[tuple[object, ...], int] = {}
     for number in family:
         first.setdefault(_scalars(profile, number), number)
@@ -145,19 +147,21 @@ def _with_other_scalars(profile: Profile, family: Sequence[int]) -> list[int]:
 
 
 def _spokesman(profile: Profile, number: int, family: Sequence[int], shown: Sequence[int]) -> int:
-    """The launch shown with the same scalars, else the family's worst."""
+    """Return the shown launch with the same scalars, else the family's worst."""
     mine = _scalars(profile, number)
     twins = (n for n in family if n in shown and _scalars(profile, n) == mine)
     return next(twins, family[0])
 
 
 NAMED = 3
-"""Kernels in the title."""
+"""Maximum number of kernels in the title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A trace to report on, under a name, with its profile; `whole` has devices in charts only."""
+    """A trace to report on, with its name and profile; `whole` includes devices shown only in
+    charts.
+    """
 
     name: str
     trace: Trace
@@ -165,7 +169,7 @@ class Subject:
     whole: Profile | None = None
 
     def narrowed(self, capacity: int) -> "Subject":
-        """With at most `capacity` of the devices in its profile."""
+        """Return the subject with at most `capacity` devices in its profile."""
         devices = choose_devices(self.profile, capacity)
         by_place = {(p.number, p.device): p for p in self.profile.launches}
         launches = tuple(by_place[n, device] for n in self.profile.numbers for device in devices)
@@ -174,13 +178,13 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Gathers within bounds; `options` are those of the replay."""
+    """Gathers content within bounds; `options` are those of the replay."""
 
     options: ReplayOptions
     bounds: Bounds
 
     def gather(self, subjects: Sequence[Subject], command: str) -> Report:
-        """The whole page."""
+        """Return the content of the whole page."""
         subjects = [subject.narrowed(self.bounds.devices) for subject in subjects]
         choices = [choose(subject.profile, self.bounds.launches) for subject in subjects]
         parts = sum(
@@ -226,7 +230,7 @@ class Gatherer:
         return Variant(subject.name, launches, listed, len(profile.numbers) - len(listed))
 
     def _list(self, profile: Profile, choice: Choice, keys: Mapping[int, str]) -> Iterator[Listed]:
-        """A line a launch, the first of them."""
+        """Yield a line per launch, for the first launches."""
         numbers = profile.numbers[: self.bounds.listed]
         moved: dict[tuple[int, str], int] = {}
         for p in profile.launches:
@@ -248,7 +252,7 @@ class Gatherer:
     def _compare(
         self, subjects: Sequence[Subject]
     ) -> tuple[tuple[Comparison, ...], tuple[str, ...]]:
-        """Variants side by side, where there are several that launch anything."""
+        """Compare variants side by side, if several launch kernels."""
         if len(subjects) < 2 or not all(s.profile.launches for s in subjects):
             return (), ()
         comparison = compare_profiles({s.name: s.profile for s in subjects})
@@ -260,7 +264,8 @@ class Gatherer:
         return tables, tuple(remarks)
 
     def _twins(self, subjects: Sequence[Subject]) -> tuple[SideBySide, ...]:
-        """The sources of the first variant and each other, as far as the page has rows for them."""
+        """Pair the source of the first variant with each other one, as far as rows are
+        available."""
         first, *others = subjects[: 1 + self.bounds.rows // MOST]
         drawn = (
             draw_twins((first.name, other.name), (first.profile, other.profile), device)
@@ -271,13 +276,13 @@ class Gatherer:
 
 
 def _moved_cell(launch: LaunchProfile, moved: int, most: int) -> Cell:
-    """Bytes moved, and beside them what could be saved."""
+    """Return a cell of bytes moved and the possible saving."""
     excess = count_excess(launch)
     return replace(cell(moved, moved / most), note=f"{excess:,} too many" if excess else "")
 
 
 def _title(kernels: Sequence[str]) -> str:
-    """The first kernels' names."""
+    """Return the title: the first kernels' names."""
     more = f" and {len(kernels) - NAMED} more" if len(kernels) > NAMED else ""
     return ", ".join(kernels[:NAMED]) + more or "no launches"
 
@@ -290,7 +295,7 @@ def _launch(
     findings: Mapping[tuple[int, str], Sequence[Finding]],
     make: PartMaker,
 ) -> LaunchPart:
-    """A launch in full, on every device."""
+    """Return a launch in full, on every device."""
     on = subject.profile.of(number)
     everywhere = (subject.whole or subject.profile).of(number)
     launch = on[0].launch
@@ -326,16 +331,18 @@ def _launch(
 
 
 MOST = 600
-"""Rows of a page; what is far from any difference goes first."""
+"""Maximum number of rows of a page; rows far from any difference are dropped first."""
 AROUND = 3
-"""Lines that are shown beside one that differs or costs, if not all have room."""
+"""Lines of context around one that differs or costs, if not all fit."""
 Place = tuple[str, int]
 
 
 def draw_twins(
     names: tuple[str, str], profiles: tuple[Profile, Profile], device: str
 ) -> SideBySide | None:
-    """The page of two variants on a device; None where no source is known, or nothing counts."""
+    """Return the page of two variants on a device; None if no source is known, or no counter
+    applies.
+    """
     costs = [_line_costs(profile, device) for profile in profiles]
     key = next((k for k in MEASURES if any(each.get(k) for each in costs)), "")
     rows = align_lines(profiles, 0) if key else []
@@ -352,14 +359,14 @@ def draw_twins(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A variant's lines and what they cost; `most` is the most that any line of both costs."""
+    """A variant's lines and their costs; `most` is the maximum over the lines of both variants."""
 
     texts: Mapping[Place, str]
     costs: Mapping[Place, int]
     most: int
 
     def line(self, place: Place | None) -> TwinLine:
-        """The line at a place, or an empty one."""
+        """Return the line at a place, or an empty one."""
         if place is None:
             return TwinLine(None, "", 0, 0.0)
         cost = self.costs.get(place, 0)
@@ -367,7 +374,7 @@ class _Side:
 
 
 def _shown(rows: Sequence[TwinRow]) -> Sequence[TwinRow]:
-    """All rows if they have room, else those near one that differs or costs."""
+    """Return all rows if they fit, else those near one that differs or costs."""
     if len(rows) <= MOST:
         return rows
     anchors = [n for n, row in enumerate(rows) if row.differs or row.left.cost or row.right.cost]
@@ -376,7 +383,7 @@ def _shown(rows: Sequence[TwinRow]) -> Sequence[TwinRow]:
 
 
 def _line_costs(profile: Profile, device: str) -> dict[str, dict[Place, int]]:
-    """The cost of each line by each measure, over all launches on the device."""
+    """Return the cost of each line by each measure, over all launches on the device."""
     costs: dict[str, dict[Place, int]] = {key: {} for key in MEASURES}
     for launch in profile.launches:
         if launch.device != device or launch.refusal:

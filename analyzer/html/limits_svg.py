@@ -1,9 +1,9 @@
-"""What limits a launch: the least time of each resource as bars, and a roofline for each level.
+"""Limits of a launch: the bound of each resource as bars, and a roofline per memory level.
 
-A level of memory, DRAM, L2 or L1, lets a launch do its FLOP a byte times the level's bytes a
-second. The roof of a level rises with that product until the cores can do no more; the launch
-stands on each roof at the FLOP that it does for each byte of that level, and the lowest of these
-is what limits it.
+A memory level (DRAM, L2 or L1) limits a launch to its FLOP per byte times the level's bandwidth in
+bytes per second. The roof of a level rises with that product up to the peak of the cores. The
+launch is marked on each roof at its arithmetic intensity (FLOP per byte of that level); the lowest
+mark is the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,14 +16,14 @@ from ..text.svg import box, short, text
 
 WIDTH, NAME, LABEL, ROW, TOP = 640, 168, 250, 24, 30
 MOST = 8
-"""Resources that are drawn, the slowest first."""
+"""Maximum number of resources drawn, the slowest first."""
 HIGH, LEFT, RIGHT, BOTTOM = 320, 64, 90, 44
 LABEL_GAP = 12
-"""Between two labels, one below the other."""
+"""Vertical distance of two labels."""
 
 
 def draw_limits(launch: LaunchProfile) -> Iterator[str]:
-    """The bars, then the rooflines of a launch that computes with real numbers; nothing else."""
+    """Yield the bars, then the rooflines if the launch computes in floating point."""
     if launch.bounds:
         yield _bars(launch.bounds[:MOST])
     flops = launch.counters.get("flops")
@@ -46,7 +46,7 @@ def _bars(bounds: Sequence[Bound]) -> str:
 
 
 def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str:
-    """Both axes logarithmic: FLOP a byte to the right, GFLOP/s upwards."""
+    """Return the rooflines on logarithmic axes: FLOP per byte to the right, GFLOP/s upwards."""
     dots = [(level.resource, flops / level.amount, flops / level.ns) for level in levels]
     marks = [intensity for _, intensity, _ in dots]
     if peak:
@@ -77,7 +77,7 @@ def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str
 
 
 def _speed(speed: float) -> str:
-    """Three digits, or all before the point.
+    """Format with three significant digits, or with all digits before the point.
 
     >>> _speed(41021.7), _speed(2.3281)
     ('41,022', '2.33')
@@ -86,7 +86,7 @@ def _speed(speed: float) -> str:
 
 
 def _free(place: float, label_heights: list[float]) -> float:
-    """The height of a label that lies on none of those before."""
+    """Return a label height that overlaps no earlier label."""
     while any(abs(place - other) < LABEL_GAP for other in label_heights):
         place += LABEL_GAP
     label_heights.append(place)
@@ -94,7 +94,7 @@ def _free(place: float, label_heights: list[float]) -> float:
 
 
 class _Axis:
-    """Powers of ten from below the least to above the most of some numbers."""
+    """Powers of ten that enclose some numbers."""
 
     def __init__(self, numbers: Sequence[float], begin: float, end: float) -> None:
         self.first, self.last = floor(log10(min(numbers))), ceil(log10(max(numbers)) + 1e-9)
@@ -102,13 +102,13 @@ class _Axis:
         self.begin, self.end = begin, end
 
     def at(self, number: float) -> float:
-        """Where a number lies."""
+        """Return the coordinate of a number."""
         part = (log10(number) - self.first) / max(1, self.last - self.first)
         return self.begin + part * (self.end - self.begin)
 
 
 def _grid(x: _Axis, y: _Axis) -> Iterator[str]:
-    """A line for each power of ten."""
+    """Yield a grid line per power of ten."""
     for power in range(y.first, y.last + 1):
         place = short(y.at(10.0**power))
         yield f'<path class="grid" d="M{short(x.begin)} {place}H{short(x.end)}"/>'

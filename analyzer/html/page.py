@@ -1,4 +1,4 @@
-"""The page as text: the gathered value in the templates, never larger than MOST."""
+"""Render the page: the content in the templates, never larger than MOST bytes."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .gather import Gatherer, Subject
 from .value import Bounds, Report, Served
 
 MOST = 3_000_000
-"""Bytes of a page at most: what does not fit is left out, and the page says so."""
+"""Maximum size of a page in bytes: excess content is left out, with a note on the page."""
 TABS = (
     *(("summary", "Summary"), ("source", "Source"), ("flow", "Memory flow")),
     *(("accesses", "Accesses"), ("occupancy", "Occupancy"), ("variants", "Variants")),
@@ -28,7 +28,7 @@ TABS = (
 )
 WIDE = Bounds()
 MARK = "cutrace-report-1"
-"""What a page says of itself, so that only a page is replaced by another."""
+"""Signature of a page, so that only a report is overwritten by a report."""
 
 
 def render(
@@ -37,11 +37,10 @@ def render(
     command: str,
     bounds: Bounds = WIDE,
 ) -> str:
-    """The page about some traces; `options` are those of the replay behind the profiles.
+    """Return the page on some traces; `options` are those of the replay behind the profiles.
 
-    `command` is the line that makes the page again. Where the page would be too large the bounds
-    are halved. Raises `CutraceError` if not even a few lines
-    of everything fit.
+    `command` is the command line that regenerates the page. If the page would be too large, the
+    bounds are halved. Raises `CutraceError` if not even a few lines of each part fit.
     """
     return fill(gather(subjects, options, command, bounds))
 
@@ -52,7 +51,7 @@ def gather(
     command: str,
     bounds: Bounds = WIDE,
 ) -> Report:
-    """The value of such a page, small enough to be one."""
+    """Return the content of such a page, small enough to fit."""
     while True:
         report = Gatherer(options, bounds).gather(subjects, command)
         text = fill(report)
@@ -66,7 +65,7 @@ def gather(
 
 
 def fill(report: Report, served: Served | None = None) -> str:
-    """Put a value into the templates; `served` where the page follows its source."""
+    """Fill the templates with content; `served` if the page follows its source live."""
     scripts = [read("script.js"), *([read("serve.js")] if served else [])]
     several = bool(report.comparisons or report.remarks)
     text = template("page.html").render(
@@ -79,24 +78,24 @@ def fill(report: Report, served: Served | None = None) -> str:
         hashes=[b64encode(sha256(s.encode()).digest()).decode() for s in scripts],
         served=served,
     )
-    return text.encode(errors="replace").decode()  # drawings may hold what no file can
+    return text.encode(errors="replace").decode()  # drawings may have lone surrogates
 
 
 @cache
 def read(name: str) -> str:
-    """A file of the templates."""
+    """Return the text of a template file."""
     resource = files(__package__) / "templates" / name
     return resource.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def template(name: str) -> Template:
-    """A template of the folder."""
+    """Return a template of the folder."""
     return _environment().get_template(name)
 
 
 @cache
 def _environment() -> Environment:
-    """Templates in which every text is escaped unless it is a drawing of ours."""
+    """Return an environment that escapes every text except drawings made by cutrace."""
     environment = Environment(
         loader=FunctionLoader(read),
         autoescape=True,
@@ -111,12 +110,12 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Text for a page: control characters in others' text are escaped."""
+    """Escape control characters in texts from outside."""
     return sanitize(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def digits(text: str) -> Markup:
-    """A written number with commas between its thousands, which copying leaves out."""
+    """Return a number with thousands separators that copying omits."""
     whole, point, fraction = text.partition(".")
     head, *tail = whole.replace(",", "").split(" ")
     if not head.isdecimal() or len(head) < 4:
@@ -128,7 +127,7 @@ def digits(text: str) -> Markup:
 
 
 def percent(part: float) -> str:
-    """A part of 1 without digits that nobody needs.
+    """Format a share as a percentage without superfluous digits.
 
     >>> percent(0.8889), percent(0.0012), percent(1)
     ('89 %', '0.12 %', '100 %')
@@ -137,11 +136,11 @@ def percent(part: float) -> str:
 
 
 HEAD = 1000
-"""Characters in which a page says what it is."""
+"""Number of leading characters that contain the signature."""
 
 
 def check_output(path: Path) -> None:
-    """Raise `CutraceError` if nothing can or should be written there."""
+    """Raise `CutraceError` if the path cannot or should not be written."""
     if path.is_dir():
         raise CutraceError(f"{path}: a folder; name a file, say {path / 'report.html'}")
     if not path.parent.is_dir():
@@ -158,10 +157,10 @@ def check_output(path: Path) -> None:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write the page whole or not at all."""
+    """Write the page atomically."""
     try:
         with whole_file(path) as part:
             part.write_text(text, encoding="utf-8", newline="\n")
-            check_output(path)  # it may be another than was looked at before
+            check_output(path)  # it may have been replaced since the first check
     except OSError as error:
         raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Miss-ratio curves as drawings: the share of sectors that a cache of each size misses."""
+"""Miss-ratio curves: the share of sectors that a cache of each size misses."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44
 
 
 def draw_reuse(curves: Sequence[CacheReuse]) -> str:
-    """A drawing a cache, with a point at the device's own size; none where all sizes are alike."""
+    """Return a drawing per cache, with a mark at the device's own size; none for a flat curve."""
     return "".join(_draw(one) for one in curves if len({p.misses for p in one.points}) > 1)
 
 
@@ -42,7 +42,7 @@ def _draw(one: CacheReuse) -> str:
 
 
 def _axes(first: int, last: int, cache: str) -> Iterator[str]:
-    """Lines at the quarters, with numbers."""
+    """Yield grid lines at the quarters, with numbers."""
     for quarter in range(5):
         y = TOP + (4 - quarter) * (HIGH - TOP - BOTTOM) / 4
         yield f'<path class="grid" d="M{LEFT} {short(y)}H{WIDE - RIGHT}"/>'
@@ -53,7 +53,7 @@ def _axes(first: int, last: int, cache: str) -> Iterator[str]:
 
 
 def _mark(x: float, y: float, label: str) -> Iterator[str]:
-    """Where the device's own cache stands."""
+    """Yield the mark of the device's own cache."""
     yield f'<circle class="here" cx="{short(x)}" cy="{short(y)}" r="5"/>'
     near_end = x > WIDE * 0.6
     side, anchor = (-10, "end") if near_end else (10, "start")

@@ -1,4 +1,4 @@
-"""The source pages: every line that costs, those around it, and how hot each is."""
+"""Source pages: every line with a cost, the lines around it, and its heat."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,13 +19,13 @@ from ..view import COUNTERS
 from .value import Bounds, Cell, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
-"""The columns of a source page, those left out that are 0 throughout."""
+"""Columns of a source page; those that are 0 in every row are left out."""
 SECOND = 2
-"""Lines that cost most in a second way."""
+"""Number of lines chosen by the second measure of cost."""
 AROUND = 3
-"""Lines that are shown before and after one that costs."""
+"""Lines of context before and after one with a cost."""
 BRIEF = 2
-"""As many lines between two that are shown are shown as well."""
+"""Gaps of at most so many lines between shown lines are filled."""
 MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "bytes": ("bytes moved", MOVED),
     "excess": ("transactions in excess", ("global_excess_transactions",)),
@@ -34,9 +34,9 @@ MEASURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "divergence": ("divergent branches", ("divergent_branches",)),
     "instructions": ("instructions", ("instructions",)),
 }
-"""What lines can be shaded by: a key, the words for it, and the counters that add up to it."""
+"""Measures that shade lines: key, label, and the counters that are summed."""
 KINDS = {"shared": "s", "constant": "c", "divergent": "d", "instructions": "i"}
-"""What a column is of, by the first word of its counter; all others are of global memory, `g`."""
+"""The kind of a column by the first word of its counter; all others are global memory, `g`."""
 Context = Mapping[str, object]
 Target = Callable[[Context], str]
 
@@ -44,9 +44,9 @@ Target = Callable[[Context], str]
 def draw_source(
     launch: LaunchProfile, sources: Mapping[str, str], bounds: Bounds, target: Target
 ) -> Source:
-    """The pages of a launch on a device within bounds, the costliest file first.
+    """Return the pages of a launch on a device within bounds, the costliest file first.
 
-    `target` names the picture of a row's worst access, or is empty.
+    `target` returns the link target of a row's worst access, or an empty text.
     """
     table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
     has_lines = bool(table)
@@ -73,7 +73,7 @@ def draw_source(
 
 
 def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
-    """The counters of arrays; if there are too many, of those that move most bytes."""
+    """Return the counters of arrays; if there are too many, of those that move most bytes."""
     array_rows = sorted(launch.arrays.iter_rows(named=True), key=lambda row: -measure(row, "bytes"))
     top_rows = array_rows[: bounds.listed]
     names = _names(COUNTERS["array"], top_rows)
@@ -85,12 +85,12 @@ def _arrays(launch: LaunchProfile, bounds: Bounds) -> SourceFile:
 
 
 def _names(names: Sequence[str], table: Sequence[Context]) -> list[str]:
-    """Those of the counters that any row has."""
+    """Return the counters that any row has."""
     return [name for name in names if any(row.get(name) for row in table)]
 
 
 def _columns(names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
-    """The headings of counters, what they count, and what kind they are of."""
+    """Return the headings of counters, their descriptions, and their kinds."""
     return tuple(
         (heading(counter), counter.doc, KINDS.get(counter.name.partition("_")[0], "g"))
         for counter in map(known_counter, names)
@@ -98,7 +98,9 @@ def _columns(names: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
 
 
 def _ptx(launch: LaunchProfile, most: int) -> Mapping[tuple[str, int], Sequence[str]]:
-    """The PTX of each line with how many warps ran it, unless there is more of it than `most`."""
+    """Return the PTX of each line with the number of warps that ran it, unless there are more than
+    `most`.
+    """
     ptx_lines: dict[tuple[str, int], list[str]] = {}
     table = launch.instructions
     if len(table) <= most:
@@ -111,7 +113,7 @@ def _ptx(launch: LaunchProfile, most: int) -> Mapping[tuple[str, int], Sequence[
 
 @dataclass(frozen=True)
 class _Text:
-    """A file's text; `is_whole` if there is room for every line. `ptx` is that of each line."""
+    """A file's text; `is_whole` if there is room for every line. `ptx` is per line."""
 
     name: str
     text: str
@@ -136,7 +138,7 @@ def _file(
     bounds: Bounds,
     target: Target,
 ) -> SourceFile:
-    """One file: the hottest of its lines if there are too many."""
+    """Return one file: the hottest of its lines if there are too many."""
     top_rows = sorted(file_rows, key=lambda row: -_weight([row], totals))[:rows]
     counted = {_place(row): row for row in top_rows}
     lines = []
@@ -153,7 +155,7 @@ def _file(
 
 
 def _with_neighbours(counted: Mapping[int, Context], last: int, rows: int) -> set[int]:
-    """The lines that cost, and some around them as long as there is room."""
+    """Return the lines with a cost, and context as long as there is room."""
     shown = set(counted)
     if not last:
         return shown
@@ -200,17 +202,19 @@ def _cell(name: str, row: Context) -> Cell:
 
 
 def _place(row: Context) -> int:
-    """Where a row stands: its line, or its pc for an instruction."""
+    """Return the line of a row, or the pc of an instruction."""
     return int(str(row["pc"] if "pc" in row else row["line"]))
 
 
 def measure(row: Context, key: str) -> float:
-    """The cost of a row by a measure."""
+    """Return the cost of a row by a measure."""
     return float(sum(float(str(row.get(name) or 0)) for name in MEASURES[key][1]))
 
 
 def _weight(rows: Sequence[Context], totals: Mapping[str, float]) -> float:
-    """How much rows matter: their largest part of anything but instructions, then those."""
+    """Return the weight of rows: their largest share of any measure but instructions, then of
+    those.
+    """
     parts = [
         (1.0 if key != "instructions" else 0.001) * sum(measure(row, key) for row in rows) / total
         for key, total in totals.items()
@@ -220,10 +224,10 @@ def _weight(rows: Sequence[Context], totals: Mapping[str, float]) -> float:
 
 
 def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Context, float, str]]:
-    """The lines (instructions, without lines) that cost most: the row, its part, of what.
+    """Yield the costliest lines (instructions if there are no lines): row, share, and measure.
 
-    Those that move most bytes, then those with most bank conflicts; of kernels with neither those
-    that read most constants, or run most instructions.
+    First those that move most bytes, then those with most bank conflicts; for kernels with neither,
+    those that read most constants or run most instructions.
     """
     table = [row for row in launch.lines.iter_rows(named=True) if row["line"]]
     table = table or list(launch.instructions.iter_rows(named=True))
@@ -238,14 +242,14 @@ def costly_rows(launch: LaunchProfile, most: int) -> Iterator[tuple[Context, flo
 
 
 MARKED = (("Comment", "c"), ("Keyword", "k"), ("String", "s"), ("Number", "n"))
-"""Kinds of words, in the order in which they are looked for, and their classes on the page."""
+"""Token kinds, in lookup order, and their CSS classes."""
 MOST = 2_000_000
-"""Characters of a file beyond which nothing is marked."""
+"""Maximum number of characters of a highlighted file."""
 
 
 @lru_cache(maxsize=64)
 def marked_lines(name: str, text: str) -> tuple[Markup, ...]:
-    """The lines of a file, marked; none where its language is not known."""
+    """Return the lines of a file, highlighted; none if its language is unknown."""
     lexer = _lexer(name)
     if lexer is None or len(text) > MOST:
         return ()
@@ -265,7 +269,7 @@ def _span(words: str, style: str) -> Markup:
 
 
 def _lexer(name: str) -> Any:
-    """The lexer for a file name; None for an unknown language."""
+    """Return the lexer for a file name; None for an unknown language."""
     from pygments.lexers import CudaLexer, PythonLexer
 
     if name.endswith(".py"):

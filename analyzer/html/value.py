@@ -1,4 +1,4 @@
-"""The values that the page's templates render, within the bounds of its size."""
+"""The data model of the page: the values that the templates render, and the bounds of its size."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,16 +10,16 @@ from ...base.dataclass import dataclass
 from ..counting.evaluate import Value
 
 DRAWN = 6
-"""Accesses that are drawn of a launch on a device."""
+"""Maximum number of accesses drawn per launch and device."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much of everything a page has room for.
+    """Maximum amounts of content on a page.
 
     `launches` of a trace are shown in full, and `listed` in one line; `rows` of source, `pictures`
-    of accesses and bytes of `text` in a line are for the page as a whole. More than `devices` are
-    in charts only.
+    of accesses and bytes of `text` in a line apply to the whole page. Beyond `devices`, devices
+    appear in charts only.
     """
 
     launches: int = 12
@@ -30,20 +30,22 @@ class Bounds:
     devices: int = 10
 
     def share(self, parts: int) -> "Bounds":
-        """The bounds of one of several launches on devices: a part has DRAWN pictures at most."""
+        """Return the bounds of one of several parts (launch and device): at most DRAWN pictures
+        each.
+        """
         parts = max(1, parts)
         pictures = min(DRAWN, max(1, self.pictures // parts)) if self.pictures else 0
         return replace(self, rows=self.rows // parts, pictures=pictures)
 
     def smaller(self) -> "Bounds":
-        """Half of everything that can fill a page."""
+        """Return bounds with half of everything that can fill a page."""
         half = max(1, self.launches // 2), max(10, self.listed // 2), max(40, self.rows // 2)
         return Bounds(*half, self.pictures // 2, max(200, self.text // 2), self.devices)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value, how it is written, and how long its bar is, 0 to 1."""
+    """A value, its formatted text, and the length of its bar, 0 to 1."""
 
     value: Value
     text: str
@@ -54,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A counter with its explanation, a cell a column."""
+    """A counter with its explanation, a cell per column."""
 
     name: str
     doc: str
@@ -72,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A figure to be seen from afar; `is_bad` where there is advice on it."""
+    """A large figure; `is_bad` if there is advice on it."""
 
     title: str
     figure: str
@@ -82,7 +84,7 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class CostlyLine:
-    """A line that costs: its part of the launch's traffic, and the sentence on its worst access."""
+    """A costly line: its share of the launch's traffic, and a sentence on its worst access."""
 
     place: str
     text: str
@@ -94,7 +96,7 @@ class CostlyLine:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A finding of a rule; `target` is where its picture is, or empty."""
+    """A finding of a rule; `target` is the link target of its picture, or empty."""
 
     rule: str
     place: str
@@ -108,11 +110,11 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A line with its counters; `heats` are its parts of each measure; `skipped` lines came before.
+    """A line with its counters; `heats` are its shares of each measure; `skipped` lines precede it.
 
-    `number` is empty for an instruction. `target` is where the picture of its worst access is.
-    `marked` is the text with its words marked, if its language is known; a line that is `far` from
-    those that cost is folded away. `ptx` are the instructions of the line.
+    `number` is empty for an instruction. `target` is the link target of the picture of its worst
+    access. `marked` is the highlighted text, if its language is known; a line that is `far` from
+    any with a cost is folded. `ptx` are the instructions of the line.
     """
 
     number: str
@@ -128,7 +130,7 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows one below the other that are shown, or folded away where they are `far`."""
+    """A run of rows that are shown, or folded if they are `far`."""
 
     far: bool
     rows: tuple[SourceRow, ...]
@@ -138,7 +140,7 @@ class Fold:
 class SourceFile:
     """A file, or the instructions of a kernel without line information.
 
-    A column has the counter's heading, what it counts, and the kind of traffic that it is of.
+    A column has the counter's heading, its description, and its kind of traffic.
     """
 
     name: str
@@ -148,14 +150,14 @@ class SourceFile:
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """The rows in runs of those that are far and those that are not."""
+        """Return the rows in alternating runs of near and far ones."""
         runs = groupby(self.rows, key=lambda row: row.far)
         return tuple(Fold(far, tuple(rows)) for far, rows in runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """All files of a launch, its arrays, and the measures that can shade lines: key and words."""
+    """All files of a launch, its arrays, and the measures that can shade lines: key and label."""
 
     files: tuple[SourceFile, ...]
     arrays: SourceFile
@@ -165,13 +167,13 @@ class Source:
 
     @property
     def has_ptx(self) -> bool:
-        """Whether the instructions of lines can be shown."""
+        """Return whether the instructions of lines can be shown."""
         return any(row.ptx for file in self.files for row in file.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The worst access of a line, drawn."""
+    """A drawing of the worst access of a line."""
 
     key: str
     place: str
@@ -186,7 +188,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """How many warps an SM holds, in a sentence, and against what."""
+    """Occupancy curves, with the number of warps that an SM holds as a sentence."""
 
     sentence: str
     limits: tuple[tuple[str, int, bool], ...]
@@ -195,7 +197,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class DevicePart:
-    """A launch on one device; everything below `refusal` is empty where it cannot run."""
+    """A launch on one device; everything below `refusal` is empty if it cannot run."""
 
     key: str
     device: str
@@ -218,9 +220,9 @@ class DevicePart:
 class LaunchPart:
     """A launch in full.
 
-    `equal_launches` are the launches of its kernel and shape of which it is the worst, itself
-    included; `is_first` is what a page with scripts shows until another is chosen. `charts` draw
-    counters over the devices, where these are many: `charted`, of which `devices` may be a part.
+    `equal_launches` are the launches of the same kernel and shape, of which this is the worst,
+    itself included; `is_first` marks the launch that a page with scripts shows initially. `charts`
+    compare counters over the devices `charted`, if these are many; `devices` may be a subset.
     """
 
     key: str
@@ -243,7 +245,7 @@ class LaunchPart:
 class Listed:
     """A launch in one line: bytes moved on each device, None where it cannot run.
 
-    `key` is where it is shown in full, or the launch `instead` of it.
+    `key` is the link target of its full description, or of the launch `instead` that represents it.
     """
 
     number: int
@@ -255,7 +257,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A trace: its launches in full and in lines, and how many of the latter are left out."""
+    """A trace: its launches in full and in lines, and the number of omitted lines."""
 
     name: str
     launches: tuple[LaunchPart, ...]
@@ -265,7 +267,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Variants on a device: the counters that matter first, then the others that differ."""
+    """Variants on a device: the main counters first, then the others that differ."""
 
     device: str
     title: str
@@ -276,7 +278,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class TwinLine:
-    """A line of one of two sources, `number` None where it has none; `part` is that of the most."""
+    """A line of one of two sources, `number` None if absent; `part` is its share of the maximum."""
 
     number: int | None
     text: str
@@ -286,20 +288,20 @@ class TwinLine:
 
 @dataclass(frozen=True, slots=True)
 class TwinRow:
-    """A line of each of two sources."""
+    """A pair of lines, one from each of two sources."""
 
     left: TwinLine
     right: TwinLine
 
     @property
     def differs(self) -> bool:
-        """Whether the two are not the same text."""
+        """Return whether the two texts differ."""
         return self.left.text.strip() != self.right.text.strip()
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The sources of two variants on a device, and what their lines are shaded by."""
+    """The sources of two variants on a device, and the measures that shade their lines."""
 
     device: str
     names: tuple[str, str]
@@ -321,8 +323,9 @@ class Field:
 class Served:
     """The state of a live page.
 
-    `number` counts the results, `at` is when the last was had, after so many `seconds`; `error` is
-    why the present source has none, and `changes` are what differs from the result before.
+    `number` counts the results, `at` is the time of the last one, which took `seconds`; `error` is
+    the reason if the current source has no result, and `changes` are the differences from the
+    previous result.
     """
 
     source: str
