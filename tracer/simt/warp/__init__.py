@@ -1,4 +1,3 @@
-"""The array engine: a kernel decoded to steps over NumPy arrays, waves, warps that split and join.
-
-Instructions of memory, texture, matrix and calls have rooms of their own beside this one.
+"""The state of warps: SIMT stacks, barriers, warp synchronization, register slots, special
+registers.
 """

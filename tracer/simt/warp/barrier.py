@@ -1,7 +1,7 @@
-"""Barriers of thread blocks: who waits, and when the waiting ends (PTX ISA 9.7.13.1, bar).
+"""Barriers of thread blocks and clusters: arrival, waiting and release (PTX ISA 9.7.13.1, bar).
 
-A barrier waits for lanes, not only warps: where a warp is split, the part that arrives first steps
-aside until its sibling has arrived too. Lanes that have exited count as arrived.
+A barrier waits for lanes, not only for warps. Where a warp has diverged, the entry that arrives
+first is parked and its siblings run on to the barrier. Lanes that have exited count as arrived.
 """
 
 from collections import Counter
@@ -18,12 +18,14 @@ from ..ops.lanes import LANES, Bits, Mask
 from .stack_entry import EXITED, READY, WAITING, WarpStacks
 
 CLUSTER = -2
-"""What stands for the number of the cluster's barrier."""
+"""The barrier number that stands for the cluster's barrier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What `bar.red` gives every lane: `popc`, `and` or `or` of the lanes' votes, in a slot."""
+    """The reduction of a `bar.red`: `popc`, `and` or `or` of the lanes' votes, and its result
+    slot.
+    """
 
     slot: int
     operation: str
@@ -31,8 +33,9 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Which barrier warps have come to, for how many threads (0: the whole block), the block that
-    they go to afterwards, the instruction, and whether they wait there (`bar.arrive` does not)."""
+    """An arrival at a barrier: its number, thread count (0: the whole block), the next block
+    `after`, the instruction `pc`, and whether the warp blocks there (`bar.arrive` does not).
+    """
 
     number: int
     threads: int
@@ -43,8 +46,10 @@ class Arrival:
 
 
 class Barriers:
-    """Arrays over the W warps of a wave: what each waits at, which of its lanes have arrived and
-    which voted yes; and by (thread block, number) the threads that arrived without waiting."""
+    """Barrier state of the W warps of a wave: what each waits for, its parked lanes and its votes.
+
+    `_passed` counts, by (thread block, barrier), the threads that arrived without waiting.
+    """
 
     def __init__(self, stacks: WarpStacks, blocks_a_cluster: int) -> None:
         warps = len(stacks.state)
@@ -60,14 +65,17 @@ class Barriers:
         self.parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.votes: Bits = np.zeros(warps, dtype=np.uint32)
         self.outcomes: list[tuple[int, int, int]] = []
-        """What votes gave, to be put into registers: warp, slot, value."""
+        """Results of votes, to be stored into registers: warp, slot, value."""
 
     def arrive(self, warps: NDArray[np.intp], arrival: Arrival) -> None:
-        """Let the top splits of `warps` wait, or only say that they were there, and go on."""
+        """Block the top entries of `warps` at a barrier; for `bar.arrive` only count them and go
+        on.
+        """
         stacks = self._stacks
         live = stacks.live()
         partial = stacks.mask[warps] != live[warps]
         plain = arrival.blocking and not arrival.threads and arrival.reduction is None
+        # Fast path: every warp of the wave arrives converged, so the barrier completes at once.
         if plain and len(warps) == len(stacks.state) and not partial.any():
             stacks.jump(warps, arrival.after)
             return
@@ -82,18 +90,19 @@ class Barriers:
         self._pc[warps] = arrival.pc
         if arrival.reduction is not None:
             self._reductions.update(dict.fromkeys(warps.tolist(), arrival.reduction))
+        # A diverged warp runs its other entries first; it blocks when all its live lanes are here.
         split_warps = [w for w in warps[partial] if self._yield_to_other(int(w), int(live[w]))]
         self._block(np.setdiff1d(warps, split_warps, assume_unique=True) if split_warps else warps)
 
     def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
-        """Let warps wait for the cluster's barrier, and go to `after` then."""
+        """Block warps at the cluster's barrier; they continue at `after`."""
         self._stacks.block[warps] = after
         self._number[warps], self._threads[warps], self._pc[warps] = CLUSTER, 0, pc
         self._stacks.state[warps] = WAITING
         self._waits += len(warps)
 
     def release_warps(self, warps: NDArray[np.intp]) -> None:
-        """Let warps go on that waited for the cluster's barrier."""
+        """Release warps that wait at the cluster's barrier."""
         self._free(warps)
 
     def _block(self, warps: NDArray[np.intp]) -> None:
@@ -102,14 +111,18 @@ class Barriers:
         self.release(warps)
 
     def resume(self, warps: NDArray[np.intp]) -> None:
-        """Let warps wait on whose other splits are gone, while the top one waits at a barrier."""
+        """Re-block warps whose top entry waits at a barrier again, after their other entries are
+        gone.
+        """
         if self._has_parked and warps.size:
             stacks = self._stacks
             parked = (stacks.mask[warps] & self.parked[warps]) != 0
             self._block(warps[parked & (stacks.state[warps] == READY)])
 
     def _yield_to_other(self, warp: int, live: int) -> bool:
-        """Let other splits of a warp run on to the barrier at which one waits, if there are any."""
+        """Park the top entry, and put another entry of the warp on top; False if all live lanes are
+        here.
+        """
         self._has_parked = True
         self.parked[warp] |= self._stacks.mask[warp]
         if int(self.parked[warp]) == live:
@@ -118,7 +131,9 @@ class Barriers:
         return self._stacks.yield_to_other(warp, int(self.parked[warp]))
 
     def release(self, warps: NDArray[np.intp]) -> None:
-        """Let the blocks of `warps` go on whose barriers are complete; ended warps count."""
+        """Release the warps of all complete barriers in the blocks of `warps`; exited warps count
+        as arrived.
+        """
         if not self._waits:
             return
         self.cluster.release()
@@ -147,7 +162,7 @@ class Barriers:
             self._free(members[here[complete]])
 
     def _passed_by(self, blocks: NDArray[np.intp], number: int) -> NDArray[np.int64] | int:
-        """Return the threads of each block that have arrived at a barrier without waiting."""
+        """Return the threads of each block that arrived at a barrier without waiting."""
         if not self._passed:
             return 0
         return np.array([self._passed[block, number] for block in blocks.tolist()])
@@ -167,7 +182,7 @@ class Barriers:
         stacks.pop(warps)
 
     def _reduce(self, freed: NDArray[np.intp], warp: int, reduction: Reduction) -> None:
-        """Work out what the warps of a block voted, for one of them."""
+        """Reduce the votes of a block's warps, for one of the warps."""
         a_block = self._stacks.warps_a_block
         block = freed[freed // a_block == warp // a_block]
         votes, live = self.votes[block], self._stacks.live()[block]
@@ -179,9 +194,9 @@ class Barriers:
         self.outcomes.append((warp, reduction.slot, outcome))
 
     def require_done(self, kernel: Kernel, name: str, numbers: NDArray[np.int64]) -> None:
-        """Raise KernelFault if warps still wait at barriers that cannot complete.
+        """Raise KernelFault if warps wait at barriers that cannot complete.
 
-        `name` is what messages call the kernel, `numbers` (blocks,) are those of the blocks in the
+        `name` is the kernel's name in messages; `numbers` (blocks,) are the blocks' numbers in the
         grid.
         """
         stuck = np.flatnonzero(self._stacks.state == WAITING)
@@ -206,23 +221,26 @@ class Barriers:
 
 
 def _distinct_blocks(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return each of some ascending numbers once."""
+    """Return the distinct values of ascending numbers."""
     return blocks[np.concatenate(([True], blocks[1:] != blocks[:-1]))] if blocks.size else blocks
 
 
 class Holder(Protocol):
-    """What lets warps wait and go on: the barriers of the wave's blocks."""
+    """Blocks and releases warps: the barriers of the wave's blocks."""
 
     def hold(self, warps: NDArray[np.intp], after: int, pc: int) -> None:
-        """Let warps wait that go to `after` then."""
+        """Block warps, which continue at `after`."""
 
     def release_warps(self, warps: NDArray[np.intp]) -> None:
-        """Let warps go on that wait."""
+        """Release blocked warps."""
 
 
 class ClusterBarrier:
-    """Masks over the W warps of a wave, whose blocks form clusters of so many, side by side:
-    lanes that have `arrived` in this phase, and that are `owed` a wait for their arrival."""
+    """State of the cluster barriers of a wave: masks over its W warps.
+
+    `arrived` has the lanes that arrived in this phase, `owed` those that have to wait for it yet.
+    Clusters are runs of `blocks_a_cluster` adjacent blocks.
+    """
 
     def __init__(self, stacks: WarpStacks, holder: Holder, blocks_a_cluster: int) -> None:
         warps = len(stacks.state)
@@ -234,8 +252,10 @@ class ClusterBarrier:
         self.owed: Bits = np.zeros(warps, dtype=np.uint32)
 
     def arrive(self, warps: NDArray[np.intp], lanes: Bits, after: int) -> NDArray[np.intp]:
-        """Let `lanes` of warps arrive, and all go on; return the warps that must not: they have
-        arrived already and not waited for it."""
+        """Mark `lanes` as arrived, and continue at `after`.
+
+        Return the warps that break the rule: they arrived before and have not waited since.
+        """
         wrong: NDArray[np.intp] = warps[(self.owed[warps] & lanes) != 0]
         if wrong.size:
             return wrong
@@ -246,8 +266,10 @@ class ClusterBarrier:
         return wrong
 
     def wait(self, warps: NDArray[np.intp], lanes: Bits, after: int, pc: int) -> NDArray[np.intp]:
-        """Let `lanes` of warps wait for the phase in which they arrived; return the warps that
-        must not: they have not arrived."""
+        """Block `lanes` until the phase in which they arrived is complete.
+
+        Return the warps that break the rule: they have not arrived.
+        """
         wrong: NDArray[np.intp] = warps[(lanes & ~self.owed[warps]) != 0]
         if wrong.size:
             return wrong
@@ -265,12 +287,17 @@ class ClusterBarrier:
         return wrong
 
     def _release_exited(self, warp: int, lanes: int) -> bool:
-        """Let lanes of a warp go first that are not here, if there are any: it asks again."""
+        """Let other entries of the warp run first, if there are any; the wait is then executed
+        again.
+        """
         return self._stacks.yield_to_other(warp, lanes)
 
     def release(self) -> None:
-        """Let the clusters go on of which everybody has arrived. A warp that waits has nobody left
-        who could come: its other lanes have exited, or wait for these where they are to join."""
+        """Release clusters whose barrier phase is complete.
+
+        A waiting warp has no lane missing: its other lanes have exited, or wait at the
+        reconvergence point of the waiting ones.
+        """
         if not self.arrived.any():
             return
         stacks = self._stacks

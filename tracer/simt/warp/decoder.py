@@ -1,4 +1,4 @@
-"""What decoding an instruction may ask for: operands, results, slots and symbols."""
+"""The decoder's context: resolves operands, results, register slots and symbols of a kernel."""
 
 from typing import TypeAlias
 
@@ -38,11 +38,11 @@ from .program import spoken_name
 from .slot import Fetch, Slots, Store, immediate
 
 Return: TypeAlias = tuple[int, Variable, Register | Symbol]
-"""The callee, what it returns, and where the caller wants that."""
+"""The callee, its return variable, and the caller's operand that receives the value."""
 
 
 class Decoder:
-    """What decoding an instruction may ask for; `function` and `pc` say where it stands."""
+    """Context of decoding; `function`, `block` and `pc` locate the current instruction."""
 
     def __init__(
         self, kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
@@ -69,11 +69,13 @@ class Decoder:
         self.block: BasicBlock = kernel.blocks[0]
 
     def calls_itself(self, callee: int) -> bool:
-        """Whether a call from the function in hand to `callee` may be part of a recursion."""
+        """Return whether a call from the current function to `callee` may be recursive."""
         return self.function in self.recursive and callee in self.recursive
 
     def has_frames(self, name: str) -> bool:
-        """Whether `name` is a local variable of the function in hand, which can call itself."""
+        """Return whether `name` is a local variable of the current function, and that is
+        recursive.
+        """
         return self.function in self.recursive and (self.function, name) in self.local.offsets
 
     def live_slots(self, block: int) -> tuple[int, ...]:
@@ -81,7 +83,7 @@ class Decoder:
         return tuple(sorted(self.slots.of_key(key) for key in self.kernel.live_in[block]))
 
     def refuse(self, why: str) -> CutraceError:
-        """Return the error that names the instruction in hand, its PTX line and source line."""
+        """Return an error that names the current instruction, its PTX line and source line."""
         instruction = self.kernel.instructions[self.pc]
         place = instruction.location
         source = f", from {place.file}:{place.line}" if place else ""
@@ -91,7 +93,7 @@ class Decoder:
         )
 
     def symbol_address(self, name: str) -> int:
-        """Return a variable's address in its own state space (generic, for global memory)."""
+        """Return the address of a variable in its state space (generic for global memory)."""
         for layout in (self.shared, self.local):
             for owner in (self.function, -1):
                 if (owner, name) in layout.offsets:
@@ -106,14 +108,16 @@ class Decoder:
         raise self.refuse(f"`{name}` has no address")
 
     def symbol_space(self, name: str) -> Space | None:
-        """Return the space of a variable; None for what is none, or of unknown space."""
+        """Return the state space of a variable; None if `name` is no variable, or its space is
+        unknown.
+        """
         for layout, space in ((self.shared, Space.SHARED), (self.local, Space.LOCAL)):
             if (self.function, name) in layout.offsets or (-1, name) in layout.offsets:
                 return space
         return self.loaded.symbols[name].space if name in self.loaded.symbols else None
 
     def fetch(self, operand: Operand, kind: str) -> Fetch:
-        """Return a function that takes an operand out of a frame as the PTX type `kind`."""
+        """Return a function that reads an operand from a frame as the PTX type `kind`."""
         dtype = DTYPES[kind]
         match operand:
             case Register():
@@ -148,10 +152,10 @@ class Decoder:
         raise self.refuse("an operand is not of a form that this instruction takes")
 
     def store(self, operand: Operand, kind: str) -> Store | None:
-        """Return a function that puts a value of type `kind` into a frame; None for `_`.
+        """Return a function that writes a value of type `kind` to a frame; None for `_`.
 
-        The value is extended to the register's width. Under a guard the old value shows through
-        where it does not hold.
+        The value is extended to the register's width. Lanes whose guard is false keep the old
+        value.
         """
         if isinstance(operand, Bucket):
             return None
@@ -163,7 +167,7 @@ class Decoder:
         return self.store_slot(slot, kind)
 
     def store_slot(self, slot: int, kind: str) -> Store:
-        """Return a function that puts a value of type `kind` into a slot, as `store` does."""
+        """Return a function that writes a value of type `kind` to a slot, as `store` does."""
         guard = self.guard()
         self.slots.write(slot, maybe=guard is not None)
         size = self.slots.zeros[slot].dtype.itemsize
@@ -181,7 +185,7 @@ class Decoder:
         return put
 
     def argument_bytes(self, key: tuple[int, str, int, int]) -> Array | None:
-        """Return bytes of a kernel argument as a (1, 1) integer, None if it is a callee's."""
+        """Return bytes of a kernel argument as a (1, 1) integer; None for a callee's parameter."""
         function, name, offset, size = key
         for parameter, data in zip(self.kernel.parameters, self.launch.arguments, strict=True):
             if function == 0 and parameter.name == name:
@@ -190,7 +194,9 @@ class Decoder:
         return None
 
     def guard(self) -> Fetch | None:
-        """Return a function to the lanes where the guard of the instruction in hand holds."""
+        """Return a function to the lanes whose guard holds; None if the instruction has no
+        guard.
+        """
         guard = self.kernel.instructions[self.pc].guard
         if guard is None:
             return None
@@ -199,5 +205,5 @@ class Decoder:
 
 
 def constant(value: Array) -> Fetch:
-    """Return a function that gives `value` whatever the frame."""
+    """Return a fetch that gives `value` for any frame."""
     return lambda frame: value

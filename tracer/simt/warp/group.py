@@ -1,7 +1,7 @@
-"""Warps that run one basic block together, in one of three forms.
+"""The warps that run one basic block together, in one of three forms.
 
-Whole: all warps of the wave, all lanes on; registers are written in place. Blended: all or most
-warps, some lanes; what the block computed is merged into the registers under the lanes. Compacted:
+Whole: all warps of the wave, all lanes active; registers are written in place. Blended: all or most
+warps, some lanes; the block's results are merged into the registers under the lanes. Compacted:
 few warps; the registers that they read are gathered, (warps, 32), and scattered back later.
 """
 
@@ -13,9 +13,9 @@ from .program import Wave
 
 
 class WarpGroup:
-    """Warps (indices in the wave, ascending) at one basic block, and how their values lie.
+    """Warps (indices in the wave, ascending) at one basic block, and the layout of their values.
 
-    `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
+    `frame` holds a value per register slot, broadcastable to (rows, columns); `lanes` the active
     lanes in that shape, None for all; `active` the same as a mask for each of `warps`. `step` is
     the running instruction number of each warp of the shape.
     """
@@ -24,6 +24,7 @@ class WarpGroup:
         self.wave = wave
         self.warps = warps
         self.active = active
+        # Below half of the warps a gather and scatter costs less than computing on all of them.
         self.compacted = 2 * len(warps) < wave.warps
         self.whole = len(warps) == wave.warps
         if self.compacted:
@@ -51,7 +52,7 @@ class WarpGroup:
 
     @property
     def warps_a_row(self) -> int:
-        """Warps that lie side by side in a row."""
+        """Warps side by side in a row."""
         return self.columns // LANES
 
     @property
@@ -61,11 +62,11 @@ class WarpGroup:
 
     @property
     def place(self) -> NDArray[np.intp]:
-        """Return for each warp of the shape (rows * warps a row) its index in the wave."""
+        """The index in the wave of each warp of the shape (rows * warps per row)."""
         return self.warps if self.compacted else self.wave.all_warps
 
     def pack(self, lanes: Mask) -> Bits:
-        """Turn booleans of the group's shape into a mask for each of `warps`, active lanes only."""
+        """Pack booleans of the group's shape to a mask for each of `warps`, active lanes only."""
         if lanes.size == 1:
             return self.active if lanes[0, 0] else np.zeros_like(self.active)
         if lanes.shape[1] == 1:
@@ -80,7 +81,7 @@ class WarpGroup:
         return bits & self.active
 
     def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes for which `guard` holds; None is all."""
+        """Return the active lanes whose `guard` holds; None means all."""
         if guard is None or (guard.size == 1 and guard[0, 0]):
             return self.lanes
         return guard if self.lanes is None else self.lanes & guard

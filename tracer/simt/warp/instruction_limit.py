@@ -1,4 +1,4 @@
-"""The instructions that a warp may run: loops without end become a fault that names their line."""
+"""The instruction limit of a warp: an endless loop becomes a fault that names its source line."""
 
 from collections import deque
 
@@ -10,21 +10,24 @@ from .program import Group, Step, Wave
 
 
 class Budget:
-    """What is left for the warps of a wave: never more than the one that ran most has."""
+    """Instructions left for the warps of a wave: at most what is left for the warp that ran
+    most.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._left = limit
 
     def spend(self, wave: Wave, block: int, length: int) -> None:
-        """Count a basic block that some warps have run; KernelFault if one ran too much."""
+        """Count a basic block that some warps ran; raise KernelFault if one exceeded the limit."""
+        # A cheap lower bound: only when it is used up are the warps' own step counts looked at.
         self._left -= length
         if self._left >= 0:
             return
         self._left = self.renew(wave, block)
 
     def renew(self, wave: Wave, block: int) -> int:
-        """Return what is left for the warp that ran most; KernelFault if that is nothing."""
+        """Return what is left for the warp that ran most; raise KernelFault if nothing is."""
         remainder = self._limit - int(wave.step.max())
         if remainder < 0:
             raise self._overrun(wave, block)
@@ -44,7 +47,7 @@ class Budget:
 
 
 def never_ends(kernel: Kernel, block: int) -> Step:
-    """Return what stands before a basic block of a loop that nothing leaves: no need to go on."""
+    """Return a step that faults at a basic block of a loop without exit."""
 
     def stop(group: Group) -> None:
         wave = group.wave
@@ -62,7 +65,7 @@ def never_ends(kernel: Kernel, block: int) -> Step:
 def loop_line(kernel: Kernel, block: int) -> str:
     """Return the source line of the branch that closes the innermost loop around a basic block.
 
-    Where there is none, in a function that a loop calls, the line of the block itself.
+    A block in no loop, in a function that a loop calls, gives its own line.
     """
     cycle = _shortest_cycle(kernel, block)
     head = min(range(len(cycle)), key=lambda place: kernel.blocks[cycle[place]].rank)
@@ -70,7 +73,7 @@ def loop_line(kernel: Kernel, block: int) -> str:
 
 
 def _shortest_cycle(kernel: Kernel, block: int) -> list[int]:
-    """Return the basic blocks on the shortest way from a block back to it; the block if none."""
+    """Return the blocks of the shortest cycle through a block; the block alone if there is none."""
     came_from: dict[int, int] = {}
     waiting = deque([block])
     while waiting:

@@ -1,7 +1,7 @@
-"""Invariants of a wave, asserted while it runs if CUTRACE_INVARIANTS is set: in tests.
+"""Invariants of a wave, asserted at run time if CUTRACE_INVARIANTS is set, as in tests.
 
-Registers share arrays, arrays change in place where only one register can hold them, and what is
-known of a value is kept for the next access. Each of these is right as long as what stands here is.
+Registers share arrays, arrays are changed in place where a single register owns them, and address
+facts are cached for later accesses. All three are correct only while these invariants hold.
 """
 
 import os
@@ -15,12 +15,12 @@ from .stack_entry import StackEntry
 
 
 def asserted() -> bool:
-    """Whether invariants are to be asserted."""
+    """Return whether invariants are asserted."""
     return bool(os.environ.get("CUTRACE_INVARIANTS"))
 
 
 def require_alone(array: Array, others: Iterable[Array]) -> None:
-    """Assert that no other array has memory of one that is about to change in place."""
+    """Assert that an array about to change in place shares memory with no other array."""
     shared = [other for other in others if other is not array and np.shares_memory(other, array)]
     assert not shared, f"{len(shared)} other values change with a register that changes in place"
 
@@ -28,7 +28,9 @@ def require_alone(array: Array, others: Iterable[Array]) -> None:
 def require_facts(
     value: Array, offset: int, lanes: Mask | None, facts_and_delta: tuple[AddressRange | None, int]
 ) -> None:
-    """Assert that facts say of a value plus an offset what it says itself in its own width."""
+    """Assert that cached facts equal those of the value plus offset, within the register's
+    width.
+    """
     facts, delta = facts_and_delta
     own = as_addresses(add_offset(value, offset))
     active = np.broadcast_to(
@@ -49,7 +51,7 @@ def require_facts(
 def require_registers(
     frame: Sequence[Array], zeros: Sequence[Array], slots: Iterable[int], shape: tuple[int, int]
 ) -> None:
-    """Assert that what a block leaves is as wide as its registers, and has a value a lane."""
+    """Assert that values have their register's width and a shape that broadcasts to the lanes."""
     for slot in slots:
         value, zero = frame[slot], zeros[slot]
         assert value.dtype.itemsize == zero.dtype.itemsize, f"register {slot} has another width"
@@ -57,7 +59,7 @@ def require_registers(
 
 
 def require_tree(stack: Sequence[StackEntry]) -> None:
-    """Assert that splits have no lanes in common but for those of the ones that they wait for."""
+    """Assert that masks of entries are disjoint, but for those of their ancestors."""
     for place, split in enumerate(stack):
         for other in stack[place + 1 :]:
             common = split.mask & other.mask

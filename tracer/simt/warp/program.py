@@ -1,4 +1,9 @@
-"""Registers saved across recursive calls: a stack for each lane."""
+"""The program of a launch and a wave that runs it, as instructions see them.
+
+`Program` is the decoded kernel with its launch, `Wave` and `Group` are protocols of the
+interpreter's wave and of the warps that run a basic block together, and `FrameStack` saves the
+registers of recursive calls, for each lane.
+"""
 
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
@@ -19,21 +24,23 @@ from .special_register import special_values
 
 
 class FrameStack:
-    """What each lane of a wave has put aside: values by slot and depth, (levels, lanes)."""
+    """Saved registers of each lane of a wave: values by slot and depth, (levels, lanes)."""
 
     def __init__(self, lanes: int) -> None:
         self.depth: NDArray[np.int32] = np.zeros(lanes, dtype=np.int32)
         self._saved: dict[int, Array] = {}
 
     def push(self, lanes: NDArray[np.intp], values: dict[int, Array]) -> None:
-        """Put aside values (n,) of `lanes` (n,), one array a slot, and go a level deeper."""
+        """Save values (n,) of `lanes` (n,), an array per slot, and increment their depth."""
         depth = self.depth[lanes]
         for slot, value in values.items():
             self._frame_slice(slot, int(depth.max()) + 1, value)[depth, lanes] = value
         self.depth[lanes] += 1
 
     def pop(self, lanes: NDArray[np.intp], slots: tuple[int, ...]) -> list[Array]:
-        """Come up a level; return what `lanes` (n,) had put aside, an array (n,) a slot."""
+        """Decrement the depth of `lanes` (n,), and return their saved values, an array (n,) per
+        slot.
+        """
         self.depth[lanes] -= 1
         depth = self.depth[lanes]
         return [self._saved[slot][depth, lanes] for slot in slots]
@@ -49,10 +56,10 @@ class FrameStack:
 
 
 class Wave(Protocol):
-    """Thread blocks that are resident together: their memory, their registers, their warps.
+    """Thread blocks that are resident together: their memory, registers and warps.
 
-    Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `registers` a value a slot,
-    `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp,
+    Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `registers` a value per
+    slot, `shared` and `local` bytes, `step` (warps,) the running instruction number of each warp,
     `fenced` which of them have run a `wgmma.fence`.
     """
 
@@ -82,19 +89,19 @@ class Wave(Protocol):
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if rows agree."""
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return the numbers in the grid of the blocks that hold these warps."""
+        """Return the grid numbers of the blocks of these warps."""
 
     def own(self, slot: int, array: Array) -> None:
-        """Remember that a register's array was made for it alone, and may change in place."""
+        """Mark a register as the only owner of its array, which may then change in place."""
 
     def owns(self, slot: int) -> bool:
-        """Whether nothing else can hold the array of a register, or a view of it."""
+        """Return whether a register is the only owner of its array."""
 
 
 class Group(Warps, Protocol):
-    """Warps that run one basic block together: what an instruction reads and writes.
+    """Warps that run one basic block together: the context that an instruction reads and writes.
 
-    `frame` holds a value a register slot, broadcastable to (rows, columns); `lanes` the active
+    `frame` holds a value per register slot, broadcastable to (rows, columns); `lanes` the active
     lanes in that shape, None for all; `active` the same as a mask for each of `warps`.
     """
 
@@ -105,22 +112,23 @@ class Group(Warps, Protocol):
     frame: list[Array]
 
     def pack(self, lanes: Mask) -> Bits:
-        """Turn booleans of the group's shape into a mask for each of `warps`, active ones only."""
+        """Pack booleans of the group's shape to a mask for each of `warps`, active lanes only."""
 
     def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes for which `guard` holds; None is all."""
+        """Return the active lanes whose `guard` holds; None means all."""
 
 
 Step: TypeAlias = Callable[[Group], None]
 Terminator: TypeAlias = Callable[[Group], Bits | None]
-"""Sends the warps on their way; returns the lanes that took its branch, None if it has none."""
+"""Executes the end of a block; returns the lanes that took its branch, None without a branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A basic block: its instructions, and what crosses its borders, as register slots.
+    """A decoded basic block: its steps, and the register slots that cross its boundaries.
 
-    `reads` are read before they are written; `commits` outlive it; `temporaries` do not.
+    `reads` are read before they are written (live-in); `commits` outlive the block (live-out);
+    `temporaries` do not.
     """
 
     steps: tuple[Step, ...]
@@ -134,7 +142,9 @@ class BlockPlan:
 
 @dataclass(slots=True)
 class Program:
-    """Everything that waves of one launch share; `blocks`, `zeros` and `specials` once decoded."""
+    """The state that all waves of one launch share; `blocks`, `zeros` and `specials` once
+    decoded.
+    """
 
     kernel: Kernel
     launch: Launch
@@ -153,7 +163,7 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What messages call the kernel."""
+        """The kernel's name in messages."""
         return spoken_name(self.kernel, self.launch)
 
     def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
@@ -166,5 +176,5 @@ class Program:
 
 
 def spoken_name(kernel: Kernel, launch: Launch) -> str:
-    """Return what messages call the kernel: its name in C where the host told it."""
+    """Return the kernel's name in messages: its C name if the host gave one."""
     return launch.name or kernel.name

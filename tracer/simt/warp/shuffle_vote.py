@@ -1,7 +1,7 @@
-"""Instructions in which lanes of a warp talk to one another (PTX ISA 9.7.9.6, 9.7.13).
+"""Shuffles, votes, matches and reductions of a warp (PTX ISA 9.7.9.6, 9.7.13).
 
-A lane acts together with those that execute the instruction with it and are in its own mask: lanes
-of one split may name different sets, as the tiles of a warp do.
+A lane exchanges with the lanes that execute the instruction with it and are in its own mask. Lanes
+of one stack entry may name different masks, as the tiles of a warp do.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,18 +32,18 @@ _REDUCTIONS: Mapping[str, tuple[Callable[..., Array], Callable[[np.dtype[Any]], 
 
 
 def put(group: Group, store: Store | None, value: Array) -> None:
-    """Store (warps, 32) or (warps, 1), if anybody wants it."""
+    """Store (warps, 32) or (warps, 1), unless the result is unused."""
     if store is not None:
         store(group.frame, by_lane(group, value))
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """What lanes do together: `compute(active, others, *values)` gives a result for each of
+    """A warp-wide operation: `compute(active, others, *values)` gives a result for each of
     `outputs`, registers with their types.
 
     Values and results are (warps, 32), results also (warps, 1); `active` are the lanes that take
-    part, `others` those that do so with each lane.
+    part, `others` the lanes that each of them exchanges with.
     """
 
     sources: tuple[Fetch, ...]
@@ -63,7 +63,7 @@ def decode_warp(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 
 def decode_collective(decoder: Decoder, instruction: Instruction) -> Collective | None:
-    """Return what lanes do together in an instruction, or None if it is of another kind."""
+    """Return the warp-wide operation of an instruction, or None if it is of another kind."""
     decode = _COLLECTIVES.get(instruction.opcode)
     return None if decode is None else decode(decoder, instruction)
 
@@ -94,20 +94,20 @@ def by_lane(group: Group, value: Array) -> Array:
 
 
 def active_lanes(group: Group, guard: Fetch | None) -> Mask:
-    """Return the lanes (warps, 32) that are active and for which the guard holds."""
+    """Return the active lanes (warps, 32) whose guard holds."""
     lanes = group.guarded(None if guard is None else guard(group.frame))
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 
 
 def _outputs(operand: Operand) -> tuple[tuple[Operand, str], ...]:
-    """Return the word and the predicate that an instruction writes."""
+    """Return the value and the predicate that an instruction writes."""
     if not isinstance(operand, Pair):
         return ((operand, "b32"), (Bucket(), "pred"))
     return ((operand.first, "b32"), (operand.second, "pred"))
 
 
 def _members(decoder: Decoder, instruction: Instruction, place: int) -> Fetch | None:
-    """Return what fetches the mask of an instruction, each lane's own; None where it names all."""
+    """Return a fetch of the instruction's member mask, per lane; None if it names all lanes."""
     if "sync" not in instruction.modifiers:
         return None
     mask = instruction.operands[place]
@@ -117,7 +117,9 @@ def _members(decoder: Decoder, instruction: Instruction, place: int) -> Fetch | 
 
 
 def others_of(group: Group, active: Mask, members: Fetch | None) -> Bits:
-    """Return the active lanes with which each lane acts: (warps, 1), or (warps, 32) by its mask."""
+    """Return the active lanes that each lane exchanges with: (warps, 1), or (warps, 32) by its
+    mask.
+    """
     everyone = pack(active)[:, None]
     return everyone if members is None else everyone & by_warp(group, members(group.frame))
 
@@ -129,7 +131,9 @@ def _unpacked(lanes: Bits) -> Mask:
 
 
 def _shuffle(decoder: Decoder, instruction: Instruction) -> Collective:
-    """A lane that does not execute the shuffle gives 0, as on an H200: the ISA leaves it open."""
+    """Decode `shfl`. A source lane that does not execute it gives 0, as on an H200: the ISA leaves
+    it open.
+    """
     to, *operands = instruction.operands
     mode = next(m for m in instruction.modifiers if m in ("up", "down", "bfly", "idx"))
     kinds = ("b32", "u32", "u32")
@@ -221,7 +225,7 @@ def _reduce(decoder: Decoder, instruction: Instruction) -> Collective:
 
 
 def _reduce_floats(decoder: Decoder, instruction: Instruction) -> Collective:
-    """Reduce f32 by minimum or maximum; lanes that are off repeat the first one that is on."""
+    """Reduce f32 by minimum or maximum; inactive lanes repeat the first active one."""
     to, source = instruction.operands[:2]
     modifiers = instruction.modifiers
     choose = chooser("f32", "min" in modifiers, nan="NaN" in modifiers)
@@ -241,7 +245,7 @@ def _reduce_floats(decoder: Decoder, instruction: Instruction) -> Collective:
 
 
 def first_lane(lanes: Bits) -> NDArray[np.int64]:
-    """Return the place of the lowest one bit; 31 where there is none."""
+    """Return the index of the lowest one bit; 31 if there is none."""
     none_below: Bits = np.bitwise_count(~lanes & (lanes - np.uint32(1)))
     return np.minimum(none_below.astype(np.int64), LANES - 1)
 

@@ -1,10 +1,18 @@
-"""The splits of each warp: a stack of (next block, joining block, lanes), as arrays over warps.
+"""The SIMT stack of each warp: entries of (next block, reconvergence block, active mask), as
+arrays.
 
-A branch that divides a warp leaves its parent waiting where the lanes meet and stacks the two
-sides, the taken one on top; a split that reaches its joining block is popped. That is the immediate
-post-dominator; where some lanes go another way (tracer/ptx/reconvergence.py), another parent waits
-for these, further on. A call stacks a split that joins at the callee's exit. A warp whose stack is
-empty has ended.
+A divergent branch leaves the parent entry at the reconvergence point, the immediate
+post-dominator, and pushes both sides, the taken one on top. An entry that reaches its
+reconvergence block is popped:
+
+    if (lane < 2) A; else B; C        branch        A done       B done, reconverged
+    top     A  join C  mask 0011   |  A  0011   |             |
+            B  join C  mask 1100   |  B  1100   |  B  1100    |
+    bottom  C  join exit mask 1111 |  C  1111   |  C  1111    |  C  1111
+
+Where some lanes escape the region (tracer/ptx/reconvergence.py), a further parent, the outer join,
+waits for them at a later block. A call pushes an entry that reconverges at the callee's exit. A
+warp whose stack is empty has exited.
 """
 
 from collections.abc import Iterator
@@ -32,17 +40,20 @@ _NEVER = np.iinfo(np.int32).max
 OUTER_JOIN = 1 << 30
 
 SPIN_BUDGET = 64
-"""Blocks of a waiting loop that a split runs before another split of its warp goes first; half as
-many after each time, down to LEAST_PATIENCE: turns through a loop, however many blocks it has."""
+"""Blocks of a spin loop that an entry runs before its warp yields to another entry. The budget is
+halved after each yield, down to LEAST_SPIN_BUDGET. It counts blocks, whatever the loop's length.
+"""
 LEAST_SPIN_BUDGET = 16
 
 _Entries: TypeAlias = tuple[Array, Array, Array, Array]
-"""One split of each warp: next block, joining block, lanes, and whether a call made it."""
+"""One stack entry per warp: next block, reconvergence block, active mask, pushed by a call."""
 
 
 class SimtStacks:
-    """Arrays over the W warps of a wave; `block`, `join`, `mask` are the top splits. Functions end
-    at basic blocks from number `ends` on."""
+    """SIMT stacks of the W warps of a wave. `block`, `join` and `mask` are the top entries.
+
+    The end blocks of functions are the block numbers from `ends` on.
+    """
 
     def __init__(
         self, entry: int, exit_: int, ends: int, lanes: Mask, blocks: int, blocks_a_cluster: int
@@ -68,7 +79,7 @@ class SimtStacks:
         self.begin()
 
     def begin(self) -> None:
-        """Let all warps stand at the entry, with all their lanes."""
+        """Reset all warps to the entry block, with all their lanes active."""
         entry, exit_ = self._span
         self.block.fill(entry)
         self.join.fill(exit_)
@@ -86,17 +97,20 @@ class SimtStacks:
     def choose(
         self, ranks: NDArray[np.int32], spin_blocks: Mask, fair: int
     ) -> NDArray[np.intp] | None:
-        """Return the warps (ascending) that run next: those at the first block in order of `ranks`.
+        """Return the warps (ascending) that run next: those at the first ready block in order of
+        `ranks`.
 
-        After `fair` such picks running those at the block that waited longest go first. Blocks of
-        waiting loops (`spin_blocks`) come last for warps that have been through them. If those are
-        all that is left, the warp that waited longest leads, for `fair` picks: so each has its
-        turn, however many blocks its loop has, and runs along where the leader comes to where it
-        stands.
+        Running the lowest rank first lets warps at earlier blocks catch up, so that more warps run
+        a block together. After `fair` picks of one block in a row, the block of the warp that has
+        waited longest runs instead. Blocks of spin loops (`spin_blocks`) come last for warps that
+        have already been through them. If only those are ready, the warp that has waited longest
+        leads for `fair` picks; warps at the leader's block run along. So each warp makes progress,
+        however many blocks its loop has.
         """
         self._tick += 1
         order = ranks[self.block]
         if self._has_waited:
+            # Above every rank and below _NEVER: a spinning warp runs only if no other warp can.
             order += (spin_blocks[self.block] & (self.spins > 0)) * np.int32(OUTER_JOIN)
         order[self.state != READY] = _NEVER
         rank = int(order.min())
@@ -106,6 +120,7 @@ class SimtStacks:
         if rank >= OUTER_JOIN:
             rank = self._leading_order(order, fair)
         elif rank == block and times >= fair:
+            # Without this, a loop of low rank would starve the warps it waits for.
             others = np.flatnonzero((order != _NEVER) & (order != rank))
             if others.size:
                 rank = int(order[others[np.argmin(self._waited[others])]])
@@ -115,7 +130,7 @@ class SimtStacks:
         return ready_warps
 
     def _leading_order(self, order: NDArray[np.int32], fair: int) -> int:
-        """Return the order of the warp that leads those that have all been through their loops."""
+        """Return the order of the warp that leads when every ready warp spins."""
         warp, picks = self._leader
         if not picks or order[warp] == _NEVER:
             ready = np.flatnonzero(order != _NEVER)
@@ -124,23 +139,24 @@ class SimtStacks:
         return int(order[warp])
 
     def jump(self, warps: NDArray[np.intp], block: int) -> None:
-        """Send the top splits of `warps` to `block`, and pop those that join there."""
+        """Move the top entries of `warps` to `block`, and pop those that reconverge there."""
         self.block[warps] = block
         self.pop(warps)
 
     def diverge(
         self, warps: NDArray[np.intp], branch_lanes: Bits, target: int, other: int, join: int
     ) -> None:
-        """Send lanes `branch_lanes` (a mask a warp) to `target`, the rest to `other`.
+        """Branch: lanes `branch_lanes` (a mask per warp) go to `target`, the others to `other`.
 
-        A split that itself joins where its two sides do is replaced by one of them: a loop that
-        lanes leave one after another stays one split deep.
+        A top entry with the same reconvergence block as the branch is replaced by one side. A loop
+        that lanes leave one by one therefore keeps a stack depth of one.
         """
         active = self.mask[warps]
         fallthrough = active & ~branch_lanes
         self.block[warps[fallthrough == 0]] = target
         self.block[warps[branch_lanes == 0]] = other
         mixed = (branch_lanes != 0) & (fallthrough != 0)
+        # A side that begins at the reconvergence block has nothing to run: it needs no entry.
         sides = [
             (b, lanes) for b, lanes in ((other, fallthrough), (target, branch_lanes)) if b != join
         ]
@@ -152,7 +168,7 @@ class SimtStacks:
         self.pop(warps)
 
     def push_outer_join(self, warps: NDArray[np.intp], join_blocks: tuple[int, ...]) -> None:
-        """Let warps that are about to divide wait for lanes that go another way."""
+        """Push an entry that waits at each outer join, before `warps` diverge."""
         for block in join_blocks:
             first = warps[~self._is_inside(warps, block)]
             if first.size:
@@ -162,8 +178,10 @@ class SimtStacks:
                 self.block[first] = here
 
     def _is_inside(self, warps: NDArray[np.intp], join_block: int) -> Mask:
-        """Return which warps have a top split, or one below of the same call that waits for it,
-        that joins where others wait for it."""
+        """Return which warps already have an entry that reconverges at `join_block`.
+
+        Entries count from the top one down to the innermost call.
+        """
         inside: Mask = self.join[warps] == join_block
         looks = ~inside & ~self.called[warps]
         own = self.mask[warps]
@@ -178,10 +196,10 @@ class SimtStacks:
     def leave_region(
         self, warps: NDArray[np.intp], lanes: Bits, leaving: int, stay: int, join_block: int
     ) -> None:
-        """Send lanes (a mask a warp) to `leaving`, another way, and the others on to `stay`.
+        """Move lanes (a mask per warp) that escape the region to `leaving`, the others to `stay`.
 
-        They are taken out of all splits that wait for them on this way, and go on by themselves
-        until they are `join_block` both.
+        The escaping lanes are removed from all entries that wait for them within the region, and
+        run as an entry of their own until both reconverge at the outer join `join_block`.
         """
         self.block[warps] = np.where(lanes == self.mask[warps], leaving, stay)
         leaves = (lanes != 0) & self._is_inside(warps, join_block)
@@ -196,7 +214,7 @@ class SimtStacks:
         join: int,
         join_blocks: tuple[int, ...] = (),
     ) -> None:
-        """Send disjoint lanes (a mask a warp) to several blocks; they meet at `join`."""
+        """Branch disjoint lanes (a mask per warp) to several blocks; they reconverge at `join`."""
         several = np.sum([lanes != 0 for _, lanes in sides], axis=0) > 1
         self.push_outer_join(warps[several], join_blocks)
         for block, lanes in sides:
@@ -216,7 +234,9 @@ class SimtStacks:
     def _stack_sides(
         self, warps: NDArray[np.intp], sides: list[tuple[int, Bits]], join: int, replaces: bool
     ) -> None:
-        """Stack sides on the top splits of `warps`, which wait at `join` or are replaced by one."""
+        """Push the sides above the top entries, which wait at `join` or are replaced by the first
+        side.
+        """
         self.block[warps] = join
         called = self.called[warps] & replaces
         if replaces and sides:
@@ -233,7 +253,7 @@ class SimtStacks:
         lanes: Bits,
         called: bool | Mask = False,
     ) -> None:
-        """Put a split on top of each of `warps`."""
+        """Push an entry on the stack of each of `warps`."""
         self._deepen(int(self.depth[warps].max()) + 1)
         for level in sorted_unique(self.depth[warps]):
             at = warps[self.depth[warps] == level]
@@ -244,8 +264,10 @@ class SimtStacks:
         self.depth[warps] += 1
 
     def reserve(self, levels: int) -> _Entries:
-        """Make room for so many splits below the top, and keep those that are there; return block,
-        join, mask and whether a call made it, each (levels * W,)."""
+        """Allocate `levels` entries below the top, and keep the present ones.
+
+        Return block, join, mask and whether a call pushed the entry, each (levels * W,).
+        """
         whole = tuple(np.zeros(levels * len(column), dtype=column.dtype) for column in self._top)
         parts = [column.reshape(levels, -1) for column in whole]
         for level, splits in enumerate(self._below):
@@ -256,7 +278,7 @@ class SimtStacks:
 
     @property
     def levels(self) -> int:
-        """Splits below the top that there is room for."""
+        """The number of allocated entries below the top."""
         return len(self._below)
 
     def _deepen(self, levels: int) -> None:
@@ -265,8 +287,11 @@ class SimtStacks:
             self._below.append((block, join, mask, called))
 
     def count_spin(self, warps: NDArray[np.intp], is_spin_wait: bool) -> None:
-        """Count the blocks of a waiting loop that `warps` ran; beyond their patience let other
-        splits of the warp go first. Any other block is progress and starts the count anew."""
+        """Count the spin-loop blocks that `warps` ran; rotate the stacks of those past their
+        budget.
+
+        Any other block is progress and resets the count.
+        """
         if not is_spin_wait:
             self.spins[warps] = 0
             return
@@ -275,7 +300,7 @@ class SimtStacks:
         self.rotate_spinning(warps)
 
     def rotate_spinning(self, warps: NDArray[np.intp]) -> None:
-        """Let other splits of those of `warps` go first that have just lost their patience."""
+        """Rotate the stacks of those of `warps` that have just used up their spin budget."""
         due = self.spins[warps] % self.patience[warps] == 0
         for warp in warps[due & (self.state[warps] == READY) & (self.depth[warps] > 0)].tolist():
             threshold = int(self.patience[warp])
@@ -283,14 +308,14 @@ class SimtStacks:
             self.patience[warp] = max(threshold // 2, LEAST_SPIN_BUDGET) if turned else SPIN_BUDGET
 
     def only_spins(self) -> bool:
-        """Whether every ready warp has done nothing but wait for a while."""
+        """Return whether every ready warp has only run spin loops for twice the spin budget."""
         return bool((self.spins[self.state == READY] >= 2 * SPIN_BUDGET).all())
 
     def rotate(self, warp: int, parts: bool) -> bool:
-        """Let the top split of a warp step back behind another that can run, if there is one.
+        """Rotate the stack so that another runnable entry is on top; False if there is none.
 
-        Lanes that stand where the top split is to join go on alone if nobody else can run, or if
-        it `parts` them now; the two meet where all were to go on to.
+        Lanes already at the reconvergence point run ahead as an entry of their own if no other
+        entry can run, or at once with `parts`. Both reconverge at the parent's join block.
         """
         stack = self._entries_of(warp)
         turned = run_ahead(stack) if parts else None
@@ -302,24 +327,26 @@ class SimtStacks:
         return True
 
     def yield_to_other(self, warp: int, parked: int) -> bool:
-        """Let another split go first that has lanes outside of `parked` only, if there is one; nor
-        lanes that wait for others of their warp."""
+        """Put another runnable entry on top; False if there is none.
+
+        None of its lanes may be in `parked`, or wait for other lanes of the warp.
+        """
         turned = rotate_stack(self._entries_of(warp), parked | int(self.meetings.parked[warp]))
         if turned is not None:
             self._restore(warp, turned)
         return turned is not None
 
     def ended(self) -> Mask:
-        """Return which warps have ended."""
+        """Return which warps have exited."""
         end_mask: Mask = self.state == EXITED
         return end_mask
 
     def merge_siblings(self, warp: int) -> None:
-        """Make one split of the top one and its siblings that go on at the same block."""
+        """Merge the top entry with its siblings at the same block."""
         self._restore(warp, merge_siblings(self._stack_of(warp)))
 
     def live(self) -> Bits:
-        """Return the lanes of each warp that have not exited: those of all its splits."""
+        """Return the live lanes of each warp: the union of the masks of its entries."""
         deepest = int(self.depth.max())
         if not deepest:
             return self.mask
@@ -336,7 +363,9 @@ class SimtStacks:
         return stack
 
     def _entries_of(self, warp: int) -> list[StackEntry]:
-        """Return the splits of a warp that have lanes: those below the top may all have exited."""
+        """Return a warp's entries with lanes: all lanes of an entry below the top may have
+        exited.
+        """
         return [split for split in self._stack_of(warp) if split.mask]
 
     def _restore(self, warp: int, stack: list[StackEntry]) -> None:
@@ -347,13 +376,13 @@ class SimtStacks:
         self.depth[warp] = len(stack) - 1
 
     def state_of_all(self) -> Iterator[Array]:
-        """Yield where all warps stand, with all their splits."""
+        """Yield the state and all stack entries of all warps, for a digest."""
         yield from (self.state, self.depth, *self._top)
         for level in range(int(self.depth.max())):
             yield from (np.where(self.depth > level, column, 0) for column in self._below[level])
 
     def blocks_of_ready(self) -> set[int]:
-        """Return the basic blocks at which splits of ready warps stand."""
+        """Return the next blocks of all entries of ready warps."""
         ready = self.state == READY
         blocks = set(self.block[ready].tolist())
         for level in range(int(self.depth.max())):
@@ -361,15 +390,16 @@ class SimtStacks:
         return blocks
 
     def leave(self, warps: NDArray[np.intp], lanes: Bits, returns: bool = False) -> None:
-        """Take lanes that exit out of every split of their warps, and pop what is empty.
+        """Remove exiting lanes from every entry of their warps, and pop the empty entries.
 
-        Lanes that only return from a function leave the splits from its call upwards.
+        Lanes that only return from a function are removed down to the entry of its call.
         """
         self._remove_lanes(warps, lanes, returns)
         self.pop(warps)
 
     def _remove_lanes(self, warps: NDArray[np.intp], lanes: Bits, returns: bool) -> None:
         depth, remainder = self.depth[warps], lanes.copy()
+        # From the top down, so that lanes that return stop at the innermost call that they are in.
         for level in range(int(depth.max(initial=0)), -1, -1):
             parts = [(self._top, depth == level)]
             if level < len(self._below):
@@ -382,9 +412,11 @@ class SimtStacks:
                     remainder[subset] &= ~np.where(called[at], here, np.uint32(0))
 
     def pop(self, warps: NDArray[np.intp]) -> None:
-        """Pop the top splits of `warps` that have joined or are empty; end warps that have none.
+        """Pop the top entries of `warps` that have reconverged or are empty; a warp without entries
+        exits.
 
-        Lanes at the end of a function leave those that would have waited for them inside.
+        Lanes at the end of a function are first removed from the entries that wait for them inside
+        it.
         """
         self._pop(warps)
         if self.meetings.waiting:
@@ -396,6 +428,8 @@ class SimtStacks:
         if strays.size:
             self._remove_lanes(strays, self.mask[strays], returns=True)
         while True:
+            # A popped entry uncovers its parent, which may stand at its own reconvergence block:
+            # repeat.
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]
             if not warps.size:

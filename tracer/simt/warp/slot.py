@@ -1,4 +1,4 @@
-"""Register slots: a number for each register, special register and piece of a parameter."""
+"""Register slots: a number for each register, special register and parameter piece."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -11,19 +11,19 @@ from ..ops.lanes import DTYPES, Array, scalar
 from .special_register import special_values
 
 Fetch: TypeAlias = Callable[[list[Array]], Array]
-"""Takes a value out of a frame, as one NumPy type."""
+"""Reads a value from a frame, as one NumPy type."""
 
 Store: TypeAlias = Callable[[list[Array], Array], None]
-"""Puts a value into a frame."""
+"""Writes a value to a frame."""
 
 _SPECIAL_TYPES = {"%gridid": "u64", "%clock64": "u64", "%globaltimer": "u64"}
 
 
 class Slots:
-    """Gives slots to registers, special registers and parameter bytes, and tracks their use.
+    """Allocates slots for registers, special registers and parameter bytes, and tracks their use.
 
-    `lasting` slots live on over every block border (parameters); `read_first` and `written` speak
-    of the block in hand.
+    `lasting` slots stay live across every block boundary (parameters). `read_first` and `written`
+    describe the current block.
     """
 
     def __init__(self, kernel: Kernel, launch: Launch) -> None:
@@ -38,7 +38,7 @@ class Slots:
         self.written: set[int] = set()
 
     def begin_block(self) -> None:
-        """Start to track the use of slots anew."""
+        """Reset the tracked reads and writes."""
         self.read_first = set()
         self.written = set()
 
@@ -61,7 +61,7 @@ class Slots:
         return slot
 
     def of_passed(self, key: tuple[int, str]) -> int:
-        """Return the slot of a register in which a value goes from function to function."""
+        """Return the lasting slot of a register that passes a value between functions."""
         slot = self.of_key(key)
         self.lasting.add(slot)
         return slot
@@ -73,13 +73,13 @@ class Slots:
         return slot
 
     def of_stack(self) -> int:
-        """Return the slot of the bytes of stack that a thread has taken."""
+        """Return the slot of the bytes of stack that a thread has allocated."""
         slot = self._slot((0, "%stack"), "u64")
         self.lasting.add(slot)
         return slot
 
     def of_special(self, name: str) -> int | None:
-        """Return the slot of a special register that is fixed for a thread, else None."""
+        """Return the slot of a special register that is constant for a thread, else None."""
         if name not in self._known_specials:
             return None
         self.specials[name] = self._slot(name, _SPECIAL_TYPES.get(name, "u32"))
@@ -93,25 +93,30 @@ class Slots:
         return self._slots[key]
 
     def key_of(self, slot: int) -> object:
-        """Return what a slot is for: (function, register), (function, parameter, offset, bytes) or
-        the name of a special register."""
+        """Return the key of a slot: (function, register), (function, parameter, offset, bytes) or
+        the name of a special register.
+        """
         return self._keys[slot]
 
     def read(self, slot: int) -> int:
-        """Note that the block reads `slot`."""
+        """Record that the block reads `slot`; return it."""
         if slot not in self.written:
             self.read_first.add(slot)
         return slot
 
     def write(self, slot: int, maybe: bool = False) -> int:
-        """Note that the block writes `slot`; with `maybe` its old value may show through."""
+        """Record that the block writes `slot`; return it. With `maybe` lanes may keep the old
+        value.
+        """
         if maybe:
             self.read(slot)
         self.written.add(slot)
         return slot
 
     def fetch_slot(self, slot: int, dtype: np.dtype[Any]) -> Fetch:
-        """Return a function that takes `slot` out of a frame as `dtype`, cut if it is wider."""
+        """Return a function that reads `slot` from a frame as `dtype`, truncated if the slot is
+        wider.
+        """
         self.read(slot)
         size = self.zeros[slot].dtype.itemsize
         if size == dtype.itemsize:

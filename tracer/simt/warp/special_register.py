@@ -1,4 +1,4 @@
-"""The special registers of a launch: %tid, %ctaid, %laneid and the rest, as arrays."""
+"""The special registers of a launch: %tid, %ctaid, %laneid and others, as arrays."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,7 +16,7 @@ from ..ops.lanes import LANES, Array, scalar
 Dim3: TypeAlias = tuple[int, int, int]
 AXES = "xyz"
 ONE_BLOCK_CLUSTER: Dim3 = (1, 1, 1)
-"""The cluster of a launch that asks for none: each block is one."""
+"""The default cluster: each block is one."""
 
 _ZEROS = (
     *("%current_graph_exec", "%clock_hi"),
@@ -30,13 +30,16 @@ _SAME_EVERYWHERE: Mapping[str, Array] = {
     **dict.fromkeys(_ZEROS, _ZERO),
     **{f"{name}.w": _ZERO for name in VECTOR_SPECIALS},
 }
-"""Nothing counts performance, no driver sets registers, and clocks stay below 2^32."""
+"""Performance counters are 0, driver registers are 0, and clocks stay below 2^32."""
 
 PLACE_REGISTERS = frozenset({"%smid", "%warpid"})
-"""These say where a block runs; a kernel that reads one runs as many blocks at once as the chip."""
+"""Registers that locate a block on the chip. A kernel that reads one runs in waves of as many
+blocks as the chip holds at once.
+"""
 RESERVED_USED = 288
-"""Bytes that the system has used of those that it reserves of each block's shared memory, as an
-H200 says (tests/validate/special_registers.csv)."""
+"""Bytes in use of each block's reserved shared memory, as measured on an H200
+(tests/validate/special_registers.csv).
+"""
 
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
@@ -45,7 +48,7 @@ def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Arra
 
 
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
-    """Return the special registers that differ from block to block, (blocks, 1)."""
+    """Return the special registers that differ between blocks, (blocks, 1)."""
     block = numbers.astype(np.uint64)[:, None]
     cluster = launch.cluster or ONE_BLOCK_CLUSTER
     rank = none = np.zeros(block.shape, dtype=np.uint32)
@@ -65,8 +68,9 @@ def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]
 
 
 def _places(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
-    """Return where blocks run: %smid, (blocks, 1), and %warpid, which no two warps that an SM has
-    at once share, (blocks, columns)."""
+    """Return %smid, (blocks, 1), and %warpid, unique among the resident warps of an SM, (blocks,
+    columns).
+    """
     warps = -(-launch.threads // LANES)
     slot = (numbers // launch.chip.sms % launch.resident)[:, None]
     own = np.repeat(np.arange(warps), LANES)[None]

@@ -1,7 +1,16 @@
-"""Turns: the splits of one warp go in turns while they wait for one another.
+"""SIMT-stack entries, and the reordering of one warp's stack for forward progress.
 
-A warp's stack of splits is a tree, written down with each split before its family, those that it
-waits for: they have lanes of its, and none in common. The last split of the stack runs.
+Diverged entries of one warp may wait for one another (a spin lock). They take turns: the stack is
+rotated so that another entry is on top. The stack is a tree in preorder: each entry precedes its
+family, the entries that it waits for, whose masks are disjoint subsets of its own mask. The last
+entry runs.
+
+    lanes 1111 split in 0011 and 1100; 1100 split again in 0100 and 1000:
+
+    place   0: P 1111    1: A 0011    2: B 1100    3: C 0100    4: D 1000  (runs)
+    tree    P > (A, B > (C, D))       families of P: [A], [B C D]
+
+All functions here are pure: they take a stack and return a new one.
 """
 
 from typing import NamedTuple, Protocol
@@ -12,12 +21,13 @@ from numpy.typing import NDArray
 from ..ops.lanes import Bits, Mask
 
 READY, WAITING, EXITED = 0, 1, 2
-"""What a warp can be: about to run, waiting at a barrier, ended."""
+"""States of a warp: ready, waiting at a barrier, exited."""
 
 
 class StackEntry(NamedTuple):
-    """Lanes that go on at `block` until they meet others at `join`; `called`, that come back there
-    from a function."""
+    """A SIMT-stack entry: next block, reconvergence block, active mask, and whether a call pushed
+    it.
+    """
 
     block: int
     join: int
@@ -26,7 +36,9 @@ class StackEntry(NamedTuple):
 
 
 class WarpStacks(Protocol):
-    """What those who let warps wait see of their splits: the top ones, as arrays over warps."""
+    """The part of the SIMT stacks that barriers and warp synchronization use, as arrays over
+    warps.
+    """
 
     warps_a_block: int
     block: NDArray[np.int32]
@@ -34,32 +46,32 @@ class WarpStacks(Protocol):
     state: NDArray[np.uint8]
 
     def jump(self, warps: NDArray[np.intp], block: int) -> None:
-        """Send the top splits of `warps` to `block`, and pop those that join there."""
+        """Move the top entries of `warps` to `block`, and pop those that reconverge there."""
 
     def pop(self, warps: NDArray[np.intp]) -> None:
-        """Pop the top splits of `warps` that have joined or are empty."""
+        """Pop the top entries of `warps` that have reconverged or are empty."""
 
     def live(self) -> Bits:
-        """Return the lanes of each warp that have not exited."""
+        """Return the live lanes of each warp."""
 
     def ended(self) -> Mask:
-        """Return which warps have ended."""
+        """Return which warps have exited."""
 
     def merge_siblings(self, warp: int) -> None:
-        """Make one split of the top one and its siblings that go on at the same block."""
+        """Merge the top entry with its siblings at the same block."""
 
     def yield_to_other(self, warp: int, parked: int) -> bool:
-        """Let another split go first that has lanes outside of `parked`, if there is one."""
+        """Put another entry on top that has no lane in `parked`; False if there is none."""
 
 
 def rotate_stack(stack: list[StackEntry], parked: int) -> list[StackEntry] | None:
-    """Return the stack with another split last, none of whose lanes is in `parked`; None if there
-    is no such split.
+    """Return the stack rotated to another entry with no lane in `parked`; None if there is none.
 
-    At each level of the tree the last family moves before its siblings: so everyone comes last in
-    time, and where splits meet stays as it was.
+    At each level of the tree the last family moves before its siblings. So every entry gets on top
+    in time, and parents, hence reconvergence points, stay the same.
     """
     turned = stack
+    # A bound that gives every entry its turn on top; a rotation back to the same entry goes on.
     for _ in range(2 * len(stack)):
         turned = _rotate(turned)
         if turned[-1] != stack[-1] and not turned[-1].mask & parked:
@@ -78,23 +90,26 @@ def _rotate(stack: list[StackEntry]) -> list[StackEntry]:
 
 
 def _last_family(stack: list[StackEntry], start: int, end: int) -> int:
-    """Return where the last of the families begins that lie side by side from `start` to `end`."""
+    """Return where the last of the adjacent families from `start` to `end` begins."""
     last = start
     for place in range(start, end):
+        # An entry with lanes outside of the family's first entry is not its descendant.
         if stack[place].mask & ~stack[last].mask:
             last = place
     return last
 
 
 def run_ahead(stack: list[StackEntry]) -> list[StackEntry] | None:
-    """Let lanes go on alone that have arrived where they are to meet the last split, or others of
-    which it is one; None if none have.
+    """Split off lanes that already reached the reconvergence point of the last entry or an
+    ancestor.
 
-    Those still to come meet there as before, and all meet where all were to go on to.
+    They run ahead as the last entry; None if no lane has arrived. Lanes still to come reconverge
+    there as before, and all reconverge at the parent's join block.
     """
     coming = 0
     for place in reversed(range(len(stack))):
         split = stack[place]
+        # Lanes of this entry that no entry above it has: they have come to the entry's block.
         arrived = split.mask & ~coming
         is_above = coming and not coming & ~split.mask
         if is_above and arrived and split.block != split.join:
@@ -105,10 +120,11 @@ def run_ahead(stack: list[StackEntry]) -> list[StackEntry] | None:
 
 
 def merge_siblings(stack: list[StackEntry]) -> list[StackEntry]:
-    """Make one of the last split and its siblings that go on at the same block."""
+    """Merge the last entry with its siblings at the same block."""
     *below, last = stack
     splits, above = [], _parent_of(stack, len(below))
     for place, split in enumerate(below):
+        # An entry with descendants still waits for lanes: it cannot merge yet.
         is_pending = any(other.mask & split.mask for other in stack[place + 1 :])
         same = split._replace(mask=last.mask) == last
         if same and not is_pending and _parent_of(stack, place) == above:
@@ -119,17 +135,17 @@ def merge_siblings(stack: list[StackEntry]) -> list[StackEntry]:
 
 
 def _parent_of(stack: list[StackEntry], place: int) -> int:
-    """Return the place of the split that waits for the one at `place`, -1 if none does."""
+    """Return the place of the parent of the entry at `place`, -1 if it has none."""
     mask = stack[place].mask
     return max((k for k in range(place) if not mask & ~stack[k].mask), default=-1)
 
 
 def split_off(stack: list[StackEntry], lanes: int, block: int, join_block: int) -> list[StackEntry]:
-    """Take lanes of the last split that go another way out of all that wait for them, up to the one
-    that joins `join_block` both ways; unless they are there, they come last and go on at `block`.
+    """Remove escaping lanes of the last entry from its ancestors, up to the outer join
+    `join_block`.
 
-    Splits that they leave empty, or where all others have arrived, go; but for the last one if
-    nothing comes after it.
+    Unless they are at the join already, they become the last entry, with next block `block`.
+    Entries that become empty, or that only wait at their own reconvergence block, are dropped.
     """
     joins = (place for place, s in enumerate(stack) if s.join == join_block and s.mask & lanes)
     outer = max(joins)

@@ -1,10 +1,13 @@
-"""Warp-wide instructions across divergence: two sides of a branch in one shuffle or vote.
+"""Warp-wide `.sync` instructions across divergence: both sides of a branch in one shuffle or vote.
 
-A `.sync` instruction waits for all lanes of its mask that have not exited, wherever they come to
-one of its kind. A split that comes first leaves its values, and another split of the warp goes on;
-when all have come, each lane gets its result in its own side's register. Where nobody is left who
-could come, those that wait go on without: an H200 does so, too, when the others have exited. What
-is not modelled: lanes that run ahead of where their split joins, and meet others there.
+A `.sync` instruction waits for all live lanes of its mask, at whichever instruction of its kind
+they arrive. An entry that arrives first deposits its values, and another entry of the warp runs.
+When all have arrived, each lane gets its result in the register of its own side. If no other lane
+can still arrive, the waiting lanes proceed: an H200 does the same when the others have exited. Not
+modelled: lanes that run ahead of their reconvergence point and meet others there.
+
+    if (lane < 16) x = shfl(m, ..); else y = shfl(m, ..);   m = all 32 lanes
+    entry of lanes 16-31 arrives, is parked; lanes 0-15 arrive; all 32 exchange; x and y are set
 """
 
 from collections.abc import Callable, Iterator
@@ -24,8 +27,9 @@ _LANE = np.arange(LANES, dtype=np.uint32)
 
 @dataclass(slots=True)
 class Arrival:
-    """A split of a warp that waits: its lanes, their masks (32,) and values, each (32,); into
-    which slots the results go, and what computes them (None: there are none)."""
+    """A waiting entry of a warp: its lanes, their masks (32,) and values, each (32,), the result
+    slots, and the function that computes the results (None if there are none).
+    """
 
     key: Key
     lanes: int
@@ -37,7 +41,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What some lanes of a warp get into a slot: `values` has a value a lane."""
+    """The results of some lanes of a warp for a slot: `values` has one per lane."""
 
     warp: int
     slot: int
@@ -45,14 +49,14 @@ class Outcome:
     values: Array
 
     def as_type(self, dtype: np.dtype[Any]) -> Array:
-        """Return the bits of the values in a register of another type: `shfl` moves floats, too."""
+        """Return the values' bits as another register type: `shfl` moves floats, too."""
         if self.values.dtype.kind == "b" or dtype.kind == "b":
             return self.values.astype(dtype)
         return self.values.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 class WarpSync:
-    """Which lanes of each warp wait for others, and what those that have met get."""
+    """The waiting lanes of each warp, and the results of those whose sets are complete."""
 
     def __init__(self, stacks: WarpStacks, barriers: Barriers) -> None:
         self._stacks = stacks
@@ -62,20 +66,22 @@ class WarpSync:
         self.outcomes: list[Outcome] = []
 
     def arrive(self, warp: int, arrival: Arrival) -> None:
-        """Let a split wait; its warp has to be settled then."""
+        """Add a waiting entry; call `settle` for the warp afterwards."""
         self.waiting.setdefault(warp, []).append(arrival)
         self.parked[warp] |= np.uint32(arrival.lanes)
 
     def settle(self, warps: NDArray[np.intp]) -> None:
-        """Let those go on for whom all have come, and put splits on top that do not wait."""
+        """Release complete sets, and put entries on top that do not wait."""
         for warp in warps[self.parked[warps] != 0].tolist():
             self._release(warp, int(self._stacks.live()[warp]))
+            # The top entry still waits: run another one. If none can run, nobody can arrive any
+            # more, so the waiting lanes proceed without the rest of their mask (members 0).
             while int(self._stacks.mask[warp]) & int(self.parked[warp]):
                 if not self._stacks.yield_to_other(warp, int(self._barriers.parked[warp])):
                     self._release(warp, 0)
 
     def _release(self, warp: int, members: int) -> None:
-        """Let lanes go on whose mask has no others that are `members` and have not come."""
+        """Release the waiting sets whose masks have no lane in `members` that has not arrived."""
         for key, mask, come in self._sets(warp):
             if mask & members & ~come == 0:
                 self._act(warp, key, mask, come)
@@ -85,7 +91,9 @@ class WarpSync:
         self.parked[warp] = sum(arrival.lanes for arrival in arrivals)
 
     def _sets(self, warp: int) -> list[tuple[Key, int, int]]:
-        """Return kind, mask and lanes of all who wait for the same."""
+        """Return the key, mask and arrived lanes of each set of lanes with the same key and
+        mask.
+        """
         lane_sets: dict[tuple[Key, int], int] = {}
         for arrival in self.waiting[warp]:
             for lane in _lanes(arrival.lanes):
@@ -94,7 +102,7 @@ class WarpSync:
         return [(key, mask, lanes) for (key, mask), lanes in lane_sets.items()]
 
     def _act(self, warp: int, key: Key, mask: int, come: int) -> None:
-        """Let the lanes `come` act together."""
+        """Execute the instruction for the lanes `come`, and remove them from their arrivals."""
         there = [a for a in self.waiting[warp] if a.key == key and a.lanes & come]
         lane_masks = [_as_mask(arrival.lanes & come) for arrival in there]
         values = [
