@@ -25,11 +25,12 @@ from .bounds import Window, find_window, mark_written, require_written
 from .fault import check_lanes, wrapped
 
 _GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
-"""State spaces and their windows of generic addresses, shared memory of other blocks last: global
-memory is what lies in no other."""
+"""State spaces and their windows of generic addresses, the distributed shared memory of clusters
+last. An address in none of them is global.
+"""
 
 _NEAR = (1 << 30) - 16
-"""Lanes no further than this from one of them make one row: offsets in it are 32 bits, signed."""
+"""Lanes at most this far from one of them share a row, whose offsets are signed 32-bit."""
 
 
 def decode_access(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -112,10 +113,10 @@ def write(
 def resolve(
     group: Group, lanes: Mask | None, access: Access, value: Array
 ) -> list[tuple[Mask | None, Window]]:
-    """Find the memory that the lanes reach, checked, and record a row a warp for each part.
+    """Return the checked memory that the lanes access, and record a row per warp for each part.
 
-    Lanes in one space within 2 GiB, the rule, make one part (mask None); others several, each with
-    the mask of its lanes.
+    The usual case, lanes in one space within 2 GiB, is one part (mask None). Other cases have
+    several parts, each with the mask of its lanes.
     """
     facts, delta = entry = group.wave.facts.of(value, lanes, group.columns, access.offset)
     if group.wave.asserts:
@@ -153,7 +154,7 @@ def _record(
 
 
 def _window(low: int, high: int) -> Space | None:
-    """Return the space in whose generic window both addresses lie (GLOBAL where none does)."""
+    """Return the space whose generic window has both addresses (GLOBAL if none has)."""
     spaces = {_space_of(low), _space_of(high)}
     return spaces.pop() if len(spaces) == 1 else None
 
@@ -166,7 +167,7 @@ def _space_of(address: int) -> Space:
 
 
 def _spaces_of(addresses: Array) -> Array:
-    """Return for each generic address the number of the space in whose window it lies."""
+    """Return for each generic address the index of the space whose window has it."""
     spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
     for space, (start, end) in _GENERIC:
         spaces[(addresses >= start) & (addresses < end)] = space
@@ -176,9 +177,9 @@ def _spaces_of(addresses: Array) -> Array:
 def _resolve_parts(
     group: Group, access: Access, facts: AddressRange, delta: int
 ) -> list[tuple[Mask | None, Window]]:
-    """Split each warp's lanes by space, and within a space where they lie 2 GiB apart.
+    """Split each warp's lanes by space, and within a space where they are 2 GiB apart.
 
-    What a warp's row says is its own: parts are numbered from 0 in each, whatever others reach.
+    A warp's rows depend on that warp only: parts are numbered from 0 in each warp.
     """
     shape = (group.rows, group.columns)
     addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
@@ -192,20 +193,22 @@ def _resolve_parts(
         for segment in _warps_alike(where, which, mask)
     ]
     for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
-        _, segment = cuts[place]  # by warps, so that a fault is that of the first lane
+        _, segment = cuts[place]  # in order of warp, so that the first faulting lane is reported
         space = Space(int(which[segment][0]))
         own, part_lanes = addresses - access.shift(space), segment.reshape(shape)
         part_facts, _ = group.wave.facts.of(own, part_lanes, group.columns)
         if part_facts is not None:
             parts[place] = part_facts, part_lanes, _checked(group, access, part_facts, 0, space)
-    for place, (part_facts, _, _) in sorted(parts.items()):  # by parts: a warp's rows are in order
+    for place, (part_facts, _, _) in sorted(parts.items()):  # in order of part within a warp
         number, segment = cuts[place]
         _record(group, access, part_facts, 0, Space(int(which[segment][0])), number)
     return [parts[place][1:] for place in sorted(parts)]
 
 
 def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
-    """Yield masks (warps, 32): the first part of every warp, the second of those that have one."""
+    """Yield masks (warps, 32): the first part of every warp, then the second of those that
+    have one.
+    """
     remainder = lanes.copy()
     while remainder.any():
         first = np.arange(len(remainder)), remainder.argmax(axis=1)
@@ -215,7 +218,7 @@ def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[A
 
 
 def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array]:
-    """Cut a mask (warps, 32) where warps reach several spaces, or lie 2 GiB apart."""
+    """Split a mask (warps, 32) where warps access several spaces, or addresses 2 GiB apart."""
     remainder = mask.copy()
     while remainder.any():
         near = _near(addresses, spaces, addresses[remainder][:1], spaces[remainder][:1])
@@ -225,7 +228,9 @@ def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array
 
 
 def _near(addresses: Array, spaces: Array, to: Array, space: Array) -> Array:
-    """Which lanes (warps, 32) lie in the `space` of each warp within 1 GiB of its address `to`."""
+    """Return which lanes (warps, 32) are in the `space` of each warp, within 1 GiB of its
+    address `to`.
+    """
     low = np.maximum(to, _NEAR - (1 << 63)) - _NEAR
     high = np.minimum(to, (1 << 63) - 1 - _NEAR) + _NEAR
     near = (addresses >= low[:, None]) & (addresses <= high[:, None])

@@ -1,4 +1,4 @@
-"""The address operand of an instruction: its state space, elements, register and offset."""
+"""The address operand of a memory instruction: state space, element type, register and offset."""
 
 from typing import Any
 
@@ -34,16 +34,16 @@ _SPACES = {
     "const": Space.CONST,
     "param": Space.LOCAL,
 }
-"""Spaces of addresses. Parameters of functions lie on the stack where something points at them."""
+"""State spaces by name. Function parameters are in local memory if their address is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One memory instruction: `space` None is generic; `count` elements of `dtype` a lane.
+    """One memory instruction: `space` None is generic; `count` elements of `dtype` per lane.
 
-    A hidden one leaves no rows: it fetches the handle that stands for a texture reference, or a
-    function's parameter. A narrow one has an address of 32 bits, which in global memory are the
-    lower ones (`.address_size 32`).
+    A hidden one writes no rows: it fetches the handle behind a texture reference, or a function's
+    parameter. A narrow one has 32-bit addresses, the low half of a global address
+    (`.address_size 32`).
     """
 
     pc: int
@@ -59,21 +59,21 @@ class Access:
     narrow: bool = False
 
     def shift(self, space: Space) -> int:
-        """Return what to take off its addresses to have those of a space."""
+        """Return the number to subtract from its addresses to get offsets in a space."""
         if space == Space.GLOBAL:
             return -GLOBAL_BASE if self.narrow else 0
         return WINDOWS[space][0] if self.space is None else 0
 
     @property
     def width(self) -> int:
-        """Bytes that a lane moves."""
+        """Bytes per lane."""
         return self.dtype.itemsize * self.count
 
 
 def describe(decoder: Decoder, instruction: Instruction, operand: Operand) -> Access:
-    """Read the space, element, vector and address of a memory instruction.
+    """Decode the space, element type, vector and address of a memory instruction.
 
-    A variable by its name is reached in its own space where the instruction names none.
+    A variable addressed by name is accessed in its own space if the instruction names none.
     """
     if isinstance(operand, Symbol):
         operand = Address(operand)
@@ -99,7 +99,7 @@ def describe(decoder: Decoder, instruction: Instruction, operand: Operand) -> Ac
 
 
 def address_of(decoder: Decoder, operand: Address) -> tuple[Fetch, int]:
-    """Return a function to the value that addresses are made from, and the bytes to add."""
+    """Return a fetch of the address's base value, and the offset in bytes."""
     if isinstance(operand.base, Register):
         if TYPE_BYTES[operand.base.type] not in (4, 8):
             raise decoder.refuse(f"`{operand.base.name}` is .{operand.base.type}, and no address")
@@ -120,9 +120,10 @@ def elements(operand: Operand) -> tuple[Operand, ...]:
 
 
 def place_parameters(decoder: Decoder | Program) -> tuple[int, int]:
-    """Copy the arguments to where generic addresses of them point; return first address and end.
+    """Copy the arguments to the memory of generic parameter addresses; return first address and
+    end.
 
-    Without any `cvta.param` in the module no address is one.
+    Only modules with a `cvta.param` have such memory.
     """
     place = decoder.loaded.parameters
     if place is None:
@@ -140,7 +141,7 @@ def parameters_start(loaded: LoadedModule) -> int:
 
 
 def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a load of parameters through a register, or None if it is none."""
+    """Return the step of a parameter load through a register, or None if it is none."""
     if instruction.opcode != "ld" or instruction.space != "param" or decoder.function:
         return None
     to, address = instruction.operands

@@ -1,8 +1,9 @@
-"""`cp.async`: copies from global to shared memory (PTX ISA 9.7.9.25).
+"""Asynchronous copies from global to shared memory, `cp.async`, and `mbarrier` (PTX ISA 9.7.9.25).
 
-A copy is done when it is issued, which is one of the times that the ISA allows, so that there is
-nothing to wait for. It makes two accesses: part 0 reads, part 1 writes. Bytes beyond the source
-size are zeros; lanes that read only some of their bytes, or none, have no row of reading.
+A copy completes when it is issued, one of the times that the ISA allows, so waits have no effect.
+It makes two accesses: part 0 reads, part 1 writes. Bytes beyond the source size are zero-filled;
+lanes that read only some of their bytes, or none, have no row for the read. An mbarrier is a 64-bit
+word in shared memory with the phase's pending arrivals and bytes.
 """
 
 from collections.abc import Callable
@@ -67,7 +68,7 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _source_size(decoder: Decoder, operand: Operand, size: int) -> Fetch:
-    """Return a function to how many bytes each lane reads; a predicate says to read none."""
+    """Return a fetch of the bytes that each lane reads; a predicate operand means to read none."""
     if isinstance(operand, Register) and operand.type == "pred":
         ignored = decoder.fetch(operand, "pred")
         return lambda frame: np.where(ignored(frame), 0, size)
@@ -79,7 +80,7 @@ def _copy_some(
     group: Group, lanes: Mask | None, accesses: tuple[Access, Access],
     places: tuple[Array, Array], sizes: Array,
 ) -> None:  # fmt: skip
-    """Copy where lanes read different numbers of bytes; a warp's parts follow each other."""
+    """Copy where lanes read different numbers of bytes; a warp's parts stay consecutive."""
     to, source = accesses
     shape = (group.rows, group.columns)
     active: Mask = np.broadcast_to(True if lanes is None else lanes, shape)
@@ -99,7 +100,7 @@ def _copy_some(
 def _read_bytes(
     group: Group, lanes: Mask, source: Access, value: Array, bytes_read: int
 ) -> list[Array]:
-    """Return the elements of which only the first bytes are read, without a row."""
+    """Return elements of which only the first bytes are read, without a row."""
     octet = np.dtype(np.uint8)
     values: list[Array] = [np.zeros((1, 1), dtype=source.dtype) for _ in range(source.count)]
     for place in range(bytes_read):
@@ -140,7 +141,7 @@ _ARRIVE = """%count = and i64 %b, 1048575
   %w1 = or i64 %n1, %e1
   %w2 = or i64 %t1, %p1
   %new = or i64 %w1, %w2"""
-"""%b arrivals, in its upper half those that later phases will not expect; %d bytes to come."""
+"""%b arrivals, whose upper half is not expected in later phases; %d bytes to come."""
 
 
 def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -179,7 +180,7 @@ def _init(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _arrive(decoder: Decoder, instruction: Instruction) -> Step:
-    """Arrive, expect or complete bytes: what is added to the three counts."""
+    """Decode arrive, expect-tx and complete-tx: the update of the three counts."""
     modifiers, operands = set(instruction.modifiers), list(instruction.operands)
     arrives = bool(modifiers & {"arrive", "arrive_drop"})
     to = operands.pop(0) if arrives else Bucket()
@@ -199,7 +200,9 @@ def _arrive(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _copies_arrive(decoder: Decoder, instruction: Instruction) -> Step:
-    """Arrive for copies, which are done already; without `.noinc` the arrival is not counted."""
+    """Decode `cp.async.mbarrier.arrive`: copies are complete; without `.noinc` the net count
+    is 0.
+    """
     counted = scalar(int("noinc" in instruction.modifiers), _B64)
     nothing = scalar(0, _B64)
     return _update(
@@ -231,7 +234,7 @@ def _require_expected(
     decoder: Decoder, group: Group, lanes: Mask | None, where: tuple[int, Access],
     old_words: Array, count: Array,
 ) -> None:  # fmt: skip
-    """Raise KernelFault if more arrive than a phase still expects."""
+    """Raise KernelFault if more lanes arrive than the phase still expects."""
     shape = (group.rows, group.columns)
     more = np.broadcast_to((old_words & _COUNT) < (count & _COUNT), shape)
     if lanes is not None:

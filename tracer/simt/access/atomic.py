@@ -1,7 +1,7 @@
-"""Atomic operations and reductions (PTX ISA 9.7.13.5), lane after lane in order.
+"""Atomic operations and reductions (PTX ISA 9.7.13.5), lane by lane in order.
 
 The atomics of one step take effect in order of block, warp and lane: a compiled loop over the
-lanes, one for each operation and type, made when first used.
+lanes, one per operation and type, made on first use.
 """
 
 import ctypes
@@ -60,14 +60,14 @@ def _compiled(name: str, element: str, body: str, definitions: str = "") -> Upda
 
 
 def _updater(operation: str, kind: str, in_global: bool) -> Update | None:
-    """Return the loop of an operation on a PTX type; None where PTX has no such thing."""
+    """Return the loop of an operation on a PTX type; None if PTX has no such combination."""
     recipe = update(operation, kind, in_global)
     name = f"atomic_{operation}_{kind}{'_global' * in_global}"
     return None if recipe is None else _compiled(name, *recipe)
 
 
 def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
-    """Return what updates a word for each lane in order, and gives what each lane found.
+    """Return a function that updates a word for each lane in order, and returns the old values.
 
     It takes a group, lanes, an access of one element and two operands; `body` is as in `op.update`.
     """
@@ -128,7 +128,9 @@ def _apply(
     run: Callable[..., None] | None, group: Group, access: Access, where: Window, element: int,
     values: list[Array],
 ) -> Array:  # fmt: skip
-    """Update memory lane after lane; return what each active lane found, in the group's shape."""
+    """Update memory lane by lane; return the old value of each active lane, in the group's
+    shape.
+    """
     assert run is not None
     shape = (group.rows, group.columns)
     words, index = where.flat()

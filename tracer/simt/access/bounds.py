@@ -1,4 +1,8 @@
-"""Bounds check of an access, and the indices of its lanes in the bytes of its state space."""
+"""Bounds check of an access, and the lanes' indices into the bytes of its state space.
+
+The range of all active lanes is checked first, against one allocation. Only
+if that fails are the lanes checked one by one (fault.py).
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -21,12 +25,12 @@ from .fault import name_lane
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Elements `words[index + k]` for element k of each lane.
+    """The memory of an access: `words[index + k]` is element k of each lane.
 
-    `index` broadcasts to (rows, columns); what inactive lanes have in it means nothing. With
-    `by_block` the words are (blocks, words a block) and `index` is the same for every block.
-    `inside` is False if the bounds of the whole access do not lie in one allocation. `written` is
-    the same place in the map of written bytes, where one is kept.
+    `index` broadcasts to (rows, columns), with arbitrary values for inactive lanes. With `by_block`
+    the words are (blocks, words per block) and `index` is the same for every block. `inside` is
+    False if the range of the whole access is not within one allocation. `written` is the same
+    window into the map of written bytes, if there is one.
     """
 
     words: Array
@@ -48,7 +52,7 @@ class Window:
         return loaded
 
     def flat(self) -> tuple[Array, Array]:
-        """Return the words in one dimension, and the indices of element 0 into them."""
+        """Return the words as one dimension, and the indices of element 0."""
         if not self.by_block:
             return self.words, self.index
         rows = np.arange(self.shape[0])[:, None] * self.words.shape[1]
@@ -71,7 +75,7 @@ class Window:
 def find_window(
     group: Group, facts: AddressRange, delta: int, space: Space, dtype: np.dtype[Any], count: int
 ) -> Window:
-    """Find what an access at `facts` plus `delta` bytes touches; bounds first, lanes not yet."""
+    """Return the window of an access at `facts` plus `delta` bytes, with only the range checked."""
     wave = group.wave
     match space:
         case Space.SHARED:
@@ -120,7 +124,9 @@ def _find_elsewhere(
     group: Group, facts: AddressRange, delta: int, dtype: np.dtype[Any], count: int,
     memory: NDArray[np.uint8],
 ) -> Window:  # fmt: skip
-    """Find what lanes touch that reach shared memory of several blocks of their cluster."""
+    """Return the window of lanes that access the shared memory of several blocks of their
+    cluster.
+    """
     words = memory.view(dtype)
     index, ended = cluster.find_elsewhere(group, facts, delta, dtype.itemsize, words.shape[1])
     addresses = np.broadcast_to(facts.addresses, ended.shape) + delta
@@ -160,7 +166,7 @@ _REASONS = {
 
 
 def mark_written(where: Window, count: int) -> None:
-    """Mark what the active lanes store: `count` elements each."""
+    """Mark the bytes that the active lanes store, `count` elements each, as written."""
     if where.written is not None:
         mark = _mark(where.written.words.dtype)
         for element in range(count):
@@ -168,9 +174,9 @@ def mark_written(where: Window, count: int) -> None:
 
 
 def require_written(group: Group, access: Access, value: Array, where: Window) -> None:
-    """Raise KernelFault if an active lane loads a byte that nobody wrote.
+    """Raise KernelFault if an active lane loads an uninitialized byte.
 
-    `value` is what the access' addresses are made from.
+    `value` is the base value of the access's addresses.
     """
     if where.written is None:
         return
@@ -185,7 +191,7 @@ def require_written(group: Group, access: Access, value: Array, where: Window) -
 
 
 def _mark(dtype: np.dtype[np.generic]) -> Array:
-    """Return one element all of whose bytes are 1, (1, 1)."""
+    """Return an element whose bytes are all 1, (1, 1)."""
     return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
 
 

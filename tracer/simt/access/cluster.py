@@ -1,8 +1,8 @@
-"""Distributed shared memory: what blocks of a cluster see of one another's (PTX ISA 5.1.7.2).
+"""Distributed shared memory: accesses to other blocks of a cluster (PTX ISA 5.1.7.2).
 
-A block reaches its own shared memory at offsets from 0 on. The others' lies in windows of 16 MB
-each, in order of rank, behind that: `mapa` gives addresses there, which any access of shared or
-generic memory takes. The ISA leaves the numbers open.
+A block has its own shared memory at offsets from 0 on. Behind it follow windows of 16 MB for the
+blocks of the cluster, in order of rank: `mapa` returns addresses there, which any shared or generic
+access takes. The ISA leaves the numbers open.
 """
 
 from collections.abc import Callable
@@ -22,24 +22,25 @@ from ..warp.decoder import Decoder
 from ..warp.program import Group, Step
 
 START, SPAN = 0x0F00_0000, 1 << 24
-"""Where the window of rank 0 begins among shared addresses, and how long each is."""
+"""Shared address of the window of rank 0, and the size of a window."""
 
 MOST_BLOCKS = 16
-"""Blocks of a cluster at most: more than 8 are not portable (CUDA C++ Programming Guide, Thread
-Block Clusters)."""
+"""Maximum blocks per cluster: more than 8 are not portable (CUDA C++ Programming Guide, Thread
+Block Clusters).
+"""
 
 _FIRST = WINDOWS[Space.SHARED][0] + START
 GENERIC = (_FIRST, _FIRST + MOST_BLOCKS * SPAN)
-"""Where these windows lie among generic addresses: first address, end."""
+"""Range of these windows in generic addresses: first address, end."""
 
 
 def is_elsewhere(facts: AddressRange, delta: int) -> bool:
-    """Whether an access of shared memory may reach other blocks of the cluster."""
+    """Return whether a shared access may reach other blocks of the cluster."""
     return START <= facts.high + delta < START + MOST_BLOCKS * SPAN
 
 
 def lanes_at_home(group: Group, facts: AddressRange, delta: int) -> Mask:
-    """Return the warps (rows, warps a row) all of whose lanes reach their own block."""
+    """Return the warps (rows, warps per row) whose lanes all access their own block."""
     shape = (group.rows, group.columns)
     addresses: Array = np.broadcast_to(facts.addresses, shape) + delta
     elsewhere: Mask = np.greater_equal(addresses, START)
@@ -50,8 +51,9 @@ def lanes_at_home(group: Group, facts: AddressRange, delta: int) -> Mask:
 
 
 def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
-    """Return of shared addresses (rows, columns) the blocks of the wave that own them, -1 where
-    the cluster has no such block, and the offsets in these blocks' memory."""
+    """Return for shared addresses (rows, columns) the owning blocks of the wave, -1 if the cluster
+    has no such block, and the offsets in these blocks' memory.
+    """
     size = group.wave.program.launch.blocks_a_cluster
     own = group.row_block[:, None]
     elsewhere = addresses >= START
@@ -62,7 +64,7 @@ def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
 
 
 def is_inside(group: Group, addresses: Array, width: int) -> Mask:
-    """Return which of some shared addresses (rows, columns) have `width` bytes of memory."""
+    """Return which shared addresses (rows, columns) have `width` bytes of memory."""
     owner, offset = owner_and_offset(group, addresses)
     inside: Mask = (owner >= 0) & (offset >= 0) & (offset <= group.wave.shared.shape[1] - width)
     return inside
@@ -71,8 +73,9 @@ def is_inside(group: Group, addresses: Array, width: int) -> Mask:
 def find_elsewhere(
     group: Group, facts: AddressRange, delta: int, itemsize: int, pitch: int
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Return indices of elements in the shared memory of all blocks, `pitch` elements each, and
-    which lanes' lie in a block that has ended."""
+    """Return element indices into the shared memory of all blocks, `pitch` elements each, and the
+    lanes whose target block has exited.
+    """
     shape = (group.rows, group.columns)
     owner, offset = owner_and_offset(group, np.broadcast_to(facts.addresses, shape) + delta)
     stacks = group.wave.stacks
@@ -95,8 +98,9 @@ def decode_cluster_address(decoder: Decoder, instruction: Instruction) -> Step |
 def _split(
     decoder: Decoder, instruction: Instruction
 ) -> tuple[int, Callable[[Group], tuple[Array, Array]]]:
-    """Return where the addresses of an instruction's state space begin, and what gives of its
-    source, an address, the rank of the block that owns it, and the offset there."""
+    """Return the base of the instruction's state space, and a function from its source, an address,
+    to the owner's rank and the offset there.
+    """
     shift = 0 if instruction.space else WINDOWS[Space.SHARED][0]
     fetch = decoder.fetch(instruction.operands[1], instruction.type)
 
@@ -116,7 +120,9 @@ def _own_rank(group: Group) -> Array:
 
 
 def _map(decoder: Decoder, instruction: Instruction) -> Step:
-    """`mapa d, a, b`: the address in the block of rank b that a is in its own."""
+    """Decode `mapa d, a, b`: the address in the block of rank b that corresponds to a in its
+    own.
+    """
     kind = instruction.type
     shift, split = _split(decoder, instruction)
     rank, store = (
@@ -153,7 +159,7 @@ def _require_rank(decoder: Decoder, group: Group, pc: int, ranks: NDArray[Any]) 
 
 
 def _rank(decoder: Decoder, instruction: Instruction) -> Step:
-    """`getctarank d, a`: the rank of the block that owns an address."""
+    """Decode `getctarank d, a`: the rank of the block that owns an address."""
     _, split = _split(decoder, instruction)
     store = decoder.store(instruction.operands[0], "u32")
 

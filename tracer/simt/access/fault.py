@@ -1,4 +1,6 @@
-"""Messages of memory faults: accesses outside of allocations, and misaligned ones."""
+"""Memory faults: lane-by-lane checks of accesses, and messages for out-of-bounds and
+misaligned ones.
+"""
 
 from math import prod
 from typing import NoReturn
@@ -17,7 +19,7 @@ from . import cluster
 
 
 def wrapped(number: int) -> int:
-    """Return a sum of addresses as 64 signed bits, as which the hardware adds it up."""
+    """Return a sum of addresses wrapped to signed 64 bits, as the hardware adds."""
     number &= (1 << 64) - 1
     return number - (number >> 63 << 64)
 
@@ -25,10 +27,9 @@ def wrapped(number: int) -> int:
 def check_lanes(
     group: Group, facts: AddressRange, delta: int, space: Space, width: int, pc: int
 ) -> None:
-    """Check every active lane by itself; KernelFault names the first that is at fault.
+    """Check every active lane; raise KernelFault for the first one at fault.
 
-    Lanes outside of every allocation are counted instead where the launch says so, and memory is
-    mapped.
+    If the launch allows it and memory is mapped there, out-of-bounds lanes are counted instead.
     """
     shape = (group.rows, group.columns)
     addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
@@ -143,9 +144,10 @@ def _nearest(group: Group, address: int, space: Space, width: int) -> str:
 
 
 def _what_fits(group: Group, addresses: Array, lane: int, width: int) -> str:
-    """The size with which an array would hold what the warp reaches past its end, or nothing.
+    """Return the array size that would fit the warp's accesses past its end, as text, or nothing.
 
-    Where each thread of the grid reaches the element of its own number, that is all threads.
+    If each thread of the grid accesses the element of its own index, that is the size for all
+    threads.
     """
     wave = group.wave
     address = int(addresses.reshape(-1)[lane])
@@ -164,17 +166,17 @@ def _what_fits(group: Group, addresses: Array, lane: int, width: int) -> str:
 
 
 _NEAR_NULL = 1 << 30
-"""Addresses below are meant as an index from a null pointer: no array lies in them."""
+"""Addresses below this are taken as an index from a null pointer: no array is there."""
 
 _OF_HOST = 1 << 44
-"""Addresses from here on are those of programs on Linux, code, heap and stacks."""
+"""Addresses from here on are host addresses on Linux: code, heap and stacks."""
 
 _FAR = 1024
-"""How many times an array's size a place may be past it and still be meant for it."""
+"""An address up to this many array sizes past an array is still attributed to it."""
 
 
 def _open_arrays(wave: Wave) -> str:
-    """Which shared arrays take their size from the launch, and what it gave them."""
+    """Return text about the shared arrays sized by the launch, and the size that it gave."""
     program = wave.program
     layout = shared_layout(program.kernel)
     names = [f"`{name}`" for (_, name), v in layout.variables.items() if v.is_extern]

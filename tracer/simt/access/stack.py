@@ -1,7 +1,7 @@
-"""`alloca`, `stacksave` and `stackrestore`: local memory of any size (PTX ISA 9.7.17).
+"""`alloca`, `stacksave` and `stackrestore`: local memory of dynamic size (PTX ISA 9.7.17).
 
-A thread has so much of it behind its local variables, and takes it from the front. What a function
-takes it keeps until it restores the stack, or the kernel ends.
+Each thread has a stack behind its local variables, allocated upwards. An allocation lasts until
+the function restores the stack, or the kernel ends.
 """
 
 from functools import lru_cache
@@ -20,15 +20,15 @@ from ..warp.program import Group, Step
 from .fault import name_lane
 
 BYTES = 4096
-"""Bytes of a thread's stack: CUDA's own limit is 1 KB unless the program raises it."""
+"""Bytes of a thread's stack: CUDA's own default limit is 1 KB."""
 
 OPCODES = frozenset({"alloca", "stacksave", "stackrestore"})
 _ALIGN = 8
-"""Bytes to which PTX aligns what `alloca` takes where nothing is said."""
+"""Default alignment of `alloca` in PTX, in bytes."""
 
 
 def stack_bytes(kernel: Kernel) -> int:
-    """Return the bytes of a thread's stack, 0 if nothing takes any."""
+    """Return the bytes of a thread's stack, 0 if the kernel never allocates."""
     return BYTES if _takes_stack(key_of(kernel)) else 0
 
 
@@ -38,7 +38,7 @@ def _takes_stack(like: KernelKey) -> bool:
 
 
 def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an instruction of the stack, or None if it is none."""
+    """Return the step of a stack instruction, or None if it is none."""
     if instruction.opcode not in OPCODES:
         return None
     slot = decoder.slots.of_stack()
@@ -67,7 +67,7 @@ def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 
 def _allocate(decoder: Decoder, instruction: Instruction, slot: int) -> Step:
-    """`alloca ptr, size{, align}`: the address of so many bytes, which are taken."""
+    """Decode `alloca ptr, size{, align}`: allocate bytes, and return their address."""
     to, size, *aligned = instruction.operands
     kind = f"u{instruction.type[1:]}"
     fetch, store = decoder.fetch(size, kind), decoder.store(to, kind)

@@ -1,1 +1,1 @@
-"""The interpreter: a basic block as functions of a group of warps, in NumPy."""
+"""The interpreter: a basic block as NumPy functions of a group of warps."""

@@ -1,4 +1,6 @@
-"""How a basic block ends: branches, returns, calls, barriers and traps send warps on their way."""
+"""Terminators of basic blocks: branches, calls, returns, barriers and traps, which move warps
+on.
+"""
 
 from collections.abc import Callable
 
@@ -23,7 +25,7 @@ _BARRIERS = frozenset({"bar", "barrier"})
 
 
 def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
-    """End a block that runs into the next one, or off the end of its function."""
+    """Return the terminator of a block that falls through, or runs off the end of its function."""
     target = block.successors[0] if block.successors else _exit(decoder, block)
 
     def go(group: Group) -> None:
@@ -38,7 +40,7 @@ def _exit(decoder: Decoder, block: BasicBlock) -> int:
 
 
 def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
-    """Return what the last instruction of a block does, or None if it does not send warps."""
+    """Return the terminator of a block's last instruction, or None if it is none."""
     if decoder.pc in decoder.kernel.meetings:
         return decode_warp_sync(decoder, instruction, _after(decoder))
     match instruction.opcode:
@@ -62,7 +64,7 @@ def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | No
 
 
 def _after(decoder: Decoder) -> int:
-    """Return the block that follows, or the end of the function."""
+    """Return the fall-through block, or the end of the function."""
     after = decoder.block.successors
     return after[0] if after else _exit(decoder, decoder.block)
 
@@ -81,7 +83,7 @@ def _branch(decoder: Decoder) -> Terminator:
 
 
 def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
-    """A branch that some lanes may take."""
+    """Return the terminator of a conditional branch."""
     (target, other), join, outer_joins = block.successors, block.join, block.outer_joins
 
     def divide(group: Group) -> Bits:
@@ -126,7 +128,7 @@ def _leave(decoder: Decoder) -> Terminator:
 
 
 def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
-    """Let the lanes for which the guard holds exit or return, and the others go on."""
+    """Return a terminator: lanes whose guard holds exit or return, the others fall through."""
 
     def leave(group: Group) -> Bits:
         lanes = group.pack(guard(group.frame))
@@ -197,7 +199,7 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
 def _entered(
     decoder: Decoder, spans: list[FunctionSpan], through: Fetch | None
 ) -> Callable[[Group, Bits], list[tuple[FunctionSpan, Bits]]]:
-    """Return what tells which of the calling lanes enter which function."""
+    """Return a function to the functions entered, each with the mask of the lanes that enter it."""
     if through is None:
         return lambda group, lanes: [(spans[0], lanes)]
     module, pc = decoder.kernel.module, decoder.pc
@@ -221,9 +223,9 @@ def _entered(
 
 
 def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
-    """`brx.idx`: each lane goes to the label of its index.
+    """Decode `brx.idx`: each lane jumps to the label of its index.
 
-    Of several targets the trace has the lanes of the first as taken, as if a branch had two sides.
+    The trace has two sides per branch: of several targets, the lanes of the first count as taken.
     """
     block, guard, pc = decoder.block, decoder.guard(), decoder.pc
     index = decoder.fetch(instruction.operands[0], "u32")
@@ -253,7 +255,7 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
 
 
 def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
-    """Read `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
+    """Decode `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
     operands = list(instruction.operands)
     result = vote = None
     if "red" in instruction.modifiers:
@@ -285,8 +287,11 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
 
 
 def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
-    """Read `barrier.cluster.arrive` and `barrier.cluster.wait`; both fault as the ISA calls what
-    they do undefined: to arrive twice, or to wait without having arrived."""
+    """Decode `barrier.cluster.arrive` and `barrier.cluster.wait`.
+
+    Both fault where the ISA leaves the behaviour undefined: to arrive twice, or to wait without
+    having arrived.
+    """
     arrives = "arrive" in instruction.modifiers
     guard, target, pc = decoder.guard(), _after(decoder), decoder.pc
 
@@ -314,7 +319,9 @@ def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
 
 
 def _require_barrier(decoder: Decoder, pc: int, number: int, counts: NDArray[np.int64]) -> None:
-    """Refuse a barrier that no thread block has, and counts that are not of whole warps."""
+    """Raise an error for a barrier number that no block has, and for counts that are not
+    whole warps.
+    """
     line = source_line(decoder.kernel, pc)
     if number >= BARRIERS:
         raise KernelFault(
@@ -328,7 +335,7 @@ def _require_barrier(decoder: Decoder, pc: int, number: int, counts: NDArray[np.
 
 
 def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
-    """Return an operand that is the same for all lanes of a warp, for each warp; 0 if absent."""
+    """Return a warp-uniform operand, one value per warp; 0 if absent."""
     if fetch is None:
         return np.zeros(len(group.warps), dtype=np.int64)
     value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))

@@ -1,4 +1,9 @@
-"""Instructions that cutrace leaves out on purpose, and what it says of them."""
+"""Decoding for the interpreter: instructions to steps, basic blocks to plans, kernels to programs.
+
+A launch is prepared once (layout, block ranks, spin loops); its blocks are decoded when an engine
+needs them. Instructions that cutrace deliberately does not support are listed in `LEFT_OUT`, with
+the message for each.
+"""
 
 from functools import lru_cache
 
@@ -56,13 +61,13 @@ LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("ldmatrix", frozenset({"m8n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
     ("stmatrix", frozenset({"m16n8"}), "matrices of 8-bit elements (compute capability 10.0)"),
 )
-"""Opcode, modifiers that it has, and what that is: the message begins `cutrace leaves out`."""
+"""Opcode, required modifiers, and description: the message begins `cutrace leaves out`."""
 
 _OPCODES = frozenset(opcode for opcode, _, _ in LEFT_OUT)
 
 
 def left_out(instruction: Instruction) -> str | None:
-    """Return what is left out, None for instructions that cutrace means to run."""
+    """Return the description of an unsupported instruction, None for a supported one."""
     if instruction.opcode not in _OPCODES:
         return None
     named = {modifier.partition("::")[0] for modifier in instruction.modifiers}
@@ -73,7 +78,7 @@ def left_out(instruction: Instruction) -> str | None:
 
 
 def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
-    """Lay out a launch; its basic blocks are not decoded yet."""
+    """Lay out a launch as a Program, without decoding its basic blocks."""
     like = key_of(kernel)
     shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
     stack_size = stack_bytes(kernel)
@@ -99,7 +104,7 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
 
 @lru_cache(maxsize=KERNELS)
 def _ranks_of(like: KernelKey) -> NDArray[np.int32]:
-    """Return the rank of each basic block, and 0 for what follows the last."""
+    """Return the rank of each basic block, and 0 for the function ends behind the last."""
     ranks = np.zeros(max(span.exit for span in like.kernel.functions) + 1, dtype=np.int32)
     for block in like.kernel.blocks:
         ranks[block.number] = block.rank
@@ -108,20 +113,19 @@ def _ranks_of(like: KernelKey) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=KERNELS)
 def _waits_by_block(like: KernelKey) -> Mask:
-    """Return whether each basic block is one of a waiting loop."""
+    """Return whether each basic block lies in a spin loop."""
     return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
 
 
 def decode(program: Program) -> None:
-    """Make a program's basic blocks ready to run, once; CutraceError for instructions that cutrace
-    does not know."""
+    """Decode a program's basic blocks, once; raise CutraceError for unknown instructions."""
     if program.blocks:
         return
     kernel = program.kernel
     decoder = Decoder(kernel, program.launch, program.memory, program.loaded)
     blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
     program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
-    program.blocks = blocks  # last: another thread that finds them takes the rest for ready too
+    program.blocks = blocks  # last: once set, other threads take the whole program as decoded
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
@@ -162,7 +166,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
 
 
 def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
-    """Return what an instruction of the decoder's block does: a step, or how it ends the block."""
+    """Return the step or terminator of an instruction of the decoder's block."""
     decoder.pc, decoder.position = pc, pc - decoder.block.first
     instruction = decoder.kernel.instructions[pc]
     missing = left_out(instruction)
@@ -196,7 +200,9 @@ _FORMS = (
 
 
 _UNREADABLE = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
-"""What goes wrong where an instruction lacks a modifier or operand that its form must have."""
+"""Errors of the decoders for an instruction that lacks a modifier or operand that its form
+requires.
+"""
 
 
 def _ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:

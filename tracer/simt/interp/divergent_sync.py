@@ -1,4 +1,4 @@
-"""Decoding warp-wide instructions whose lanes may have diverged: they wait for one another."""
+"""Decoding of warp-wide instructions whose lanes may have diverged and wait for one another."""
 
 import numpy as np
 
@@ -14,7 +14,9 @@ _LANE = np.arange(LANES, dtype=np.uint32)
 
 
 def decode_warp_sync(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
-    """End a block that is one warp-wide instruction; `after` is the block that follows."""
+    """Return the terminator of a block that is one warp-wide instruction; `after` is the next
+    block.
+    """
     key, fetch_masks = sync_key(instruction), decoder.fetch(mask_of(instruction), "b32")
     collective = decode_collective(decoder, instruction)
     outputs = collective.outputs if collective is not None else ()
@@ -53,7 +55,9 @@ def _rows(group: "Group", value: Array) -> Array:
 
 
 def _has_waiting_lanes(group: "Group", masks: Bits) -> bool:
-    """Whether lanes have others in their masks that are not here, or others wait for them."""
+    """Return whether any mask has lanes outside of the group, or other lanes wait for the
+    group's.
+    """
     stacks = group.wave.stacks
     if stacks.meetings.parked[group.warps].any():
         return True

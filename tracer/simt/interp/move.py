@@ -1,4 +1,4 @@
-"""Instructions that compute: operands to a row of the operation tables to registers."""
+"""Decoding of arithmetic and moves: operands bound to a row of the operation tables."""
 
 from typing import Any, cast
 
@@ -29,11 +29,11 @@ from ..warp.program import Group, Step
 from ..warp.slot import Fetch, Store
 
 _STEPPED = frozenset({"add.s64", "add.u64", "add.s32", "add.u32"})
-"""Sums: if one operand is uniform, the result keeps the facts of the other as addresses."""
+"""Sums: if one operand is uniform, the result shares the other's address facts, shifted."""
 
 
 def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
-    """Bind a row to its operands."""
+    """Bind an operation table's row to the instruction's operands."""
     results, operands = _split(instruction)
     if len(operands) != len(rule.sources):
         raise decoder.refuse(f"expected {len(rule.sources)} sources, found {len(operands)}")
@@ -54,7 +54,7 @@ def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
 
 
 def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) -> None:
-    """Refuse registers that are not as wide as the instruction takes them (cvt takes any)."""
+    """Refuse registers whose width does not match the instruction's (`cvt` takes any)."""
     for operand, kind in zip(operands, kinds, strict=False):
         register = operand.register if isinstance(operand, (Part, Not)) else operand
         if isinstance(register, Register):
@@ -97,13 +97,15 @@ def _bind(rule: Rule, fetches: list[Fetch], stores: list[Store | None]) -> Step:
 
 
 def _nothing(group: Group) -> None:
-    """Compute what nobody reads."""
+    """Do nothing: the result is unused."""
 
 
 def _sum(
     decoder: Decoder, operands: list[Operand], fetches: list[Fetch], store: Store | None
 ) -> Step:
-    """Add, and tell the facts when a uniform number steps a value."""
+    """Add; if one operand is uniform, record the sum as an offset of the other in the address
+    cache.
+    """
     if store is None:
         return _nothing
     slots = [
@@ -123,7 +125,7 @@ def _sum(
 
 
 def _counted(step: Step, guard: Fetch, pc: int) -> Step:
-    """Record also for how many lanes the guard held."""
+    """Return the step extended to count the lanes whose guard holds."""
 
     def counted(group: Group) -> None:
         on = guard(group.frame)
@@ -140,7 +142,7 @@ NO_EFFECT = frozenset(
     {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
     | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
 )
-"""Hints, fences and waits: what they order is in order here, and time does not pass."""
+"""Hints, fences and waits: accesses are in order here, and no time passes."""
 
 _SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
 
@@ -186,7 +188,7 @@ def _move(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _frame_address(fetch: Fetch, store: Store, stride: int, dtype: np.dtype[Any]) -> Step:
-    """Take the address of a local variable in the frame of each lane's level of recursion."""
+    """Return the step of a local variable's address in the frame of each lane's recursion level."""
 
     def locate(group: Group) -> None:
         frames = group.wave.frames
@@ -251,7 +253,7 @@ def _pack(decoder: Decoder, to: Operand, source: Vector, kind: str) -> Step:
 
 
 def _pack_wide(decoder: Decoder, to: Operand, fetches: list[Fetch]) -> Step:
-    """Put two words of 64 bits side by side."""
+    """Concatenate two 64-bit words."""
     store = decoder.store(to, "b128")
 
     def pack(group: Group) -> None:
@@ -326,7 +328,7 @@ def _convert_address(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _is_in_space(decoder: Decoder, instruction: Instruction) -> Step:
-    """`isspacep`: what lies in no other window is global."""
+    """Decode `isspacep`: an address in no other window is global."""
     to, source = instruction.operands
     kind = "u64" if isinstance(source, Register) and TYPE_BYTES[source.type] == 8 else "u32"
     fetch, store = decoder.fetch(source, kind), decoder.store(to, "pred")
@@ -349,7 +351,7 @@ def _is_in_space(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _policy(decoder: Decoder, instruction: Instruction) -> Step:
-    """`createpolicy`: cutrace heeds no hints to caches, so that all policies are 0."""
+    """Decode `createpolicy`: cache hints are ignored, so every policy is 0."""
     store = decoder.store(instruction.operands[0], "b64")
     none = scalar(0, DTYPES["b64"])
 

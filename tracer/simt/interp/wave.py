@@ -1,6 +1,8 @@
-"""Registers of a few warps, gathered from the wave's and written back when other warps run.
+"""A wave in the interpreter: registers, memory, SIMT stacks, and the loop that runs blocks.
 
-While the same warps go from block to block together, what they computed stays here.
+The loop picks the warps at one basic block, runs the block's steps over them as arrays, and then
+its terminator. Registers are arrays over all lanes of the wave. For a few warps they are gathered
+into `CompactRegisters`, which stay valid while the same warps run block after block together.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +25,7 @@ from ..warp.simt_stack import SimtStacks
 
 
 class CompactRegisters:
-    """Values of `warps` (n,), ascending, as (n or 1, 32 or 1) arrays by slot."""
+    """Gathered registers of `warps` (n,), ascending, as (n or 1, 32 or 1) arrays by slot."""
 
     def __init__(self, wave: Wave, warps: NDArray[np.intp]) -> None:
         self._wave = wave
@@ -33,7 +35,7 @@ class CompactRegisters:
         self._changed: set[int] = set()
 
     def enter(self, plan: BlockPlan, lanes: Mask | None) -> list[Array]:
-        """Return the frame in which a block runs: a copy where only some lanes are active."""
+        """Return the frame of a block: a copy if only some lanes are active."""
         needed = plan.reads if lanes is None else plan.reads_and_commits
         for slot in needed:
             if slot not in self._here:
@@ -42,10 +44,9 @@ class CompactRegisters:
         return self.frame if lanes is None else list(self.frame)
 
     def leave(self, plan: BlockPlan, lanes: Mask | None, frame: list[Array]) -> None:
-        """Keep what outlives the block.
-
-        Other lanes of the warps may keep something else where the block has its temporaries.
-        """
+        """Keep the registers that outlive the block."""
+        # With some lanes inactive the temporaries stay valid: for the inactive lanes of these warps
+        # the same slots may hold live values.
         self._here.update(plan.commits)
         self._changed.update(plan.commits)
         if lanes is None:
@@ -56,7 +57,7 @@ class CompactRegisters:
                 self.frame[slot] = select(lanes, frame[slot], self.frame[slot])
 
     def write_back(self) -> None:
-        """Put what has changed into the wave's registers."""
+        """Scatter the changed registers into the wave's."""
         registers = self._wave.registers
         for slot in sorted(self._changed):
             registers[slot] = self._scatter(slot, self.frame[slot])
@@ -73,12 +74,16 @@ class CompactRegisters:
         return by_warp[self.warps]
 
     def _scatter(self, slot: int, new: Array) -> Array:
-        """Return the wave's value with the bits of the warps' in it; in place if it is its own."""
+        """Return the wave's array with the new bits of the warps; changed in place if solely
+        owned.
+        """
         wave = self._wave
         old = wave.registers[slot]
         if not wave.owns(slot):
             old = np.array(np.broadcast_to(old, (wave.blocks, wave.columns)), order="C")
             wave.own(slot, old)
+        # The cache knows arrays by identity: facts of an array that changes in place would be
+        # stale.
         wave.facts.drop(old)
         if wave.asserts:
             registers = (r for n, r in enumerate(wave.registers) if n != slot)
@@ -88,7 +93,9 @@ class CompactRegisters:
 
 
 class WaveState:
-    """Arrays over the warps of so many thread `blocks`; `begin` makes them those of a new wave."""
+    """Per-wave state over the warps of `blocks` thread blocks, reused by waves of the same
+    shape.
+    """
 
     def __init__(self, program: Program, blocks: int) -> None:
         launch = program.launch
@@ -109,27 +116,28 @@ class WaveState:
         )
 
     def begin(self) -> None:
-        """Let a new wave start: nothing has run, and all warps stand at the entry."""
+        """Reset for a new wave: no instruction has run, all warps are at the entry block."""
         self.step.fill(0)
         self.fenced.fill(False)
         self.stacks.begin()
 
 
 def syncing_blocks(program: Program) -> int:
-    """Blocks that meet at a barrier of clusters: 1 if only some blocks are run, for then those of
-    a cluster do not depend on one another."""
+    """Return how many blocks share a cluster barrier: 1 for a sample of blocks, which is run as if
+    its blocks were independent.
+    """
     launch = program.launch
     return 1 if launch.sampled_blocks else launch.blocks_a_cluster
 
 
 FAIR = 64
-"""A block picked this many times running lets the warps that have waited longest go first."""
+"""After this many picks of one block in a row the longest waiting warps run first."""
 
 MASKS_REMEMBERED = 8
 
 
 class ArrayWave:
-    """Thread blocks with these `numbers` (blocks,) in the grid, (blocks, columns) lanes."""
+    """A wave: the thread blocks `numbers` (blocks,) of the grid, with (blocks, columns) lanes."""
 
     def __init__(
         self,
@@ -171,7 +179,8 @@ class ArrayWave:
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
 
-        The same masks give the same array object while they are remembered, so that facts hold.
+        Recent masks return the same array object, so that address facts cached by identity are
+        found.
         """
         key = (active.tobytes(), columns)
         mask = self._masks.get(key)
@@ -186,7 +195,9 @@ class ArrayWave:
         return mask
 
     def compact(self, warps: NDArray[np.intp]) -> CompactRegisters:
-        """Return the registers of these warps only: those of the last time, if it is they again."""
+        """Return the gathered registers of these warps; the previous ones if the warps are
+        the same.
+        """
         registers = self._compact
         if registers is None or not np.array_equal(registers.warps, warps):
             self.write_back()
@@ -194,41 +205,42 @@ class ArrayWave:
         return registers
 
     def write_back(self) -> None:
-        """Put what a few warps hold for themselves into the registers of the wave."""
+        """Scatter the compact registers into the wave's."""
         if self._compact is not None:
             self._compact.write_back()
             self._compact = None
 
     def own(self, slot: int, array: Array) -> None:
-        """Remember that a register's array was made for it alone, and may change in place."""
+        """Mark a register as the only owner of its array, which may then change in place."""
         self._owned[slot] = array
 
     def owns(self, slot: int) -> bool:
-        """Whether nothing else can hold the array of a register, or a view of it."""
+        """Return whether a register is the only owner of its array."""
         return self._owned.get(slot) is self.registers[slot]
 
     def lend(self, slots: Iterable[int]) -> None:
-        """Let instructions see registers' own arrays: any of them may keep one, or a view of it.
+        """Give up sole ownership: instructions that see a register's array may keep it, or a view
+        of it.
 
-        Those of a few warps see copies, and what they blend is copied, so this is for whole groups.
+        Needed for whole groups only: compact groups see copies, and blended results are copied.
         """
         if self._owned:
             for slot in slots:
                 self._owned.pop(slot, None)
 
     def take_budget(self, budget: Budget) -> None:
-        """Have the basic blocks that run counted by another budget."""
+        """Replace the instruction budget."""
         self._budget = budget
 
     def next_group(self) -> WarpGroup | None:
-        """Return the warps that run next, or None when no warp is ready."""
+        """Return the warps that run next, or None if no warp is ready."""
         warps = self.stacks.choose(self.program.ranks, self.program.spin_blocks, FAIR)
         if warps is None:
             return None
         return WarpGroup(self, warps, self.stacks.mask[warps])
 
     def run(self) -> bool:
-        """Run until every warp has ended (True), or all that can run only wait (False)."""
+        """Run until every warp has exited (True), or every ready warp only spins (False)."""
         waiting = self.program.waiting
         while (group := self.next_group()) is not None:
             number = int(self.stacks.block[group.warps[0]])
@@ -250,6 +262,8 @@ class ArrayWave:
                 self._progress += number not in waiting
                 self.stacks.count_spin(group.warps, number in waiting)
                 if number in waiting and self.stacks.only_spins():
+                    # Another wave may hold what these warps wait for: give it a turn, then spin
+                    # anew.
                     self.stacks.spins[:] = 0
                     return False
         self.stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
@@ -257,17 +271,19 @@ class ArrayWave:
         return True
 
     def _enter(self, group: WarpGroup, plan: BlockPlan) -> None:
-        """Make the frame from which the block reads."""
+        """Make the frame that the block reads."""
         if group.compacted:
             group.frame = self.compact(group.warps).enter(plan, group.lanes)
             return
         self.write_back()
+        # With all lanes on, steps write the registers directly. Else they write a copy of the list,
+        # and `_leave` merges under the lanes.
         group.frame = self.registers if group.lanes is None else list(self.registers)
         if group.lanes is None:
             self.lend(plan.reads)
 
     def _leave(self, group: WarpGroup, plan: BlockPlan) -> None:
-        """Merge what outlives the block into the registers, and drop the rest."""
+        """Merge live-out values into the registers, and drop temporaries."""
         registers, frame, lanes = self.registers, group.frame, group.lanes
         if self.asserts:
             require_registers(frame, self.zeros, plan.commits, (group.rows, group.columns))
@@ -282,7 +298,7 @@ class ArrayWave:
                 registers[slot] = self.zeros[slot]
 
     def _take_outcomes(self) -> None:
-        """Put what votes at barriers gave into the registers of the warps that go on."""
+        """Store results of barrier votes into the registers of the released warps."""
         self.write_back()
         shape = (self.blocks, self.columns)
         for warp, slot, value in self.stacks.barriers.outcomes:
@@ -293,7 +309,7 @@ class ArrayWave:
         self.stacks.barriers.outcomes.clear()
 
     def _take_meetings(self) -> None:
-        """Put what lanes that have met get into their registers."""
+        """Store results of completed warp synchronizations into registers."""
         self.write_back()
         shape = (self.blocks, self.columns)
         for each in self.stacks.meetings.outcomes:
@@ -305,11 +321,13 @@ class ArrayWave:
 
     @property
     def progress(self) -> int:
-        """A number that grows whenever a warp runs anything but a waiting loop."""
+        """A count that grows whenever a warp runs a block outside of spin loops."""
         return self._progress
 
     def state(self) -> Iterator[Array]:
-        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        """Yield all state that decides how its warps go on, but for memory shared between
+        blocks.
+        """
         self.write_back()
         yield from self.stacks.state_of_all()
         yield self.local
@@ -317,11 +335,11 @@ class ArrayWave:
             yield np.ascontiguousarray(register)
 
     def waiting_lines(self) -> set[str]:
-        """Return the source lines at which its ready warps wait."""
+        """Return the source lines of the spin loops of its ready warps."""
         kernel = self.program.kernel
         numbers = self.stacks.blocks_of_ready() & self.program.waiting
         return {loop_line(kernel, number) for number in numbers}
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return the numbers in the grid of the blocks that hold these warps."""
+        """Return the grid numbers of the blocks of these warps."""
         return self.numbers[self.block_of_warp[warps]]

@@ -1,5 +1,4 @@
-"""The SIMT stack of each warp: entries of (next block, reconvergence block, active mask), as
-arrays.
+"""SIMT stacks of warps: entries of (next block, reconvergence block, active mask), as arrays.
 
 A divergent branch leaves the parent entry at the reconvergence point, the immediate
 post-dominator, and pushes both sides, the taken one on top. An entry that reaches its
