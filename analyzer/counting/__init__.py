@@ -1,4 +1,4 @@
-"""Counters of one launch: vocabularies, formulas, and what formulas may read.
+"""Counters of one launch: vocabularies, formulas, and the columns that formulas read.
 
-Values only; words for people are in `text` and `sheet`.
+This folder computes values. `text` and `sheet` format them for people.
 """

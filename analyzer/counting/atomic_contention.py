@@ -1,13 +1,13 @@
-"""Turns: how many atomics go to the same address, and so execute one after another.
+"""Atomic contention: count the atomics that serialize on one address.
 
-Atomics on one address take effect in turns. Each lane of a warp takes its own, as an H200 does
-(models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as one), unless the assembler
-lets one lane work for all, or the chip counts them. A sector of other addresses takes a turn, too,
-at the slice of L2 that has it: 512 consecutive bytes have the same slice, by the measured rates of
-adds to as many words (the same file, red_u32_random and red_u32_lane).
+Atomics on one address execute one after another; each execution is a *turn*. Every lane of a warp
+takes a turn, as on an H200 (models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as
+one), unless the assembler elects one lane for all, or the chip counts the lanes. A sector of other
+addresses also takes a turn at its L2 slice. A slice owns 512 consecutive bytes, according to the
+measured rates of adds to as many words (the same file, red_u32_random and red_u32_lane).
 
-The number of atomics in a loop that waits for other threads depends on time: each lane counts once
-for an address, and tries of compare and swap, and of exchange, are counted apart.
+In a spin loop the number of atomics depends on timing. There each lane counts once per address, and
+the attempts of compare-and-swap and exchange are counted separately.
 """
 
 import numpy as np
@@ -23,27 +23,28 @@ from ...traces.unique import sorted_places
 
 ACCESSES = ("atomic", "reduction")
 SERIAL = ("serial", "compared", "swapped")
-"""Collisions in which each lane takes its own turn."""
+"""Collision kinds in which each lane takes its own turn."""
 EXCHANGES, LANE = 2, 5
-"""What tells an atomic that exchanges in a loop that waits; bits of a lane."""
+"""Kind of an atomic that exchanges in a spin loop; bits of a lane number."""
 SLICE = 1 << 14
-"""Rows that are spread into lanes at a time."""
+"""Rows per chunk that is expanded into lanes."""
 LOOKED_AT = 1 << 18
-"""Rows from which on slices see some of them, evenly: only the estimate asks for those."""
+"""Rows above which only evenly spaced chunks are counted for slices; only the estimate reads them.
+"""
 NEAR = 1 << 20
-"""Places that lie so near each other are counted without being sorted."""
+"""Address range below which addresses are counted by `bincount`, without a sort."""
 SECTOR, TOGETHER = 5, 9
-"""Bits of an address within a sector, and within the bytes that one slice has."""
+"""Address bits within a sector, and within the bytes that one L2 slice owns."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicContention:
-    """The turns at the most wanted address in global memory; 0 without such atomics.
+    """Turns at the most contended address in global memory; 0 without such atomics.
 
-    `real` are those of atomics that add floating-point numbers, `integer` all others. `sectors` are
-    the turns of sectors by all of them, `slice` those at the most wanted slice. Of compare and swap
-    and of exchange in loops that wait, `rivals` are the lanes that want the most tried address, and
-    `tries` how often they tried.
+    `real` counts turns of floating-point adds, `integer` those of all other atomics. `sectors`
+    counts the turns of all sectors, `slice` those at the busiest L2 slice. For compare-and-swap and
+    exchange in spin loops, `rivals` is the number of lanes that contend for the most tried address,
+    and `tries` the number of their attempts.
     """
 
     integer: int
@@ -55,7 +56,7 @@ class AtomicContention:
 
 
 def count_contention(trace: LaunchTrace) -> AtomicContention:
-    """The turns of all atomics of a launch in global memory."""
+    """Count the turns of all global atomics of a launch."""
     real = np.array([kind[:1] == "f" for kind in trace.instructions()["type"].to_pylist()])
     tallies = {name: _AddressCounts() for name in ("integer", "real", "slices")}
     sites = read_sites(trace.instructions(), "ca")
@@ -93,14 +94,14 @@ def count_contention(trace: LaunchTrace) -> AtomicContention:
             chunk += 1
     tallies["integer"].add(rivals.once())
     peaks = {name: int(each.times.max(initial=0)) for name, each in tallies.items()}
-    scale = chunk / -(-chunk // every) if chunk else 1.0  # of all rows to those looked at
+    scale = chunk / -(-chunk // every) if chunk else 1.0  # ratio of all chunks to the counted ones
     sectors, slice_ = int(tallies["slices"].times.sum()), peaks["slices"]
     in_slices = round(sectors * scale), round(slice_ * scale)
     return AtomicContention(peaks["integer"], peaks["real"], *in_slices, *rivals.most())
 
 
 def _spin_kinds(trace: LaunchTrace) -> Ints:
-    """By pc: 0 outside of loops that wait, EXCHANGES for atomics there that exchange, else 1."""
+    """Return per pc: 0 outside spin loops, EXCHANGES for an exchange in one, else 1."""
     rows = trace.instructions().select(["block", "operation"]).to_pylist()
     waiting = {*trace.launch.waiting}
     exchanges = [EXCHANGES if row["operation"] in ("cas", "exch") else 1 for row in rows]
@@ -111,12 +112,15 @@ def _spin_kinds(trace: LaunchTrace) -> Ints:
 
 
 def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, Ints]:
-    """The slices that rows of addresses (n, 32) want, and their turns there.
+    """Return the L2 slice and the turns of each sector group, from rows of addresses (n, 32).
 
-    A sector takes a turn, and one more for each further lane at the same address in rows of `each`.
+    A sector takes one turn. In rows of `each` it takes another for each further lane at the same
+    address.
     """
     ordered = order_lanes(addresses, active)
     first = mark_new(ordered).reshape(-1)
+    # Sorted lanes put equal addresses side by side. `starts` is the first lane of each run; a run
+    # ends at the next start or at the last active lane of its row.
     starts = np.flatnonzero(first)
     if not len(starts):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -124,6 +128,8 @@ def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, In
     ends = row * ordered.shape[1] + active.sum(axis=1)[row]
     lanes = np.minimum(np.append(starts[1:], ordered.size), ends) - starts
     sector = ordered.reshape(-1)[starts] >> SECTOR
+    # Runs of one row and sector form a group. Its turns are those of its longest run, since
+    # different addresses of a sector do not serialize.
     changed = (np.diff(row, prepend=-1) != 0) | (np.diff(sector, prepend=-1) != 0)
     groups = np.flatnonzero(changed)
     rounds = np.maximum.reduceat(np.where(each[row], lanes, 1), groups)
@@ -131,7 +137,7 @@ def _sector_turns(addresses: Ints, active: Bools, each: Bools) -> tuple[Ints, In
 
 
 class _Rivals:
-    """Who wants which address in loops that wait, and how often it was tried to exchange it."""
+    """Lanes that contend per address in spin loops, and the exchange attempts per address."""
 
     def __init__(self) -> None:
         self.pairs, self.tried = list[Ints](), _AddressCounts()
@@ -139,7 +145,9 @@ class _Rivals:
     def add(
         self, addresses: Ints, active: Bools, who: Ints, serial: Bools, exchanges: Bools
     ) -> None:
-        """Add rows of addresses (n, 32) of warps (n,), whose lanes take turns where `serial`."""
+        """Add rows of addresses (n, 32) of warps (n,); where `serial`, each lane takes its own
+        turn.
+        """
         row, lane = np.nonzero(active)
         lanes = np.where(serial[row], lane, 0) + (who[row] << LANE)
         pairs = np.stack((addresses[row, lane], lanes), axis=1)
@@ -151,11 +159,11 @@ class _Rivals:
         return self.pairs[0] if self.pairs else np.zeros((0, 2), np.int64)
 
     def once(self) -> Ints:
-        """Each address as often as lanes want it."""
+        """Return each address once per lane that contends for it."""
         return self._distinct()[:, 0]
 
     def most(self) -> tuple[int, int]:
-        """The lanes that want the most tried address, and how often they tried."""
+        """Return the contending lanes at the most tried address, and their attempts."""
         if not len(self.tried.places):
             return 0, 0
         most = int(self.tried.times.argmax())
@@ -164,13 +172,13 @@ class _Rivals:
 
 
 class _AddressCounts:
-    """Places, and how often each was wanted."""
+    """Distinct addresses or slices, and the turns at each."""
 
     def __init__(self) -> None:
         self.places, self.times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def add(self, places: Ints, counts: Ints | None = None) -> None:
-        """Add places (n,), each with one turn or its number of turns."""
+        """Add places (n,), with one turn each or `counts` turns."""
         if not len(places):
             return
         low = int(places.min())

@@ -1,15 +1,14 @@
-"""Bounds: the least time that each resource of a device needs for a launch, if it were alone.
+"""Bounds: the least time that each resource of a device needs for a launch on its own.
 
-A bound is an amount that was counted, divided by the most that the device can do in a nanosecond:
-nothing is fitted, and no latency is in it, so that a launch takes longer than its longest bound.
-That one is the limit: nothing but less of it makes the launch faster. Work spreads over as many SMs
-as there are blocks, at most.
+A bound is a counted amount divided by the peak rate of the resource. Nothing is fitted and no
+latency is included, so a launch takes longer than its longest bound. The longest bound is the
+limit: only less of that work makes the launch faster. Work spreads over at most as many SMs as
+there are blocks.
 
-Counts of instructions are those of the PTX, or fewer where the machine code is known that ptxas
-made (`machine_least.py`): elsewhere the assembler may shorten them. Bytes of DRAM and of caches are
-those of a launch that finds the caches empty. Of constants those wavefronts alone count that lanes
-with different addresses add; of atomics those that want the same address in turn. Not bounded: the
-launching itself.
+Instruction counts are those of the PTX, or fewer where the machine code from ptxas is known
+(`machine_least.py`); elsewhere the assembler may still shorten them. Bytes of DRAM and caches
+assume that the launch starts with empty caches. Constant loads count only the extra wavefronts of
+divergent addresses, atomics only the turns at one address. Launch overhead has no bound.
 
 Rates and their sources are in the device's file, [rates] and [chip].
 """
@@ -39,7 +38,7 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("double", "double-precision units", ["lanes_double"], "lane instructions"),
     ("special", "special function units", ["lanes_single_special"], "lane instructions"),
 )
-"""Rate, name, raw counts that are added up, and their unit, of what every SM has for itself."""
+"""Resources of an SM: rate, name, the raw counts that are summed, and their unit."""
 SEVEN_DIGITS = 10**7
 ATOMICS = ("global_atomic_requests", "global_reduction_requests")
 AT_ONE_ADDRESS = "atomics at one address"
@@ -62,11 +61,11 @@ def find_bounds(
     contention: Callable[[], AtomicContention],
     shares: Mapping[str, float],
 ) -> tuple[Bound, ...]:
-    """The bounds of a launch from the sums of its raw counts, the longest first.
+    """Return the bounds of a launch from the sums of its raw counts, longest first.
 
-    `contention` tells how many atomics meet at one address (`counting.turns`), `shares` which part
-    of the PTX's counts its machine code is sure to have (`counting.machine_least`). Empty without
-    caches, and for a trace that has not all of the launch: what is not counted would be missing.
+    `contention` counts the atomics at one address (`counting.atomic_contention`). `shares` is the
+    part of each PTX count that the machine code is sure to have (`machine.machine_least`). Empty
+    without caches, and for a partial trace, whose counts would be too low.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()
@@ -84,7 +83,7 @@ def _bounds(
 
     moved = total(["dram_bytes_read", "dram_bytes_written"])
     yield Bound("DRAM", moved / device.chip.memory_gb_per_s, moved, "bytes")
-    cycles = device.chip.clock_mhz / 1000  # in a nanosecond
+    cycles = device.chip.clock_mhz / 1000  # cycles per nanosecond
     if not cycles:
         return
     sectors = total(["l2_reads", "l2_writes"]) * _sector(device)
@@ -101,9 +100,10 @@ def _bounds(
 def sampled_bounds(
     raw: Raw, device: Device, launch: Launch, shares: Mapping[str, float]
 ) -> tuple[tuple[Bound, Bound], ...]:
-    """Between which bounds of each of an SM's own resources that of a sampled launch lies.
+    """Return the confidence interval of the bound of each SM resource of a sampled launch.
 
-    95 times in 100, the highest first. What caches hold, and what atomics meet, no sample says.
+    The intervals hold 95 times in 100, highest first. A sample does not determine cache contents or
+    atomic contention.
     """
     cycles = min(device.chip.sms, launch.blocks) * device.chip.clock_mhz / 1000
     if not cycles or not launch.kept.sample.blocks:
@@ -120,7 +120,7 @@ def sampled_bounds(
 
 
 def _atomics(contention: AtomicContention, device: Device) -> Iterator[Bound]:
-    """The atomics that meet at one address; floating-point ones may be slower."""
+    """Yield the bounds of atomics at one address; floating-point atomics may be slower."""
     cycles = device.chip.clock_mhz / 1000
     slower = device.rates.atomic_real or device.rates.atomic
     amounts = ((contention.integer, device.rates.atomic), (contention.real, slower))
@@ -130,14 +130,14 @@ def _atomics(contention: AtomicContention, device: Device) -> Iterator[Bound]:
 
 
 def _sector(device: Device) -> int:
-    """Bytes of what the second level counts as one read or write."""
+    """Return the bytes of one L2 read or write."""
     stage = next((stage for stage in device.stages if stage.name == "l2"), None)
     size = stage.keys.get("sector") if stage else None
     return size if isinstance(size, int) else 0
 
 
 def verdict(bounds: Sequence[Bound]) -> str:
-    """The limit in a sentence, and what would be next; empty if nothing is known.
+    """Return the limit and the next bound in a sentence; empty if nothing is known.
 
     >>> verdict([Bound("DRAM", 2000.0, 9600000, "bytes"), Bound("L2", 500.0, 9600000, "bytes")])
     'limited by DRAM: at least 2 us for 9,600,000 bytes; next: L2, 500 ns'
@@ -151,7 +151,7 @@ def verdict(bounds: Sequence[Bound]) -> str:
 
 
 def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
-    """The times of the first two resources of a sampled launch; empty if unknown.
+    """Return the times of the first two resources of a sampled launch; empty if unknown.
 
     >>> ends = Bound("L1 data", 2000.0, 4000, "bytes"), Bound("L1 data", 2500.0, 5000, "bytes")
     >>> sampled_text([ends])
@@ -162,7 +162,7 @@ def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
 
 
 def amount_text(bound: Bound) -> str:
-    """The amount of a bound, in seven digits at most.
+    """Format the amount of a bound in at most seven digits.
 
     >>> amount_text(Bound("L2", 1.0, 9437184, "bytes")), amount_text(Bound("", 1, 10**7, "bytes"))
     ('9,437,184 bytes', '10 MB')
@@ -183,7 +183,7 @@ def amount_text(bound: Bound) -> str:
 
 
 def time_text(ns: float) -> str:
-    """A time in the unit that leaves the fewest digits, three of them.
+    """Format a time with three digits, in the unit that leaves the fewest.
 
     >>> time_text(12.345), time_text(1234.5), time_text(98765432.1)
     ('12.3 ns', '1.23 us', '98.8 ms')
@@ -197,9 +197,9 @@ def time_text(ns: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """The roof over a kernel. GFLOPS are billions of operations a second.
+    """The roofline at a kernel's arithmetic intensity. GFLOPS are 10**9 operations per second.
 
-    `memory_gflops` is what the memory allows, `peak_gflops` what the cores that have a block can do
+    `memory_gflops` is the roof of the memory, `peak_gflops` that of the cores that have a block
     (None: unknown).
     """
 
@@ -210,7 +210,7 @@ class Roof:
 
     @property
     def bound(self) -> str:
-        """`memory-bound` or `compute-bound`; empty where nobody knows what the cores can do."""
+        """`memory-bound` or `compute-bound`; empty where the peak of the cores is unknown."""
         if self.peak_gflops is None:
             return ""
         return "memory-bound" if self.memory_gflops < self.peak_gflops else "compute-bound"
@@ -230,7 +230,7 @@ class Roof:
 
 
 def _plain(value: float) -> str:
-    """Four digits, or all before the point.
+    """Format four significant digits, or all digits before the point.
 
     >>> _plain(66908.16), _plain(0.49230769)
     ('66908', '0.4923')
@@ -239,15 +239,15 @@ def _plain(value: float) -> str:
 
 
 def roofline(flops: int, bytes_moved: int, gb_per_s: float, peak_gflops: float | None) -> Roof:
-    """Place a kernel under the roof of a device; `bytes_moved` is not 0."""
+    """Place a kernel under the roofline of a device; `bytes_moved` must not be 0."""
     intensity = flops / bytes_moved
     return Roof(intensity, gb_per_s, flops * gb_per_s / bytes_moved, peak_gflops)
 
 
 def find_roof(sums: Mapping[str, int], bounds: Sequence[Bound], gb_per_s: float) -> Roof | None:
-    """The roof over the sums of a launch's raw counts, with the bytes that DRAM moves.
+    """Return the roofline of a launch from the sums of its raw counts and its DRAM bytes.
 
-    None where it computes or moves nothing, or nobody knows what caches leave to DRAM.
+    None if the launch computes or moves nothing, or if the caches are not modelled.
     """
     flops = sum(sums.get(name, 0) for name in COLUMNS)
     moved = next((bound.amount for bound in bounds if bound.resource == "DRAM"), 0)
@@ -255,6 +255,6 @@ def find_roof(sums: Mapping[str, int], bounds: Sequence[Bound], gb_per_s: float)
 
 
 def peak_gflops(bounds: Sequence[Bound], flops: float) -> float | None:
-    """What the units that compute do of such operations, FLOP a nanosecond; None if unknown."""
+    """Return the peak of the compute units for `flops` operations, FLOP per ns; None if unknown."""
     units = [bound.ns for bound in bounds if bound.resource.endswith("-precision units")]
     return flops / longest if (longest := max(units, default=0.0)) else None

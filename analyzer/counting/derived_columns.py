@@ -1,4 +1,4 @@
-"""Facts of a launch on a device: what formulas may read beside the raw counters."""
+"""Columns derived from the raw counters, and the launch facts that formulas may read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -20,12 +20,13 @@ LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
 
 def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | None]:
-    """Everything that is known of the launch as a whole, by name; None where it is not known.
+    """Return every known fact about the launch as a whole, by name; None where unknown.
 
-    `limit_*` are the blocks that an SM has room for, by resource; `resident_blocks` the least of
-    them. Shared memory is in bytes a block: `shared_driver` is what the device reserves of it, and
-    `shared_allocated` all of it rounded up. `carveout` is what the SM sets apart for it, enough for
-    `limit_carveout` blocks. Blocks run in `waves`, as `models/replay/schedule/place.py` says.
+    `limit_*` is the number of blocks that fit on an SM per resource, `resident_blocks` the least of
+    them. Shared memory is in bytes per block: `shared_driver` is the part that the device reserves,
+    `shared_allocated` the total, rounded up. `carveout` is the shared memory that the SM sets
+    aside, enough for `limit_carveout` blocks. Blocks run in `waves`, as in
+    `models/replay/schedule/place.py`.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
     shared_bytes = resident.need.shared + limits.shared_reserved
@@ -57,23 +58,23 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
 
 
 LAUNCH_COLUMN = " launch"
-"""The column that tells several launches apart."""
+"""Column with the number of the launch, in frames of several launches."""
 
 
 class Added(tuple[pl.Expr, ...]):
-    """Expressions of new columns, and the columns that they read: `reads`."""
+    """Expressions of new columns, and the columns that they read (`reads`)."""
 
     reads: frozenset[str]
 
     def __new__(cls, columns: Iterable[pl.Expr]) -> "Added":
-        """Find what they read."""
+        """Collect the columns that the expressions read."""
         instance = super().__new__(cls, columns)
         instance.reads = frozenset(name for column in instance for name in column.meta.root_names())
         return instance
 
 
 def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFrame:
-    """The counts with further columns, computed from the counts and the facts `by_pc`."""
+    """Add columns computed from the counts and from the per-pc facts `by_pc`."""
     own = [name for name in counts.columns if name in added.reads and name != "pc"]
     narrow = counts.lazy().select("pc", *own)
     wide = narrow.join(by_pc.lazy(), on="pc", how="left", maintain_order="left")
@@ -81,13 +82,13 @@ def widen(counts: pl.DataFrame, by_pc: pl.DataFrame, added: Added) -> pl.DataFra
 
 
 def with_zeros(counts: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """The counts with further columns of zeros."""
+    """Add columns of zeros to the counts."""
     zeros = pl.zeros(counts.height, pl.Int64, eager=True)
     return counts.hstack([zeros.alias(name) for name in names])
 
 
 def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, int]]:
-    """The sum of each raw counter over the rows of each launch, numbered in WHOSE."""
+    """Return the sum of each raw counter per launch; LAUNCH_COLUMN has the launch's number."""
     names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
     if launches == 1:
         return [{name: int(counts[name].sum()) for name in names}]
@@ -103,7 +104,7 @@ PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESS
 
 @lru_cache(maxsize=64)
 def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """Return the raw counters behind each level's counter: `l2_reads` to all that end in it."""
+    """Map each level's counter to the raw counters behind it: `l2_reads` to all that end in it."""
     levels: dict[str, list[str]] = {}
     for column in columns:
         for prefix in PREFIXES:
@@ -114,7 +115,7 @@ def find_levels(columns: tuple[str, ...]) -> Mapping[str, list[str]]:
 
 
 def with_levels(counts: pl.DataFrame) -> pl.DataFrame:
-    """Add a column for each counter of each level that the device has."""
+    """Add a column for each counter of each memory level of the device."""
     return counts.hstack(counts.select(_sums(tuple(counts.columns))))
 
 
@@ -137,15 +138,16 @@ APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
     "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _REQUEST_COLUMNS)),
     "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _REQUEST_COLUMNS)),
 }
-"""Opcode to the capability from which on there is such an instruction, and the raw counters of
-which a part is kept out; a device without it runs loads and stores in its place."""
+"""Opcode to the first capability that has the instruction, and to the raw counters whose part by
+this opcode is kept separately. Older devices run loads and stores instead.
+"""
 COUNTERS = tuple(sorted({counter for _, counters in APART.values() for counter in counters}))
 
 
 def with_apart(
     counts: pl.DataFrame, instructions: pa.Table, capability: tuple[int, int]
 ) -> pl.DataFrame:
-    """The counts with a column `<counter>_apart` for each of COUNTERS: its excluded part."""
+    """Add a column `<counter>_apart` for each of COUNTERS: its excluded part."""
     used = set(instructions["opcode"].to_pylist())
     makers = [o for o, (since, _) in APART.items() if o in used and capability >= since]
     raw_counters = [counter for counter in COUNTERS if counter in counts.columns]

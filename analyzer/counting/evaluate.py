@@ -1,8 +1,8 @@
-"""Counters from raw counts: formulas evaluated over the counts of a launch, grouped at will.
+"""Evaluate counters: apply formulas to the raw counts of a launch, grouped by any keys.
 
-The counts are a table with a row for each (pc, array, scope) and one Int64 column for each raw
-counter of the models. A counter that counts one SM or one cluster sees the other rows as zeros, so
-that every line, array or instruction of the launch keeps its row in every grouping.
+The counts have one row per (pc, array, scope) and one Int64 column per raw counter of the models. A
+counter of one SM or one cluster reads the other rows as zeros, so every line, array and instruction
+of the launch keeps its row in every grouping.
 """
 
 from collections.abc import Hashable, Mapping, Sequence, Set
@@ -20,20 +20,20 @@ from .vocabulary import SCOPES, Counter
 
 KEYS = ("pc", "array", "scope")
 INSIDE = {"sm": ("sm",), "cluster": ("sm", "cluster"), "all": ("sm", "cluster", "rest")}
-"""For each scope of a counter, the scopes of the rows that it adds up."""
+"""Row scopes that a counter of each scope sums."""
 
 Value = int | float | None
 Definitions = Mapping[str, Counter | None]
-"""Heading to its definition on this device; None where the device has no such counter."""
+"""Heading to its definition on this device; None where the device lacks the counter."""
 
 
 @dataclass(frozen=True)
 class Raw(Packing):
-    """The counts of one launch on one device, in the form that formulas read.
+    """The counts of one launch on one device, as formulas read them.
 
-    `counts` has the KEYS and any further columns to group by; `facts` are what is known of the
-    launch as a whole, None where it is not. `whole` makes every counter count the whole grid.
-    What was `left_out` of the trace is zero in `counts`.
+    `counts` has the KEYS and any further grouping columns. `facts` are the launch facts, None where
+    unknown. `whole` makes every counter count the whole grid. Whatever is `left_out` of the trace
+    is zero in `counts`.
     """
 
     packed: ClassVar[tuple[str, ...]] = ("counts",)
@@ -44,7 +44,7 @@ class Raw(Packing):
     left_out: LeftOut = field(default_factory=LeftOut)
 
     def knows(self, counter: Counter, unknown: frozenset[str]) -> bool:
-        """Whether a counter can be told where these columns are not known."""
+        """Return whether a counter has a value although these columns are unknown."""
         if self.left_out.scoped and counter.scope != "all" and not self.whole:
             return False
         return unknown.isdisjoint(columns(counter.formula))
@@ -52,28 +52,27 @@ class Raw(Packing):
 
 @cache
 def expression(formula: str) -> pl.Expr:
-    """The polars expression of a formula."""
+    """Parse a formula into a polars expression."""
     return pl.sql_expr(formula)
 
 
 @cache
 def columns(formula: str) -> frozenset[str]:
-    """The raw counters that a formula reads."""
+    """Return the raw counters that a formula reads."""
     return frozenset(expression(formula).meta.root_names())
 
 
 def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
-    """The value of each counter over the whole launch, by heading.
+    """Return the value of each counter over the whole launch, by heading.
 
-    None where the device does not have it, where its models do not carry a raw counter that the
-    formula reads, where the trace has left out what it needs, and where a ratio has nothing to
-    divide.
+    None if the device lacks the counter, if its models lack a raw counter of the formula, if the
+    trace has left out data that it needs, or if a ratio divides by zero.
     """
     return totals_of_each([raw], definitions)[0]
 
 
 def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
-    """The `totals` of several launches: one query answers for all that are counted alike."""
+    """Return the `totals` of several launches, with one query for all that have equal columns."""
     values: list[dict[str, Value]] = [dict.fromkeys(definitions) for _ in raws]
     groups: dict[Hashable, list[int]] = {}
     for number, raw in enumerate(raws):
@@ -88,7 +87,7 @@ def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[s
 
 
 def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
-    """For each scope the values of each launch, one after another."""
+    """Evaluate the launches of one query, one scope at a time."""
     tables = [_with_zeros(raw.counts) for raw in raws]
     counts = pl.concat(tables, rechunk=True)
     numbers = [number for number, table in enumerate(tables) for _ in range(table.height)]
@@ -108,15 +107,15 @@ def _totals_of_alike(raws: Sequence[Raw], definitions: Definitions) -> list[dict
         each = _expressions(formulas, {*counts.columns})
         table = _masked(raws[0], counts, scope)
         summed = table.group_by(LAUNCH_COLUMN, maintain_order=True).agg(each)
-        facts_alone = pl.col(pl.List).list.last()  # a formula of facts has them in every row
+        facts_alone = pl.col(pl.List).list.last()  # facts repeat in every row: take one
         rows += summed.drop(LAUNCH_COLUMN).with_columns(facts_alone).collect().rows(named=True)
     return rows
 
 
 def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
-    """A row for each group of `keys`, sorted by them, and a column for each heading.
+    """Return one row per group of `keys`, sorted by them, with one column per heading.
 
-    Counters that the device lacks, and those of the launch as a whole, are columns of nulls.
+    Counters that the device lacks and whole-launch counters are columns of nulls.
     """
     frame = raw.counts.select(keys).unique(maintain_order=True)
     missing_at = raw.left_out.by(keys)
@@ -145,7 +144,7 @@ def _without_unknown(
     keys: Sequence[str],
     missing: Mapping[tuple[object, ...], frozenset[str]] | None,
 ) -> pl.DataFrame:
-    """Empty the cells of groups with instructions of which something that is needed is missing."""
+    """Set a cell to null if its formula reads a count that is unknown for its group."""
     groups = [(missing or {}).get(key, frozenset()) for key in frame.select(keys).rows()]
     emptied = []
     for heading, counter in definitions.items():
@@ -157,13 +156,12 @@ def _without_unknown(
 
 
 def _expressions(formulas: Mapping[str, str], column_names: Set[str]) -> list[pl.Expr]:
-    """The formulas of which all columns are `column_names`, under their headings."""
+    """Return the formulas that read only `column_names`, as expressions named by heading."""
     return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= column_names]
 
 
 def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:
-    """Counts like those of `raw`, with zeros in the rows that a counter of this scope does not
-    see."""
+    """Set the counts to zero in rows outside a counter's scope."""
     if raw.whole or scope == "all":
         return counts.lazy()
     mask = pl.col("scope").is_in(INSIDE[scope]).cast(pl.Int64)
@@ -172,7 +170,7 @@ def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:
 
 
 def _with_zeros(table: pl.DataFrame) -> pl.DataFrame:
-    """The table, or one row of zeros if it is empty: the sum of nothing is 0, not unknown."""
+    """Return the table, or one row of zeros if it is empty: an empty sum is 0, not unknown."""
     if table.height:
         return table
     return table.clear(1).with_columns(pl.col(pl.Int64).fill_null(0), scope=pl.lit(SCOPES[0]))

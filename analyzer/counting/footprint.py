@@ -1,8 +1,8 @@
 """Footprint: the distinct bytes of each array that a launch touches, the least it must fetch.
 
-Global and constant memory only. What shared and local memory hold belongs to a block or a thread,
-and texture samples are looked up rather than addressed. Nothing here is hardware. Accesses are
-taken to be aligned, as CUDA demands.
+Only global and constant memory count. Shared and local memory are private to a block or a thread,
+and texture samples have no addresses. No hardware is modelled. Accesses are assumed to be aligned,
+as CUDA requires.
 """
 
 from collections.abc import Iterator
@@ -27,26 +27,26 @@ COLUMN = "touched_bytes"
 SPACES = (Space.GLOBAL, Space.CONST)
 WORD = 4
 PAGE = 1 << 20
-"""Grains that are kept together: only what is touched takes memory, whatever a trace claims."""
+"""Grains per page. Only touched pages are allocated, whatever array sizes a trace claims."""
 SLICE = 1 << 14
-"""Rows that are spread into lanes at a time."""
+"""Rows per chunk that is expanded into lanes."""
 
 
 class Marks:
-    """A set of grains: words or bytes of one address space."""
+    """A set of grains: touched words or bytes of one address space."""
 
     def __init__(self) -> None:
         self._pages: dict[int, Bools] = {}
 
     def add(self, grains: Ints) -> None:
-        """Put grains (n,) into the set."""
+        """Add grains (n,) to the set."""
         page = grains // PAGE
         for number in sorted_unique(page).tolist():
             marks = self._pages.setdefault(number, np.zeros(PAGE, np.bool_))
             marks[grains[page == number] - number * PAGE] = True
 
     def count(self, first: int, end: int) -> int:
-        """Return how many of the grains from `first` to before `end` are in the set."""
+        """Return the number of grains of the set in [first, end)."""
         return sum(
             int(
                 np.count_nonzero(marks[max(0, first - number * PAGE) : max(0, end - number * PAGE)])
@@ -57,12 +57,12 @@ class Marks:
 
 @dataclass
 class Footprint:
-    """The footprint of a launch, counted on first use and kept in pickles."""
+    """The footprint of a launch, computed on first use and pickled with its result."""
 
     trace: LaunchTrace
 
     def __call__(self) -> pl.DataFrame:
-        """The answer of `count_touched`."""
+        """Return `count_touched` of the launch."""
         return self._counted
 
     @cached_property
@@ -71,9 +71,9 @@ class Footprint:
 
 
 def count_touched(trace: LaunchTrace) -> pl.DataFrame:
-    """The distinct bytes of each array that the launch touches: `array`, COLUMN.
+    """Return the distinct bytes of each array that the launch touches: `array`, COLUMN.
 
-    Arrays of which nothing is touched have no row. What was counted before is not counted again.
+    Arrays without a touched byte have no row. Results are cached.
     """
     return cached_frame(trace, Path(__file__), _count)
 
@@ -98,8 +98,7 @@ def _count(trace: LaunchTrace) -> pl.DataFrame:
 
 
 def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, Ints, Ints, int]]:
-    """Yield (space, bases, patterns, bytes a lane) of rows, a few at a time, each kind of row once
-    or seldom more."""
+    """Yield (space, bases, patterns, bytes per lane) in chunks of rows; few rows repeat."""
     recent = RecentRows()
     for batch in trace.access_batches(COLUMNS):
         rows = recent.choose(batch)
@@ -114,7 +113,7 @@ def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, In
 
 
 def with_touched(counts: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
-    """The counts of a launch with COLUMN beside the models' own: a row more for each array."""
+    """Add COLUMN to the counts of a launch: one more row per array."""
     numbers = [pl.lit(0, pl.Int64).alias(n) for n, t in counts.schema.items() if t == pl.Int64]
     first = counts.filter(pl.col("array") != "").unique("array", keep="first", maintain_order=True)
     rows = first.with_columns(numbers).join(sizes, on="array")

@@ -1,6 +1,6 @@
-"""The costliest source lines.
+"""The most expensive source lines.
 
-If shared memory or the texture units limit the launch, cost is wavefronts or texture requests;
+Cost is wavefronts or texture requests if shared memory or the texture units limit the launch;
 otherwise it is the bytes that global and local accesses move.
 """
 
@@ -18,15 +18,15 @@ OF_LIMIT = {
     "shared memory": ("wavefronts of shared memory", "shared_wavefronts"),
     "texture units": ("texture requests", "texture_requests"),
 }
-"""By the resource that limits a launch, what a line costs of it, and the counter."""
+"""Limiting resource to the name of a line's cost, and its counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costliest:
-    """A source line, the text on it, and its part of the launch's total, 0 to 1.
+    """A source line, its text, and its share of the launch's total cost, 0 to 1.
 
-    `what` is what was added up: as in OF_LIMIT, else `bytes moved`, or `instructions` where nothing
-    is moved.
+    `what` names the cost: as in OF_LIMIT, else `bytes moved`, or `instructions` where nothing is
+    moved.
     """
 
     file: str
@@ -37,14 +37,14 @@ class Costliest:
 
 
 def costliest(lines: pl.DataFrame, limited_by: str = "") -> Costliest | None:
-    """The costliest row of a launch's lines; None where no line is known or none costs anything."""
+    """Return the most expensive row of a launch's lines; None if no line is known or has a cost."""
     return next(iter(costliest_lines(lines, limited_by, 1)), None)
 
 
 def costliest_lines(lines: pl.DataFrame, limited_by: str, most: int) -> list[Costliest]:
-    """The costliest rows of a launch's lines, `most` of them at most, the costliest first.
+    """Return at most `most` rows of a launch's lines, most expensive first.
 
-    Of lines that cost the same the first in the file comes first.
+    Of lines with equal cost the first in the file comes first.
     """
     source_lines = lines.filter(pl.col("line") > 0)
     moved = reduce(pl.Expr.__add__, (pl.col(name).fill_null(0) for name in MOVED))

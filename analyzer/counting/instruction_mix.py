@@ -1,9 +1,9 @@
-"""The instruction mix: what kinds of instructions ran, and how many lanes ran them.
+"""The instruction mix: which kinds of instructions ran, and how many lanes ran them.
 
-A *kind* is what NVIDIA's profilers tell apart: half, single and double precision (arithmetic,
-comparisons, minima), integers, conversions, control flow, exchange between lanes, and the rest.
-What an assembler turns into nothing (class `free` of the trace) is of no kind. Memory instructions
-are counted by their accesses.
+A *kind* follows NVIDIA's profilers: half, single and double precision (arithmetic, comparisons,
+minima), integer, conversion, control flow, exchange between lanes, and other. Instructions that the
+assembler removes (class `free` of the trace) have no kind. Memory instructions are counted by their
+accesses.
 
 Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
 """
@@ -39,13 +39,12 @@ COLUMNS = (
 
 
 def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
-    """The counts of a launch with COLUMNS beside them.
+    """Add COLUMNS to the counts of a launch.
 
-    Reads the column `lanes` of `arithmetic.with_lanes`: lanes whose predicate was on. `lanes_on`
-    counts every executed lane whose predicate was on: of a memory instruction with a predicate
-    those that made an access, of a branch with one those that took it. `lanes_<operation>` counts
-    the values of packed types.
-    `<space>_compared` are warp instructions that compare and swap.
+    Reads the column `lanes` of `with_lanes`: lanes whose predicate was on. `lanes_on` counts every
+    executed lane whose predicate was on: for a predicated memory instruction the lanes that made an
+    access, for a predicated branch those that took it. `lanes_<operation>` counts the values of
+    packed types. `<space>_compared` counts warp instructions that compare and swap.
     """
     lane_columns = tuple(name for name in LANES if name in counts.columns)
     return widen(counts, _kinds(instructions), _mix(lane_columns))
@@ -53,7 +52,7 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
 
 @lru_cache(maxsize=64)
 def _mix(lane_columns: tuple[str, ...]) -> Added:
-    """COLUMNS of counts that know these of LANES."""
+    """Return the expressions of COLUMNS for counts that have these of LANES."""
     accessed = pl.sum_horizontal(lane_columns) if lane_columns else pl.lit(0, pl.Int64)
     role = pl.col("role")
     executed = pl.when(role != "free").then(pl.col("thread_instructions")).otherwise(0)
@@ -94,10 +93,10 @@ def _mix(lane_columns: tuple[str, ...]) -> Added:
 
 @cached_by_identity
 def _kinds(instructions: pa.Table) -> pl.DataFrame:
-    """For each pc its role, kind, operation and number of values, bytes, and whether it compares.
+    """Return per pc its role, kind, operation, number of values, bytes, and whether it compares.
 
-    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`; the kind is empty
-    of memory instructions and of free ones.
+    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`. Memory and free
+    instructions have an empty kind.
     """
     names = ["pc", "predicate", "class", "operation", "values", "bytes"]
     kind, operation, predicated = pl.col("class"), pl.col("operation"), pl.col("predicate") != ""
@@ -125,7 +124,7 @@ FLOPS = Added((pl.col(name).fill_null(0) * pl.col("lanes")).alias(name) for name
 
 @cached_by_identity
 def flops_of(instructions: pa.Table) -> pl.DataFrame:
-    """The instructions that compute: `pc`, `predicated`, and FLOP_COLUMNS for one lane."""
+    """Return the instructions that compute: `pc`, `predicated`, and FLOP_COLUMNS per lane."""
     table = pl.DataFrame(instructions.select(["pc", "predicate", "class", "flops"]))
     each = [
         pl.when(pl.col("class") == name.removeprefix("flops_"))
@@ -142,11 +141,11 @@ def flops_of(instructions: pa.Table) -> pl.DataFrame:
 def with_lanes(
     counts: pl.DataFrame, lanes_on: pl.DataFrame, instructions: pa.Table
 ) -> pl.DataFrame:
-    """The counts of launches with `lanes` beside them: those that ran an instruction.
+    """Add `lanes` to the counts of launches: the lanes that ran each instruction.
 
-    They are the models' `thread_instructions`, or for predicated instructions (other than those of
-    memory and branches, which have 0) the lanes whose predicate was on: `lanes_on`. Both frames
-    tell the launches apart by WHOSE.
+    The source is the models' `thread_instructions`. For predicated instructions it is `lanes_on`,
+    the lanes whose predicate was on; predicated memory instructions and branches have 0. Both
+    frames have the launch in LAUNCH_COLUMN.
     """
     predicated = _predicated(instructions).lazy()
     lanes = lanes_on.lazy().join(predicated, on="pc").select(LAUNCH_COLUMN, "pc", "scope", "lanes")
@@ -163,13 +162,13 @@ def with_lanes(
 
 @cached_by_identity
 def _predicated(instructions: pa.Table) -> pl.DataFrame:
-    """The `pc` of each instruction with a predicate, `predicated`."""
+    """Return the `pc` of each predicated instruction, with the column `predicated`."""
     table = pl.DataFrame(instructions.select(["pc", "predicate"]))
     return table.filter(pl.col("predicate") != "").select("pc", predicated=pl.lit(True))
 
 
 def with_flops(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
-    """The counts of a launch with FLOP_COLUMNS beside them: operations of a lane, times `lanes`."""
+    """Add FLOP_COLUMNS to the counts of a launch: operations per lane, times `lanes`."""
     return widen(counts, flops_of(instructions), FLOPS)
 
 
@@ -179,21 +178,21 @@ NOTHING = (
 )
 NOT_KEPT = "no thread stored anything to global memory"
 KEEPING = ("global_store", "global_atomic", "global_reduction", "surface_store")
-"""Accesses by which a launch leaves anything behind."""
+"""Accesses whose effect outlives the launch."""
 READING = ("const_",)
-"""What a bounds check itself may read."""
+"""Accesses that a bounds check makes."""
 
 
 def did_nothing(sums: Mapping[str, int]) -> bool:
-    """Whether no thread of a launch with these sums accessed memory, constants aside."""
+    """Return whether no thread of a launch with these sums accessed memory other than constants."""
     return not any(not name.startswith(READING) for name in _used(sums))
 
 
 def kept_nothing(sums: Mapping[str, int]) -> bool:
-    """Whether no thread changed memory that outlives the launch."""
+    """Return whether no thread changed memory that outlives the launch."""
     return not any(name.startswith(KEEPING) for name in _used(sums))
 
 
 def _used(sums: Mapping[str, int]) -> list[str]:
-    """The raw counters of requests that are not zero."""
+    """Return the raw counters of requests that are not zero."""
     return [name for name, many in sums.items() if many and name.endswith("_requests")]

@@ -1,20 +1,20 @@
-"""Intervals: confidence intervals for the counters of a launch, from a sample of its blocks.
+"""Confidence intervals for the counters of a launch, from a sample of its blocks.
 
-The blocks drawn from the inside of a grid are divided into groups that are each spread over it, and
-a counter is computed again with one group left out at a time (the jackknife): the change gives the
-value of that group alone. From these values follow
+The blocks drawn from the inside of a grid are divided into groups that are each spread over it. The
+jackknife computes a counter again with one group left out at a time; the change gives the value of
+that group alone. From these values follow
 
-- Student's interval of 95 %, narrower by the part of the grid that was sampled, and
+- Student's interval of 95 %, narrowed by the part of the grid that was sampled, and
 - an allowance on each side for blocks that were not drawn. Block counts of irregular kernels have
-  heavy tails: a few blocks do much of the work, and a sample without them looks more alike than the
-  grid is. Student's interval alone then covers the truth in 70 to 85 of 100 samples. The allowance
-  is TAIL times the distance from the middle value to the farthest, divided by the number of groups:
-  for the tail of a Pareto distribution with exponent a, values beyond the largest of n draws are on
-  average the largest times a / (a - 1), and occur once in n. Of 100 samples of one block in a
-  hundred of a skewed sparse product 97 then covered every counter.
+  heavy tails: a few blocks do much of the work, and a sample without them looks more uniform than
+  the grid. Student's interval alone then covers the true value in 70 to 85 of 100 samples. The
+  allowance is TAIL times the distance from the median to the farthest value, divided by the number
+  of groups: for the tail of a Pareto distribution with exponent a, values beyond the largest of n
+  draws are on average the largest times a / (a - 1), and occur once in n. With it, 97 of 100
+  samples of one block in a hundred of a skewed sparse product covered every counter.
 
-A property common to all blocks of a sample is assumed for all blocks of the grid, and a block at an
-end of the grid represents the blocks that it was drawn from.
+A property common to all sampled blocks is assumed for all blocks of the grid. A block at an end of
+the grid represents the blocks that it was drawn from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +32,14 @@ from ...traces.schema import Launch
 from .evaluate import Definitions, Raw, Value, by, columns, expression, totals
 
 TAIL = 10.0
-"""Times the distance to the farthest group: for tails as heavy as that of exponent 1.1."""
+"""Factor of the distance to the farthest group, for tails as heavy as that of exponent 1.1."""
 
 Floats = NDArray[np.float64]
 _GROUP = "_group"
 
 
 class Interval(NamedTuple):
-    """The lower and the upper end."""
+    """The lower and the upper end of an interval."""
 
     low: float | int
     high: float | int
@@ -63,7 +63,7 @@ def total_intervals(
 def sum_intervals(
     raw: Raw, launch: Launch, sums: Mapping[str, Sequence[str]]
 ) -> Mapping[str, Interval]:
-    """Return the intervals of sums of raw counters, by the names that they are given."""
+    """Return the intervals of sums of raw counters, by the keys of `sums`."""
     formulas = {
         name: " + ".join(f"SUM({each})" for each in counters)
         for name, names in sums.items()
@@ -94,7 +94,7 @@ def intervals_by(
 
 
 def _estimated(definitions: Definitions, values: Mapping[str, Value]) -> Mapping[str, str]:
-    """The formulas of counters that the sample says something of."""
+    """Return the formulas of counters that a sample can estimate."""
     return {
         heading: counter.formula
         for heading, counter in definitions.items()
@@ -133,9 +133,9 @@ def _ends(
 def _leave_out(
     counts: pl.DataFrame, keys: Sequence[str], frame: pl.DataFrame, weights: Floats
 ) -> pl.DataFrame:
-    """Return for each row of `frame` and each group but 0 the sums without it, scaled up.
+    """Return, for each row of `frame` and each group but 0, the sums without the group, scaled up.
 
-    `weights` (groups,) are the blocks that each group stands for. Group 0 stays as it is.
+    `weights` (groups,) are the blocks that each group represents. Group 0 is always kept.
     """
     numbers = [n for n, t in counts.schema.items() if t == pl.Int64 and n not in keys]
     groups = pl.DataFrame({"scope": list(map(str, range(len(weights))))})
@@ -156,7 +156,7 @@ def _leave_out(
 
 
 def _interval(value: Floats, without: Floats, unseen: float) -> tuple[Floats, Floats]:
-    """Return the ends for values (n,), and values without each group (n, groups)."""
+    """Return the ends for values (n,) and their leave-one-out values (n, groups)."""
     groups = without.shape[1]
     pseudovalues = np.sort(groups * value[:, None] - (groups - 1) * without, axis=1)
     middle, mean = np.median(pseudovalues, axis=1), pseudovalues.mean(axis=1)
@@ -169,7 +169,7 @@ def _interval(value: Floats, without: Floats, unseen: float) -> tuple[Floats, Fl
 
 
 def _round(low: Floats, high: Floats, whole: bool) -> tuple[list[Any], list[Any]]:
-    """Round counts outwards, but for the last digits that a sum of floats may be off by."""
+    """Round counts outwards, ignoring the rounding error of a float sum."""
     slack = 1e-9 * np.abs(high)
     ends = (np.ceil(low - slack), np.floor(high + slack)) if whole else (low, high)
     return tuple([_cell(v, whole) for v in end.tolist()] for end in ends)  # type: ignore[return-value]

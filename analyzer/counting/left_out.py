@@ -1,4 +1,4 @@
-"""Raw counters that a partial trace cannot tell: they are unknown, never 0."""
+"""Raw counters that a partial trace does not determine: their value is unknown, not 0."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -17,15 +17,15 @@ from .instruction_mix import FLOP_COLUMNS as FLOPS
 
 ATOMICS = frozenset({"atomic", "reduction"})
 COMPUTED = frozenset({*FLOPS, *(name for name in MIX if name.startswith("lanes_")), "lanes_on"})
-"""Columns made from the lanes that ran each instruction."""
+"""Columns derived from the lanes that ran each instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Raw counters that are not known: `columns` anywhere, those of `at` for some instructions.
+    """Unknown raw counters: `columns` for all instructions, `at` for some.
 
-    `places` has a row for each pc, with what tables are grouped by. `scoped`: counters of one SM or
-    cluster are not known, since some of its blocks are missing.
+    `places` has one row per pc with the columns that tables group by. `scoped` marks that counters
+    of one SM or cluster are unknown, because some of its blocks are missing.
     """
 
     columns: frozenset[str] = frozenset()
@@ -34,11 +34,11 @@ class LeftOut:
     scoped: bool = False
 
     def anywhere(self) -> frozenset[str]:
-        """All columns of which a part or all is not known."""
+        """All columns that are partly or wholly unknown."""
         return self.columns.union(*self.at.values())
 
     def by(self, keys: Sequence[str]) -> Mapping[tuple[object, ...], frozenset[str]] | None:
-        """Return the unknown counts of each group of pcs; None if a key is not known of places."""
+        """Return the unknown counts of each group of pcs; None if `places` lacks a key."""
         if not {*keys} <= {*self.places.columns}:
             return None
         unknowns: dict[tuple[object, ...], frozenset[str]] = {}
@@ -66,7 +66,7 @@ def find_left_out(
 
 
 def _is_unknown(name: str, coverage: Kept) -> bool:
-    """Whether a raw counter is unknown for all instructions."""
+    """Return whether a raw counter is unknown for all instructions."""
     if name in LAUNCHED:
         return False
     if not coverage.rows:

@@ -1,8 +1,8 @@
 """Memory flow: the bytes of a launch from the warps through the caches to memory.
 
-A flow is a picture's value: boxes in columns, and links with the bytes that pass each way. Boxes
-are the warps, a state space each that was accessed, the device's caches by their stages, and its
-memory. Bytes are the models' integers; a device whose caches nobody modelled ends at its memory.
+A flow is the value of a picture: boxes in columns, and links with the bytes in each direction.
+Boxes are the warps, the accessed state spaces, the device's cache stages, and its memory. Bytes are
+the integers of the models. On a device without modelled caches the flow ends at memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ TITLES = {
     "const": "Constant",
     "shared": "Shared",
 }
-"""The state spaces that are drawn, top to bottom."""
+"""State spaces of the picture, top to bottom."""
 CACHES = {
     **{"l1": "L1", "l2": "L2", "dram": "Memory"},
     **{"tex": "Texture cache", "tex2": "Texture level 2"},
     **{"idc": "Constant cache", "l15": "Constant level 1.5"},
 }
-"""What stages are called in a picture; others by their own names."""
+"""Labels of stages in the picture; other stages keep their names."""
 WARPS, MEMORY = "warps", "memory"
 LOOKUPS, READ = "read_hits", "bytes_read"
 """A counter that only caches have, and one that only memories have."""
@@ -35,12 +35,12 @@ COST = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"), ("se
 
 
 NEEDED = "needed"
-"""What ends the line of a box on the least that the same accesses could cost."""
+"""Marker of a box line that states the ideal cost of the same accesses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A unit: its title, and lines of what happened there. `column` counts from the warps."""
+    """A unit with a title and lines of its counts. `column` counts from the warps."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Bytes between two boxes: `loads` towards the warps, `stores` away."""
+    """Bytes between two boxes: `loads` towards the warps, `stores` away from them."""
 
     near: str
     far: str
@@ -60,14 +60,14 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """All boxes, and the links between them; no boxes but the warps where nothing was accessed."""
+    """All boxes and the links between them; only the warps' box if nothing was accessed."""
 
     boxes: tuple[Box, ...]
     links: tuple[Link, ...]
 
 
 def trace_flow(counts: pl.DataFrame, device: Device) -> Flow:
-    """The flow of a launch's raw counts on a device."""
+    """Build the flow from a launch's raw counts on a device."""
     names = [name for name, dtype in counts.schema.items() if dtype == pl.Int64]
     sums = {
         name: int(value or 0)
@@ -78,7 +78,7 @@ def trace_flow(counts: pl.DataFrame, device: Device) -> Flow:
 
 @dataclass(frozen=True, slots=True)
 class _Tracer:
-    """The sums of raw counters, and the device that has them."""
+    """The sums of raw counters, and their device."""
 
     sums: Mapping[str, int]
     device: Device
@@ -111,7 +111,7 @@ class _Tracer:
         return Flow(tuple(boxes), tuple(links.values()))
 
     def add(self, spaces: Sequence[str], what: str, accesses: Sequence[str] = ()) -> int:
-        """The sum of a raw counter over spaces and accesses (none: all)."""
+        """Return the sum of a raw counter over spaces and accesses (none: all)."""
         return sum(
             self.sums.get(f"{space}_{access}_{what}", 0)
             for space in spaces
@@ -120,9 +120,9 @@ class _Tracer:
         )
 
     def units(self, space: str) -> list[Stage]:
-        """The caches that serve a space, and the memory, in the order in which they are asked.
+        """Return the caches that serve a space and the memory, in lookup order.
 
-        A cache of an SM in which nothing of the space was looked up is passed by.
+        Skip a cache of an SM without a lookup for the space.
         """
         return [
             stage
@@ -133,7 +133,7 @@ class _Tracer:
         ]
 
     def knows(self, stage: Stage, space: str) -> bool:
-        """Whether a stage is a cache or a memory that sees accesses to a space."""
+        """Return whether a stage is a cache or a memory that sees accesses to a space."""
         return any(
             f"{space}_{access}_{stage.name}_{what}" in self.sums
             for access in ACCESSES[space]
@@ -141,7 +141,7 @@ class _Tracer:
         )
 
     def served(self, stage: Stage, space: str) -> tuple[int, int]:
-        """Bytes that a stage gave and took for a space."""
+        """Return the bytes that a stage delivered and received for a space."""
         name, sector = stage.name, int(str(stage.keys.get("sector", 0)))
         if not sector:
             return self.add([space], f"{name}_{READ}"), self.add([space], f"{name}_bytes_written")
@@ -149,14 +149,14 @@ class _Tracer:
         return reads * sector, writes * sector
 
     def requested_bytes(self, space: str) -> tuple[int, int]:
-        """Bytes that the lanes of loads and of stores asked for; an atomic does both."""
+        """Return the bytes that loads and stores requested; an atomic counts as both."""
         return (
             self.add([space], "bytes_asked", ("load", "atomic")),
             self.add([space], "bytes_asked", ("store", "atomic", "reduction")),
         )
 
     def moved(self, space: str) -> tuple[int, int]:
-        """Bytes of a space's transactions."""
+        """Return the load and store bytes of a space's transactions."""
         if space == "const":
             return self.requested_bytes(space)
         return (
@@ -165,7 +165,7 @@ class _Tracer:
         )
 
     def describe(self, space: str) -> tuple[str, ...]:
-        """The lines of a space's box: requests, their cost, and the least cost."""
+        """Return the lines of a space's box: requests, their cost, and the ideal cost."""
         lines = [_requests(self.add([space], "requests"))]
         for unit, ideal in COST:
             if cost := self.add([space], unit):
@@ -175,7 +175,7 @@ class _Tracer:
         return tuple(lines)
 
     def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:
-        """The lines of a cache's box: its hit rates."""
+        """Return the lines of a cache's box: its hit rates."""
         lines = []
         for what in ("read", "write"):
             requests = self.add(spaces, f"{stage.name}_{what}s")
@@ -186,14 +186,14 @@ class _Tracer:
 
 
 def _add(links: dict[tuple[str, str], Link], link: Link) -> None:
-    """Add a link's bytes to those that already pass between its boxes."""
+    """Add a link's bytes to an existing link between the same boxes."""
     key = link.near, link.far
     old = links.get(key, Link(*key, 0, 0))
     links[key] = Link(*key, old.loads + link.loads, old.stores + link.stores)
 
 
 def _serves(stage: Stage, space: str) -> Sequence[object]:
-    """The state spaces that a stage looks up, one or several."""
+    """Return the state spaces that a stage looks up, one or several."""
     serves = stage.keys.get("serves", (space,))
     return serves if isinstance(serves, list | tuple) else (serves,)
 

@@ -1,7 +1,7 @@
 """Compressed frames: the counts of thousands of launches, unpacked on access.
 
-Each of the hundreds of columns of a launch's counts takes a thousand bytes of memory, however few
-rows there are: so frames of many launches are packed below one another.
+A launch's counts have hundreds of columns, each of which takes a thousand bytes even with few rows.
+The frames of many launches are therefore concatenated and compressed together.
 """
 
 import io
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 UNPACKED = 4
-"""Packs that stay unpacked: those asked for last."""
+"""Size of the LRU cache of unpacked packs."""
 
 
 class Packing:
-    """An object of which the attributes `packed` are frames that `pack_together` packs.
+    """An object whose attributes named in `packed` are frames that `pack_together` packs.
 
-    Asked for, they are unpacked and not held.
+    Each access unpacks the frame; the object does not keep it.
     """
 
     packed: ClassVar[tuple[str, ...]]
@@ -35,7 +35,7 @@ class Packing:
 
 
 def pack_together(some: Sequence[Packing]) -> None:
-    """Pack the frames of objects of one class, those with the same columns together."""
+    """Pack the frames of objects of one class; frames with equal columns go together."""
     for name in some[0].packed if some else ():
         groups: dict[tuple[str, ...], list[Packing]] = {}
         for one in some:

@@ -1,4 +1,4 @@
-"""Paths of a trace: the basic blocks that warps ran, and their instructions one by one."""
+"""Paths of a trace: the basic blocks that warps ran, expanded into instructions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The n steps of one path: pc, the lanes active, and those that did not take a branch there."""
+    """The n steps of one path: pc, active lanes, and the lanes that did not take a branch there."""
 
     pc: Ints
     active: Ints
@@ -26,8 +26,8 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paths:
-    """The paths of a launch: path i has the entries from `bounds[i]` to before `bounds[i + 1]` of
-    each of PATHS' `columns`. `first` (blocks + 1,) is the first pc of each basic block.
+    """The paths of a launch: path i has entries [bounds[i], bounds[i + 1]) of each of PATHS'
+    `columns`. `first` (blocks + 1,) is the first pc of each basic block.
     """
 
     columns: Mapping[str, Ints]
@@ -36,14 +36,14 @@ class Paths:
 
     @property
     def lengths(self) -> Ints:
-        """How many steps each path has, (paths,)."""
+        """Return the number of steps of each path, (paths,)."""
         size = np.diff(self.first)[self.columns["blocks"]] * self.columns["repeat"]
         total = np.concatenate([[0], np.cumsum(size)])
         lengths: Ints = np.diff(total[self.bounds])
         return lengths
 
     def steps(self, path: int) -> Steps:
-        """Return what one path ran."""
+        """Return the steps of one path."""
         entries = slice(int(self.bounds[path]), int(self.bounds[path + 1]))
         block, active, off, repeat = (
             self.columns[name][entries] for name in ("blocks", "active", "not_taken", "repeat")
@@ -76,7 +76,7 @@ def read_paths(trace: LaunchTrace) -> Paths:
 
 
 def read_columns(batches: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Read some columns of all batches of a table."""
+    """Read the named columns of all batches of a table."""
     parts = list(batches)
     return {
         name: np.concatenate([np.empty(0, np.uint8), *(b[name].to_numpy() for b in parts)])
@@ -87,11 +87,11 @@ def read_columns(batches: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 Split = tuple[int, int]
-"""The lanes that were on, and those of them that took the branch: masks of 32 bits."""
+"""Active lanes, and those of them that took the branch: masks of 32 bits."""
 
 
 def find_splits(trace: LaunchTrace) -> Mapping[int, Counter[Split]]:
-    """How often each split of a warp was seen, by the basic block that the branch ends."""
+    """Count each split of a warp, by the basic block that the branch ends."""
     times = path_times(trace)
     paths = read_paths(trace)
     flat = paths.columns
@@ -105,7 +105,7 @@ def find_splits(trace: LaunchTrace) -> Mapping[int, Counter[Split]]:
 
 
 def path_times(trace: LaunchTrace) -> npt.NDArray[np.int64]:
-    """How many rows of control have each path."""
+    """Return the number of control rows per path."""
     times = np.zeros(trace.count("paths"), np.int64)
     for batch in trace.control_batches():
         times += np.bincount(batch["path"].to_numpy(), minlength=len(times))

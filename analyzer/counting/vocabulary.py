@@ -1,11 +1,11 @@
 """Vocabularies of counters: names, definitions and formulas, read from `counters/*.toml`.
 
-A vocabulary is data: one TOML file with a `[vocabulary]` table (`name`, `doc`, `devices`) and a
-list of `[[counter]]` tables. Every key is required unless a default is given here, and an unknown
-key is an error, so that a slip of the pen cannot silently drop a definition.
+A vocabulary is one TOML file with a `[vocabulary]` table (`name`, `doc`, `devices`) and a list of
+`[[counter]]` tables. Every key without a default is required, and an unknown key is an error, so
+that a typo cannot silently drop a definition.
 
-A file of a user's own has `[[counter]]` tables alone, which stand among cutrace's own; a device's
-file names it (`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.counters`.
+A user's own file has only `[[counter]]` tables, which join cutrace's own. A device's file
+(`counters`), $CUTRACE_COUNTERS, or an entry point of `cutrace.counters` names it.
 """
 
 import re
@@ -28,7 +28,7 @@ Capability = tuple[int, int]
 
 SCOPES = ("sm", "cluster", "all")
 OURS = "cutrace"
-"""The vocabulary that comes first, whose names are the same on every device."""
+"""The first vocabulary; its names are the same on every device."""
 FORMER: Mapping[str, str] = {
     "bytes_asked": "bytes_requested",
     "bytes_moved": "bytes_transferred",
@@ -36,26 +36,26 @@ FORMER: Mapping[str, str] = {
     "bus_utilization": "sector_efficiency",
     "plain.": "cutrace.",
 }
-"""Words that the names of counters had before, and those of today, which are Nsight Compute's."""
+"""Words of former counter names to today's words, which are Nsight Compute's."""
 BETTER = ("", "less", "more")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 OWN = "CUTRACE_COUNTERS"
-"""Names files of counters of the user's own, as $PATH does folders."""
+"""Variable that names the user's counter files, separated as folders in $PATH."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One counter's definition.
+    """The definition of one counter.
 
-    `formula` is a polars SQL expression over the counts: one Int64 column for each raw counter of
-    the models, a row for each pc, array and scope. `scope` names the blocks that it counts: those
-    of the profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch,
-    which no line has a part in; they may read the launch's facts too (occupancy). `follows_ptx`
-    marks those that the assembler's choices would change. `label` is what the profiler calls the
-    counter where it prints words, and `section` the part of its output that has it. `by` is the
-    only grouping that knows the counter (`array`), empty where all do. `better` is `less` or
-    `more` where either is known to be better of kernels that do the same work. `was` is the name
-    that the counter had before, by which it is still found.
+    `formula` is a polars SQL expression over the counts: one Int64 column per raw counter of the
+    models, one row per pc, array and scope. `scope` names the blocks that it counts: those of the
+    profiled `sm`, of its `cluster`, or `all`. `whole_launch` marks counters of the launch as a
+    whole, which have no value per line; they may also read the launch facts (occupancy).
+    `follows_ptx` marks counters that depend on the assembler's choices. `label` is the profiler's
+    printed name of the counter, `section` the part of its output that has it. `by` is the only
+    grouping that has the counter (`array`), empty where all do. `better` is `less` or `more` if one
+    is known to be better between kernels that do the same work. `was` is the counter's former name,
+    which still finds it.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Counter:
     was: str = ""
 
     def exists_on(self, capability: Capability) -> bool:
-        """Whether devices of this compute capability have the counter."""
+        """Return whether devices of this compute capability have the counter."""
         low, high = capability_range(self.devices)
         return low <= capability <= high
 
@@ -89,7 +89,7 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The counters of one profiler, in the order in which it printed them.
+    """The counters of one profiler, in the profiler's print order.
 
     A name may have several definitions, for devices of different capabilities.
     """
@@ -100,7 +100,7 @@ class Vocabulary:
     counters: tuple[Counter, ...]
 
     def of(self, capability: Capability) -> tuple[Counter, ...]:
-        """The counters that devices of this compute capability have."""
+        """Return the counters of devices of this compute capability."""
         return tuple(c for c in self.counters if c.exists_on(capability))
 
 
@@ -115,7 +115,7 @@ def capability_range(text: str) -> tuple[Capability, Capability]:
 
 
 def capability(text: str) -> Capability:
-    """Read `7.5` as `(7, 5)`; `CutraceError` for anything else."""
+    """Parse `7.5` as `(7, 5)`; raise `CutraceError` for anything else."""
     major, dot, minor = text.partition(".")
     if not (dot and major.isdecimal() and minor.isdecimal()):
         raise CutraceError(f"compute capability {text!r}: expected MAJOR.MINOR, say 7.5")
@@ -124,7 +124,7 @@ def capability(text: str) -> Capability:
 
 @cache
 def vocabularies() -> tuple[Vocabulary, ...]:
-    """All vocabularies: `cutrace` first, then the profilers' in the order of their devices."""
+    """Return all vocabularies: `cutrace`, then the profilers' in the order of their devices."""
     folder = files("cutrace.analyzer.counters")
     all_vocabularies = [
         read_vocabulary(entry.read_text(encoding="utf-8"), entry.name)
@@ -140,7 +140,7 @@ def vocabularies() -> tuple[Vocabulary, ...]:
 
 
 def _own_counters(vocabulary: str) -> Iterator[Counter]:
-    """The counters of the user's own, and those that other packages bring."""
+    """Yield the user's counters and those of other packages."""
     named = environ.get(OWN, "").split(pathsep)
     brought = (load_extension(COUNTERS, name) for name in extension_names(COUNTERS))
     every = dict.fromkeys(Path(name).resolve() for name in (*named, *brought) if name)
@@ -155,9 +155,9 @@ def _own_counters(vocabulary: str) -> Iterator[Counter]:
 
 @contextmanager
 def with_counters(paths: Iterable[str]) -> Iterator[None]:
-    """Know the counters of some files for a while, in processes that are started then, too.
+    """Register the counters of some files within a `with` block, also for child processes.
 
-    Raises `CutraceError` for what is no such file.
+    Raises `CutraceError` for a file that cannot be read as counters.
     """
     before = environ.get(OWN, "")
     fresh = [path for path in paths if path and path not in before.split(pathsep)]
@@ -180,7 +180,7 @@ def _forget() -> None:
 
 
 def era(of: Capability) -> Vocabulary | None:
-    """The vocabulary that NVIDIA's profiler of such a device spoke, or None."""
+    """Return the vocabulary of NVIDIA's profiler for such a device, or None."""
     for vocabulary in vocabularies()[1:]:
         low, high = capability_range(vocabulary.devices)
         if low <= of <= high:
@@ -190,9 +190,9 @@ def era(of: Capability) -> Vocabulary | None:
 
 @cache
 def heading(counter: Counter) -> str:
-    """The heading of a counter's column.
+    """Return the heading of a counter's column.
 
-    The bare name; `vocabulary.name` where an earlier vocabulary has taken the name.
+    It is the bare name, or `vocabulary.name` if an earlier vocabulary has the same name.
     """
     for vocabulary in vocabularies():
         if vocabulary.name == counter.vocabulary:
@@ -204,13 +204,13 @@ def heading(counter: Counter) -> str:
 
 @cache
 def _names() -> Mapping[str, frozenset[str]]:
-    """The names of each vocabulary's counters."""
+    """Return the counter names of each vocabulary."""
     return {v.name: frozenset(counter.name for counter in v.counters) for v in vocabularies()}
 
 
 @cache
 def today(name: str) -> str:
-    """The name that a counter has now, for one that it had before; any other name as it is.
+    """Return the present name of a counter for a former one; return any other name unchanged.
 
     >>> today("shared_passes"), today("plain.instructions"), today("idle_lanes")
     ('shared_wavefronts', 'cutrace.instructions', 'padding_lanes')
@@ -230,7 +230,7 @@ def _in_todays_words(name: str) -> str:
 
 
 def containing(word: str) -> tuple[Counter, ...]:
-    """The counters with a word in their names; none for a name of a counter."""
+    """Return the counters with a word in their names; empty if the word is a counter's name."""
     every = tuple(c for vocabulary in vocabularies() for c in vocabulary.counters)
     word = _in_todays_words(word)
     is_name = any(today(word) in (c.name, c.qualified) for c in every)
@@ -238,7 +238,7 @@ def containing(word: str) -> tuple[Counter, ...]:
 
 
 def in_todays_names(text: str) -> str:
-    """An expression over counters, each by the name that it has now.
+    """Replace former counter names in an expression by the present ones.
 
     >>> in_todays_names("global_load_bytes_moved / global_load_bytes_asked")
     'global_load_bytes_transferred / global_load_bytes_requested'
@@ -248,7 +248,7 @@ def in_todays_names(text: str) -> str:
 
 @cache
 def headings(of: Capability) -> Mapping[str, Counter | None]:
-    """Every heading, and its definition on such a device (None: the device does not have it)."""
+    """Return every heading and its definition on such a device (None: the device lacks it)."""
     definitions: dict[str, Counter | None] = {}
     for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
         name = heading(counter)
@@ -257,11 +257,11 @@ def headings(of: Capability) -> Mapping[str, Counter | None]:
 
 
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
-    """Every definition of the counters so named (`name` or `vocabulary.name`), in that order.
+    """Return every definition of the named counters (`name` or `vocabulary.name`), in that order.
 
-    A bare name that several vocabularies define means all of them, `cutrace` first; a name that a
-    counter had before means the counter. Raises
-    `CutraceError` with the three nearest names for one that none defines.
+    A bare name that several vocabularies define selects all of them, `cutrace` first; a former name
+    selects the present counter. Raises `CutraceError` with the three nearest names for an unknown
+    name.
     """
     counters: list[Counter] = []
     every = [c for vocabulary in vocabularies() for c in vocabulary.counters]
@@ -276,12 +276,12 @@ def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
 
 @cache
 def known_counter(name: str) -> Counter:
-    """The first definition of a counter that there is."""
+    """Return the first definition of an existing counter."""
     return find_counters([name])[0]
 
 
 def check_parts(counters: Iterable[Counter], by: str) -> None:
-    """Raise `CutraceError` for a counter that rows of this grouping do not have."""
+    """Raise `CutraceError` for a counter without a value in rows of this grouping."""
     for counter in counters:
         if counter.by not in ("", by):
             raise CutraceError(f"{counter.name} is known by {counter.by} only: --by {counter.by}")
@@ -292,7 +292,7 @@ def check_parts(counters: Iterable[Counter], by: str) -> None:
 
 
 def read_vocabulary(text: str, where: str) -> Vocabulary:
-    """Read one TOML text; `CutraceError` names `where`, the counter, and the key that is wrong."""
+    """Parse one TOML text; a `CutraceError` names `where`, the counter, and the invalid key."""
     document = read_toml(text, where)
     _check_keys(document, {"vocabulary", "counter"}, set(), where)
     head = document["vocabulary"]
@@ -303,7 +303,7 @@ def read_vocabulary(text: str, where: str) -> Vocabulary:
 
 
 def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
-    """Refuse two definitions of one name for the same devices."""
+    """Reject two definitions of one name for the same devices."""
     ranges_by_name: dict[str, list[tuple[Capability, Capability]]] = {}
     for counter in counters:
         low, high = capability_range(counter.devices)
@@ -314,7 +314,7 @@ def _check_overlaps(counters: Iterable[Counter], where: str) -> None:
 
 
 def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counter:
-    """One `[[counter]]` table, checked key by key."""
+    """Build a counter from one `[[counter]]` table, checking each key."""
     place = f"{where}: counter {entry.get('name', '?')!r}"
     keys = {f.name for f in fields(Counter)} - {"vocabulary"}
     flags = {"follows_ptx", "whole_launch", "by_name_only"}
@@ -336,14 +336,14 @@ def _counter(entry: Mapping[str, object], vocabulary: str, where: str) -> Counte
 def _check_keys(
     table: Mapping[str, object], required: set[str], optional: set[str], place: str
 ) -> None:
-    """Refuse a table with a key missing or unknown."""
+    """Reject a table with a missing or unknown key."""
     if missing := sorted(required - table.keys()):
         raise CutraceError(f"{place}: no {', '.join(missing)}")
     check_keys(table, required | optional, place)
 
 
 def with_counters_of(devices: Iterable[str]) -> AbstractContextManager[None]:
-    """Know the counters that devices' files bring for a while."""
+    """Register the counters of the devices' files within a `with` block."""
     from ...models.replay.device.catalog import is_path
     from ...models.replay.device.device import load_device
 
