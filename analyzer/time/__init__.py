@@ -1,4 +1,4 @@
-"""The estimate of a launch's time: the waits of its warps, from measured latencies.
+"""The estimate of a launch's time: the stalls of its warps, from measured latencies.
 
 Bounds (`counting/bounds.py`) are proven; estimates are not. No counter of a model depends on them.
 """

@@ -1,14 +1,15 @@
-"""A warp's dependence chain in PTX: how long it runs alone, waiting for operands.
+"""The dependence chain of a warp in PTX: its cycles when it runs alone.
 
-Used for launches whose machine code is not in the trace; see `machine_chain.py`.
+Used for launches whose trace has no machine code; see `machine_warp.py`.
 
-Inside a basic block an instruction starts when its registers are ready and the one WINDOW before
-it has started, since the assembler moves loads to the front; instructions that depend on loads are
-a stream of their own. The block ends when all instructions have started and, if it branches by a
-predicate, the predicate is known. A wait is booked to its cause and to the instruction that waits.
-For a block that runs many times in a row a few iterations are simulated, and the last one repeated.
-Four iterations overlap in loops of one block with four loads or more (as the compiler unrolls them)
-that end by a counter of their own: the assembler does so in machine code.
+Within a basic block an instruction issues when its registers are ready and the instruction WINDOW
+places before it has issued, since the assembler moves loads to the front. Instructions that depend
+on loads form a second stream. The block ends when all instructions have issued and, if it branches
+on a predicate, the predicate is ready. Each stall is booked by reason and by the stalled
+instruction. For a block that runs many times in a row a few iterations are simulated, and the last
+one is extrapolated. In single-block loops with four loads or more (as the compiler unrolls them)
+and a loop counter of their own, four iterations overlap, as the assembler schedules them in machine
+code.
 """
 
 import re
@@ -26,7 +27,7 @@ _NO_RESULT = ("st.", "red.", "bra", "bar", "ret", "exit", "membar", "fence", "pr
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Names of registers; special ones (`%tid.x`) are there from the start and do not count."""
+    """Register operands; special registers (`%tid.x`) are always ready and omitted."""
 
     writes: tuple[str, ...]
     reads: tuple[str, ...]
@@ -36,7 +37,7 @@ _ADDRESS = re.compile(r"\[\s*(%?[\w$.]+)\s*([+-]\s*\w+)?\s*\]")
 
 
 def read_address(text: str) -> tuple[str, str]:
-    """The register of an instruction's address, and its offset; empty ones without an address.
+    """Return the register and the offset of an instruction's address; empty without an address.
 
     >>> read_address("ld.global.f32 %f1, [%rd5+8];"), read_address("bar.sync 0;")
     (('%rd5', '+8'), ('', ''))
@@ -47,7 +48,7 @@ def read_address(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1 << 14)
 def read_operands(text: str) -> Operands:
-    """Read an instruction's registers.
+    """Parse the registers that an instruction writes and reads.
 
     >>> read_operands("@%p1 mad.lo.s32 %r1, %r3, %ntid.x, %r5;")
     Operands(writes=('%r1',), reads=('%p1', '%r3', '%r5'))
@@ -68,7 +69,7 @@ def read_operands(text: str) -> Operands:
 
 
 def _split_first(operands: str) -> tuple[str, str]:
-    """The first operand, a whole vector if it is one, and the rest."""
+    """Split off the first operand, which may be a vector."""
     depth = 0
     for place, letter in enumerate(operands):
         depth += (letter in "{[(") - (letter in "}])")
@@ -78,24 +79,25 @@ def _split_first(operands: str) -> tuple[str, str]:
 
 
 WINDOW = 8
-"""Instructions past which the assembler moves another that is no load: chosen on the launches of
-tests/validate/counters, of which none is in docs/time.md."""
+"""Number of instructions past which the assembler does not move an instruction other than a load.
+Chosen on the launches of tests/validate/counters, of which none is in docs/time.md.
+"""
 ROUNDS = 3
-"""Rounds of a block that are run."""
+"""Iterations of a block that are simulated."""
 SIDE_BY_SIDE, UNROLLED = 4, 4
-"""Rounds that the assembler runs side by side, and the loads of a loop for which it does so."""
+"""Iterations that the assembler overlaps, and the fewest loads of a loop for which it does so."""
 MOST = 6000
-"""Instructions that are run; the rest of a warp is taken to be like them."""
+"""Instructions that are simulated; the rest of a warp is extrapolated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction on a device: when its result is there, and cycles until the next starts.
+    """An instruction on a device: the latency of its result, and its issue slots.
 
-    `stall` is what those wait for who need its result; a `barrier` lets nothing pass. After one
-    that `branches` the next block starts its latency later. A load may not pass a store to its
-    `space` (empty: any; `read-only`: none) unless their `address`, a register and an offset, is
-    another offset of the same register.
+    `stall` is the stall reason of instructions that need the result. A `barrier` drains both
+    streams. After an instruction that `branches`, the next block starts one latency later. A load
+    may not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a
+    register and an offset, is another offset of the same register.
     """
 
     pc: int
@@ -111,21 +113,21 @@ class Step:
     address: tuple[str, str] = ("", "")
 
     def may_meet(self, store: "Step") -> bool:
-        """Whether a store may change what this loads, as far as the assembler can tell."""
+        """Return whether a store may alias this load, as far as the assembler can tell."""
         if self.space != store.space and self.space and store.space:
             return False
         return self.address[0] != store.address[0] or self.address[1] == store.address[1]
 
 
 Mark: TypeAlias = tuple[float, Mapping[str, float], Mapping[tuple[int, str], float]]
-"""Cycles of a chain, and its waits by what for and by pc, at some time."""
+"""Snapshot of a chain: cycles, stall cycles by reason, and stall cycles by pc and reason."""
 
 
 @dataclass(slots=True)
 class Chain:
-    """Cycles of a warp, and those that it waited, by what for and by the pc that waited.
+    """Cycles of a warp, and its stall cycles by reason and by stalled pc.
 
-    `issued` are its machine instructions by operation, if it ran in machine code.
+    `issued` counts its machine instructions by operation, if it ran in machine code.
     """
 
     cycles: float = 0.0
@@ -134,11 +136,11 @@ class Chain:
     issued: Mapping[int, float] = field(default_factory=dict)
 
     def mark(self) -> Mark:
-        """The present state, for `stretch`."""
+        """Take a snapshot for `stretch`."""
         return self.cycles, dict(self.stalls), dict(self.at)
 
     def stretch(self, since: Mark, factor: float) -> float:
-        """Multiply the cycles since a mark by a factor; return the cycles added."""
+        """Multiply the cycles since a mark by a factor; return the added cycles."""
         cycles, stalls, at = since
         more = (self.cycles - cycles) * (factor - 1)
         self.cycles += more
@@ -149,13 +151,13 @@ class Chain:
         return more
 
     def book(self, pc: int, why: str, cycles: float) -> None:
-        """Note that an instruction waited."""
+        """Book the stall cycles of an instruction."""
         self.stalls[why] += cycles
         self.at[pc, why] += cycles
 
 
 def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[Step]]) -> Chain:
-    """Run a history of (basic block, times in a row)."""
+    """Simulate a history of (basic block, times in a row)."""
     run = _Run(code)
     total = sum(len(code[block]) * times for block, times in history)
     step_count = 0
@@ -170,7 +172,7 @@ def run_chain(history: Sequence[tuple[int, int]], code: Mapping[int, Sequence[St
 
 
 def _counts(code: Sequence[Step]) -> bool:
-    """Whether a loop of this block ends by a register that the block itself counts."""
+    """Return whether a loop of this block ends on a counter that the block itself updates."""
     if not code:
         return False
     wrote = {register: step.operands for step in code for register in step.operands.writes}
@@ -182,7 +184,7 @@ def _counts(code: Sequence[Step]) -> bool:
 
 
 class _Run:
-    """A warp under way: registers' times, and what each comes from."""
+    """A running warp: when each register is ready, and the stall reason of its producer."""
 
     def __init__(self, code: Mapping[int, Sequence[Step]]) -> None:
         self.code = code
@@ -206,12 +208,15 @@ class _Run:
         for _ in range(min(times, ROUNDS)):
             last = self.chain.mark()
             self.round(code, unroll_factor)
-        if times > ROUNDS:  # the others are like the last one
+        if times > ROUNDS:  # extrapolate the last iteration
             more = self.chain.stretch(last, 1 + times - ROUNDS)
             self.ready = {r: (t + more, w) for r, (t, w) in self.ready.items()}
 
     def round(self, code: Sequence[Step], unroll_factor: int) -> None:
-        """Run a block once, or some rounds side by side."""
+        """Run a block once, or `unroll_factor` overlapping iterations of it."""
+        # Two streams: instructions that depend on no load, and those that do. A step starts once
+        # the step WINDOW places before it in its stream has started, so a slow load does not block
+        # independent work. `front` is the latest start; `issued` counts issue slots.
         start = front = issued = self.chain.cycles
         streams, loaded = ([start] * WINDOW, [start] * WINDOW), set[str]()
         stores: list[tuple[Step, float]] = []
@@ -247,7 +252,9 @@ class _Run:
             self.chain.cycles += code[-1].latency
 
     def _begin(self, step: Step, earliest: float) -> tuple[float, str]:
-        """When a step's operands are ready, and the origin of the last of them."""
+        """Return the cycle at which a step's operands are ready, and the stall reason of the last
+        one.
+        """
         begin, why = earliest, ""
         for register in step.operands.reads:
             completion = self.ready.get(register)
@@ -256,7 +263,7 @@ class _Run:
         return begin, why
 
     def scale(self, factor: float) -> None:
-        """Take what was not run to be like what was."""
+        """Scale to the whole warp, assuming that the rest behaves like the simulated part."""
         chain = self.chain
         chain.cycles *= factor
         for name in chain.stalls:

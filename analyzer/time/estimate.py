@@ -1,18 +1,19 @@
-"""The estimate: a launch's time, from the waits of its warps and the work of its units.
+"""The estimate: a launch's time, from the stalls of its warps and the work of its units.
 
 1. The longest warps of some blocks run alone, in the machine code that the assembler made for this
-   architecture (`machine_chain.py`) or, where the trace has none, in PTX (`chain.py`). Each load
-   takes the latency of L1, L2 and memory, in the shares that the replay of the caches counted.
-2. Blocks run in rounds, as many as fit on the SMs at a time: the time of a warp is multiplied.
+   architecture (`machine_warp.py`) or, where the trace has none, in PTX (`chain.py`). Each load
+   takes the latency of L1, L2 and memory, in the shares that the cache replay counted.
+2. Blocks run in rounds of as many as fit on the SMs: the time of a warp is multiplied.
 3. The units' times are computed from measured bandwidths and rates: the pipes, issue, shared
    memory, L1, L2, DRAM, atomics on one address and the launching of blocks.
-4. Times are combined as the third root of the sum of their cubes. So did the latency of a chain of
-   loads and the memory's bandwidth, while loads in flight were raised from one a warp to more than
-   enough (`read_dram_1` of models/devices/measured/sm_90.csv). The time of an empty kernel is
-   added, and a load of its arguments from memory: the profiler empties caches before each launch.
+4. Times are combined as the third root of the sum of their cubes. The latency of a chain of loads
+   and the memory's bandwidth combined this way, while loads in flight were raised from one per warp
+   to more than enough (`read_dram_1` of models/devices/measured/sm_90.csv). The time of an empty
+   kernel is added, and one load of its arguments from memory: the profiler empties caches before
+   each launch.
 
-The clock is the one that the profiler sets, since its duration is what is estimated, unless the
-device says another. Nothing is fitted to a kernel.
+The clock is the profiler's, since its duration is estimated, unless the device sets another.
+Nothing is fitted to a kernel.
 """
 
 from collections import defaultdict
@@ -39,9 +40,9 @@ from .throughput import busy_ns
 from .units import Part, Work, is_scattered, sm_share, unit_times
 
 PRINTS = "vprintf"
-"""The function that a printing kernel calls."""
+"""Function that a printing kernel calls."""
 MEET = 3
-"""The power in which times meet."""
+"""Exponent p of the p-norm that combines times."""
 STALL_OF = {
     "dram": "memory",
     "l2": "L2",
@@ -59,27 +60,27 @@ NEEDED = (
     *("_l1_reads", "_l1_read_hits", "_l1_writes", "_l2_reads", "_l2_read_hits", "_l2_writes"),
     *("_dram_bytes_read", "_dram_bytes_written"),
 )
-"""How the raw counts end that latencies and the first level's time need."""
+"""Suffixes of the raw counts that latencies and L1 times need."""
 READ = (
     *("pc", "block", "class", "mnemonic", "operation", "access", "barrier", "text"),
     *("space", "cache"),
 )
-"""The columns of the instructions that a step is made of."""
+"""Instruction columns from which a step is built."""
 STALLS = {
     **{"memory": "long_scoreboard", "L2": "long_scoreboard", "L1": "long_scoreboard"},
     **{"shared memory": "short_scoreboard", "barriers": "barrier", "atomics": "long_scoreboard"},
     **{"branches": "branch_resolve", "constants": "imc_miss", "results of arithmetic": "wait"},
 }
-"""What Nsight Compute calls the stall of a warp that waits for it."""
+"""Stall reason to Nsight Compute's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A launch's time in nanoseconds at a clock, and its parts, the longest first.
+    """A launch's time in nanoseconds at a clock, and its parts, longest first.
 
-    The first part is what limits: a unit, or `latency` where warps wait longer than any unit works.
-    `stalls` are the shares of a warp's own time by what it waits for, `at` those by pc. `busy` are
-    the shares of the launch's time in which SM, L1, L2 and DRAM are at work, as the profiler's
+    The first part is the limit: a unit, or `latency` if the stalls of warps take longer than any
+    unit. `stalls` are the shares of a warp's own time by stall reason, `at` the shares by pc.
+    `busy` is the utilization of SM, L1, L2 and DRAM over the launch's time, as in the profiler's
     throughputs.
     """
 
@@ -93,7 +94,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadService:
-    """The caches that served the loads of each pc: sums of raw counts, shares, and cycles of L1."""
+    """The caches that served each pc's loads: sums of raw counts, shares, and cycles of L1."""
 
     counts: Mapping[int, Mapping[str, int]]
     shares: Mapping[int, tuple[float, float]]
@@ -101,17 +102,17 @@ class LoadService:
 
 
 def _shares(row: Mapping[str, int], space: str, fresh_share: float = 1.0) -> tuple[float, float]:
-    """The shares of a pc's requests that wait for the second level, and for memory.
+    """Return the shares of a pc's requests that wait for L2, and for memory.
 
-    Of lanes that go to many places the slowest is waited for: one that misses is enough, at times
-    in the share `fresh_share` of requests with a lane that was not there before.
+    A request of scattered lanes waits for its slowest lane, so one miss is enough. At most
+    `fresh_share` of the requests, those with a lane at a new address, can miss that way.
     """
     reads = row.get(f"{space}_l1_reads") or 0
     hits = row.get(f"{space}_l1_read_hits") or 0
     far, far_hits = row.get(f"{space}_l2_reads") or 0, row.get(f"{space}_l2_read_hits") or 0
     missed = 1 - hits / reads if reads else 1.0
     farther = missed * (1 - far_hits / far) if far else 0.0
-    if not is_scattered(row, space):  # memory hands out two sectors at a time
+    if not is_scattered(row, space):  # memory returns two sectors at a time
         return missed, min(missed, 2 * farther)
     lanes = reads / (row.get(f"{space}_requests") or 1)
     return _any_lane_misses(missed, lanes, fresh_share), _any_lane_misses(
@@ -120,12 +121,12 @@ def _shares(row: Mapping[str, int], space: str, fresh_share: float = 1.0) -> tup
 
 
 def _any_lane_misses(missed: float, lanes: float, fresh_share: float) -> float:
-    """The share of requests that miss in at least one of several lanes."""
+    """Return the share of requests in which at least one of several lanes misses."""
     return max(missed, min(fresh_share, float(1 - (1 - missed) ** lanes)))
 
 
 def _space(row: Mapping[str, int]) -> str:
-    """The kind of load that a pc is."""
+    """Return the kind of load at a pc."""
     spaces = ("global_load", "local_load", "texture_load")
     return next((space for space in spaces if row.get(f"{space}_requests")), "")
 
@@ -136,12 +137,12 @@ def _outstanding_fills(
     per_group: tuple[int, int],
     touches: Touches,
 ) -> Mapping[int, tuple[float, float]]:
-    """The shares of loads that wait for the second level and for memory, warps seen together.
+    """Return the shares of loads that wait for L2 and for memory, counting misses in flight.
 
-    Warps that go on side by side read the same lines: the first misses, and the others, which the
-    replay counts as hits, wait for what it has asked for, if they go there for the first time.
-    `per_group` each other are so many warps of an SM, and of the chip. The warps that run longest
-    may have fewer of the misses that first touches are: where most warps of a block end early.
+    Warps that run in step read the same lines. The first warp misses. The others, which the replay
+    counts as hits, wait for its fill if they touch the line for the first time. `per_group` is the
+    number of such warps per SM and per chip. The longest warps may have fewer of the first-touch
+    misses, where most warps of a block end early.
     """
     wait_shares: dict[int, tuple[float, float]] = {}
     for pc in range(instructions.num_rows):
@@ -158,7 +159,7 @@ def _outstanding_fills(
 
 
 def _own_misses(missed: float, firsts: float, own: float) -> float:
-    """The share that misses of rows with another share of first touches than all have.
+    """Return the miss share of rows whose share of first touches differs from that of all rows.
 
     >>> _own_misses(0.5, 0.5, 0.25), _own_misses(0.75, 0.5, 0.25), _own_misses(0.5, 0.0, 0.0)
     (0.25, 0.5, 0.5)
@@ -168,9 +169,9 @@ def _own_misses(missed: float, firsts: float, own: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimateInput:
-    """A launch of which all was counted, on a device; `resident` blocks fit on an SM.
+    """A fully counted launch on a device; `resident` blocks fit on an SM.
 
-    `sums` are those of raw counts by pc (`sum_by_pc`).
+    `sums` are the sums of raw counts by pc (`sum_by_pc`).
     """
 
     sums: Mapping[int, Mapping[str, int]]
@@ -184,7 +185,7 @@ class EstimateInput:
 
 
 def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
-    """Estimate a launch from what its warps ran."""
+    """Estimate a launch from the execution of its sampled warps."""
     ns = 1000 / request.mhz
     sums = request.sums
     code = _code(request, sums, measured, ran)
@@ -192,6 +193,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     run = run or partial(run_chain, code=code)
     chains = [(run(history), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
+    # The last round ends with the longest warp, so it replaces the mean in that round.
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
@@ -213,14 +215,14 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
 
 @cached_by_identity
 def _prints(instructions: pa.Table) -> bool:
-    """Whether a kernel prints."""
+    """Return whether a kernel prints."""
     return any(PRINTS in text for text in instructions["text"].to_pylist())
 
 
 def _issued(
     chains: Sequence[tuple[Chain, int]], ran: Ran, code: Mapping[int, Sequence[Step]]
 ) -> Mapping[int, float]:
-    """Machine instructions for each of the PTX by operation, as the sampled warps ran them."""
+    """Return machine instructions by operation per PTX instruction, from the sampled warps."""
     issued, of_ptx = defaultdict[int, float](float), 0
     counts = {block: sum(step.slots > 0 for step in each) for block, each in code.items()}
     for (chain, weight), (history, _) in zip(chains, ran.histories, strict=True):
@@ -236,7 +238,7 @@ def _work(
     ran: Ran,
     issued: Mapping[int, float],
 ) -> Work:
-    """The work of the units."""
+    """Return the work of the units."""
     launch, chip = request.launch, request.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
     rounds = request.contention() if request.contention and has_atomics else AtomicContention(0, 0)
@@ -252,7 +254,7 @@ def _work(
 def _stall_shares(
     chains: Sequence[tuple[Chain, int]], cycles: float
 ) -> tuple[Mapping[str, float], Mapping[tuple[int, str], float]]:
-    """The shares of warps' cycles by what they waited for, the largest first; and by pc."""
+    """Return the shares of warp cycles by stall reason, largest first, and by pc and reason."""
     stalls, at = defaultdict[str, float](float), defaultdict[tuple[int, str], float](float)
     for chain, weight in chains:
         for why, value in chain.stalls.items():
@@ -263,7 +265,7 @@ def _stall_shares(
 
 
 def _rounds(blocks: int, places: int) -> float:
-    """How often in turn an SM's places are filled: whole rounds while they are few.
+    """Return how many rounds fill an SM's places: whole rounds while they are few.
 
     >>> _rounds(10, 132), _rounds(133, 132), _rounds(13200, 1320)
     (1.0, 2.0, 10.0)
@@ -275,7 +277,7 @@ def _rounds(blocks: int, places: int) -> float:
 def _code(
     request: EstimateInput, sums: Mapping[int, Mapping[str, int]], measured: Measured, ran: Ran
 ) -> Mapping[int, Sequence[Step]]:
-    """The steps of each basic block on a device."""
+    """Return the steps of each basic block on a device."""
     sms, warps = request.device.chip.sms, request.launch.warps
     blocks = min(request.launch.blocks, request.resident * sms)
     warp_counts = -(-blocks // sms) * warps, blocks * warps
@@ -314,14 +316,14 @@ def _step(
 
 
 def _aliases(row: Mapping[str, object]) -> str:
-    """The space that an access may share with others; `read-only` if with no store."""
+    """Return the space in which an access may alias stores; `read-only` if no store aliases it."""
     return "read-only" if row["cache"] == "nc" else str(row["space"])
 
 
 def _memory(
     pc: int, row: Mapping[str, object], served: LoadService, measured: Measured, mhz: float
 ) -> tuple[float, str]:
-    """Cycles of a load or an atomic with a result, and what its reader waits for."""
+    """Return the cycles of a load or an atomic with a result, and its reader's stall reason."""
     counted = served.counts.get(pc, {})
     if counted.get("shared_load_requests") or counted.get("shared_atomic_requests"):
         passes = _beyond_one(counted, "shared_load_passes", "shared_load_requests")
@@ -343,13 +345,13 @@ def _memory(
 
 
 def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:
-    """How many there are for each, beyond the first."""
+    """Return `over` per `under`, beyond the first."""
     below = row.get(under) or 0
     return (row.get(over) or 0) / below - 1 if below else 0.0
 
 
 def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, int]]]:
-    """Sums of what the latencies need by pc, which rise, of each launch in WHOSE."""
+    """Return the sums that the latencies need by launch in LAUNCH_COLUMN and by pc, ascending."""
     fields = [
         name for name in counts.columns if name.endswith(NEEDED) and not name.startswith("surface")
     ]
@@ -365,6 +367,6 @@ def sum_by_pc(counts: pl.DataFrame) -> Mapping[int, Mapping[int, Mapping[str, in
 
 
 def sums_of_one(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
-    """The same of one launch, without WHOSE."""
+    """Return the same sums for one launch, without LAUNCH_COLUMN."""
     frame = counts.with_columns(pl.lit(0, pl.UInt32).alias(LAUNCH_COLUMN))
     return sum_by_pc(frame).get(0, {})

@@ -1,4 +1,4 @@
-"""An estimate in a sentence."""
+"""The estimate in a sentence."""
 
 from collections import defaultdict
 
@@ -10,16 +10,15 @@ from .estimate import STALLS, Estimate
 from .throughput import PROFILED
 
 ERROR = "9 of 10 launches within 25 %"
-"""What docs/time.md found of launches that chose no parameter."""
+"""Accuracy that docs/time.md found on launches that were not used to choose a parameter."""
 LEAST = 0.05
-"""The share of the time from which on something is told."""
+"""Smallest share of the time that is mentioned."""
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """How long a launch takes, how sure that is, what takes longest and what warps wait for.
+    """Return a launch's estimated time, its accuracy, the longest parts and the stalls.
 
-    What they wait for is followed by Nsight Compute's name for that stall; the unit that is at
-    work most of the time by that of its throughput.
+    Nsight Compute's stall name follows each stall, its throughput name the busiest unit.
 
     >>> from cutrace.analyzer.time.estimate import Part
     >>> estimate_text(Estimate(14000.0, 1500.0, (Part("DRAM", 9900.0),), {}))
@@ -37,7 +36,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def between_text(least: Estimate, most: Estimate) -> str:
-    """Between what times a sampled launch lies, and what either end supposes.
+    """Return the range of a sampled launch's time, and the cache assumption at either end.
 
     >>> at = Estimate(5000.0, 1500.0, ()), Estimate(41000.0, 1500.0, ())
     >>> between_text(*at)
@@ -49,16 +48,16 @@ def between_text(least: Estimate, most: Estimate) -> str:
 
 
 def _busiest(estimate: Estimate) -> str:
-    """The unit whose throughput Nsight Compute would find highest."""
+    """Return the unit with the highest throughput in Nsight Compute."""
     unit, share = max(estimate.busy.items(), key=lambda item: item[1])
     return f"busiest: {unit}, {100 * share:.0f} % ({PROFILED[unit]}__throughput)"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
-    """A line at which a warp spends a `share` of its time, 0 to 1, waiting for something.
+    """A line at which a warp spends a `share` of its time, 0 to 1, stalled.
 
-    `stall` is Nsight Compute's name for such waits.
+    `stall` is Nsight Compute's name of the stall.
     """
 
     file: str
@@ -69,7 +68,7 @@ class WaitingLine:
 
 
 def waiting_lines(counts: pl.DataFrame, estimate: Estimate) -> tuple[WaitingLine, ...]:
-    """The lines of a launch's instructions (`pc`, `file`, `line`), the longest waits first."""
+    """Return the lines of a launch's instructions (`pc`, `file`, `line`), longest stalls first."""
     places = {pc: (f, n) for pc, f, n in counts.select("pc", "file", "line").unique().iter_rows()}
     shares = defaultdict[tuple[str, int, str], float](float)
     for (pc, why), share in estimate.at.items():

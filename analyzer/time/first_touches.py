@@ -1,9 +1,9 @@
 """First touches: the share of a warp's loads that go to addresses new to the warp.
 
-Warps that run at the same time load the same data at the same time. The replay, which takes them
-in turn, counts a miss for the first and hits for the others, but all of them wait for that miss. A
-load of bytes that a warp of the block has stored before is no first touch. The lowest lane of each
-row of accesses represents its warp.
+Concurrent warps load the same data at the same time. The replay runs them one after the other, so
+it counts a miss for the first and hits for the others, but all of them wait for that miss. A load
+of bytes that a warp of the block has stored before is no first touch. The lowest lane of each row
+of accesses represents its warp.
 """
 
 from collections.abc import Mapping
@@ -19,34 +19,36 @@ from ...traces.schema import Space
 from ...traces.unique import sorted_places, sorted_unique
 
 LONGER = 2
-"""How many times the rows of others the longest warps have where they are looked at alone."""
+"""Factor of rows from which the longest warps are measured separately."""
 PLACE = 6
-"""Bits of an address within what memory hands out at a time: 64 bytes."""
+"""Address bits within 64 bytes, the least that memory returns."""
 WHO, PLACES, PATTERNS = 10, 38, 32
 """Bits for the warps of the sampled blocks, for places, and for patterns."""
 MOST = 1 << 19
-"""Rows of the sampled blocks that are looked at."""
+"""Most rows that are read of the sampled blocks."""
 
 
 WARPS, FEW = 64, 4
-"""More warps than a block has, and rows from which on their patterns tell of an order."""
+"""Stride of warp numbers, above the warps of any block; rows from which patterns show an order."""
 ROWS = 1 << 14
-"""Rows that are spread into lanes, evenly over those."""
+"""Rows, evenly spread, that are expanded into lanes."""
 LANE_ROWS, SECTOR = 1 << 12, 5
-"""Rows of which every lane is looked at, and bits of an address within a sector."""
+"""Rows in which every lane is checked, and address bits within a sector."""
 BANKS, WORD, LINE, LINES = 32, 2, 7, 4
-"""Banks of the first level, bits within a word and a line, and lines that it looks up in a cycle:
-measured (measured/sm_90.csv, load_4)."""
+"""Banks of L1, address bits within a word and a line, and lines looked up per cycle: measured
+(measured/sm_90.csv, load_4).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """By pc, of rows of some blocks: the share of a warp's that go where it was not before.
+    """Access statistics per pc, from rows of some blocks. `firsts`: the share that is new to the
+    warp.
 
-    `longest` is the same of the warps that run longest alone, where they have more than twice the
-    rows of others. `refetched` is the share of rows of which
-    any lane does so. `passes` are the cycles that the first level needs for a row; rows in
-    `any_order` go elsewhere each time.
+    `longest` is the same share for the longest warps alone, where they have more than twice the
+    rows of others. `refetched` is the share of rows in which any lane goes to a new sector.
+    `passes` are the cycles that L1 needs per row. Rows of pcs in `any_order` change their pattern
+    each time.
     """
 
     firsts: Mapping[int, float] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class Touches:
 
 
 def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches:
-    """Look at accesses to global memory of the `block_ids` blocks, and of their `longest` warps."""
+    """Measure the global accesses of the blocks `block_ids`, and of their `longest` warps."""
     every = _rows(trace, block_ids)
     if every.size == 0:
         return Touches()
@@ -76,7 +78,9 @@ def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches
 
 
 def _rows(trace: LaunchTrace, block_ids: Ints) -> Ints:
-    """Rows of (pc, warp, base, pattern) of the `block_ids` blocks; warps count on through these."""
+    """Return rows of (pc, warp, base, pattern) of these blocks; warp numbers are unique over
+    blocks.
+    """
     parts, rows = [np.zeros((0, 4), np.int64)], 0
     is_wanted = np.zeros(trace.launch.blocks, np.bool_)
     is_wanted[block_ids] = True
@@ -98,29 +102,29 @@ def _rows(trace: LaunchTrace, block_ids: Ints) -> Ints:
 
 
 def _mean_rows(pcs: Ints, who: Ints) -> Mapping[int, float]:
-    """The mean rows by pc of the warps that have any."""
+    """Return the mean rows per pc over the warps that have any."""
     warps = np.bincount(sorted_unique((pcs << WHO) + who) >> WHO)
     rows = np.bincount(pcs)
     return {pc: float(rows[pc] / warps[pc]) for pc in np.flatnonzero(rows).tolist()}
 
 
 def _share_by(pcs: Ints, is_so: Bools) -> Mapping[int, float]:
-    """The share by pc of rows that are so."""
+    """Return the share of true rows per pc."""
     times = np.bincount(pcs)
     so = np.bincount(pcs[is_so], minlength=len(times))
     return {pc: float(so[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}
 
 
 def _stores(trace: LaunchTrace) -> Ints:
-    """The pcs that store."""
+    """Return the pcs of stores."""
     access = trace.instructions()["access"].to_pylist()
     return np.array([pc for pc, kind in enumerate(access) if kind == "store"], np.int64)
 
 
 def _is_first(rows: Ints, stores: Ints) -> Bools:
-    """Which rows of (pc, warp, base, pattern) go where their pc's warp was not before.
+    """Return which rows of (pc, warp, base, pattern) touch an address new to their pc and warp.
 
-    What a warp of the block has stored earlier, counted in rows of each warp, is no such place.
+    An address that a warp of the block stored earlier, by row number within each warp, is not new.
     """
     pcs, who = rows[:, 0], rows[:, 1]
     place = rows[:, 2] >> PLACE & (1 << PLACES) - 1
@@ -128,6 +132,8 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
     _, first, _ = sorted_places(((pcs << WHO) + who << PLACES) + place)
     is_first[first] = True
     is_store = np.isin(pcs, stores)
+    # `nth` is the row's number within its warp. Warps run side by side, so these numbers stand for
+    # time when a load is compared with the block's first store to the place.
     if not is_store.any():
         return is_first
     order = np.argsort(who, kind="stable")
@@ -141,9 +147,9 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
 
 
 def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
-    """The share by pc of rows of (pc, warp, base, pattern) in which any lane goes to a new sector.
+    """Return per pc the share of rows (pc, warp, base, pattern) in which a lane finds a new sector.
 
-    Some warps are looked at, each from its beginning.
+    Only some warps are checked, each from its first row.
     """
     whole = np.bincount(rows[:, 1]).cumsum()
     last = int(np.searchsorted(whole, LANE_ROWS))
@@ -161,10 +167,11 @@ def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
 
 
 def _passes(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
-    """The mean cycles by pc for rows of (pc, warp, base, pattern)."""
+    """Return the mean L1 cycles per pc for rows of (pc, warp, base, pattern)."""
     masks, offsets = trace.pattern_store().take(rows[:, 3])
     addresses, active = rows[:, 2, None] + offsets, unpack_masks(masks)
     words = sort_distinct(addresses >> WORD, active)
+    # A row takes one pass per distinct word in its fullest bank, or one per LINES lines.
     lines = count_distinct(addresses >> LINE, active)
     banks = np.where(words == NONE, BANKS, words % BANKS)
     number = np.arange(len(rows))[:, None] * (BANKS + 1) + banks

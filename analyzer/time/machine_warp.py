@@ -1,7 +1,7 @@
-"""A launch's warps in machine code: latencies of instructions that set a scoreboard.
+"""Run a launch's warps in machine code, with latencies for instructions that set a scoreboard.
 
-These latencies are not in the schedule but measured: a load has the latency of the cache that
-served it, as in PTX, other instructions that of a similar one.
+Those latencies are measured, not part of the schedule: a load has the latency of the cache that
+served it, as in PTX; other instructions have that of a similar one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,10 @@ from ..machine.machine_pipes import machine_mix
 from .chain import ROUNDS, Chain, Mark, Step
 
 MEMORY = frozenset(range(0x160, 0x170)) | frozenset(range(0x180, 0x1B0)) | {0x03B}
-"""Operations of machine code that access memory, textures and surfaces among them."""
+"""Machine operations that access memory, textures and surfaces included."""
 MEMORY_WAITS = frozenset({"dram", "l2", "l1", "shared", "atomic"})
 EXCHANGE = ("chase", "chase_shared"), "pipe"
-"""What others take that have no fixed latency: the way to shared memory and back."""
+"""Fallback for other variable-latency instructions: a round trip to shared memory."""
 VARIABLE: Mapping[int, tuple[tuple[str, str], str]] = {
     **dict.fromkeys((0x182, 0x1B9), (("chase", "chase_const"), "const")),
     **dict.fromkeys((0x184, 0x18C, 0x18D), (("chase", "chase_shared"), "shared")),
@@ -32,15 +32,17 @@ VARIABLE: Mapping[int, tuple[tuple[str, str], str]] = {
     0x1A1: (("latency", "match.any"), "pipe"),
     0x1C4: (("latency", "redux.add"), "pipe"),
 }
-"""The measurement of machine instructions that set a scoreboard; what their readers wait for."""
+"""The measurement of machine instructions that set a scoreboard, and their readers' stall reason.
+"""
 
 
 def runs_in_machine_code(
     launch: Launch, device: Device, code: Mapping[int, Sequence[Step]], measured: Measured
 ) -> Callable[[Sequence[tuple[int, int]]], Chain] | None:
-    """Return what runs a history in machine code; None where the trace has none for the device.
+    """Return a function that runs a history in machine code; None if the trace has no such code.
 
-    `code` are the steps of each basic block of the PTX. CutraceError if the schedule is damaged.
+    `code` are the steps of each basic block of the PTX. Raises `CutraceError` for a damaged
+    schedule.
     """
     machine = code_for(launch, "sm_{}{}".format(*device.capability))
     if machine is None:
@@ -62,7 +64,7 @@ def runs_in_machine_code(
 def _machine_latency(
     steps: Mapping[int, Step], measured: Measured, operation: int, pc: int
 ) -> tuple[float, str]:
-    """Cycles of a machine instruction that sets a scoreboard, and what its reader waits for."""
+    """Return an instruction's latency to its scoreboard, and its reader's stall reason."""
     step = steps.get(pc)
     if operation in MEMORY and step and step.stall in MEMORY_WAITS:
         return step.latency, step.stall
@@ -71,22 +73,23 @@ def _machine_latency(
 
 
 BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
-"""Operations: BAR; LDGSTS; LDGDEPBAR, done when the copies before it are; EXIT, which is in what
-an empty kernel takes."""
+"""Operations: BAR; LDGSTS; LDGDEPBAR, which completes after the copies before it; EXIT, whose time
+belongs to an empty kernel.
+"""
 MOST = 60_000
-"""Instructions after which a loop's first round stands for all."""
+"""Instructions after which one iteration of a loop stands for all."""
 BOARDS = 6
-"""Scoreboards of a warp."""
+"""Scoreboards per warp."""
 Latency = Callable[[int, int], tuple[float, str]]
-"""Cycles of an operation of a pc that sets a scoreboard, and what its reader waits for."""
+"""Maps an operation and a pc that set a scoreboard to cycles and the reader's stall reason."""
 
 
 @dataclass(slots=True)
 class MachineWarp:
-    """A warp: how often it ran each machine block, and how often it entered one from elsewhere.
+    """A running warp: executions of each machine block, and its entries from other blocks.
 
-    `steps` are those of the PTX by pc; a branch that is `issue_cycles` costs so many cycles. Under
-    way: when its scoreboards are done, and what each waits for.
+    `steps` are the PTX steps by pc; a taken branch costs `issue_cycles`. The state is the finish
+    time and the stall reason of each scoreboard.
     """
 
     code: MachineCode
@@ -104,12 +107,12 @@ class MachineWarp:
     next: int = field(default=0, init=False)
 
     def run(self) -> Chain:
-        """Run it from its start to its end."""
+        """Run the warp from start to end."""
         self.once(self.code.outer, 1.0)
         return self.chain
 
     def once(self, loop: Loop, rounds: float) -> None:
-        """Run a loop's blocks once; it has `rounds` in all."""
+        """Run one iteration of a loop that has `rounds` in all."""
         inner = {each.first: each for each in loop.inner}
         place = loop.first
         while place <= loop.last:
@@ -138,7 +141,7 @@ class MachineWarp:
         self._part(entered / rounds, lambda: self._repeat(loop, iterations, total))
 
     def _before(self, loop: Loop, rounds: float) -> float:
-        """How often the block before a loop ran."""
+        """Return how often the block before a loop ran."""
         return min(rounds, self.times.get(loop.first - 1, rounds)) or rounds
 
     def _repeat(self, loop: Loop, iterations: float, total: float) -> None:
@@ -154,7 +157,7 @@ class MachineWarp:
             self._part(more, lambda: self.once(loop, total))
 
     def _part(self, share: float, work: Callable[[], None]) -> None:
-        """Run the blocks that run in a share of the rounds."""
+        """Run blocks that execute in a share of the iterations; scale their cycles by it."""
         before = self.chain.mark()
         work()
         self._scale(before, share)
@@ -162,11 +165,12 @@ class MachineWarp:
     def _scale(self, before: Mark, factor: float) -> None:
         """Multiply the cycles since a mark by a factor."""
         if factor != 1:
+            # Results that are in flight move with the clock, so the remaining stalls stay the same.
             more = self.chain.stretch(before, factor)
             self.scoreboard = [(when + more, why) for when, why in self.scoreboard]
 
     def block(self, place: int) -> None:
-        """Run a block once."""
+        """Run a machine block once."""
         block = self.code.blocks[place]
         if place != self.next and self.ran:
             self._stall(self.issue_cycles, "branch", block.start)
@@ -194,7 +198,7 @@ class MachineWarp:
                 self._stall(each.stall - 1, "pipe", at)
 
     def _stall(self, cycles: float, why: str, at: int) -> None:
-        """Let time pass, and book it to the instruction that waits."""
+        """Advance the clock, and book the cycles to the stalled instruction."""
         if cycles > 0:
             self.chain.cycles += cycles
             self.chain.book(self.code.schedule[at].pc, why, cycles)

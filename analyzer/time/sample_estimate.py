@@ -1,8 +1,8 @@
-"""The estimate from a sample of blocks: least and most time, with all loads cached and with none.
+"""Estimate from a sample of blocks: least and most time, with all loads hits or all misses.
 
-Instructions and requests to L1 are scaled to the grid. A sample does not determine hits of caches:
-the launch is estimated twice, with every load a hit and with every load a miss. Both ends are
-widened by the confidence interval of the sample.
+Instructions and L1 requests are scaled to the grid. A sample does not determine cache hits, so the
+launch is estimated twice, with every load a hit and with every load a miss. Both ends are widened
+by the confidence interval of the sample.
 """
 
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ from .sample_warps import Ran
 from .units import LOADS, SECTOR, STORES, Counts, Part
 
 TRANSACTION_COUNTERS = {space: f"{space}_transactions" for space in (*LOADS, *STORES)}
-"""Sectors that are asked of the first level, by the kind of access."""
+"""Sectors requested from L1, by kind of access."""
 TRANSACTION_COUNTERS["texture_load"] = "texture_load_sectors"
 
 
 def estimate_between(
     request: EstimateInput, ran: Ran, measured: Measured, executed: Interval
 ) -> tuple[Estimate, Estimate] | None:
-    """The least and the most that a sampled launch takes; `executed` is where its instructions lie.
+    """Return the least and the most time of a sampled launch; `executed` bounds its instructions.
 
-    None if there are atomics on global memory: what they meet no sample says.
+    None if there are atomics on global memory, whose contention a sample does not determine.
     """
     whole = sum(row["instructions"] for row in request.sums.values())
     if not whole or any(row.get(name) for row in request.sums.values() for name in ATOMICS):
@@ -39,7 +39,7 @@ def estimate_between(
 
 
 def _as_if(request: EstimateInput, is_cached: bool) -> EstimateInput:
-    """A launch whose loads all find what they want in the first level, or in memory alone."""
+    """Return the launch as if all loads hit in L1, or all went to memory."""
     sums = {pc: {**row, **_served(row, is_cached)} for pc, row in request.sums.items()}
     moved = sum(row[name] for row in sums.values() for name in row if "_dram_bytes_" in name)
     ns = moved / request.device.chip.memory_gb_per_s
@@ -48,7 +48,7 @@ def _as_if(request: EstimateInput, is_cached: bool) -> EstimateInput:
 
 
 def _served(row: Counts, is_cached: bool) -> Mapping[str, int]:
-    """What caches would count. Stores go to the second level in either case."""
+    """Return the counts that the caches would have. Stores go to L2 in either case."""
     served: dict[str, int] = {}
     for space, name in TRANSACTION_COUNTERS.items():
         sectors = row.get(name) or 0

@@ -1,7 +1,7 @@
-"""Sampled warps: histories and loads of some blocks, instruction counts of all.
+"""Sampled warps: histories and loads of some blocks, instruction counts of all blocks.
 
-For some blocks the longest warp is kept with its history. Instructions are counted for all blocks,
-since an SM with longer blocks than the others ends last.
+The history of the longest warp is kept for some blocks. Instructions are counted for all blocks,
+since an SM with longer blocks finishes last.
 """
 
 import json
@@ -32,19 +32,20 @@ from .first_touches import Touches, first_touches
 
 _SOURCES = [Path(name) for name in (__file__, touching.__file__, of_paths.__file__)]
 SAMPLE = 8
-"""Blocks that are looked at, evenly over the grid."""
+"""Blocks that are sampled, evenly over the grid."""
 History = tuple[tuple[int, int], ...]
 """(basic block, times in a row), in order."""
 Histories = Sequence[tuple[History, int]]
-"""With the number of sampled blocks whose longest warp ran each."""
+"""Each history, with the number of sampled blocks whose longest warp ran it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """The execution of a launch's warps, sampled.
+    """The sampled execution of a launch's warps.
 
-    `histories` say of how many of the sampled blocks each is the longest warp's; `sizes` (blocks,)
-    are the warp instructions of each block; `touches` say where the sampled blocks' loads went.
+    `histories` pairs each history with the number of sampled blocks whose longest warp ran it.
+    `sizes` (blocks,) are the warp instructions of each block. `touches` are the access statistics
+    of the sampled blocks' loads.
     """
 
     histories: Histories
@@ -53,7 +54,7 @@ class Ran:
 
 
 def sample_warps(trace: LaunchTrace) -> Ran:
-    """Look at what warps ran, and where some blocks' loads went, or at what was found before."""
+    """Sample a launch's warps and the loads of some blocks; results are cached."""
     return cached_answer(trace, _SOURCES, _sample, _pack, _unpack)
 
 
@@ -80,13 +81,13 @@ def _sample(trace: LaunchTrace) -> Ran:
         (tuple(e for p in each for e in histories_by_path[p]), n) for each, n in path_counts.items()
     ]
     if trace.launch.kept.sample.blocks:
-        sums = np.zeros(0, np.int64)  # those of the others are not known
+        sums = np.zeros(0, np.int64)  # instruction counts of other blocks are unknown
     longest_warps = [longest[block][2] if block in longest else 0 for block in block_ids.tolist()]
     return Ran(histories, sums, first_touches(trace, block_ids, np.array(longest_warps, np.int64)))
 
 
 def _sampled_blocks(launch: Launch) -> Ints:
-    """The blocks that are looked at: of a sample some of it."""
+    """Return the sampled blocks; of a sampled launch a part of its sample."""
     drawn = np.array(launch.kept.sample.blocks, np.int64)
     places = np.linspace(0, (len(drawn) or launch.blocks) - 1, SAMPLE).astype(np.int64)
     indices = sorted_unique(places)
@@ -119,13 +120,15 @@ def _history(paths: Paths, path: int) -> History:
 
 
 WORTH = 1 << 18
-"""Rows of accesses from which on a thread is worth its start."""
+"""Rows of accesses from which a thread pays off."""
 
 
 @dataclass(slots=True)
 class SampledWarps:
-    """The sampled warps of a launch. A thread of their own reads them as soon as a replay on the
-    devices tells how far it is, if any estimate follows from them.
+    """The sampled warps of a launch, read in a thread of their own.
+
+    The thread starts when a replay on the devices first reports progress, if an estimate follows
+    from any of them.
     """
 
     launch: LaunchTrace
@@ -133,12 +136,12 @@ class SampledWarps:
     _sample: Future[Ran] | None = field(default=None, repr=False)
 
     def start_thread(self, progress: Callable[[float], None]) -> Callable[[float], None]:
-        """Return what a replay is to tell in place of `progress`."""
+        """Return a progress callback that also starts the thread."""
 
         def begin(fraction: float) -> None:
             if fraction < 1 and self._sample is None and self._is_worth_a_thread:
                 thread = ThreadPoolExecutor(1, "sample")
-                # threads would share the files that a launch has open
+                # a copy: threads would share the files that a launch has open
                 self._sample = thread.submit(sample_warps, deepcopy(self.launch))
                 thread.shutdown(wait=False)
             progress(fraction)
@@ -146,7 +149,7 @@ class SampledWarps:
         return begin
 
     def __call__(self) -> Ran:
-        """Return them."""
+        """Return the sampled warps; read them now if no thread has."""
         if self._sample is None:
             self._sample = Future()
             self._sample.set_result(sample_warps(self.launch))

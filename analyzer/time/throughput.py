@@ -1,10 +1,10 @@
-"""Throughput: how long SM, L1, L2 and DRAM are at work, as Nsight Compute counts it.
+"""Throughput: the busy time of SM, L1, L2 and DRAM, as Nsight Compute counts it.
 
 Each of the profiler's `sm__throughput`, `l1tex__`, `lts__` and `dram__throughput` is the highest of
-several counts, each over the most of it in a cycle, over all units of the chip, idle ones
-included. The counts modelled here, each as the time that it takes at its best:
+several counts, each relative to its maximum per cycle, over all units of the chip, idle ones
+included. The counts modelled here, each as its time at peak rate:
 
-- SM: warp instructions, those of the load-store unit, one a cycle, and the cycles of each pipe;
+- SM: warp instructions, those of the load-store unit, one per cycle, and the cycles of each pipe;
 - L1: passes over the data banks, and requests to L2;
 - L2: sectors moved between its halves, looked up, received from SMs and sent to them;
 - DRAM: the bytes at the board's bandwidth.
@@ -27,26 +27,27 @@ UNIT = {
     **{AT_ONE_ADDRESS: "slice", "atomics of a slice": "slice"},
     "atomics tried again": "slice",
 }
-"""The unit that a part keeps busy, the SM unless said."""
+"""Part to the unit that it keeps busy; default: the SM."""
 PROFILED = {"L1": "l1tex", "SM": "sm", "L2": "lts", "DRAM": "dram"}
 """The profiler's names of the units."""
 OF_A_LAUNCH_NS = 33.4
-"""Time of the second level for any launch: code, arguments, and what follows the end."""
+"""Nanoseconds of L2 for any launch: code, arguments, and the work after its end."""
 FABRIC = (0.0, 0.0210, 0.0053, 0.0053)
 FROM_SMS = (0.0035, 0.0008, 0.0066, 0.0132)
 TO_SMS = (0.0033, 0.0039, 0.0, 0.0)
-"""Nanoseconds of the second level for a sector that it has, one that it has not, one stored with
-others of its line, one stored alone."""
+"""L2 nanoseconds per sector: a hit, a miss, a sector stored with others of its line, and one stored
+alone.
+"""
 LOOKED_UP, STORE_LOOKED_UP = 0.0150, 0.0039
-"""The same for a load's request, and for a sector stored."""
+"""L2 lookup nanoseconds for a load's request, and for a stored sector."""
 LOAD_CYCLES, SECTOR_CYCLES, STORE_CYCLES = 1.0, 0.73, 0.82
-"""Cycles of a first level for a load's request of the second, a sector stored, a store."""
+"""L1 cycles for a load's request to L2, a stored sector, and a store."""
 
 
 def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> Mapping[str, float]:
-    """How long each unit would be at work at its best."""
+    """Return how long each unit would be busy at its peak rate."""
     unit_ns = dict.fromkeys(PROFILED, 0.0)
-    of_one = 1 / (work.share * sms)  # the parts of an SM are the busiest one's
+    of_one = 1 / (work.share * sms)  # a part of an SM is the busiest SM's
     of_slice = measured.atomic_sector_ns / measured.turn_ns
     mean = {"SM": of_one, "L1": of_one, "L2": 1.0, "slice": of_slice}
     for part in parts:
@@ -62,12 +63,12 @@ def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> 
 
 
 def is_own(part: Part) -> bool:
-    """Whether a part is of what each SM has for itself: its units, and its warps' waiting."""
+    """Return whether a part belongs to each SM: its units, and the stalls of its warps."""
     return part.what == "latency" or UNIT.get(part.what, "SM") in ("SM", "L1")
 
 
 def _asking(sums: Mapping[int, Counts]) -> float:
-    """Cycles in which first levels ask something of the second."""
+    """Return the cycles in which L1 sends requests to L2."""
     cycles = 0.0
     for counted in sums.values():
         for space in (*LOADS, "texture_load", "const_load"):
@@ -80,7 +81,7 @@ def _asking(sums: Mapping[int, Counts]) -> float:
 
 
 def _second_level_ns(sums: Mapping[int, Counts]) -> float:
-    """The longest of what the second level does."""
+    """Return the longest of the L2 times."""
     hits = misses = stored = apart = 0
     requests = 0.0
     for counted in sums.values():

@@ -1,8 +1,8 @@
-"""Units: the time of each unit of a chip for a launch, if it were alone.
+"""Units: the time that each unit of a chip takes alone for a launch.
 
-Bandwidths and rates were measured (`scripts/measure/contention.py`, `latencies.py`): those of
-sectors in any order are lower than those of lines, and those of sectors stored in part lower still.
-For the units of SMs the time is that of the SM whose blocks ran most instructions.
+Bandwidths and rates were measured (`scripts/measure/contention.py`, `latencies.py`). Sectors in any
+order have lower rates than whole lines, and partly stored sectors lower ones still. The time of an
+SM's units is that of the SM whose blocks ran most instructions.
 """
 
 import re
@@ -29,10 +29,10 @@ LSU = frozenset({
 })  # fmt: skip
 """LD, LDG, LDL, LDS, ST, STG, STL, STS, SHFL, ATOM, ATOMS; RED, ATOMG, LDGSTS, LDSM."""
 ADU = frozenset({0x182, 0x1C3, 0x11D, 0x119})
-"""LDC, S2UR, BAR, S2R: those S2R that read which lane it is are the load-store unit's."""
+"""LDC, S2UR, BAR, S2R; an S2R that reads the lane's number belongs to the load-store unit."""
 ADU_CYCLES = 2
 LANE = re.compile(r"%(?:tid\.[xyz]|laneid|lanemask_\w+)")
-"""What differs from lane to lane."""
+"""Special registers that differ between lanes."""
 REQUESTS = tuple(
     f"{space}_{access}_requests"
     for space in ("global", "shared", "local")
@@ -42,8 +42,7 @@ REQUESTS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class LoadStore:
-    """Instructions of the load-store unit, passes of shared memory without data, and cycles of the
-    ADU; of all SMs together."""
+    """Load-store instructions, shared-memory passes without data, and ADU cycles of all SMs."""
 
     instructions: float
     without_data: float
@@ -56,14 +55,14 @@ def load_store(
     warps: int,
     issued: Mapping[int, float],
 ) -> LoadStore:
-    """Count them for sums of raw counts by pc; blocks have `warps` warps.
+    """Count load-store work from sums of raw counts by pc; blocks have `warps` warps.
 
-    `issued` are machine instructions by operation for one of the PTX; without them, as the PTX is.
+    `issued` is machine instructions by operation per PTX instruction; without it the PTX counts.
     """
     memory = shuffles = whole = barriers = requests = replays = constants = 0
     of_lane, ran = dict[str, int](), dict[int, int]()
     for row in rows_of(instructions, "pc", "block", "class", "opcode", "text", "barrier"):
-        for name in LANE.findall(row["text"]):  # they have no counts of their own
+        for name in LANE.findall(row["text"]):  # these reads have no counts of their own
             of_lane.setdefault(name, row["block"])
         counted = sums.get(row["pc"])
         if not counted:
@@ -94,13 +93,13 @@ def _sum(mix: Mapping[int, float], operations: Sequence[int] | frozenset[int]) -
 
 
 SECTOR, HANDED_OUT = 32, 64
-"""Bytes of a sector, and those that memory hands out at a time."""
+"""Bytes of a sector, and bytes that memory returns at a time."""
 ROUNDS = 8
-"""Rounds of blocks from which on the SMs are taken to end together."""
+"""Rounds of blocks from which all SMs are assumed to finish together."""
 AGAIN = 4
-"""Tries of a lane from which on nearly all have to try again."""
+"""Attempts per lane from which nearly every lane is assumed to retry."""
 PIPED = ("integer", "single", "half", "double", "conversion")
-"""Classes whose time the pipes of the machine code have."""
+"""Classes of instructions whose time comes from the machine code's pipes."""
 LOADS = ("global_load", "local_load")
 STORES = ("global_store", "local_store")
 Counts = Mapping[str, int]
@@ -118,9 +117,9 @@ class Part:
 class Work:
     """The work of a launch's units: sums of raw counts by pc, and samples of the trace.
 
-    `share` is the part of all instructions that the busiest SM runs; `touches` say where
-    accesses went; `issued` are machine instructions by operation for one of the PTX, if known. The
-    chip holds so many blocks `at_once`.
+    `share` is the part of all instructions that the busiest SM runs. `touches` are the access
+    statistics. `issued` is machine instructions by operation per PTX instruction, if known. The
+    chip holds `at_once` blocks.
     """
 
     sums: Mapping[int, Counts]
@@ -140,7 +139,7 @@ class Work:
 
 
 def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
-    """The part of the instructions that the busiest SM runs, blocks going where one has ended.
+    """Return the share of instructions on the busiest SM; a block starts where one has ended.
 
     >>> import numpy as np
     >>> sm_share(np.array([4, 1, 1, 1, 1]), 5, 2, 1)
@@ -161,7 +160,7 @@ def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
 
 
 def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
-    """The time of each unit alone."""
+    """Yield the time of each unit alone."""
     yield from _sm_times(work, measured)
     yield Part("L2", _l2_ns(work, measured))
     yield Part("DRAM", _dram_ns(work, measured))
@@ -173,7 +172,7 @@ def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
 
 
 def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
-    """The units that every SM has for itself."""
+    """Yield the times of the units of an SM."""
     ns = work.share * 1000 / work.mhz
     units = work.load_stores()
     issued, pipes, data = 0, defaultdict[str, float](float), units.without_data
@@ -200,9 +199,9 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
 
 
 def _tries(work: Work) -> float:
-    """How often lanes try to exchange what they all want, on the chip.
+    """Return the attempts to exchange the most contended address, over the chip.
 
-    Where few have to try again, as in a search for the largest, as often as in the trace.
+    If few lanes retry, as in a search for the maximum, these are the attempts in the trace.
     """
     rivals, tries = work.contention.rivals, work.contention.tries
     if tries < AGAIN * rivals:
@@ -211,10 +210,10 @@ def _tries(work: Work) -> float:
 
 
 def tries_of_all(rivals: float, width: float) -> float:
-    """How often lanes try until each has exchanged one word, with `width` of them at a time.
+    """Return the attempts until each lane has exchanged one word, `width` lanes at a time.
 
-    One succeeds while all others of those under way try; in the end these are fewer. An H200 took
-    0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).
+    One lane succeeds while all others in flight fail; towards the end fewer are in flight. An H200
+    took 0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).
 
     >>> tries_of_all(32, 32)  # a warp: 32 + 31 + ... + 1 are 528
     512.0
@@ -223,7 +222,7 @@ def tries_of_all(rivals: float, width: float) -> float:
 
 
 def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:
-    """The raw counters that end so: every pc has the same."""
+    """Return the raw counters with these suffixes; every pc has the same ones."""
     return [name for name in next(iter(work.sums.values()), {}) if name.endswith(endings)]
 
 
@@ -232,7 +231,7 @@ def _of(counted: Counts, name: str) -> int:
 
 
 def _l1_cycles(counted: Counts, passes: float) -> float:
-    """Cycles of the first level for a pc: a pass each, over banks or four lines."""
+    """Return the L1 cycles of a pc: one per pass over banks or four lines."""
     cycles = float(sum(_of(counted, f"shared_{access}_passes") for access in ACCESSES["shared"]))
     for space in LOADS[:1] + STORES[:1]:
         cycles += passes * _of(counted, f"{space}_requests")
@@ -242,25 +241,25 @@ def _l1_cycles(counted: Counts, passes: float) -> float:
 
 
 def _texture_cycles(counted: Counts, mnemonic: str, measured: Measured) -> float:
-    """Cycles of the texture units for a pc."""
+    """Return the texture-unit cycles of a pc."""
     requests = _of(counted, "texture_load_requests")
     least = measured.at("texture", "line" if ".1d" in mnemonic else "plane_point", 1)
     return max(requests * least, _sectors(counted, "texture_load") / 4)
 
 
 def _sectors(counted: Counts, space: str) -> int:
-    """Sectors that the first level looks up."""
+    """Return the sectors that L1 looks up."""
     return _of(counted, f"{space}_l1_reads") or _of(counted, f"{space}_l1_writes")
 
 
 def is_scattered(counted: Counts, space: str) -> bool:
-    """Whether lanes want few bytes each of many sectors."""
+    """Return whether lanes request few bytes each of many sectors."""
     requests, sectors = _of(counted, f"{space}_requests"), _sectors(counted, space)
     return sectors > 4 * requests and _of(counted, f"{space}_bytes_distinct") <= 8 * sectors
 
 
 def _l2_ns(work: Work, measured: Measured) -> float:
-    """The second level: lines, sectors in any order, and sectors stored in part."""
+    """Return the L2 time: lines, sectors in any order, and partly stored sectors."""
     lines = gathered = scattered = parts = 0
     for pc, counted in work.sums.items():
         mixed = pc in work.touches.any_order
@@ -284,7 +283,7 @@ def _l2_ns(work: Work, measured: Measured) -> float:
 
 
 def _dram_ns(work: Work, measured: Measured) -> float:
-    """Memory: whole lines, sectors in any order, and those stored in part and read for that."""
+    """Return the DRAM time: lines, sectors in any order, and partial stores with their fills."""
     lines = gathered = scattered = 0
     names = _names(work, ("_dram_bytes_read", "_bytes_written"))
     for pc, counted in work.sums.items():
