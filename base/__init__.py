@@ -1,1 +1,1 @@
-"""What every stage uses: errors, options, TOML, the cache, claims on folders, executors."""
+"""Infrastructure of every stage: errors, options, TOML, cache, folder claims, executors."""

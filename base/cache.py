@@ -1,8 +1,8 @@
-"""The cache of results and compiled code, by content: in `~/.cache/cutrace`.
+"""The content-addressed cache of results and compiled code in `~/.cache/cutrace`.
 
-(Or below `$XDG_CACHE_HOME`.) A file is found by a hash of all that it was made of, and believed
-only if it is whole; where nothing can be written it is made anew each time. A folder that cannot be
-written or is full, and a file that is broken, are told once a process: nothing is lost but time.
+(Or below `$XDG_CACHE_HOME`.) The key of an entry is a hash of all its inputs; a checksum detects a
+damaged entry, which counts as a miss. If the folder cannot be written or is full, results are
+computed again each time. Such errors are reported once per process: they cost time only.
 """
 
 import hashlib
@@ -24,12 +24,15 @@ _HASH = hashlib.sha256
 _SIZE = _HASH().digest_size
 _KEY = re.compile(r"[0-9a-f]{32}")
 _SELDOM, _SMALL = 16, 256
-"""What has less than a 256th of the bytes that are kept makes room one time in 16: going through
-tens of thousands of files takes longer than making most of what is in them."""
+"""Eviction frequency for small entries.
+
+An entry below a 256th of the byte limit triggers eviction with probability 1 in 16: scanning tens
+of thousands of files takes longer than computing most entries.
+"""
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A name for the result made of these."""
+    """Return the cache key of a result with these inputs."""
     digest = _HASH()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -38,7 +41,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def load(kind: str, key: str) -> bytes | None:
-    """The data of a key; None if there is none, or it is broken."""
+    """Return the data of a key; None if it is absent or damaged."""
     try:
         path = folder_of(kind) / key
         data = path.read_bytes()
@@ -48,25 +51,27 @@ def load(kind: str, key: str) -> bytes | None:
     if _HASH(payload).digest() != data[:_SIZE]:
         _report_once(f"{path}: broken; its content is made again")
         return None
+    # LRU: eviction goes by modification time, and a hit renews it.
     with suppress(OSError):
         os.utime(path)
     return payload
 
 
 def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
-    """Keep something under a key, whole or not at all.
+    """Store data under a key, atomically.
 
-    With `most`, what was kept or loaded longest ago makes room, until all of this kind has about so
-    many bytes at most; what alone has more is not kept.
+    With `most`, the least recently stored or loaded entries of this kind are evicted until about
+    that many bytes remain; data that alone exceeds it is not stored.
     """
     if most and len(data) > most:
         return
     try:
         folder = folder_of(kind)
         _write(folder, key, data)
+        # The key is a hash, so its crc32 is a deterministic 1-in-16 choice without any state.
         if most and (len(data) * _SMALL > most or crc32(key.encode()) % _SELDOM == 0):
             _make_room(folder, most)
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
         where = getattr(error, "filename", None) or "the cache"
         why = getattr(error, "strerror", None) or error
         _report_once(
@@ -76,7 +81,7 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
 
 
 def _write(folder: Path, key: str, data: bytes) -> None:
-    """Write a file, whole or not at all; an error names the folder."""
+    """Write a file atomically; an error names the folder."""
     draft, target = None, folder / key
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +102,7 @@ _DRAFTS: dict[tuple[Path, int], Claim] = {}
 
 
 def _draft(folder: Path) -> Path:
-    """A path for something in the making, in a folder that goes with this process."""
+    """Return a temporary path in a folder that is removed with this process."""
     place = folder.parent, os.getpid()
     claim = _DRAFTS.get(place)
     if claim is None or not claim.folder.is_dir():
@@ -110,17 +115,17 @@ _REPORTED: set[str] = set()
 
 
 def _report_once(what: str) -> None:
-    """Report an error of the cache on stderr, the first time in a process."""
+    """Report a cache error on stderr, once per process."""
     if not _REPORTED:
         print(f"cutrace: {what}", file=sys.stderr)
     _REPORTED.add(what)
 
 
 def _make_room(folder: Path, most: int) -> None:
-    """Remove the files of a folder that were written or touched longest ago, if they are ours."""
+    """Evict the least recently written or touched entries; files with other names are kept."""
     candidates = []
     for entry in os.scandir(folder):
-        with suppress(OSError):  # another process may have removed it
+        with suppress(OSError):  # another process may have evicted it
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and _KEY.fullmatch(entry.name):
                 candidates.append((status.st_mtime_ns, status.st_size, entry.path))
@@ -133,9 +138,9 @@ def _make_room(folder: Path, most: int) -> None:
 
 
 def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder of this kind and key; `make` fills an empty one where it is not there yet.
+    """Return the folder of this kind and key; on a miss `make` fills an empty one.
 
-    It appears whole or not at all, also where several processes make it at once. CutraceError where
+    The folder appears atomically, even if several processes make it at once. Raises CutraceError if
     it cannot be written.
     """
     folder = folder_of(kind) / key
@@ -159,7 +164,7 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
 
 
 def made_folder(kind: str) -> Path:
-    """Where all of one kind are; it is made if it is not there and can be."""
+    """Return the folder of one kind; create it if possible."""
     folder = folder_of(kind)
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -167,6 +172,6 @@ def made_folder(kind: str) -> Path:
 
 
 def folder_of(kind: str) -> Path:
-    """Where all of one kind are."""
+    """Return the folder of one kind."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "cutrace" / kind

@@ -1,14 +1,14 @@
-"""Folders that live as long as a process, and the removal of those of killed processes.
+"""Temporary folders that live as long as a process; removal of those of killed processes.
 
-A claim is such a folder. Its mark is a file in it that says in words whose it is, and is locked by
-its process; the operating system releases the lock when the process ends, however it ends. The next
-process that looks removes a folder if all of this holds: its name has the 128 random bits of a
-claim's, it is this user's, the mark in it names this folder, user and machine, and its lock is
-free. Whatever else has such a name is somebody else's, and is left alone.
+A claim is a temporary folder with a mark, a file that names the owner in words and that the owning
+process keeps locked. The operating system releases the lock when the process ends, however it ends.
+A later process removes a folder if all of this holds: its name has the 128 random bits of a claim's
+name, it belongs to this user, its mark names this folder, user and machine, and the lock is free.
+Any other folder with a matching name belongs to someone else and is left alone.
 
-The mark lies beside the folder before the folder is made and while it is removed: at no moment is
-there a folder without it. Where files cannot be locked there are no marks, and nothing is removed
-but by the process that made it.
+The mark is beside the folder before the folder is created and while it is removed, so that a folder
+never exists without a mark. On a system without file locks there are no marks, and only the process
+that made a folder removes it.
 """
 
 import errno
@@ -32,7 +32,7 @@ from .errors import CutraceError
 
 
 class Owner:
-    """Knows the process that made it."""
+    """The process that made this object."""
 
     __slots__ = ("process",)
 
@@ -41,7 +41,7 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is that process, and no child that was forked from it."""
+        """True in that process, False in a child forked from it."""
         return self.process == os.getpid()
 
     def require(self, what: str) -> None:
@@ -54,20 +54,22 @@ class Owner:
 
 
 def in_child(call: Callable[[], object]) -> None:
-    """Have something done first of all in each forked child."""
+    """Run a function in each forked child, before anything else."""
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(after_in_child=call)
 
 
 class Lock:
-    """A lock between threads. A forked child finds it free: its holder is not there."""
+    """A lock between threads. It is free in a forked child, because its holder does not exist
+    there.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         _LOCKS.add(self)
 
     def renew(self) -> None:
-        """Forget who holds it."""
+        """Forget the holder."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
@@ -95,21 +97,21 @@ in_child(_renew_locks)
 
 try:
     import fcntl
-except ImportError:  # not a system that has it
+except ImportError:  # a system without it
     fcntl = None  # type: ignore[assignment]
 
 LOCKS = fcntl is not None
-"""Whether files can be locked on this system."""
+"""True if this system can lock files."""
 
 MARK = ".cutrace-claim"
 BESIDE = ".claim"
-"""The end of a mark's name while it lies beside its folder, whose name comes before."""
+"""Suffix of a mark beside its folder; the folder's name precedes it."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors after which there is no folder: it would stay if its process is killed."""
+"""Errors after which no folder is made: without a mark it would outlive a killed process."""
 
 OFTEN = 60.0
-"""Seconds after which a process looks again for what was left."""
+"""Seconds between two sweeps of one process."""
 
 _NAME = re.compile(rf"(\.?cutrace-[0-9a-f]{{32}}(?:\.partial)?)(?:{re.escape(BESIDE)})?")
 _TEXT = "cutrace removes the folder {} when process {} of user {} on {} has ended.\n"
@@ -120,20 +122,20 @@ _WORDS = re.compile(
 _MARK_BYTES = 1 << 12
 
 _OPEN: "set[finalize[[Path, int | None, Owner], Claim]]" = set()
-"""What removes the folders of this process."""
+"""The finalizers of this process's folders."""
 
 
 class Claim:
-    """A new folder in `parent`; it goes with `release`, with this object, or with the process.
+    """A new folder in `parent`; removed by `release`, with this object, or with the process.
 
-    With a `target`, a name beside it, it is a hidden one in which `new` is made to get that name;
-    meanwhile `old` may be what had it. `name` is that of another process's claim on another
-    machine. OSError where it cannot be made.
+    With a `target`, a sibling name, the folder is hidden and `new` in it is made to be renamed to
+    the target; meanwhile `old` may hold the previous target. `name` is the name of another
+    process's claim on another machine. Raises OSError if it cannot be made.
     """
 
     def __init__(self, parent: Path, target: str = "", name: str = "") -> None:
         number = os.urandom(16).hex()
-        parent = Path(os.path.abspath(parent))  # the current folder may change
+        parent = Path(os.path.abspath(parent))  # the working directory may change
         name = name or (f".cutrace-{number}.partial" if target else f"cutrace-{number}")
         self.folder = parent / name
         lock = _make_mark(self.folder, target)
@@ -157,20 +159,20 @@ class Claim:
         _OPEN.add(self._release)
 
     def release(self) -> None:
-        """Remove the folder; nothing in a forked child, which has not made it."""
+        """Remove the folder; does nothing in a forked child, which does not own it."""
         self._release()
         _OPEN.discard(self._release)
 
 
 def claim_scratch() -> Claim:
-    """Make a folder for a moment, and remove those of processes that were killed."""
+    """Make a temporary folder, and remove those of killed processes."""
     sweep_scratch()
     return Claim(Path(tempfile.gettempdir()))
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for as long as the body runs."""
+    """Yield a temporary folder that exists while the body runs."""
     claim = claim_scratch()
     try:
         yield claim.folder
@@ -180,10 +182,10 @@ def scratch_folder() -> Iterator[Path]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Where to write the file `path`, which it becomes, whole, if the body ends well.
+    """Yield a temporary path that replaces the file `path` atomically if the body succeeds.
 
-    It replaces a file, and goes through a link to one; what is there and is no file, such as a
-    terminal or a pipe, is written to as it is.
+    A link is followed to its file. An existing path that is no regular file, a terminal or a pipe
+    for example, is opened and written directly.
     """
     path = path.resolve() if path.is_symlink() else path
     if os.path.lexists(path) and not path.is_file():
@@ -201,26 +203,27 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def release_all() -> None:
-    """Remove the folders that this process made: a signal ends it."""
+    """Remove this process's folders; called when a signal ends it."""
     for release in list(_OPEN):
         release()
 
 
 def sweep_scratch() -> None:
-    """Remove folders for a moment whose process was killed; a process looks once a minute."""
+    """Remove temporary folders of killed processes; at most once a minute per process."""
     _sweep_scratch(tempfile.gettempdir(), int(time.monotonic() / OFTEN))
 
 
 @lru_cache(maxsize=1)
 def _sweep_scratch(place: str, when: int) -> None:
-    """Look through a folder, once for each time: of many who live each one's lock is tried."""
+    """Sweep a folder, once per value of `when`: each sweep tries the lock of every live claim."""
     sweep(Path(place))
 
 
 def sweep(place: Path) -> None:
-    """Remove the claims in a folder whose process was killed.
+    """Remove the claims of killed processes from a folder.
 
-    One that was killed while its `new` took the place of another leaves that other, or its own.
+    If a process was killed while it replaced its target by `new`, either the old or the new one
+    stays.
     """
     if fcntl is None:
         return
@@ -233,15 +236,18 @@ def sweep(place: Path) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove a claim if it is one, and its lock is free."""
+    """Remove a folder if it is a claim and its lock is free."""
+    # The mark is beside the folder while the folder is made or removed, in it otherwise.
     for mark in (folder / MARK, _beside(folder)):
         if (mark_entry := _open_mark(mark, folder)) is None:
             continue
         lock, words = mark_entry
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Between open and flock another sweep may have removed this mark, and a new claim may
+            # have made one of the same name: the lock counts only if the path still is this inode.
             if not os.path.samestat(os.fstat(lock), os.lstat(mark)):
-                continue  # another process was first
+                continue  # another process removed it first
             if words["target"]:
                 _give_back(folder, folder.with_name(json.loads(words["target"])))
             if mark.parent == folder:
@@ -252,7 +258,7 @@ def _sweep_one(folder: Path) -> None:
 
 
 def _open_mark(mark: Path, folder: Path) -> "tuple[int, re.Match[str]] | None":
-    """Return a folder's mark, opened, and what it says; None if there is none that is right."""
+    """Open and parse a folder's mark; return None if there is no valid one."""
     try:
         if mark.parent == folder and not _is_own_folder(folder):
             return None
@@ -279,7 +285,7 @@ def _read_mark(lock: int) -> "re.Match[str] | None":
 
 
 def _is_right(words: "re.Match[str]", folder: Path) -> bool:
-    """Whether a mark speaks of this folder, user and machine."""
+    """Return whether a mark names this folder, user and machine."""
     named = words["folder"] == folder.name and words["host"] == _host()
     if not named or int(words["user"]) != os.getuid():
         return False
@@ -295,12 +301,12 @@ def _host() -> str:
 
 
 def _beside(folder: Path) -> Path:
-    """Return where a folder's mark is, while it is not in it."""
+    """Return the path of a folder's mark beside it."""
     return folder.with_name(folder.name + BESIDE)
 
 
 def _make_mark(folder: Path, target: str) -> int | None:
-    """Make a folder's mark beside it, locked from its first moment on; None where none can be."""
+    """Make a locked mark beside a folder; return None if the system has no locks."""
     if fcntl is None:
         return None
     text = _TEXT.format(folder.name, os.getpid(), os.getuid(), _host())
@@ -316,9 +322,10 @@ def _make_mark(folder: Path, target: str) -> int | None:
 
 
 def _write_nameless(mark: Path, text: bytes) -> int:
-    """Write a mark that has its name when it is whole; OSError on file systems that cannot.
+    """Write the mark without a name, then link it: it is never visible incomplete or unlocked.
 
-    With the descriptors of folders, Python links what the link in /proc leads to.
+    Raises OSError on file systems without O_TMPFILE. With directory descriptors, os.link follows
+    the symbolic link in /proc.
     """
     nameless = getattr(os, "O_TMPFILE", 0)
     if not nameless:
@@ -338,7 +345,7 @@ def _write_nameless(mark: Path, text: bytes) -> int:
 
 
 def _write_named(mark: Path, text: bytes) -> int:
-    """Write a mark that has its name from the beginning."""
+    """Write a mark under its name from the start."""
     lock = os.open(mark, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         _write_locked(lock, text)
@@ -355,14 +362,14 @@ def _write_locked(lock: int, text: bytes) -> None:
 
 
 def _give_back(folder: Path, target: Path) -> None:
-    """Finish the exchange of an old thing for a new one, where it was broken off in the middle."""
+    """Complete or undo the replacement of a target that was interrupted."""
     old, new = folder / "old", folder / "new"
     if old.is_dir() and not os.path.lexists(target):
         os.rename(new if new.is_dir() else old, target)
 
 
 def _release(folder: Path, lock: int | None, owner: Owner) -> None:
-    """Remove a folder, which nobody has put another in the place of, where it was made."""
+    """Remove a folder in the process that made it, unless it has been replaced."""
     if not owner.is_here:
         return
     with suppress(OSError):
@@ -376,7 +383,7 @@ def _release(folder: Path, lock: int | None, owner: Owner) -> None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove all but the mark: who is killed meanwhile leaves a claim."""
+    """Remove all but the mark, so that a process killed meanwhile leaves a valid claim."""
     with os.scandir(folder) as entries:
         members = [entry for entry in entries if entry.name != MARK]
     for entry in members:
@@ -388,7 +395,7 @@ def _empty(folder: Path) -> None:
 
 
 def _remove_empty(folder: Path, lock: int) -> None:
-    """Remove a folder with nothing in it but its mark, if that, and then the mark."""
+    """Remove a folder that holds at most its mark, then the mark."""
     mark, sibling = folder / MARK, _beside(folder)
     is_inside = os.path.lexists(mark)
     if is_inside:
@@ -397,7 +404,7 @@ def _remove_empty(folder: Path, lock: int) -> None:
         folder.rmdir()
     except FileNotFoundError:
         pass
-    except OSError:  # there is something that cannot be removed
+    except OSError:  # something in it cannot be removed
         if is_inside:
             os.rename(sibling, mark)
         raise

@@ -1,8 +1,7 @@
-"""TOML files that users write: nothing missing, nothing else, every message with its place.
+"""Read users' TOML files strictly: no missing keys, no unknown keys, a location in each message.
 
-Device files, budgets, sweeps and vocabularies are read through here. `make` turns a table into an
-object whose constructor takes its keys: its parameters are the keys that may be there, its
-annotations their types.
+Device files, budgets, sweeps and vocabularies are read by this module. `make` builds an object from
+a table: the constructor's parameters are the valid keys, and its annotations are their types.
 """
 
 import inspect
@@ -22,13 +21,13 @@ from .errors import CutraceError, nearest
 
 Result = TypeVar("Result")
 KIND, MOST_BYTES = "toml", 1 << 23
-"""What tables are kept as, and how many bytes of them."""
+"""Cache kind of parsed TOML, and its size limit in bytes."""
 
 
 def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
-    """Read TOML, in UTF-8 where it is bytes; `CutraceError` with `where` if it is not that.
+    """Parse TOML, bytes as UTF-8; raise `CutraceError` with `where` if it is invalid.
 
-    What was read before is kept as JSON: Python takes forty milliseconds for the lists of counters.
+    The result is cached as JSON: parsing the counter lists takes Python forty milliseconds.
     """
     key = key_of(text)
     if (data := load(KIND, key)) is not None:
@@ -43,7 +42,7 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
 
 
 def check_keys(table: Iterable[str], valid_keys: Iterable[str], where: str) -> None:
-    """Raise `CutraceError` for a key that is not known, with the nearest that are."""
+    """Raise `CutraceError` for an unknown key, with the nearest valid ones."""
     every = tuple(valid_keys)
     for key in table:
         if key not in every:
@@ -52,10 +51,10 @@ def check_keys(table: Iterable[str], valid_keys: Iterable[str], where: str) -> N
 
 @dataclass(slots=True)
 class Where:
-    """The file that errors of a table name.
+    """The location of a table, for error messages.
 
-    `table` is how a message calls it, `begun` the file that it begins in, `ended` the last one that
-    says anything in it. `files` names the file of each key.
+    `table` is its name in messages, `begun` the file that it begins in, `ended` the last file that
+    changes it. `files` maps each key to its file.
     """
 
     table: str
@@ -64,11 +63,13 @@ class Where:
     files: dict[str, str] = field(default_factory=dict)
 
     def of(self, key: str) -> str:
-        """Return where a key stands: `mine.toml: [limits]`; without it, where the table begins."""
+        """Return the location of a key: `mine.toml: [limits]`; for an absent key, the table's
+        begin.
+        """
         return self._text(self.files.get(key, self.begun))
 
     def last(self) -> str:
-        """Return where the table was last changed: to blame for keys that do not go together."""
+        """Return the location of the last change, for errors about a combination of keys."""
         return self._text(self.ended)
 
     def _text(self, file: str) -> str:
@@ -101,15 +102,15 @@ def make(build: Callable[..., Result], table: Mapping[str, object], where: Where
 def _read_signature(
     build: Callable[..., Any],
 ) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, object]]:
-    """Return the parameters of a constructor, and their annotations."""
+    """Return a constructor's parameters and annotations."""
     hints = get_type_hints(getattr(build, "__init__", build))
     return inspect.signature(build).parameters, hints
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Whether a TOML value is of the annotated type, as far as TOML has types."""
+    """Return whether a TOML value matches an annotation, as far as TOML has types."""
     origin = get_origin(hint)
-    if origin is UnionType:  # `int | None`: TOML has no None, so what is there is the other
+    if origin is UnionType:  # `int | None`: TOML has no None, so a value is of the other type
         return any(_fits(value, inner) for inner in get_args(hint))
     if isinstance(origin, type) and issubclass(origin, Sequence):
         inner = get_args(hint)
@@ -127,7 +128,7 @@ def _fits(value: object, hint: object) -> bool:
 
 
 def _words(hint: object) -> str:
-    """The name of a type, as a message gives it."""
+    """Return the name of a type for messages."""
     if get_origin(hint) is UnionType:
         return " or ".join(_words(inner) for inner in get_args(hint) if inner is not NoneType)
     if get_origin(hint) is not None:
@@ -147,7 +148,7 @@ _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?) ?([KMGT]?)((?:i?B)?)", re.IGNOREC
 
 
 def read_size(value: object) -> object:
-    """Return the bytes of a text that is a size with a unit; anything else as it is.
+    """Convert a size with a unit to bytes; return any other value unchanged.
 
     >>> read_size("1.5M"), read_size("64 KiB"), read_size("sector"), read_size("9.0"), read_size(7)
     (1572864, 65536, 'sector', '9.0', 7)
@@ -159,7 +160,7 @@ def read_size(value: object) -> object:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text is a whole number, of at most 40 digits: Python reads no more than 4300.
+    """Return whether a text is a whole number of at most 40 digits; Python parses at most 4300.
 
     >>> is_whole("10"), is_whole("-1"), is_whole("9" * 5000)
     (True, False, False)
@@ -168,7 +169,7 @@ def is_whole(text: str) -> bool:
 
 
 def bytes_of(value: int | str, what: str, least: int = 1) -> int:
-    """Return the bytes that a user gives as a number or a size; `CutraceError` for anything else.
+    """Convert a user's number or size to bytes; raise `CutraceError` for anything else.
 
     >>> bytes_of("64k", "size"), bytes_of(" 10", "size"), bytes_of(10, "size")
     (65536, 10, 10)

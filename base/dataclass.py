@@ -1,9 +1,9 @@
-"""Dataclasses whose methods are written when they are first called.
+"""Dataclasses with methods that are generated on first call.
 
-The standard library's decorator compiles six methods of each class while a module is imported: of
-the classes of one small question that is a tenth of its time, and most are never called. What is
-made here is a dataclass like any other to `fields`, `replace` and pickle, and to a type checker.
-Not served: `order`, `unsafe_hash`, `InitVar`, and subclasses of the standard library's frozen ones.
+The standard library's decorator compiles six methods per class on import. For the classes of a
+short command that is a tenth of its run time, and most are never called. The result is an ordinary
+dataclass to `fields`, `replace`, pickle and type checkers. Not supported: `order`, `unsafe_hash`,
+`InitVar`, and subclasses of the standard library's frozen dataclasses.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, *, frozen=False, slots=False, eq=True, repr=True):
-        """Make a dataclass of a class, as the standard library's decorator does."""
+        """Make a class a dataclass, as the standard library's decorator does."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, slots=slots, eq=eq, repr=repr)
         result_class = dataclasses.dataclass(cls, init=False, repr=False, eq=False, slots=slots)
@@ -37,20 +37,20 @@ else:
 
 
 class _Unwritten:
-    """The `__init__` of a class until it is first looked up."""
+    """Placeholder for the `__init__` of a class until its first lookup."""
 
     def __init__(self, cls: type, is_frozen: bool) -> None:
         self._cls, self._is_frozen = cls, is_frozen
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Write it, and put it into the class in the place of this one."""
+        """Generate the method, and replace this placeholder by it in the class."""
         written = _write_init(self._cls, self._is_frozen)
         self._cls.__init__ = written  # type: ignore[misc]
         return written if instance is None else MethodType(written, instance)
 
 
 class _Unset:
-    """The default of a field that has a factory."""
+    """Marks a field with a default factory."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -60,7 +60,7 @@ _UNSET = _Unset()
 
 
 def _write_init(cls: type, is_frozen: bool) -> Any:
-    """Compile the function that sets a class's fields to its arguments, or to their defaults."""
+    """Compile the function that sets a class's fields to its arguments or their defaults."""
     places: dict[str, Any] = {"_unset": _UNSET, "_set": object.__setattr__}
     positionals, named = ["self"], list[str]()
     lines: list[str] = []
@@ -104,7 +104,7 @@ def _shown(cls: Any) -> list[str]:
 
 
 def _comparison(cls: type, is_frozen: bool) -> dict[str, Any]:
-    """Return what compares values of a class field by field, and hashes frozen ones."""
+    """Return `__eq__`, field by field, and for a frozen class `__hash__`."""
     compared = [f.name for f in fields(cls) if f.compare]
     values: Callable[[Any], Any] = attrgetter(*compared) if compared else lambda value: ()
 
@@ -118,7 +118,7 @@ def _comparison(cls: type, is_frozen: bool) -> dict[str, Any]:
 
 
 def _freeze(cls: Any) -> dict[str, Any]:
-    """Return what refuses to change a value of a class, and what pickle makes one with."""
+    """Return the methods that block assignment and deletion, and those for pickle."""
     names = [field.name for field in fields(cls)]
 
     def refuse_to_set(self: Any, name: str, value: object) -> None:

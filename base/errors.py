@@ -1,19 +1,20 @@
-"""The error classes of cutrace, and the words that all their messages share."""
+"""The error classes of cutrace, and helpers for their messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class CutraceError(Exception):
-    """cutrace could not do what was asked: one clear message, exit status 2."""
+    """cutrace could not do what the user asked: one clear message, exit status 2."""
 
     exit_status = 2
 
 
 class KernelFault(CutraceError):
-    """The kernel did what no device allows (say, wrote outside its arrays): exit status 1.
+    """The kernel did something that no device permits, an access outside its arrays for example.
 
-    `cause` is `outside`, `misaligned`, `endless`, `waiting` or `assertion` where one of these.
+    Exit status 1. `cause` is `outside`, `misaligned`, `endless`, `waiting` or `assertion`, if one
+    of these applies.
     """
 
     exit_status = 1
@@ -24,13 +25,13 @@ class KernelFault(CutraceError):
 
 
 class CheckFailed(CutraceError):
-    """A check that was asked for did not hold: exit status 1."""
+    """A check that the user requested failed: exit status 1."""
 
     exit_status = 1
 
 
 def message_of(error: BaseException) -> str:
-    """Return one message for whatever went wrong."""
+    """Return a one-line message for any exception."""
     if isinstance(error, CutraceError):
         return str(error)
     if usage := getattr(error, "format_message", None):
@@ -45,7 +46,7 @@ def message_of(error: BaseException) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return `; nearest: a, b, c` for a name that is not among `names`, or `""`.
+    """Return `; nearest: a, b, c` for an unknown name, or `""`.
 
     >>> nearest("8800gtz", ["8800gtx", "k20", "h100"])
     '; nearest: 8800gtx'

@@ -1,7 +1,7 @@
-"""Work spread over an executor: anything with `submit`, whose futures call back when they are done.
+"""Run tasks on an executor: any object with `submit` and futures that support callbacks.
 
-That is what `concurrent.futures` has, and Dask's client and mpi4py's pool likewise. A task whose
-worker is lost is given out again, and others go on.
+`concurrent.futures` has this interface, as have Dask's client and mpi4py's pool. If a worker is
+lost, its task is submitted again and the others continue.
 """
 
 import os
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 Task = TypeVar("Task")
 ATTEMPTS = 3
-"""How often a task is given out that no worker brings back."""
+"""Most attempts of a task that loses its worker."""
 
 
 class Executor(Protocol):
     """An executor; its futures have `result`, `cancel` and `add_done_callback`."""
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
-        """Have a call done by somebody."""
+        """Submit a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """What a worker gets: a task, what is called with it, and whose it is.
+    """The unit that a worker receives: a function, its task, and the attempt.
 
-    `attempt` tells one from the next: Dask's client answers equal calls with one result, a lost
-    worker's among them.
+    `attempt` distinguishes repetitions: Dask's client caches by the call, and would return the lost
+    worker's result again.
     """
 
     call: Callable[[Any], Any]
@@ -49,7 +49,7 @@ class WorkItem:
 
 
 def run(errand: WorkItem) -> Any:
-    """Do a task; return what the call does, or the `CutraceError` that it raises."""
+    """Run a task; return the function's result, or the `CutraceError` that it raises."""
     if errand.version != __version__:
         return CutraceError(f"a worker has cutrace {__version__}, and not {errand.version}")
     try:
@@ -61,11 +61,11 @@ def run(errand: WorkItem) -> Any:
 def run_tasks(
     executor: Executor, call: Callable[[Task], Any], tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Any]]:
-    """Do the tasks; yield the number of each as it ends, with what the call returned.
+    """Run tasks; yield the number of each on completion, with its result.
 
-    Instead of that stands the `CutraceError` that it raised, or one that says that no worker
-    brought the task back. Where the executor takes no more, it is raised; what is not done then is
-    given up.
+    The result may be the `CutraceError` that the function raised, or one that says that no worker
+    returned the task. Raises CutraceError if the executor accepts no more work; open tasks are then
+    cancelled.
     """
     with _without_forks(executor) as unforked:
         yield from _run_tasks(unforked, call, tasks)
@@ -98,6 +98,8 @@ def _run_tasks(
             try:
                 result = future.result()
             except Exception as error:
+                # `run` returns a task's CutraceError as its result, so an exception here means
+                # that the worker or its transport failed: the task is worth another attempt.
                 if attempts[number] < ATTEMPTS:
                     give(number)
                     continue
@@ -116,8 +118,11 @@ def _run_tasks(
 
 @contextmanager
 def _without_forks(executor: Executor) -> Iterator[Executor]:
-    """Give an executor, or, in place of a pool that forks, as many processes of our own: forked
-    ones have the locks that threads of this process hold, and may wait for them for ever."""
+    """Yield the executor, or a pool of our own processes if it forks.
+
+    A forked process inherits the locks that threads of this process hold, and may wait for them for
+    ever.
+    """
     context = getattr(executor, "_mp_context", None)
     if context is None or context.get_start_method() != "fork":
         yield executor
@@ -130,7 +135,7 @@ def _without_forks(executor: Executor) -> Iterator[Executor]:
 
 
 def _error_line(error: Exception) -> str:
-    """An exception of somebody else's in one line.
+    """Return a foreign exception in one line.
 
     >>> _error_line(ConnectionError("the worker has gone"))
     'ConnectionError: the worker has gone'
@@ -146,11 +151,11 @@ _SERVE = f"from {__name__} import serve; serve()"
 
 
 class WorkerLost(CutraceError):
-    """A process that ended before it answered."""
+    """A worker process ended before it answered."""
 
 
 class WorkerProcess:
-    """A process that does one call after another. A function of a module is told by its name."""
+    """A process that runs calls one by one. A module's function is sent by name."""
 
     def __init__(self) -> None:
         self._child = subprocess.Popen(
@@ -158,18 +163,18 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            process_group=0,  # Ctrl-C is for who started it, and ends it
+            process_group=0,  # Ctrl-C goes to the parent, which ends it
         )
 
     def send(self, call: Callable[..., Any], /, *arguments: Any) -> None:
-        """Have a call done."""
+        """Send a call."""
         assert self._child.stdin is not None
-        with suppress(BrokenPipeError):  # who wants the answer is told
+        with suppress(BrokenPipeError):  # receive() reports that it has ended
             self._child.stdin.write(pickle.dumps((call, arguments)))
             self._child.stdin.flush()
 
     def receive(self) -> Any:
-        """Wait for the answer to a call and return it, or raise the call's exception."""
+        """Wait for a call's result and return it, or raise the call's exception."""
         assert self._child.stdout is not None
         try:
             is_answer, answer = pickle.load(self._child.stdout)
@@ -180,7 +185,7 @@ class WorkerProcess:
         raise answer
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process."""
         self._child.kill()
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout):
@@ -190,7 +195,7 @@ class WorkerProcess:
 
 
 class WorkerPool:
-    """An executor of so many processes; one that is lost takes no task but its own with it."""
+    """An executor of `count` processes; a lost process fails only its own task."""
 
     def __init__(self, count: int) -> None:
         from concurrent.futures import ThreadPoolExecutor
@@ -202,7 +207,7 @@ class WorkerPool:
             self._idle.put(WorkerProcess())
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> "Future[Any]":
-        """Have a call done by the first process that is idle."""
+        """Submit a call to the first idle process."""
         return self._threads.submit(self._do, call, *arguments)
 
     def _do(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
@@ -218,14 +223,14 @@ class WorkerPool:
             self._idle.put(process)
 
     def close(self) -> None:
-        """Let what has begun end, and nothing else begin."""
+        """Wait for running calls, and start no others."""
         self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().end()
 
 
 def serve() -> None:
-    """The main function of a process: calls on stdin, answers on stdout, prints on stderr."""
+    """Main function of a worker process: calls on stdin, answers on stdout, prints on stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(EOFError):
@@ -239,4 +244,4 @@ def serve() -> None:
                 answers.write(answer)
                 answers.flush()
             except BrokenPipeError:
-                os._exit(1)  # whoever asked has ended
+                os._exit(1)  # the parent has ended

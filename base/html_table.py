@@ -1,17 +1,17 @@
-"""A table for notebooks: plain HTML without a style of its own, every text escaped."""
+"""HTML tables for notebooks: no style of their own, all text escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
 
 MOST = 50
-"""Rows that a notebook shows; how many more there are is said below."""
+"""Most rows in a notebook; a line below counts the others."""
 
 
 def render_table(
     caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], total: int
 ) -> str:
-    """The first MOST of `total` rows; the first cell of each is its heading.
+    """Return the first MOST of `total` rows as HTML; the first cell of each is its heading.
 
     >>> render_table("a", ["x"], [["<"]], 1).partition("<tbody>")[2]
     '<tr><th scope="row">&lt;</th></tr></tbody></table>'
@@ -26,7 +26,7 @@ def render_table(
 
 
 def more(number: int, what: str = "") -> str:
-    """A paragraph that says how many more there are; nothing where there are none."""
+    """Return a paragraph that counts the omitted rows; "" for none."""
     return f"<p>and {number} more{what and f' {what}'}</p>" if number > 0 else ""
 
 

@@ -1,8 +1,8 @@
-"""Options: an option of the command line is one field of one frozen dataclass, here and in Python.
+"""Options: one field of a frozen dataclass defines an option for the command line and Python.
 
-The field has the name, type, default and help of the option. `commands/options/command_line.py`
-makes a verb's options of the fields, `taking` makes them a function's arguments, and the object
-goes as it is to where it is used.
+The field has the option's name, type, default and help. `commands/options/command_line.py` makes a
+verb's options from the fields, `taking` makes them keyword arguments of a function, and the object
+is passed on unchanged to the code that uses it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,15 +20,15 @@ Answer = TypeVar("Answer")
 P = ParamSpec("P")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-"""The default of an option that is given as NAME=VALUE, as often as one likes."""
+"""Default of a repeatable option with values NAME=VALUE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """The command line's description of a field.
 
-    `names` are given where they are not --the-field's-own. Values stand in one word with `commas`,
-    or each behind a `prefix`, as in -DN=4; else each is a word behind the name.
+    `names` replace the default name, --field-name. With `commas`, all values are in one word; with
+    a `prefix`, each follows it, as in -DN=4; else each is a word after the name.
     """
 
     help: str
@@ -48,7 +48,7 @@ def option(
     prefix: str = "",
     commas: bool = False,
 ) -> Any:
-    """A field of a dataclass that is an option of the command line, too."""
+    """Return a dataclass field that is also an option of the command line."""
     spec = Option(help, metavar, names, panel, prefix, commas)
     if isinstance(default, Mapping):
         return field(default_factory=dict, metadata={"option": spec})
@@ -58,7 +58,7 @@ def option(
 def taking(
     options: Callable[P, Options],
 ) -> Callable[[Callable[[Subject, Options], Answer]], Callable[Concatenate[Subject, P], Answer]]:
-    """Let a function of a subject and options be called with the options as arguments."""
+    """Let callers pass the fields of `options` as keyword arguments of a function."""
 
     factory_names = {f.name for f in fields(options) if f.default_factory is not MISSING}  # type: ignore
 
@@ -94,7 +94,7 @@ def taking(
 
 
 def changed(options: Any) -> dict[str, Any]:
-    """The fields that are options and differ from their defaults, by name."""
+    """Return the option fields that differ from their defaults, by name."""
     default = type(options)()
     fields: Sequence[str] = tuple(options.__dataclass_fields__)
     values = {name: getattr(options, name) for name in fields}

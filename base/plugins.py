@@ -1,4 +1,4 @@
-"""Extensions: what installed packages bring, by entry points of a group of cutrace's.
+"""Extensions: objects of installed packages, found by entry points in cutrace's groups.
 
 | group | an object is |
 |---|---|
@@ -9,7 +9,7 @@
 | `cutrace.reports` | a function from a `Profile` to text: a format of `analyze` |
 | `cutrace.importers`, `cutrace.exporters` | a module that reads or writes another tool's traces |
 
-One that cannot be imported, or raises, is named; nothing else stands still for it.
+An extension that fails to import, or raises, is named in the error; the others still work.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,25 +26,25 @@ IMPORTERS, EXPORTERS = "cutrace.importers", "cutrace.exporters"
 
 
 def extension_names(group: str) -> tuple[str, ...]:
-    """Return what the extensions of a group are called, sorted."""
+    """Return the names of a group's extensions, sorted."""
     return tuple(sorted(_entries(entry_points, group)))
 
 
 def load_extension(group: str, name: str) -> Any:
-    """Import one of `extension_names`. `CutraceError` if it cannot be."""
+    """Import one of `extension_names`; raise `CutraceError` if that fails."""
     with naming_extension(f"{name}, an entry point of {group}"):
         return _entries(entry_points, group)[name].load()
 
 
 @cache
 def _entries(find: Callable[..., EntryPoints], group: str) -> Mapping[str, EntryPoint]:
-    """The installed entry points, read once: reading takes some milliseconds."""
+    """Return the installed entry points; cached, because reading them takes some milliseconds."""
     return {entry.name: entry for entry in find(group=group)}
 
 
 @contextmanager
 def naming_extension(who: str) -> Iterator[None]:
-    """Say who is to blame for whatever is raised: `CutraceError`."""
+    """Convert any exception of the body to a `CutraceError` that names the extension."""
     try:
         yield
     except CutraceError:

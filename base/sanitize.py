@@ -1,9 +1,9 @@
-"""Text of others made inert: what a trace or a source brings does nothing where it is shown.
+"""Make foreign text inert: text of a trace or a source must not act where it is shown.
 
-Names and source lines come from whoever wrote the kernel, or the trace. A terminal obeys escape
-sequences in them, a spreadsheet calculates cells that begin like a formula, and characters that
-turn the direction of writing show a line that is not there. The command line passes all that it
-prints through `sanitize`; what is coloured is `Styled`, made of inert text.
+Names and source lines come from the author of the kernel or the trace. A terminal executes escape
+sequences in them, a spreadsheet evaluates cells that begin like a formula, and bidirectional
+control characters display a line that does not exist. The command line passes all output through
+`sanitize`; coloured text is `Styled`, made from inert text.
 """
 
 import re
@@ -12,15 +12,16 @@ from typing import TypeVar
 _ACTIVE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but tab and newline, those of direction, and halves of pairs, which no output
-can hold."""
+"""Control characters except tab and newline, bidirectional controls, and lone surrogates, which no
+output can encode.
+"""
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 Value = TypeVar("Value")
 
 
 class Styled(str):
-    """Text with colours of our own, the text of others in it inert already."""
+    """Text with our own colour sequences; foreign text in it is inert already."""
 
 
 def sanitize(text: str) -> str:
@@ -33,7 +34,7 @@ def sanitize(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same for a name, which has no line of its own: newlines are shown, too.
+    r"""Sanitize a name for use within a line: newlines are escaped, too.
 
     >>> one_line("kernel\nnext: curl")
     'kernel\\nnext: curl'
@@ -42,7 +43,7 @@ def one_line(text: str) -> str:
 
 
 def csv_cell(value: Value) -> Value | str:
-    """A cell for a spreadsheet: an apostrophe before what begins like a formula makes it text.
+    """Return a spreadsheet cell: an apostrophe turns text that begins like a formula into text.
 
     >>> csv_cell("=1+1"), csv_cell("kernel"), csv_cell(-1)
     ("'=1+1", 'kernel', -1)

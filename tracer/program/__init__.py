@@ -1,1 +1,1 @@
-"""Programs as they are: built by NVIDIA's nvcc, run on our runtime library, recorded as they go."""
+"""Run unchanged CUDA programs: build with NVIDIA's nvcc, run on our library, record."""

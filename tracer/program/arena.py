@@ -1,8 +1,8 @@
-"""Device memory that a program and its recorder both have mapped: one file without a name.
+"""Device memory as one anonymous file that the program and its recorder both map.
 
-It is reserved once and sparse: pages come as they are touched, and go when an array is freed.
-Global memory lies first, at the addresses that kernels see; behind it the constants and the texels
-of arrays, which kernels reach by offsets and the program by its mapping.
+The file is reserved once and is sparse: the kernel allocates a page on first touch and takes it
+back when an array is freed. Global memory comes first, at the addresses that kernels see; constants
+and the texels of arrays follow. Kernels reach those by offsets, the program by its mapping.
 """
 
 import mmap
@@ -19,7 +19,7 @@ from ..simt.memory.memory import GLOBAL_BASE
 GLOBAL_BYTES = 1 << 38
 CONSTANT_BYTES = 1 << 23
 TEXEL_BYTES = 1 << 36
-"""Addresses that are reserved, not memory."""
+"""Reserved address space in bytes, not resident memory."""
 
 CONSTANTS = GLOBAL_BYTES
 TEXELS = GLOBAL_BYTES + (1 << 30)
@@ -29,7 +29,7 @@ _PAGE = mmap.PAGESIZE
 
 
 class SharedRoom:
-    """A part of the file, as the arena of a state space takes it."""
+    """One region of the file, as storage for a state space's arena."""
 
     def __init__(self, mapped: mmap.mmap, start: int, size: int) -> None:
         self._mapped = mapped
@@ -37,7 +37,7 @@ class SharedRoom:
         self.bytes: NDArray[np.uint8] = np.frombuffer(mapped, np.uint8, size, start)
 
     def wipe(self, start: int, end: int) -> None:
-        """Make bytes zeros again, and give whole pages back to the machine."""
+        """Zero a range of bytes and return whole pages to the operating system."""
         first, last = -(-start // _PAGE) * _PAGE, end // _PAGE * _PAGE
         if first >= last:
             self.bytes[start:end] = 0
@@ -48,7 +48,7 @@ class SharedRoom:
 
 
 class SharedMemory:
-    """The file, open in this process: `file` is its descriptor, which processes are handed."""
+    """The shared file, open in this process; `file` is its descriptor, which processes receive."""
 
     def __init__(self) -> None:
         self.file = os.memfd_create("cutrace", os.MFD_CLOEXEC)
@@ -57,11 +57,11 @@ class SharedMemory:
 
     @property
     def size(self) -> int:
-        """Bytes that the program maps."""
+        """Number of bytes that the program maps."""
         return _BYTES
 
     def arenas(self) -> Mapping[Space, Any]:
-        """Where the arenas of a session's memory lie."""
+        """Return the region for each state space of a session's memory."""
         return {
             Space.GLOBAL: SharedRoom(self._mapped, 0, GLOBAL_BYTES),
             Space.CONST: SharedRoom(self._mapped, CONSTANTS, CONSTANT_BYTES),
@@ -69,5 +69,5 @@ class SharedMemory:
         }
 
     def close(self) -> None:
-        """Close the file; what is mapped goes with the last array over it."""
+        """Close the file; the mapping itself is released with the last array over it."""
         os.close(self.file)

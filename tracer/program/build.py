@@ -1,6 +1,9 @@
-"""Programs of CUDA C++, built by NVIDIA's nvcc over our runtime library, and kept by content.
+"""Build CUDA C++ programs with NVIDIA's nvcc against our runtime library; cache them by content.
 
-Kernels go in as PTX alone, plain, with source lines: that is what is recorded.
+`Builder` composes the nvcc command: device code as uncompressed PTX with line information and no
+SASS, because the recorder executes PTX. `build_program` looks a program up by the command
+and the text of all included files. `run_nvcc` and `show_nvcc` run the compiler, and run it again
+with compatibility headers if its errors show that the source is for another CUDA version.
 """
 
 import os
@@ -28,21 +31,22 @@ from .toolkit import Toolkit, advise, find_host_compiler, find_toolkit
 from .wire import RUNTIME
 
 LEAST_CAPABILITY = 75
-"""nvcc 13 compiles for nothing older."""
+"""Oldest compute capability that nvcc 13 compiles for."""
 
 _CODE_OPTIONS = ("-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode",
                  "--generate-code")  # fmt: skip
 _TRIES = 3
-"""How often a program is built whose sources change meanwhile."""
+"""Number of build attempts if sources change during the build."""
 _OTHER_RUNTIME = ("-cudart", "--cudart", "-cudadevrt", "--cudadevrt")
 _NOT_OURS = ("-dlto", "--dlink-time-opt", "-lcudart_static")
-"""What is left out: optimization of machine code, and NVIDIA's own runtime."""
+"""Options to drop: link-time optimization of SASS, and NVIDIA's static runtime."""
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """What builds a program: the toolkit, the host compiler, the folders with our runtime and with
-    headers in place of the toolkit's.
+    """The inputs of a build: toolkit, host compiler, and the folders of our runtime and headers.
+
+    The headers replace some of the toolkit's.
     """
 
     toolkit: Toolkit
@@ -51,7 +55,7 @@ class Builder:
     headers: Path
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
-        """The nvcc command for what a user typed behind `nvcc`, with ours in place of its own."""
+        """Return the nvcc command for a user's arguments, with our options replacing its own."""
         named, other_options = split_code_options(_ptx_for_cubin(words))
         archs = named or [str(max(capability, LEAST_CAPABILITY))]
         codes = (f"-gencode=arch=compute_{arch},code=compute_{arch}" for arch in archs)
@@ -67,7 +71,7 @@ class Builder:
 
 
 def _ptx_for_cubin(words: Sequence[str]) -> Sequence[str]:
-    """PTX in the file of machine code that is asked for: modules are loaded from either."""
+    """Replace -cubin by -ptx: the module loader accepts PTX in a cubin's file."""
     if not {"-cubin", "--cubin"}.intersection(words):
         return words
     named = {"-o", "--output-file"}.intersection(words)
@@ -77,13 +81,18 @@ def _ptx_for_cubin(words: Sequence[str]) -> Sequence[str]:
 
 
 def make_builder() -> Builder:
-    """Find the compilers and build the library if need be; CutraceError says what is missing."""
+    """Find the compilers and build the library if needed; raise CutraceError if one is
+    missing.
+    """
     toolkit, host = find_toolkit(), find_host_compiler()
     return Builder(toolkit, host, build_library(toolkit, host), _write_headers())
 
 
 def _write_headers() -> Path:
-    """The folder with our `mma.h`, which says what wmma instructions leave open: who holds what."""
+    """Return the folder of our `mma.h`, which fixes the mapping of lanes to fragment elements.
+
+    The PTX specification of wmma instructions leaves that mapping open.
+    """
 
     def write(folder: Path) -> None:
         (folder / tensor_core.NAME).write_text(tensor_core.TENSOR_CORE)
@@ -92,10 +101,11 @@ def _write_headers() -> Path:
 
 
 def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take out what says which code to make; return the virtual architectures, and the rest.
+    """Remove the options that select code generation; return the virtual architectures and the
+    rest.
 
-    Each is compiled to PTX, so that a device can be given what suits it best. Machine code for a
-    newer architecture is made of the same PTX and names none.
+    Each architecture is compiled to PTX, so that the best one for a device can be chosen at load
+    time. Machine code for a newer architecture comes from the same PTX and adds no entry.
 
     >>> split_code_options(["-O3", "-gencode", "arch=compute_80,code=sm_86", "-arch=sm_90a"])
     (['80', '90a'], ['-O3'])
@@ -119,7 +129,9 @@ def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _architectures(text: str) -> Iterator[str]:
-    """Yield `90a` of `sm_90a`, and the oldest that nvcc knows for older ones."""
+    """Yield `90a` for `sm_90a`; an architecture that nvcc no longer knows yields the oldest it
+    knows.
+    """
     for number, suffix in re.findall(r"_(\d+)([af]?)\b", text):
         yield f"{number}{suffix}" if int(number) >= LEAST_CAPABILITY else str(LEAST_CAPABILITY)
 
@@ -129,10 +141,10 @@ def _names_compiler(words: Sequence[str]) -> bool:
 
 
 def build_program(sources: Sequence[Path], options: Sequence[str], capability: int) -> Path:
-    """Build sources into a program, or take the one built before of the same; return its path.
+    """Build sources into a program, or return the cached one; return its path.
 
-    The same means the same command, and the same text in all that was included then. CutraceError
-    with what the compiler said if it refuses.
+    The cache key covers the command and the text of every included file. Raises CutraceError with
+    the compiler's output if it rejects the source.
     """
     builder = make_builder()
     for source in sources:
@@ -149,19 +161,21 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
 
 
 def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
-    """What a command of nvcc makes, in a file of this name: a program, or an object file."""
+    """Return the output of an nvcc command, a program or an object file, under this file name."""
     command_key = key_of(os.getcwd(), builder.toolkit.version, *command)
     index, before = folder_of("includes") / command_key, ""
     with suppress(OSError):
         before = _key_with_texts(command_key, index.read_text().splitlines())
     if before and (place := folder_of("programs") / before / name).is_file():
         return place
+    # The dependencies are known only after a build. A source may change while nvcc reads it, so the
+    # output is kept only if no file changed since the start, or if two builds see the same texts.
     for _ in range(_TRIES):
         begin = time.time_ns()
         with scratch_folder() as folder:
             program, depends = Path(folder, name), Path(folder, "depends")
             _run([*command, "-MMD", "-MF", str(depends), "-o", str(program)])
-            rule = depends.read_text() if depends.is_file() else ""  # linking alone writes none
+            rule = depends.read_text() if depends.is_file() else ""  # linking writes none
             paths = _read_dependencies(rule, builder.toolkit.root)
             key = _key_with_texts(command_key, paths)
             if key == before or not _changed_since(begin, paths):
@@ -174,9 +188,9 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
 
 
 def _changed_since(begin: int, paths: Iterable[str]) -> bool:
-    """Whether a file was written or took its name since a time, in nanoseconds of the clock.
+    """Return whether a file was written or renamed since a time, in nanoseconds of the clock.
 
-    The system's clock for files is some milliseconds behind, in which nvcc has read none of them.
+    File timestamps lag the clock by some milliseconds; nvcc reads no file in that interval.
     """
     return any(os.stat(path).st_ctime_ns > begin for path in paths)
 
@@ -219,28 +233,30 @@ _OF_OLDER_CUDA = re.compile(
     r'|namespace "std" has no member|identifier "cuda(ConfigureCall|SetupArgument|Launch)"'
     r"|.cuda(ConfigureCall|SetupArgument|Launch)\W was not declared"
 )
-"""What nvcc 13, and g++ for a file of host code, say of programs that `older.h` is for."""
+"""Errors of nvcc 13, and of g++ for host-only files, in programs that need `older.h`."""
 
 _OF_SURFACE_REFERENCES = re.compile(
     r'surface is not a template|identifier "surface" is undefined|"surfaceReference" is undefined'
 )
-"""What it says of programs that `surface_reference.h` is for."""
+"""Errors in programs that need `surface_reference.h`."""
 
 _OF_OLDER_LIBRARIES = re.compile(
     r'namespace "(thrust|cub)[\w:]*" has no member|not a member of \W(thrust|cub)\b'
     r"|fatal error: (thrust|cub)/\S+: No such file|requires at least C\+\+ ?17"
 )
-"""What they say of programs for the Thrust and CUB of CUDA 12."""
+"""Errors in programs written for the Thrust and CUB of CUDA 12."""
 
 _OF_OTHER_HEADERS = re.compile(r"CUDA compiler and CUDA toolkit headers are incompatible")
-"""What libcu++ says where another package wants the runtime's headers older than nvcc, as torch
-does. Within a major version they fit."""
+"""Error of libcu++ if another package, torch for one, requires runtime headers older than nvcc.
+
+Headers and nvcc of one major version are compatible.
+"""
 
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Run it to its end; what it says is in what is returned."""
+    """Run nvcc to completion; the returned object holds its output."""
     while True:
         answer = subprocess.run(
             command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -252,9 +268,10 @@ def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
 
 
 def show_nvcc(command: Sequence[str]) -> int:
-    """Run it and print what it says as it comes; return its exit status.
+    """Run nvcc and print its output as it arrives; return its exit status.
 
-    From the first error on that waits for the end, when it is known whether another run follows.
+    Output from the first error on is held back until nvcc ends, because only then is it known
+    whether the command is run again with other headers.
     """
     while True:
         status, output, complained = _show(command)
@@ -270,7 +287,9 @@ def show_nvcc(command: Sequence[str]) -> int:
 
 
 def _for_other(command: Sequence[str], output: str) -> list[str] | None:
-    """The command with what another CUDA needs by what was said; None if that is all."""
+    """Return the command plus the options that another CUDA version needs; None if nothing is to
+    add.
+    """
     extra_options: list[str] = []
     if _OF_OLDER_CUDA.search(output):
         extra_options += ["-include", str(RUNTIME / "older.h")]
@@ -284,7 +303,7 @@ def _for_other(command: Sequence[str], output: str) -> list[str] | None:
 
 
 def _show(command: Sequence[str]) -> tuple[int, str, str]:
-    """The exit status, and what is held back of both outputs."""
+    """Return the exit status and the held-back parts of stdout and stderr."""
     with (
         subprocess.Popen(
             command,
@@ -304,7 +323,7 @@ def _show(command: Sequence[str]) -> tuple[int, str, str]:
 
 
 def _pass_on(source: IO[str], to: IO[str]) -> str:
-    """Copy line by line up to the first error; return the rest."""
+    """Copy lines up to the first error; return the remaining text."""
     errors = ""
     for line in source:
         if errors or _ERROR.search(line):

@@ -1,4 +1,4 @@
-"""Which of a program's launches are recorded, and how many there are by now."""
+"""Select the launches to record, and count launches while a program runs."""
 
 import re
 import time
@@ -12,14 +12,14 @@ from ..session.function import Function
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Of the launches of kernels in whose name `kernels` is found, all but the first `skip`."""
+    """The launches of kernels with a name that matches `kernels`, after the first `skip`."""
 
     kernels: Pattern[str] | None = None
     skip: int = 0
 
 
 def read_choice(kernels: str | None, skip: int | None) -> Choice:
-    """Read the options of a command line; CutraceError for what is no regular expression."""
+    """Parse the command line's options; raise CutraceError for an invalid regular expression."""
     if skip is not None and skip < 0:
         raise CutraceError(f"--skip {skip}: expected how many launches, 0 or more")
     try:
@@ -32,14 +32,14 @@ def read_choice(kernels: str | None, skip: int | None) -> Choice:
 
 
 class Chooser:
-    """Says of each launch in turn whether it is chosen."""
+    """Decides for each launch, in program order, whether it is recorded."""
 
     def __init__(self, choice: Choice) -> None:
         self._choice = choice
         self._left = choice.skip
 
     def takes(self, function: Function) -> bool:
-        """Whether the next launch is one of those that are recorded."""
+        """Return whether to record the next launch; advances the count of matches."""
         signature = function.signature
         names = (signature.name, signature.mangled)
         pattern = self._choice.kernels
@@ -51,9 +51,7 @@ class Chooser:
 
 @dataclass(slots=True)
 class Tally:
-    """How far a recording is: launches that were run, those recorded, bytes of the trace, and the
-    kernel that runs, if one does.
-    """
+    """Progress of a recording: launches executed and recorded, trace bytes, running kernel."""
 
     run: int = 0
     recorded: int = 0
@@ -62,8 +60,10 @@ class Tally:
     since: float = field(default_factory=time.monotonic)
 
     def text(self, part: float = 0.0) -> str:
-        """`1,234 launches (350 a second), 1,200 recorded, 3.4 MB`, and the `part` that has been run
-        of the launch that runs, from 0 to 1: `, 40 % of scale`."""
+        """Return `1,234 launches (350 a second), 1,200 recorded, 3.4 MB`.
+
+        `part`, from 0 to 1, is the executed fraction of the running launch: `, 40 % of scale`.
+        """
         rate = self.run / max(time.monotonic() - self.since, 1e-3)
         recorded = "" if self.recorded == self.run else f", {self.recorded:,} recorded"
         size = f"{self.bytes / 1e6:,.1f} MB"

@@ -1,4 +1,10 @@
-"""A program's device code: its images become modules of the session, with kernels and variables."""
+"""Load a program's device code: modules of the session with their kernels and variables.
+
+A module arrives as PTX text, as a fatbinary, or as a bundle of several from our linker step. This
+file parses the fatbinary's entries, selects the PTX that suits the device's compute capability,
+links several PTX texts into one by renaming their local symbols, and answers the driver calls that
+find kernels, variables and their resources. SASS is never executed.
+"""
 
 import re
 import struct
@@ -31,9 +37,9 @@ MOST_THREADS = 1024
 
 
 def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = None) -> Compiled:
-    """The PTX of a program's module: its text, or the one among its images that suits a device.
+    """Return a module's PTX: the text itself, or the fatbinary entry that suits the device.
 
-    `typed` are sources that are in no file. CutraceError where there is machine code only.
+    `typed` holds sources that exist in no file. Raises CutraceError if there is machine code only.
     """
     texts = read_ptx(data, capability)
     if any(_DEVICE_RUNTIME.search(text) for text in texts):
@@ -48,9 +54,9 @@ def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = No
 
 
 class Code:
-    """The modules of a program, by the numbers that it is given for them, and their kernels.
+    """The modules of a program, by handle, with their kernels.
 
-    `typed` are the sources that it has in no file, by the paths that its compiler gives them.
+    `typed` holds sources that exist in no file, by the paths that their compiler gives them.
     """
 
     def __init__(self, session: ProgramSession, device: Device) -> None:
@@ -63,7 +69,7 @@ class Code:
 
     @property
     def verbs(self) -> Verbs:
-        """What it answers."""
+        """The handlers of its messages."""
         return {
             "MODULE": self.load,
             "FUNCTION": self.find,
@@ -73,7 +79,7 @@ class Code:
         }
 
     def load(self, data: bytes) -> Answer:
-        """Take a module."""
+        """Load a module."""
         try:
             self._modules.append(self._load(data))
         except CutraceError as problem:
@@ -85,7 +91,7 @@ class Code:
         return self._session.load(read_code(data, self.device.capability, self.typed))
 
     def find(self, module: int, name: bytes) -> Answer:
-        """Find a kernel: its number, what it takes."""
+        """Find a kernel by name; return its handle and its parameters."""
         owner = self._modules[module]
         try:
             function = owner.get_function(name.decode())
@@ -97,7 +103,7 @@ class Code:
         kernel_facts = function.facts
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
         limits = kernel_facts.limits
-        # .reqntid leaves this at what the device takes, as an H200's driver says
+        # Without .reqntid this is the device's own limit, as an H200's driver reports it.
         threads = min(prod(limits.max_block), MOST_THREADS) if limits.max_block else MOST_THREADS
         sizes = [_three(each) for each in (limits.cluster, limits.required_block)]
         target = _CAPABILITY.search(owner.ptx)
@@ -109,11 +115,11 @@ class Code:
         return (len(self.functions) - 1, *own, *demands, struct.pack(f"<{len(places)}I", *places))
 
     def sibling_kernel(self, function: int, name: str) -> Function:
-        """Another kernel of the module that a kernel is of, by its PTX name."""
+        """Return another kernel of the same module by its PTX name."""
         return self._owners[function].get_function(name)
 
     def find_symbol(self, module: int, name: bytes) -> Answer:
-        """Find a variable: where the program has it mapped, and its bytes."""
+        """Find a variable; return its address in the program's mapping and its size in bytes."""
         place = self._modules[module].symbols.get(name.decode())
         if place is None:
             return SYMBOL_NOT_FOUND
@@ -121,11 +127,11 @@ class Code:
         return (place.address + moved, place.size)
 
     def count_registers(self, function: int) -> Answer:
-        """Wait for the assembler: registers a thread, of the nearest architecture."""
+        """Wait for the assembler; return registers per thread on the nearest architecture."""
         return (self._registers(function),)
 
     def count_resident(self, function: int, threads: int, dynamic: int) -> Answer:
-        """How many blocks an SM of the device holds."""
+        """Return the number of resident blocks per SM."""
         shared = self.functions[function].facts.shared.size + dynamic
         return (self.device.fits(self._registers(function), shared, threads),)
 
@@ -134,13 +140,13 @@ class Code:
 
 
 def _three(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return all three sizes of a directive of PTX; zeros where it is not there."""
+    """Return all three sizes of a PTX directive; zeros if the directive is absent."""
     return (*sizes, 1, 1)[:3] if prod(sizes) and sizes else (0, 0, 0)
 
 
 MAGIC = 0xBA55ED50
 BUNDLE_MAGIC = 0x52545543
-"""Of what our library's linker collects: `driver/bundle.h`."""
+"""Magic number of the bundle that our linker step writes: `driver/bundle.h`."""
 
 PTX, MACHINE_CODE = 1, 2
 _HEAD = struct.Struct("<IHHQ")
@@ -150,12 +156,14 @@ _LZ4, _ZSTD = 0x2000, 0x8000
 _MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
 _IMAGE_TARGET = re.compile(rb"^\s*\.target\s+sm_\d+([af]?)", re.MULTILINE)
 _DEVICE_RUNTIME_CALL = "__cudaDeviceSynchronizeDeprecationAvoidance()"
-"""A function of the library for launches by kernels, cudadevrt."""
+"""A function that only cudadevrt, the library for launches by kernels, calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry: `arch` is 90 for compute_90 or sm_90, `options` are the assembler's for PTX."""
+    """A fatbinary entry: `arch` is 90 for compute_90 or sm_90, `options` are the assembler's for
+    PTX.
+    """
 
     kind: int
     arch: int
@@ -164,7 +172,7 @@ class Entry:
 
 
 def read_images(data: bytes) -> Iterator[list[Entry]]:
-    """Yield the entries of each image; CutraceError for what is none."""
+    """Yield the entries of each fatbinary; raise CutraceError if the data is none."""
     at = 0
     while at < len(data):
         magic, _, head, size = _HEAD.unpack_from(data, at)
@@ -190,7 +198,7 @@ def _entries(data: bytes) -> Iterator[Entry]:
 
 
 def _options(head: bytes) -> str:
-    """What an entry's head says at the place that it names: where a text is, and how long."""
+    """Return the options string; the entry's header has its offset and length."""
     (place,) = struct.unpack_from("<I", head, 20)
     if not place or place + 8 > len(head):
         return ""
@@ -207,9 +215,9 @@ def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
 
 
 def read_ptx(data: bytes, capability: int) -> list[str]:
-    """The PTX of a module as a program hands it over: texts as they are, or images with a choice.
+    """Return the PTX texts of a module: as they are, or one selected from each fatbinary.
 
-    CutraceError for machine code.
+    Raises CutraceError for machine code.
     """
     if data.startswith(b"\x7fELF"):
         raise CutraceError(
@@ -224,7 +232,7 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
 
 
 def read_options(data: bytes, capability: int) -> tuple[str, ...]:
-    """The assembler's options of a module's PTX that move registers, as nvcc wrote them.
+    """Return the assembler options of a module's PTX that affect registers, as nvcc stored them.
 
     >>> read_options(b"// PTX as text", 90)
     ()
@@ -247,10 +255,10 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 
 def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
-    """The PTX of each image, for a device of this capability.
+    """Return the PTX of each fatbinary for a device of this compute capability.
 
-    nvcc links its library for launches by kernels to what is compiled with -rdc=true; its calls are
-    ours, so it is left out. CutraceError where there is machine code only.
+    nvcc links cudadevrt into code compiled with -rdc=true. We implement its calls, so its PTX is
+    left out. Raises CutraceError if there is machine code only.
     """
     texts = [text for image in images if (text := _choose(image, capability))]
     if not texts:
@@ -270,9 +278,10 @@ def _choose(entries: list[Entry], capability: int) -> str:
 
 
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:
-    """The newest that the device runs, of one architecture the most special; else the oldest.
+    """Return the newest PTX that the device can run, the most specific of its architecture.
 
-    `sm_90a` runs on 9.0 alone, `sm_100f` on what has its major number and is not older.
+    Returns the oldest entry if none can run. `sm_90a` runs on 9.0 only; `sm_100f` runs on any
+    device of the same major version that is not older.
     """
     if not entries:
         return None
@@ -281,12 +290,13 @@ def _chosen(entries: list[Entry], capability: int) -> Entry | None:
 
 
 def _rank(entry: Entry) -> tuple[int, int]:
+    # Specific beats generic within an architecture: `a` runs on one device, `f` on a family.
     arch, suffix = _target(entry)
     return arch, ("", "f", "a").index(suffix)
 
 
 def _target(entry: Entry) -> tuple[int, str]:
-    """The number and suffix of what PTX is compiled for, which its head has without the suffix."""
+    """Return the architecture number and suffix of a PTX entry; its header stores no suffix."""
     match = _IMAGE_TARGET.search(entry.data)
     return entry.arch, match[1].decode() if match else ""
 
@@ -313,7 +323,7 @@ _LABEL = re.compile(r"\$L__info_string")
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A directive outside of functions: `name` is what it declares or defines, if anything."""
+    """A module-level PTX directive; `name` is the symbol that it declares or defines, if any."""
 
     text: str
     linkage: str
@@ -322,12 +332,12 @@ class _Statement:
 
     @property
     def is_declaration(self) -> bool:
-        """Whether what it names is defined elsewhere."""
+        """True if the symbol is defined elsewhere."""
         return self.linkage == "extern" or (self.is_function and self.text.rstrip().endswith(";"))
 
 
 def link_texts(texts: Sequence[str]) -> str:
-    """Join PTX texts into one that an assembler takes."""
+    """Link PTX texts into one that an assembler accepts."""
     if len(texts) == 1:
         return texts[0]
     parts = [list(_statements(_renumbered(text, n))) for n, text in enumerate(texts)]
@@ -351,7 +361,7 @@ def link_texts(texts: Sequence[str]) -> str:
 
 
 def _comments(text: str) -> str:
-    """The lines before the first directive, which name the compiler."""
+    """Return the lines before the first directive; they name the compiler."""
     return text[: text.index(".version")]
 
 
@@ -380,13 +390,15 @@ def _statement(text: str) -> _Statement:
 
 
 def _renumbered(text: str, number: int) -> str:
-    """Move the numbers of files, and the labels of a text's strings for debuggers."""
+    """Offset a text's .file numbers and the labels of its debug strings, so that texts do not
+    clash.
+    """
     moved = _FILE.sub(lambda match: f"{match[1]}{int(match[2]) + 100_000 * number}", text)
     return _LABEL.sub(f"$L__info_string_{number}_", moved)
 
 
 def _renamed(statement: _Statement, names: set[str], number: int) -> _Statement:
-    """Give names of a text's own its number."""
+    """Append the text's number to its local symbols."""
     text = statement.text
     for name in names:
         if name in text:
@@ -395,7 +407,7 @@ def _renamed(statement: _Statement, names: set[str], number: int) -> _Statement:
 
 
 def _once(statements: Sequence[_Statement]) -> Iterator[_Statement]:
-    """Yield each definition once; a declaration of what is defined has the linkage of that."""
+    """Yield each definition once; a declaration of a defined symbol takes over its linkage."""
     defined = {each.name: each for each in reversed(statements) if not each.is_declaration}
     declared: set[str] = set()
     for each in statements:

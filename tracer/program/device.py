@@ -1,4 +1,4 @@
-"""The device that a program is shown: numbers that it may ask for, and how many blocks fit."""
+"""The device that a program sees: its attributes, and how many blocks fit on an SM."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -9,21 +9,21 @@ from ..simt.kernel.chip import Chip
 
 
 class Stopwatch(Protocol):
-    """Says of launches that it takes in place of a trace how long the device needs at least."""
+    """Computes a lower bound of the device time of launches, instead of writing a trace."""
 
     @property
     def recorder(self) -> Recorder:
-        """What takes them."""
+        """The recorder of the launches."""
 
     def nanoseconds(self) -> float:
-        """Of all that it took; 0 where nothing is known."""
+        """Return the bound for all launches so far; 0 if nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """`facts` has a number for each name of `wire.fact_names()`.
+    """A device; `facts` holds a number for each name of `wire.fact_names()`.
 
-    `fits(registers, shared bytes, threads)` is how many blocks of such a kernel an SM holds;
+    `fits(registers, shared bytes, threads)` returns how many blocks of a kernel an SM holds;
     `time()` makes a stopwatch for it.
     """
 
@@ -36,12 +36,12 @@ class Device:
 
     @property
     def capability(self) -> int:
-        """90 for compute capability 9.0."""
+        """Compute capability as a number, 90 for 9.0."""
         return 10 * self.facts["major"] + self.facts["minor"]
 
     @property
     def chip(self) -> Chip:
-        """What kernels see of it."""
+        """The chip that kernels see."""
         return Chip(
             self.capability,
             self.facts["processors"],

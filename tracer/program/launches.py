@@ -1,4 +1,10 @@
-"""A program's launches: the bytes of their arguments in, what their kernels print out."""
+"""Execute a program's launches from the raw bytes of their arguments; return kernel output.
+
+`Launches` answers the launch message: it unpacks the parameters, runs the kernel, then the launches
+and copies that the kernel itself requested, and records those that are chosen and have room in the
+trace. A fault becomes the program's CUDA error. The rest of the file describes arguments and
+callers for the trace.
+"""
 
 import struct
 import sys
@@ -50,14 +56,14 @@ _FAULTS = {
     "assertion": ASSERT,
 }
 NO_CLUSTER = (0, 0, 0)
-"""What the runtime says where the program asks for no clusters."""
+"""Cluster shape that the runtime sends if the program requests no clusters."""
 _MUST_END = 2
-"""Of the flags of a launch: the program waits for it."""
+"""Launch flag: the program waits for the launch to end."""
 
 _PREFERENCE = 8
-"""The bit of the flags from which on they say what the kernel prefers of L1."""
+"""Lowest bit of the launch flags' field for the kernel's preferred L1 configuration."""
 _CONFIGS = ("prefer_shared", "prefer_l1", "equal")
-"""What 102 and more stand for there; else it is a percentage, and one more."""
+"""Meanings of field values from 102 on; a smaller value is a percentage plus one."""
 
 _WRITES = frozenset(
     {"st", "atom", "red", "sust", "sured", "stmatrix", "cp", "multimem", "mbarrier", "call"}
@@ -66,9 +72,9 @@ _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 class Caller(NamedTuple):
-    """Where the program calls for a launch: the line, and the NVTX ranges, where known.
+    """The call site of a launch: its line and the NVTX ranges, if known.
 
-    `prefers` is what it said of the kernel's L1 (`traces/FORMAT.md`).
+    `prefers` is the L1 configuration that the program set for the kernel (`traces/FORMAT.md`).
     """
 
     called_at: str = ""
@@ -80,14 +86,14 @@ NOBODY = Caller()
 
 
 class EnoughError(Exception):
-    """What was asked for is recorded: the program need not go on."""
+    """The requested launches are recorded: the program can be stopped."""
 
 
 class Launches:
-    """Runs what the program launches, and records what is chosen and has room in the trace.
+    """Executes a program's launches, and records the chosen ones while the trace has room.
 
-    `refused` counts what failed. With a `limit`, EnoughError is raised at the next launch after so
-    many were recorded.
+    `refused` counts failed launches. With a `limit`, the next launch after that many recorded ones
+    raises EnoughError.
     """
 
     def __init__(
@@ -116,11 +122,11 @@ class Launches:
 
     @property
     def verbs(self) -> Verbs:
-        """What it answers."""
+        """The handlers of its messages."""
         return {"LAUNCH": self.launch, "COUNT": self.count}
 
     def count(self, begins: int) -> Answer:
-        """Count launches from now on, and record none; or say how long those need at least."""
+        """Start to time launches instead of recording them; or return the bound, in picoseconds."""
         stopwatch, self._stopwatch = self._stopwatch, None
         if begins:
             self._stopwatch = self._code.device.time()
@@ -131,7 +137,7 @@ class Launches:
         block_z: int, cluster_x: int, cluster_y: int, cluster_z: int, shared: int, flags: int,
         data: bytes, stack: bytes, base: int, file: bytes, ranges: bytes,
     ) -> Answer:  # fmt: skip
-        """Run a kernel; what it printed, or its fault."""
+        """Run a kernel; return its output, or its error."""
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
@@ -151,7 +157,11 @@ class Launches:
         return (self._take_printed(),)
 
     def _run_launched(self, number: int) -> None:
-        """Do what a kernel asked for; each launch with what it launches in turn."""
+        """Process a kernel's device-side requests in order; each launch followed by its own
+        children.
+        """
+        # Depth first: a child and its own children end before the next request of the parent, so
+        # that copies and sets that follow in the queue see the results of the child.
         memory = self._recording.memory
         for request in memory.device_launches.take():
             if not isinstance(request, DeviceLaunch):
@@ -170,7 +180,7 @@ class Launches:
         packed: tuple[bytes, ...],
         caller: Caller = NOBODY,
     ) -> None:
-        """Run one launch to its end; record it if it is chosen and there is room."""
+        """Run one launch to completion; record it if it is chosen and the trace has room."""
         tally = self._tally
         if self._stopwatch is not None:
             self._count(function, configured, packed, self._stopwatch)
@@ -197,7 +207,9 @@ class Launches:
         packed: tuple[bytes, ...],
         stopwatch: Stopwatch,
     ) -> None:
-        """Run one launch for its time alone."""
+        """Run one launch for its time only."""
+        # The stopwatch takes the place of the trace. The resources that the launch adds belong to
+        # its rows, so they are removed again: the next recorded launch must not refer to them.
         described, recording = tuple(self._describe(function, packed)), self._recording
         trace, recording.trace = recording.trace, stopwatch.recorder
         launches = len(recording.resources)
@@ -209,7 +221,7 @@ class Launches:
         self._tally.run += 1
 
     def _fail(self, function: Function, problem: CutraceError) -> int:
-        """Say what is wrong; the error that the program gets."""
+        """Print the error; return the error code for the program."""
         print(f"cutrace: launch {self._tally.run}: {problem}", file=sys.stderr)
         self.refused += 1
         self._tally.running = ""
@@ -228,7 +240,7 @@ class Launches:
         return text
 
     def _describe(self, function: Function, packed: tuple[bytes, ...]) -> Iterator[Argument]:
-        """What the trace says of the arguments; pointers name their arrays."""
+        """Yield the trace's description of each argument; pointers name their arrays."""
         words = iter(packed)
         for parameter in function.signature.parameters:
             data = b"".join(islice(words, count_words(parameter.c_type)))
@@ -257,24 +269,24 @@ class Launches:
 
 
 def _preference(number: int) -> str:
-    """What a kernel prefers, as the trace has it."""
+    """Return a kernel's L1 preference as the trace stores it."""
     return _CONFIGS[number - 102] if number > 101 else str(number - 1) if number else ""
 
 
 def _names_of(ranges: bytes) -> tuple[str, ...]:
-    """Names of ranges, the outermost first, of those that the wire has the other way round."""
+    """Return the names of the NVTX ranges, outermost first; the wire has them innermost first."""
     return tuple(name.decode(errors="replace") for name in ranges.split(b"\0")[-2::-1])
 
 
 def _waits_for_program(function: Function, problem: CutraceError) -> bool:
-    """Whether a kernel may be run again later: it waits for ever, and writes nothing."""
+    """Return whether a kernel can be retried later: it spins for ever and has written nothing."""
     if not isinstance(problem, KernelFault) or problem.cause != "waiting":
         return False
     return _WRITES.isdisjoint(each.opcode for each in function.facts.kernel.instructions)
 
 
 def _read_parameters(memory: Memory, function: Function, buffer: int) -> Iterator[bytes]:
-    """Take a launch's parameters out of the buffer that a kernel has filled, and give it back."""
+    """Read a launch's parameters from the buffer that the kernel filled, and free the buffer."""
     offsets = parameter_offsets(function.facts.kernel)
     start = buffer - memory.global_.base
     for parameter in function.facts.kernel.parameters:

@@ -1,9 +1,10 @@
-"""Our library, in place of CUDA's runtime and driver: compiled when it is first needed.
+"""Build our library, the shim for CUDA's runtime and driver; it is compiled on first use.
 
-`runtime/` and `driver/` are one library under two names, so that a program that uses both has one
-device; `libraries/` adds cuBLAS and the like, computed on the host. It exports what it implements.
-Of CUDA's other functions, by the lists in the toolkit's own headers and of what NVIDIA's libraries
-export, it has stubs that refuse by name, so that a program that calls one finds that out there.
+`runtime/` and `driver/` form one library under two sonames, so that a program that uses both has
+one device; `libraries/` adds cuBLAS and others, computed on the host. The library exports the
+functions that it implements. All other CUDA functions, by the toolkit's headers and by the export
+lists of NVIDIA's libraries, are stubs that fail with their name, so that a program that calls one
+learns which it is. This file generates the C tables, stubs and version scripts for that.
 """
 
 import mmap
@@ -24,13 +25,13 @@ from .wire import RUNTIME
 DRIVER = Path(__file__).with_name("driver")
 LIBRARIES = Path(__file__).with_name("libraries")
 HEADERS = LIBRARIES / "include"
-"""cublas_v2.h and the like, for programs that are compiled where NVIDIA's are not."""
+"""cublas_v2.h and others, for programs compiled on machines without NVIDIA's libraries."""
 
 HEADERS_NOW = ("nvToolsExt", "cutil", "cutil_x86_64", "cutil_i386")
-"""Libraries that older programs are linked with, and that are headers alone today."""
+"""Libraries that older programs link and that today consist of headers only."""
 
 NVML = "libnvidia-ml.so.1"
-"""It comes with the driver, so that whoever finds the one expects the other."""
+"""NVML is part of the driver, so a program that finds the driver expects NVML as well."""
 
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
 
@@ -39,12 +40,12 @@ _ERROR = re.compile(r"^\s+(cuda(?:Error\w+|Success))\s*=", re.MULTILINE)
 
 
 def build_library(toolkit: Toolkit, compiler: str) -> Path:
-    """The folder with `libcudart.so.13` and `libcuda.so.1`, to be put before all others.
+    """Return the folder with `libcudart.so.13` and `libcuda.so.1`, to be searched first.
 
-    In its folder `stubs` is a `libcuda.so` for the linker, as in NVIDIA's toolkit; in `within` is
-    what a process opens that runs already (`within/beside.py`): it reads no $LD_LIBRARY_PATH any
-    more, but takes what it has under the name of NVIDIA's driver. In `libraries` are the names of
-    the files that it stands in for.
+    Its folder `stubs` has a `libcuda.so` for the linker, as NVIDIA's toolkit has. `within` has the
+    library that a running process opens (`inprocess/recorder_process.py`): it no longer
+    reads $LD_LIBRARY_PATH but finds a loaded library by the soname of NVIDIA's driver. `libraries`
+    has the file names of the libraries that it replaces.
     """
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
@@ -72,7 +73,8 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     def compile_one(path: Path, object_file: str) -> None:
         _run([compiler, "-x", "c", "-c", *FLAGS, *headers, str(path), "-o", object_file], work)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # g++ takes several for C++, whatever -x says
+    # A g++ process per file: given several files, g++ compiles all as C++, whatever -x says.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, sources, objects))
     for name, write in (("refused_libraries", write_refusals), ("versions", write_versions)):
         (work / f"{name}.c").write_text(write(objects))
@@ -95,7 +97,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
 
 
 def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
-    """Link the library under a name, which is also how the system's loader knows it."""
+    """Link the library under a soname; the dynamic loader identifies it by that."""
     linking = (
         *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{library.name}"),
         *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl", "-lm"),
@@ -104,7 +106,7 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
 
 
 def _written(work: Path, toolkit: Toolkit) -> list[Path]:
-    """Write what follows from the toolkit's headers; return the sources among it."""
+    """Write the sources generated from the toolkit's headers; return their paths."""
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
     (work / "stand_ins.h").write_text(write_names())
     (work / "errors.h").write_text("".join(f"NAME({n})\n" for n in driver_errors(toolkit)))
@@ -118,7 +120,7 @@ def _written(work: Path, toolkit: Toolkit) -> list[Path]:
 
 
 def _make_stubs(folder: Path, work: Path, compiler: str) -> None:
-    """What a program is linked with by -lcuda: all names, under the soname of NVIDIA's driver."""
+    """Make the library that -lcuda links: every name, with the soname of NVIDIA's driver."""
     folder.mkdir()
     source = work / "stubs.c"
     source.write_text(stub_library((work / "entries.h").read_text()))
@@ -144,7 +146,7 @@ def _error_names(toolkit: Toolkit) -> list[str]:
 
 
 def functions_of(folder: Path) -> set[str]:
-    """The functions that the sources in a folder export."""
+    """Return the functions that the sources in a folder export."""
     texts = (path.read_text(encoding="utf-8") for path in folder.glob("*.c"))
     return {name for text in texts for name in _DEFINED.findall(text)}
 
@@ -162,7 +164,7 @@ JUMPS = """
 #define JUMP(function) "jmp " #function "@PLT"
 #endif
 """
-"""C: what `jump` needs."""
+"""C macros that `jump` needs."""
 
 _REFUSE = "int refuse(const char *name);"
 
@@ -180,12 +182,12 @@ _RENAMED = {
     "cudaThreadSetLimit": "cudaDeviceSetLimit",
     "cudaThreadSynchronize": "cudaDeviceSynchronize",
 }
-"""CUDA 12's names for what CUDA 13 has under another: cuda_runtime_api.h of 12.9 and 13.0."""
+"""CUDA 12's names of functions that CUDA 13 renamed: cuda_runtime_api.h of 12.9 and 13.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What a program of this version of CUDA (0: of any) means by a name."""
+    """The function that a symbol name means in one version of CUDA (0: in any version)."""
 
     name: str
     function: str
@@ -193,9 +195,9 @@ class Export:
 
 
 def runtime_table(toolkit: Toolkit, ours: set[str], listed: Sequence[str]) -> tuple[str, str]:
-    """C: the EXPORT lines of all functions, and those that only refuse or jump.
+    """Return C: the EXPORT lines of all functions, and the functions that only refuse or jump.
 
-    `listed` are names that NVIDIA's library exports, those of other headers among them.
+    `listed` are the names that NVIDIA's library exports, including those of other headers.
     """
     text = (toolkit.include / "cuda_runtime_api.h").read_text(errors="replace")
     declared = _DECLARED.findall(text.partition("#if defined(__cplusplus)")[2])
@@ -210,7 +212,7 @@ def runtime_table(toolkit: Toolkit, ours: set[str], listed: Sequence[str]) -> tu
 
 
 def _exports(ours: set[str], missing: list[str], per_thread: Iterable[str]) -> list[Export]:
-    """All, by name. Streams per thread (_TWINS) are as all others here."""
+    """Return all exports, sorted by name. Per-thread streams (_TWINS) act like all others."""
     streams = set(per_thread)
     plain = {Export(name, name) for name in (*ours, *missing) if not name.startswith(_TWELVE)}
     special = {name.removeprefix(_TWELVE): name for name in ours if name.startswith(_TWELVE)}
@@ -225,13 +227,13 @@ def _exports(ours: set[str], missing: list[str], per_thread: Iterable[str]) -> l
 
 
 def _jumps(exports: Sequence[Export]) -> Iterator[str]:
-    """The names that no C function has: twins for streams per thread, and all names of CUDA 12."""
+    """Yield the names without a C function: per-thread twins, and all names of CUDA 12."""
     of_12 = {each.name for each in exports if each.version == 12}
     for each in exports:
         if each.version == 0 and each.name != each.function:
             yield jump(each.name, each.function)
         if each.function.startswith(_TWELVE) and not each.name.endswith(_TWINS):
-            continue  # runtime/twelve.c gives it its version itself
+            continue  # runtime/twelve.c sets the symbol's version itself
         if each.version == 12 or each.name not in of_12:
             label = f"jump_{each.name}"
             versioned = f"\\n.symver {label}, {each.name}@libcudart.so.12, remove"
@@ -239,7 +241,7 @@ def _jumps(exports: Sequence[Export]) -> Iterator[str]:
 
 
 def jump(label: str, function: str, more: str = "") -> str:
-    """C: a function that jumps to another, and what the assembler is to be told besides."""
+    """Return C for a function that jumps to another; `more` is added to the assembly."""
     begin = f".globl {label}\\n.type {label}, %function\\n{label}: "
     begin = f".globl {label}\\n.type {label}, %function\\n{label}: "
     return f'__asm__("{begin}" JUMP({function}) "{more}");'
@@ -254,14 +256,14 @@ _FIRST = (
     *("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxSetFlags"),
     "cuIpcOpenMemHandle",
 )
-"""First versions that take what the second ones take; those of others had 32 bits for sizes."""
+"""First versions that have the signature of the second; all other first ones use 32-bit sizes."""
 
 _ERROR_LINE = re.compile(r"^\s+(CUDA_(?:SUCCESS|ERROR_\w+))\s*=", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function, the name by which it is asked for, and the version since which that means it."""
+    """A function, its public name, and the CUDA version since which the name means it."""
 
     name: str
     asked: str
@@ -269,12 +271,12 @@ class Entry:
 
 
 def driver_errors(toolkit: Toolkit) -> list[str]:
-    """The names of the driver's errors."""
+    """Return the names of the driver's errors."""
     return list(dict.fromkeys(_ERROR_LINE.findall(_read(toolkit, "cuda.h"))))
 
 
 def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
-    """C: the ENTRY lines of all functions, and those functions of which there is only a refusal."""
+    """Return C: the ENTRY lines of all functions, and stubs for the unimplemented ones."""
     entries = list(_entries(_read(toolkit, "cudaTypedefs.h"), _read(toolkit, "cuda.h"), ours))
     names = dict.fromkeys(entry.name for entry in entries)
     lines = [f"ENTRY({entry.name}, {entry.asked}, {entry.since})\n" for entry in entries]
@@ -288,7 +290,7 @@ def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
 
 
 def stub_library(entries: str) -> str:
-    """C: a function of each name that does nothing, to link with."""
+    """Return C: an empty function for each name, to link against."""
     names = dict.fromkeys(re.findall(r"^ENTRY\((\w+)", entries, re.MULTILINE))
     return "".join(f"void {name}(void) {{}}\n" for name in names)
 
@@ -298,8 +300,11 @@ def _read(toolkit: Toolkit, name: str) -> str:
 
 
 def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
-    """The newest of a name is the last that cuda.h declares, which it may not yet make of the name
-    itself; each older one has the suffix before."""
+    """Yield the versions of each name.
+
+    The newest is the last one that cuda.h declares, even if the plain name does not map to it yet.
+    Each older one has the preceding suffix.
+    """
     newest = dict(_NEWEST.findall(header))
     last: dict[str, int] = {}
     for name, number in _DRIVER_DECLARED.findall(header):
@@ -314,7 +319,7 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
         for step, version in enumerate(steps):
             number = suffix - step
             yield Entry(f"{name}_v{number}" if number > 1 else name, symbol, version)
-    for symbol, name in newest.items():  # cuGraphInstantiate: WithFlags since CUDA 12
+    for symbol, name in newest.items():  # cuGraphInstantiate means WithFlags since CUDA 12
         if symbol not in since and name in since:
             yield Entry(name, symbol, 12000)
     listed = {newest.get(symbol, symbol) for symbol in since}
@@ -325,7 +330,7 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
 
 
 def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
-    """What is called for streams of a thread's own: here all streams are alike."""
+    """Yield the per-thread-stream variants; here they act as their plain versions."""
     name_set = set(names)
     for kind, name in dict.fromkeys(_DRIVER_PER_THREAD.findall(header)):
         if name in name_set:
@@ -335,10 +340,10 @@ def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A library: what the linker calls it, how its functions begin, its files in CUDA 12 and 13.
+    """A replaced library: its linker name, function prefix, and file names in CUDA 12 and 13.
 
-    The version of a file's symbols is called as the file is, where they have one. `refusal` is the
-    status of what is not supported.
+    A file's symbols have the file's name as their version, if they are versioned. `refusal` is the
+    status for an unsupported call.
     """
 
     linked: str
@@ -365,43 +370,45 @@ _SECOND = re.compile(
     r"(ge|gb|sy|he|sb|hb|sp|hp|tr|tb|tp)mv|t[rbp]sv|ger[uc]?|(sy|he|sp|hp)r2?|"
     r"(ge|sy|he|tr)mm|(sy|he)r2?k|trsm))"
 )
-"""Functions of cuBLAS that are `NAME_v2` in its file: NAME is the interface of CUDA 3 there.
-Source: cuBLAS documentation, 1.1 "New and Legacy cuBLAS API", and cublas_v2.h of CUDA 12."""
+"""cuBLAS functions exported as `NAME_v2`; the plain NAME is the interface of CUDA 3.
+
+Source: cuBLAS documentation, 1.1 "New and Legacy cuBLAS API", and cublas_v2.h of CUDA 12.
+"""
 
 _SHIM_DEFINED = re.compile(r"^\w+ T (\w+)$", re.MULTILINE)
 
 
 def files() -> Iterator[str]:
-    """The names of all files that we stand in for."""
+    """Yield the names of all files that the library replaces."""
     for library in STAND_INS:
         yield from library.files
 
 
 def version_nodes() -> str:
-    """The versions of our symbols besides our own, for the linker."""
+    """Return the linker's version nodes besides the library's own."""
     versioned = (file for each in STAND_INS if each.has_versions for file in each.files)
     return "".join(f"{file} {{ }};\n" for file in versioned)
 
 
 def read_names() -> Mapping[str, Sequence[str]]:
-    """What NVIDIA's libraries export, by what the linker calls them; `cudart` among them.
+    """Return the exports of NVIDIA's libraries by linker name, `cudart` included.
 
-    Of NVIDIA's packages for CUDA 13.5 and 12.9 on PyPI by `nm -D`; of NVML what nvidia-ml-py 13.615
-    asks for.
+    From NVIDIA's packages for CUDA 13.5 and 12.9 on PyPI by `nm -D`; for NVML the functions that
+    nvidia-ml-py 13.615 looks up.
     """
     _, *parts = re.split(r"^\[(\S+)\]$", _NAMES.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.split() for name, text in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def write_names() -> str:
-    """C: STAND_IN lines, how a library's functions begin and the version of its symbols."""
+    """Return C: STAND_IN lines with each library's function prefix and symbol version."""
     versions = (f'"{each.files[-1]}"' if each.has_versions else "NULL" for each in STAND_INS)
     pairs = zip(STAND_INS, versions, strict=True)
     return "".join(f'STAND_IN("{each.names}", {version})\n' for each, version in pairs)
 
 
 def write_refusals(objects: Sequence[str]) -> str:
-    """C: a function for each that NVIDIA's libraries have and these object files do not."""
+    """Return C: a stub for each export of NVIDIA's libraries that these objects do not define."""
     defined = set(_defined(objects))
     return "\n".join((JUMPS, "int refuse_call(const char *name, int status);", *_refusals(defined)))
 
@@ -415,7 +422,7 @@ def _refusals(defined: set[str]) -> Iterator[str]:
             body = f'(void) {{ return refuse_call("{name}", {library.refusal}); }}'
             if name not in defined:
                 yield f"API int {name}{body}"
-            if f"{name}_v2" in second and name in listed:  # what CUDA 3 meant by it
+            if f"{name}_v2" in second and name in listed:  # the name's meaning in CUDA 3
                 yield f"int first_{name}{body}"
                 for number, file in enumerate(library.files):
                     label = f"first_{number}_{name}"
@@ -423,7 +430,7 @@ def _refusals(defined: set[str]) -> Iterator[str]:
 
 
 def write_versions(objects: Sequence[str]) -> str:
-    """C: a function for each that these object files define, in the version of each file."""
+    """Return C: a function for each symbol that these objects define, in each file's version."""
     return "\n".join((JUMPS, *_shim_jumps(_defined(objects)), ""))
 
 
@@ -446,9 +453,9 @@ def _shim_jumps(functions: Iterable[str]) -> Iterator[str]:
 
 
 def is_named_in(program: Path) -> bool:
-    """Whether a program's file names one of the libraries."""
+    """Return whether a program's file contains the name of one of the libraries."""
     try:
         with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
             return any(text.find(f"{name}\0".encode()) >= 0 for name in files())
-    except (OSError, ValueError):  # not there, or empty: what starts it says so
+    except (OSError, ValueError):  # missing or empty: whatever starts it reports that
         return False

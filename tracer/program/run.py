@@ -1,4 +1,8 @@
-"""Record a program: start it, answer what it asks of its device, keep its launches."""
+"""Record a program: start it with our library, serve its device calls, write its launches.
+
+`Child` owns the process and its connections. `record_program` starts it in an environment that puts
+our folders first, answers its messages until it ends, and reports how it ended.
+"""
 
 import os
 import shutil
@@ -36,17 +40,17 @@ PYTHON_CACHES = {
     "NUMBA_CACHE_DIR": "numba",
     "TRITON_CACHE_DIR": "triton",
 }
-"""Where Python packages keep compiled kernels: not beside the machine code for a real device."""
+"""Kernel caches of Python packages: kept apart from the machine code for a real device."""
 
 GRACE_SECONDS = 5.0
-"""Seconds that a program has to end by itself when it was asked to."""
+"""Seconds that a program has to exit after it was asked to."""
 
 
 class Child:
     """A program that runs with our runtime library in front of CUDA's.
 
-    It is the file at `path` where that is given, and still called as the command says. `output` is
-    the file to which it prints, if not our own.
+    `path` is the executed file if it is not the command's first word, which stays argv[0]. `output`
+    is the file for its stdout, if not our own.
     """
 
     def __init__(
@@ -68,20 +72,20 @@ class Child:
         self._ended = os.pidfd_open(self._process.pid)
 
     def lines(self) -> Iterator[socket.socket]:
-        """Yield what there is something to read from, until the program has ended."""
+        """Yield the connections that have data to read, until the program has ended."""
         while (line := self._connections.wait(self._ended)) is not None:
             yield line
 
     def drop(self, line: socket.socket) -> None:
-        """Forget a process of the program's that has gone."""
+        """Drop the connection of a process that has exited."""
         self._connections.drop(line)
 
     def wait(self) -> int:
-        """Wait for its end; return its exit status, or minus the signal that ended it."""
+        """Wait for its end; return the exit status, or minus the signal number."""
         return self._process.wait()
 
     def stop(self) -> None:
-        """End it, in any case."""
+        """Terminate it, by SIGKILL if necessary."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
@@ -90,7 +94,7 @@ class Child:
         self._process.wait()
 
     def close(self) -> None:
-        """End it if it runs, and close the line."""
+        """Terminate it if it is running, and close the connection."""
         self._connections.close()
         self._listener.close()
         self.stop()
@@ -98,7 +102,7 @@ class Child:
 
 
 def _folders(library: Path, command: Sequence[str], path: Path | None) -> list[Path]:
-    """Where a program is to look for libraries before all other folders."""
+    """Return the library folders that the program must search before all others."""
     program = path or Path(shutil.which(command[0]) or command[0])
     return [library, library / "libraries"] if is_named_in(program) else [library]
 
@@ -119,7 +123,7 @@ def _environment(folders: Sequence[Path], recorder: str) -> dict[str, str]:
 
 
 def asked_by_packages() -> dict[str, str]:
-    """Variables for what changes packages of Python (startup), and for the packages themselves."""
+    """Return environment variables for the startup hooks and the Python packages."""
     return {
         "CUPY_ACCELERATORS": "",  # CUB's kernels are machine code; without, CuPy compiles its own
         "CUTRACE_PYTHON": sys.executable,
@@ -130,12 +134,12 @@ def asked_by_packages() -> dict[str, str]:
 
 @cache
 def _scratch(process: int) -> Claim:
-    """A folder for what the processes of a program make for a moment; it goes with this process."""
+    """Return the temporary folder for a program's processes; it is removed with this process."""
     return claim_scratch()
 
 
 def _before(path: str, name: str) -> str:
-    """A path before those that a variable of the environment has."""
+    """Prepend a path to the value of an environment variable."""
     own = os.environ.get(name)
     return f"{path}:{own}" if own else path
 
@@ -169,10 +173,10 @@ def _why_not_executable(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How it went: the program's exit status (minus a signal), launches recorded and refused.
+    """The result of a run: exit status (minus a signal), launches recorded and refused.
 
-    `why` says why it was ended by us, empty if it ended by itself; `left_out` what was run and is
-    not in the trace, if anything.
+    `why` is the reason if we ended the program, empty if it ended by itself; `left_out` describes
+    launches that were executed and are not in the trace.
     """
 
     status: int
@@ -184,7 +188,7 @@ class Ended:
 
 @dataclass(slots=True)
 class Greeter:
-    """Tells the program of its device, and notes that it came."""
+    """Sends the device's attributes to the program, and notes that it connected."""
 
     device: Device
     size: int
@@ -200,11 +204,10 @@ class Greeter:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run: `words` as the program sees them, `path` where that is another file.
+    """A run to make: `words` are the program's argv, `path` the executed file if it is another.
 
-    It is ended when `launches` are recorded, of those that are chosen, or after `seconds`, where
-    these are given; what it prints goes to the file `output`, where that is. `tally` says meanwhile
-    how far it is.
+    The program is stopped after `launches` recorded launches of the chosen ones, or after
+    `seconds`, if given. Its stdout goes to the file `output`, if given. `tally` shows the progress.
     """
 
     words: tuple[str, ...]
@@ -219,7 +222,7 @@ class Order:
 def record_program(order: Order, trace: Path, device: Device) -> Ended:
     """Run a program and write the trace of its launches.
 
-    CutraceError if it cannot be started, or never uses CUDA.
+    Raises CutraceError if it cannot be started or never uses CUDA.
     """
     library = build_library(find_toolkit(), find_host_compiler())
     shared = SharedMemory()
@@ -253,7 +256,7 @@ def _serve(
 
 
 def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, str]:
-    """Answer until the program ends, or is ended: its exit status, and why."""
+    """Serve messages until the program ends or is stopped; return exit status and reason."""
     try:
         with _alarm(seconds):
             for line in child.lines():
@@ -270,7 +273,7 @@ def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, s
 
 @contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raise EnoughError when the body has run for so long."""
+    """Raise EnoughError if the body runs longer than this."""
     if seconds is None:
         yield
         return

@@ -1,4 +1,8 @@
-"""The recorder's end of the lines: reads what processes say, and has it answered."""
+"""The recorder's end of the RPC: read messages of the program's processes and dispatch them.
+
+`Server` decodes a message by `wire` and calls the handler that is registered for its name.
+`Listener` owns the socket's name, `Connections` the connected processes.
+"""
 
 import select
 import socket
@@ -15,18 +19,18 @@ from .wire import HEAD, NO_REPLY, NOT_SUPPORTED, Answer, Verbs, kinds, pack, unp
 
 
 class Server:
-    """Answers messages by the verbs of several parts; arrays belong to the process that asked."""
+    """Dispatches messages to the handlers; an array belongs to the requesting process."""
 
     def __init__(self, storage: Storage, parts: Iterable[Verbs]) -> None:
         self._storage = storage
         self._verbs = {name: verb for part in parts for name, verb in part.items()}
 
     def take(self, part: Verbs) -> None:
-        """Have a part answer from now on what it has verbs for."""
+        """Register the handlers of a part; they replace earlier ones of the same name."""
         self._verbs.update(part)
 
     def answer_one(self, line: socket.socket) -> bool:
-        """Read a message and answer it; False where the process has gone, and its arrays too."""
+        """Read and answer one message; if the process has exited, free its arrays, return False."""
         self._storage.owner = line.fileno()
         if self._answer_next(line):
             return True
@@ -53,7 +57,7 @@ class Server:
         return True
 
     def _answer(self, name: str, values: list[Any]) -> Answer:
-        """Answer a question; what cannot be done is said, and is the program's error."""
+        """Answer a request; a failure is printed and becomes the program's error."""
         try:
             return self._verbs[name](*values)
         except CutraceError as problem:
@@ -64,12 +68,12 @@ class Server:
 def _send(line: socket.socket, fields: str, answer: Answer) -> None:
     status = answer if isinstance(answer, int) else 0
     data = b"" if isinstance(answer, int) else pack(fields, answer)
-    with suppress(OSError):  # it has ended in the meantime
+    with suppress(OSError):  # the process has ended meanwhile
         line.sendall(HEAD.pack(status, len(data)) + data)
 
 
 def _read(line: socket.socket, size: int) -> bytes | None:
-    """Read so many bytes; None if the process has gone before."""
+    """Read exactly `size` bytes; return None if the connection closes first."""
     data = bytearray()
     while len(data) < size:
         try:
@@ -83,11 +87,11 @@ def _read(line: socket.socket, size: int) -> bytes | None:
 
 
 LONGEST = 100
-"""Characters of a socket's name; Linux takes 107."""
+"""Most characters of a socket's name; Linux allows 107."""
 
 
 class Listener:
-    """A socket in a folder that nobody else may enter; `name` is for `$CUTRACE_RECORDER`."""
+    """A socket in a folder that only this user can enter; `name` is for `$CUTRACE_RECORDER`."""
 
     def __init__(self) -> None:
         self._claim = claim_scratch()
@@ -101,13 +105,13 @@ class Listener:
         self.socket.listen()
 
     def close(self) -> None:
-        """Take the name away; who is connected stays so."""
+        """Remove the socket's name; established connections stay open."""
         self.socket.close()
         self._claim.release()
 
 
 class Connections:
-    """The connections of a listening socket; each process is handed the file `memory`."""
+    """The connections of a listening socket; each new process receives the descriptor `memory`."""
 
     def __init__(self, listening: socket.socket, memory: int) -> None:
         self._listening = listening
@@ -117,13 +121,17 @@ class Connections:
         self._watched.register(listening, select.POLLIN)
 
     def wait(self, other: int) -> socket.socket | None:
-        """Wait for a process to say something or to go: its line; None if it is `other` alone."""
+        """Wait for data or hang-up of a process; return its connection, or None if only `other` is
+        ready.
+        """
         self._watched.register(other, select.POLLIN)
         while True:
             ready = {place for place, _ in self._watched.poll()}
             for place, line in self._lines.items():
                 if place in ready:
-                    self._lines[place] = self._lines.pop(place)  # others are heard before it
+                    # Round robin: a served connection moves to the end, so that a process that
+                    # sends without pause cannot starve the others.
+                    self._lines[place] = self._lines.pop(place)
                     return line
             if self._listening.fileno() in ready:
                 self._accept()
@@ -132,18 +140,18 @@ class Connections:
 
     def _accept(self) -> None:
         line, _ = self._listening.accept()
-        with suppress(OSError):  # it has gone already, which its line says next
+        with suppress(OSError):  # the process has exited already; its connection reports that next
             socket.send_fds(line, [b"c"], [self._memory])
         self._lines[line.fileno()] = line
         self._watched.register(line, select.POLLIN)
 
     def drop(self, line: socket.socket) -> None:
-        """Forget a process that has gone."""
+        """Drop the connection of an exited process."""
         self._watched.unregister(line)
         del self._lines[line.fileno()]
         line.close()
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         for line in list(self._lines.values()):
             self.drop(line)

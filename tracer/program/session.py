@@ -1,4 +1,4 @@
-"""A session whose memory a program has mapped, too, and into which its launches go."""
+"""A session for a program: the program maps its memory and sends it launches."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from .arena import SharedMemory
 
 
 class ProgramSession(Session):
-    """As a Session; it takes PTX that is compiled already, and shows its recording."""
+    """A Session that loads compiled PTX and exposes its recording."""
 
     def __init__(self, path: Path, shared: SharedMemory) -> None:
         super().__init__(path)
@@ -25,7 +25,7 @@ class ProgramSession(Session):
 
     @property
     def writer(self) -> BoundedWriter:
-        """What its trace is written by, once it is open."""
+        """The writer of the trace, once it is open."""
         assert self._writer is not None
         return self._writer
 
@@ -34,9 +34,9 @@ class ProgramSession(Session):
 
     @property
     def recording(self) -> Recording:
-        """What is shared by all that the session made."""
+        """The state that all objects of the session share."""
         return self._recording
 
     def load(self, compiled: Compiled) -> Module:
-        """Take a module of the program."""
+        """Load a module of the program."""
         return self._load("program.ptx", compiled)

@@ -1,8 +1,8 @@
-"""Where in its own source a program launches and allocates, by its debug information.
+"""Find the source lines where a program launches and allocates, from its debug information.
 
-An address in the program's file is looked up with addr2line, which comes with every g++ on Linux;
-without it, or without debug information (`-g`, which `cutrace record app.cu` and `cutrace nvcc` ask
-for), nothing is known.
+addr2line, part of binutils and so present with every g++ on Linux, resolves addresses in the
+program's file. Without it, or without debug information (`-g`, which `cutrace record app.cu` and
+`cutrace nvcc` request), call sites are unknown.
 """
 
 import os
@@ -15,17 +15,17 @@ from pathlib import Path
 
 TOOLS: Sequence[str] = ("addr2line", "llvm-addr2line")
 SECONDS = 20.0
-"""A program of gigabytes may take that long to be searched."""
+"""Time limit of addr2line; a program of gigabytes can take that long."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+):(?P<line>[1-9]\d*)(?: \(discriminator \d+\))?")
 _OF_OTHERS = re.compile(r"/cuda_runtime\.h$|/(cccl|thrust|cub)/|^/usr/(include|lib)/")
-"""Headers whose functions call for a program: wrappers, containers."""
+"""Headers whose functions make the call on the program's behalf: wrappers, containers."""
 
 _FIXED = 2  # ET_EXEC of elf.h: addresses in the file are those of the process
 
 
 class Sites:
-    """Names addresses of a program; each is looked up once."""
+    """Resolves code addresses of a program; each address is looked up once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -33,7 +33,7 @@ class Sites:
         self._tool = next(filter(None, map(shutil.which, TOOLS)), None)
 
     def name(self, stack: bytes, base: int, path: bytes) -> str:
-        """The innermost of several calls that is not in a header of CUDA's or of the system."""
+        """Return the innermost frame that is not in a header of CUDA or of the system."""
         if not stack or self._tool is None:
             return ""
         file = os.fsdecode(path)
@@ -46,7 +46,7 @@ class Sites:
         return self._known[file, places]
 
     def _moved(self, file: str, base: int) -> int:
-        """How far from the addresses in the file the process has it."""
+        """Return the load offset: the difference of process address and file address."""
         if file not in self._fixed:
             self._fixed[file] = _is_fixed(file)
         return 0 if self._fixed[file] else base
@@ -62,7 +62,7 @@ def _is_fixed(file: str) -> bool:
 
 
 def _look_up(tool: str, file: str, addresses: Sequence[int]) -> list[re.Match[str]]:
-    """The places of addresses that are known, each with those into which it was inlined."""
+    """Return the resolved addresses, each followed by the callers that it was inlined into."""
     try:
         process = subprocess.run(
             [tool, "-i", "-e", file, *map(hex, addresses)],
@@ -78,7 +78,7 @@ def _look_up(tool: str, file: str, addresses: Sequence[int]) -> list[re.Match[st
 
 
 def _shown(place: re.Match[str]) -> str:
-    """A file below the current folder from there, any other by its name: no machine's folders."""
+    """Return a path relative to the current folder, else the name only: no machine's folders."""
     path = Path(os.path.normpath(place["file"]))
     here = Path.cwd()
     name = path.relative_to(here).as_posix() if path.is_relative_to(here) else path.name

@@ -1,4 +1,4 @@
-"""Global memory as a program asks for it: what is allocated, freed, copied and set."""
+"""Global memory of a program: allocations, frees, copies and sets."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from .sites import Sites
 from .wire import INVALID_VALUE, OUT_OF_MEMORY, SUCCESS, Answer, Verbs
 
 _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
-"""Of cudaMemcpyKind; 0 stands for a set."""
+"""Values of cudaMemcpyKind; 0 means a set."""
 
 _DEVICE_TO_DEVICE = 3
 _BLOCK, _REGION = 2 << 20, 32 << 20
@@ -24,10 +24,10 @@ _MALLOC_HEAP = 2
 
 
 def _place_rule(size: int, align: int) -> tuple[int, int]:
-    """What an allocation's address is a multiple of, and the block whose ends it does not cross.
+    """Return the alignment of an allocation, and the block size that it must not straddle.
 
-    Measured on an H200 (driver 580): up to 1 MB allocations share blocks of 2 MB, at multiples of
-    512 bytes; larger ones lie at multiples of 2 MB in regions of 32, or from the start of one.
+    Measured on an H200 (driver 580): allocations up to 1 MB share blocks of 2 MB, at multiples of
+    512 bytes; larger ones are aligned to 2 MB within regions of 32 MB, or start at one.
     """
     if align:
         return align, 0
@@ -35,10 +35,10 @@ def _place_rule(size: int, align: int) -> tuple[int, int]:
 
 
 class Storage:
-    """The program's arrays by address. One without a name gets that of the first parameter of a
-    kernel to which it is passed.
+    """The program's arrays by address.
 
-    `owner` is the process that is being answered, which arrays belong to that it allocates.
+    An array without a name gets that of the first kernel parameter that points to it. `owner`
+    is the process being served; arrays that it allocates belong to it.
     """
 
     def __init__(self, session: ProgramSession, most_bytes: int) -> None:
@@ -54,7 +54,7 @@ class Storage:
 
     @property
     def verbs(self) -> Verbs:
-        """What it answers."""
+        """The handlers of its messages."""
         return {
             "ALLOCATE": self.allocate,
             "FREE": self.free,
@@ -67,7 +67,7 @@ class Storage:
         }
 
     def note_limit(self, which: int, value: int) -> Answer:
-        """Keep how much memory kernels may take by `malloc`, for code that is loaded later."""
+        """Set the size of the device-side `malloc` heap for modules that are loaded later."""
         if which == _MALLOC_HEAP and value <= self._most:
             self._recording.memory.heap_bytes = value
         return SUCCESS
@@ -75,7 +75,7 @@ class Storage:
     def allocate(
         self, size: int, align: int, name: bytes, stack: bytes, base: int, file: bytes
     ) -> Answer:
-        """Reserve memory: at multiples of `align`, or where the driver would put it if it is 0."""
+        """Allocate memory aligned to `align`, or with the driver's own placement if it is 0."""
         if self._used + size > self._most:
             return OUT_OF_MEMORY
         made_at = self._sites.name(stack, base, file)
@@ -99,18 +99,18 @@ class Storage:
             self._unnamed.add(place.address)
 
     def reserve(self, size: int, align: int) -> Answer:
-        """Reserve addresses."""
+        """Reserve address space."""
         try:
             return (self._arena.reserve(size, align),)
         except CutraceError:
             return OUT_OF_MEMORY
 
     def unreserve(self, address: int) -> Answer:
-        """Give reserved addresses back."""
+        """Release reserved address space."""
         return () if self._arena.unreserve(address) else INVALID_VALUE
 
     def map(self, address: int, size: int) -> Answer:
-        """Put memory at reserved addresses."""
+        """Map memory at reserved addresses."""
         if self._used + size > self._most:
             return OUT_OF_MEMORY
         place = self._arena.allocate_at(address, size, self._recording.new_name(None))
@@ -120,7 +120,7 @@ class Storage:
         return ()
 
     def free(self, address: int) -> Answer:
-        """Give memory back."""
+        """Free memory."""
         place = self.find(address)
         if place is None or place.address != address:
             return INVALID_VALUE
@@ -134,12 +134,12 @@ class Storage:
         return ()
 
     def free_all(self) -> None:
-        """Give back what the process has that is being answered: it has ended."""
+        """Free all arrays of the process being served: it has exited."""
         for address in [each for each, owner in self._owners.items() if owner == self.owner]:
             self.free(address)
 
     def note_copy(self, direction: int, size: int, address: int) -> Answer:
-        """Keep what the program did to an array."""
+        """Record a copy or set by the program in the trace."""
         place = self.find(address)
         name = place.name if place else ""
         kind = "copy" if direction else "set"
@@ -149,7 +149,7 @@ class Storage:
         return SUCCESS
 
     def note_library(self, name: bytes, address: int) -> Answer:
-        """Keep that a library's call was computed by the program, and what it wrote."""
+        """Record that a library call was computed on the host, and the array that it wrote."""
         place = self.find(address)
         event = Event("library", array=place.name if place else "", name=name.decode())
         self._recording.note(event)
@@ -158,7 +158,7 @@ class Storage:
         return SUCCESS
 
     def do_for_kernel(self, request: DeviceCopy | DeviceSet) -> None:
-        """Copy or set memory as a kernel has asked; KernelFault outside of every array."""
+        """Perform a copy or set for a kernel; raise KernelFault outside of every array."""
         to = self._bytes(request.to, request.size)
         if isinstance(request, DeviceSet):
             to[:] = request.value
@@ -178,12 +178,12 @@ class Storage:
         return self._arena.bytes[start : start + size]
 
     def find(self, address: int) -> Allocation | None:
-        """The array in which an address lies."""
+        """Return the array that contains an address."""
         place = self._arena.find(address)
         return place if place and address < place.address + place.size else None
 
     def name(self, place: Allocation, base: str) -> Allocation:
-        """Call an array so, if it has no name yet and begins there; return it as it is then."""
+        """Name an array that has no name and begins at `base`; return the updated allocation."""
         if place.address not in self._unnamed:
             return place
         self._unnamed.discard(place.address)
@@ -196,7 +196,7 @@ class Storage:
         return renamed
 
     def _describe_textures(self, old: str, new: str) -> None:
-        """Name the array below textures anew; none once it is freed."""
+        """Rename the array under textures; an empty name means that it was freed."""
         textures = self._recording.memory.textures
         for number, texture in enumerate(textures):
             if texture.description.array == old:

@@ -1,4 +1,9 @@
-"""CUDA arrays, textures and surfaces of a program."""
+"""CUDA arrays, textures and surfaces of a program.
+
+`Texels` answers the calls that make and drop them. Descriptors are checked as CUDA checks them on
+an H200: a combination that CUDA rejects returns its error code, and one that CUDA accepts but we do
+not model raises CutraceError with the field's name.
+"""
 
 import struct
 import sys
@@ -36,14 +41,14 @@ READ_MODES = ("element", "normalized_float")
 """In the order of CUDA's enumerations."""
 
 OVER_ARRAY, OVER_LINEAR, OVER_ROWS, OVER_LEVELS = 1, 2, 3, 4
-"""What a texture lies over."""
+"""Kinds of memory under a texture."""
 
 
 _DESCRIPTOR = struct.Struct("<6i4fiIi3f2i")
 
 
 class TextureDescriptor(NamedTuple):
-    """A cudaTextureDesc."""
+    """The fields of a cudaTextureDesc."""
 
     mode_x: int
     mode_y: int
@@ -66,11 +71,11 @@ class TextureDescriptor(NamedTuple):
 
     @property
     def address_modes(self) -> tuple[int, int, int]:
-        """Those of x, y and z."""
+        """Address modes of x, y and z."""
         return self.mode_x, self.mode_y, self.mode_z
 
     def error(self, dimensions: int, dtype: np.dtype[Any], is_cubemap: bool) -> int:
-        """What CUDA answers to fields that do not go together, 0 if they do; of an H200."""
+        """Return CUDA's error for an invalid combination of fields, 0 if valid; as on an H200."""
         modes = self.address_modes[:dimensions]
         if not all(0 <= mode < len(ADDRESS_MODES) for mode in modes):
             return INVALID_VALUE
@@ -85,7 +90,7 @@ class TextureDescriptor(NamedTuple):
         return INVALID_NORM_SETTING if self.read_mode == 1 and not is_narrow else 0
 
     def modes(self, dimensions: int, is_linear: bool) -> Modes:
-        """How it is sampled; linear memory knows no filter and no normalized coordinates."""
+        """Return the sampling modes; linear memory has no filter and no normalized coordinates."""
         return Modes(
             [ADDRESS_MODES[mode] for mode in self.address_modes[:dimensions]],
             FILTER_MODES[0 if is_linear else self.filter_mode],
@@ -98,7 +103,7 @@ class TextureDescriptor(NamedTuple):
         )
 
     def mipmap(self, levels: int) -> Mipmap:
-        """How its levels are chosen."""
+        """Return how a mipmap level is selected."""
         filter_mode = FILTER_MODES[self.level_filter]
         return Mipmap(levels, filter_mode, self.level_bias, self.least_level, self.most_level)
 
@@ -111,7 +116,7 @@ class _Array:
 
 
 class Texels:
-    """A program's CUDA arrays by number, and the textures and surfaces over them."""
+    """A program's CUDA arrays by handle, and the textures and surfaces over them."""
 
     def __init__(self, session: ProgramSession, storage: Storage) -> None:
         self._recording = session.recording
@@ -120,7 +125,7 @@ class Texels:
 
     @property
     def verbs(self) -> Verbs:
-        """What it answers."""
+        """The handlers of its messages."""
         return {
             "ARRAY": self.make_array,
             "DROP": self.drop,
@@ -133,7 +138,7 @@ class Texels:
         self, x: int, y: int, z: int, w: int, kind: int, width: int, height: int, depth: int,
         flags: int,
     ) -> Answer:  # fmt: skip
-        """Reserve texels."""
+        """Allocate a CUDA array."""
         shape = tuple(size for size in (depth, height, width) if size)
         if not _is_texel((x, y, z, w), kind):
             return INVALID_CHANNEL_DESCRIPTOR
@@ -150,7 +155,7 @@ class Texels:
         return (len(self._arrays) - 1, place.address, place.pitch, texel_bytes)
 
     def drop(self, number: int) -> Answer:
-        """Give an array's texels back."""
+        """Free a CUDA array."""
         array = self._arrays[number]
         if array is None:
             return INVALID_VALUE
@@ -160,7 +165,7 @@ class Texels:
         return ()
 
     def make_surface(self, number: int) -> Answer:
-        """The handle with which kernels reach an array's texels."""
+        """Return the surface handle through which kernels access an array."""
         array = self._arrays[number]
         return INVALID_VALUE if array is None else (array.surface.handle,)
 
@@ -168,7 +173,7 @@ class Texels:
         self, over: int, where: int, x: int, y: int, z: int, w: int, kind: int, width: int,
         height: int, pitch: int, descriptor: bytes, view: bytes, levels: bytes,
     ) -> Answer:  # fmt: skip
-        """Make a texture over an array, the levels of a mipmapped one, or linear memory."""
+        """Make a texture over an array, a mipmapped array's levels, or linear memory."""
         texture_descriptor = TextureDescriptor(*_DESCRIPTOR.unpack(descriptor))
         if not _is_texel((x, y, z, w), kind):
             return INVALID_CHANNEL_DESCRIPTOR
@@ -198,7 +203,7 @@ class Texels:
         return (texture.handle,)
 
     def release(self, handle: int) -> Answer:
-        """Take note that a texture is not needed any more: its number is not given again."""
+        """Destroy a texture; its handle is not reused."""
         return ()
 
     def _surface(self, number: int) -> Surface:
@@ -211,7 +216,7 @@ class Texels:
         self, over: int, where: int, bits: tuple[int, ...], kind: int, width: int, height: int,
         pitch: int,
     ) -> tuple[Surface | DeviceArray, TexelForm]:  # fmt: skip
-        """What a texture lies over, and how its axes are to be read."""
+        """Return the memory under a texture, and the meaning of its axes."""
         if over in (OVER_ARRAY, OVER_LEVELS):
             surface, array = self._surface(where), self._arrays[where]
             assert array
@@ -235,7 +240,7 @@ class Texels:
 
 
 def _check_fields(descriptor: TextureDescriptor, is_layered_row: bool) -> None:
-    """Refuse fields of a cudaTextureDesc that would change samples in a way that is not known."""
+    """Refuse fields of a cudaTextureDesc that affect samples in a way that is not modelled."""
     problem = ""
     if descriptor.anisotropy > 1:
         problem = (
@@ -255,11 +260,11 @@ _VIEW = struct.Struct("<i4x3Q4I")
 _VIEW_FORMATS = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
 """In the order of cudaResourceViewFormat, each of 1, 2 and 4 channels."""
 _BLOCKS = (8, 16, 16, 8, 8, 16, 16, 16, 16, 16)
-"""Bytes of a block of 4 x 4 texels of the compressed formats, which follow."""
+"""Bytes per block of 4 x 4 texels of the compressed formats, which follow those."""
 
 
 class _View(NamedTuple):
-    """A cudaResourceViewDesc."""
+    """The fields of a cudaResourceViewDesc."""
 
     format: int
     width: int
@@ -280,7 +285,7 @@ class _View(NamedTuple):
 
     @property
     def _texel_bytes(self) -> int:
-        """Of the array's texels; 0 if the format is none."""
+        """Bytes per texel of the array; 0 if the format is invalid."""
         if not 0 < self.format <= self._plain_formats + len(_BLOCKS):
             return 0
         if self._is_compressed:
@@ -289,7 +294,7 @@ class _View(NamedTuple):
         return int(_VIEW_FORMATS[element][1]) << channels
 
     def is_invalid(self, values: Surface, form: TexelForm, has_levels: bool) -> bool:
-        """Whether CUDA does not take it for an array; of an H200."""
+        """Return whether CUDA rejects the view for this array; as on an H200."""
         shape = _shape(values, form)
         is_layered = form.layered or form.cubemap
         sizes = (*(shape[:0:-1] if is_layered else shape[::-1]), 0, 0)[:3]
@@ -305,7 +310,7 @@ class _View(NamedTuple):
         )
 
     def check(self, values: Surface, form: TexelForm) -> None:
-        """Refuse what would read an array as another than it is, by the field."""
+        """Refuse a view that reinterprets the array; the message names the field."""
         channels = form.channels or 1
         own = 1 + 3 * _VIEW_FORMATS.index(values.dtype.str[1:]) + (channels > 1) + (channels > 2)
         layers = _shape(values, form)[0] if form.layered or form.cubemap else 1
@@ -321,7 +326,7 @@ class _View(NamedTuple):
 
 
 def _shape(values: Surface | DeviceArray, form: TexelForm) -> tuple[int, ...]:
-    """Without the axis of channels."""
+    """Return the shape without the channel axis."""
     return values.shape[: len(values.shape) - (form.channels not in (None, 1))]
 
 
@@ -330,12 +335,14 @@ def _dimensions(values: Surface | DeviceArray, form: TexelForm) -> int:
 
 
 _FRACTIONS = {5 + i: ("u1", "u2", "i1", "i2")[i // 3] for i in range(12)}
-"""Integers that are read as fractions only, by cudaChannelFormatKind: of 1, 2 and 4 channels."""
+"""Integer formats that are read as fractions, by cudaChannelFormatKind: 1, 2 and 4 channels."""
 _LAST_KIND = 31
 
 
 def _is_texel(bits: tuple[int, ...], kind: int) -> bool:
-    """Whether CUDA knows a channel description; of an H200, kinds of many planes and blocks too."""
+    """Return whether CUDA accepts a channel description; as on an H200, with planar and block
+    kinds.
+    """
     channels = sum(size > 0 for size in bits)
     if kind in _FRACTIONS:
         return channels == 1 << (kind - 5) % 3 and bits[0] == 8 * int(_FRACTIONS[kind][1])
@@ -346,7 +353,10 @@ def _is_texel(bits: tuple[int, ...], kind: int) -> bool:
 
 
 def _texel(bits: tuple[int, ...], kind: int) -> tuple[np.dtype[Any], int]:
-    """The type of a channel, and how many there are; CutraceError for what NumPy has not."""
+    """Return the dtype of a channel and the number of channels.
+
+    Raises CutraceError if NumPy has no such dtype.
+    """
     if kind not in (0, 1, 2, *_FRACTIONS):
         raise CutraceError(f"texels of {bits} bits, of kind {kind}, are not supported")
     letter = "iuf"[kind] if kind < 3 else _FRACTIONS[kind][0]

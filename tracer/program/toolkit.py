@@ -1,8 +1,8 @@
-"""NVIDIA's whole compiler, as its wheels bring it, and the host compiler that it needs.
+"""NVIDIA's compiler from its wheels, and the host compiler that it needs.
 
-`nvidia-cuda-nvcc` 13 and the wheels beside it make one tree, `nvidia/cu13`, with nvcc in `bin` and
-the headers in `include`. A compiler that is installed on the machine is never asked: what a program
-is compiled by does not depend on where.
+`nvidia-cuda-nvcc` 13 and its companion wheels form one tree, `nvidia/cu13`, with nvcc in `bin` and
+headers in `include`. A compiler installed on the machine is never used: the result of a compilation
+does not depend on the machine.
 """
 
 import os
@@ -23,23 +23,23 @@ HOST_COMPILERS = ("g++", "clang++")
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """The tree: `root` is the folder `cu13`."""
+    """The toolkit's tree; `root` is the folder `cu13`."""
 
     root: Path
 
     @property
     def nvcc(self) -> Path:
-        """The compiler driver."""
+        """Path of the compiler driver."""
         return self.root / "bin" / "nvcc"
 
     @property
     def include(self) -> Path:
-        """CUDA's headers."""
+        """Folder of CUDA's headers."""
         return self.root / "include"
 
     @property
     def version(self) -> str:
-        """What the headers say of themselves: `13.2`."""
+        """Version by the headers: `13.2`."""
         text = (self.include / "cuda_runtime_api.h").read_text(errors="replace")
         number = int(text.partition("#define CUDART_VERSION")[2].split()[0])
         return f"{number // 1000}.{number % 1000 // 10}"
@@ -47,7 +47,10 @@ class Toolkit:
 
 @cache
 def find_toolkit() -> Toolkit:
-    """The toolkit of this Python's packages; CutraceError with what to type if it is not whole."""
+    """Return the toolkit of this Python's packages.
+
+    Raises CutraceError with the command to type if it is incomplete.
+    """
     for folder in _nvidia_folders():
         toolkit = Toolkit(folder / "cu13")
         if toolkit.nvcc.is_file() and (toolkit.root / "nvvm" / "bin" / "cicc").is_file():
@@ -66,10 +69,10 @@ def _nvidia_folders() -> Iterator[Path]:
 
 @cache
 def find_host_compiler() -> str:
-    """The path of the C++ compiler for a program's host code, which nvcc calls.
+    """Return the path of the C++ compiler for host code, which nvcc calls.
 
-    `$NVCC_CCBIN`, which nvcc itself reads, else g++, else clang++. CutraceError with what to type
-    if there is none.
+    `$NVCC_CCBIN`, which nvcc itself reads, else g++, else clang++. Raises CutraceError with the
+    command to type if there is none.
     """
     environment_name = os.environ.get("NVCC_CCBIN")
     for name in (environment_name,) if environment_name else HOST_COMPILERS:
@@ -94,23 +97,23 @@ _MACHINE_CODE = {
     "npp": "NPP",
     "nvjpeg": "nvJPEG",
 }
-"""Libraries whose kernels are machine code alone, by what their files begin with."""
+"""Libraries whose kernels exist as machine code only, by the prefix of their file names."""
 
 _HEADERS_ALONE = {"curand_kernel": "nvidia-curand"}
-"""Headers that need no library, by how their names begin, and the packages that bring them."""
+"""Header-only dependencies by name prefix, with the packages that contain them."""
 
 _OF_SAMPLES = ("helper_", "exception.h", "nvrtc_helper.h", "rendercheck_gl.h")
-"""Headers that CUDA's samples share, by how their names begin."""
+"""Headers that CUDA's samples share, by name prefix."""
 
 _OF_SDK = ("cutil_", "shrUtils", "shrQATest", "sdkHelper", "oclUtils", "cudpp")
-"""Headers of the SDK of CUDA 1 to 4 for which there is nothing here: `cutil.h` is there."""
+"""Headers of the SDK of CUDA 1 to 4 without a replacement here; `cutil.h` has one."""
 
 NOT_STARTED = 127
-"""The exit status of a program that the system's loader could not start."""
+"""Exit status of a program that the dynamic loader could not start."""
 
 
 def advise(message: str) -> str:
-    """A line behind what a compiler said, where it misses what cutrace knows of; else empty."""
+    """Return a hint for a compiler error about a missing file that cutrace knows, else ""."""
     match = _MISSING_FILE.search(message)
     if match is None:
         return ""
@@ -138,7 +141,7 @@ def advise(message: str) -> str:
 
 
 def why_nothing_came(word: str, status: int) -> str:
-    """Why a program ended without a word to its recorder."""
+    """Return the reason why a program ended without connecting to its recorder."""
     if status == NOT_STARTED:
         return (
             f"{word}: the system could not start it, most likely for a library that is missing "

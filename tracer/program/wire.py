@@ -1,7 +1,7 @@
-"""What a program and its recorder say to one another, read from the list that the library has.
+"""The wire format of the RPC between a program and its recorder.
 
-`runtime/wire.h` names each message with the fields of question and answer; here they are packed
-and unpacked by it.
+`runtime/wire.h` is the single definition: it lists each message with the fields of request and
+reply. This module parses that list, and packs and unpacks messages by it.
 """
 
 import re
@@ -15,10 +15,10 @@ from ...base.dataclass import dataclass
 
 RUNTIME = Path(__file__).with_name("runtime")
 HEAD = struct.Struct("<II")
-"""The kind of a message, or the error of an answer; the bytes that follow."""
+"""Message header: the kind of a request or the error of a reply, and the payload size in bytes."""
 
 NO_REPLY = "-"
-"""The fields of an answer that nobody waits for."""
+"""Fields of a reply that is not sent."""
 
 _MESSAGE = re.compile(r'MESSAGE\((\w+), (\d+), "(\w*)", "([\w-]*)"\)')
 _FACT = re.compile(r"^    FACT\((\w+)\)", re.MULTILINE)
@@ -27,7 +27,7 @@ _FIELDS = {"I": struct.Struct("<I"), "Q": struct.Struct("<Q")}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of message: its name, and the fields of question and answer."""
+    """A kind of message: its name, and the fields of request and reply."""
 
     name: str
     question: str
@@ -36,14 +36,14 @@ class Kind:
 
 @cache
 def kinds() -> dict[int, Kind]:
-    """All kinds of messages by their numbers."""
+    """Return all kinds of messages by number."""
     messages = _MESSAGE.findall(_header())
     return {int(number): Kind(name, request, reply) for name, number, request, reply in messages}
 
 
 @cache
 def fact_names() -> tuple[str, ...]:
-    """What a program may ask of its device, in the order in which it is told."""
+    """Return the names of the device attributes, in wire order."""
     return tuple(_FACT.findall(_header()))
 
 
@@ -52,7 +52,7 @@ def _header() -> str:
 
 
 def unpack(fields: str, data: bytes) -> list[Any]:
-    """Read fields: integers, and bytes for an `s`. ValueError if these are not the data's."""
+    """Unpack fields: integers, and bytes for an `s`. Raises ValueError if the data does not fit."""
     values: list[Any] = []
     at = 0
     for field in fields:
@@ -69,7 +69,7 @@ def unpack(fields: str, data: bytes) -> list[Any]:
 
 
 def pack(fields: str, values: Iterable[Any]) -> bytes:
-    """Write fields: integers, and bytes for an `s`."""
+    """Pack fields: integers, and bytes for an `s`."""
     parts = []
     for field, value in zip(fields, values, strict=True):
         if field == "s":
@@ -81,7 +81,7 @@ def pack(fields: str, values: Iterable[Any]) -> bytes:
 
 Answer: TypeAlias = Sequence[Any] | int
 Verbs: TypeAlias = Mapping[str, Callable[..., Answer]]
-"""What answers a message, by its name."""
+"""The handler of each message, by the message's name."""
 
 SUCCESS = 0
 INVALID_VALUE = 1
@@ -101,4 +101,4 @@ NOT_SUPPORTED = 801
 INVALID_CLUSTER_SIZE = 912
 INVALID_IMAGE = 200
 NO_IMAGE = 209
-"""cudaError_t, of CUDA's driver_types.h."""
+"""cudaError_t, from CUDA's driver_types.h."""

@@ -1,1 +1,1 @@
-"""Which names our library exports: those of CUDA's headers, and of the files it stands in for."""
+"""Lists of the symbols that our library exports: those of CUDA's headers and of NVIDIA's files."""

@@ -1,1 +1,1 @@
-"""A process that records itself: what it brings into itself, and the recorder beside it."""
+"""In-process recording: the library loaded into the running process, and its recorder process."""

@@ -1,4 +1,4 @@
-"""The recording of a process that goes on: traces begin and end, its memory and modules stay."""
+"""Recording of a process that continues: traces begin and end, memory and modules persist."""
 
 from dataclasses import field
 from pathlib import Path
@@ -24,9 +24,9 @@ from ..texels import Texels
 
 
 class Interlude(ManifestBuilder):
-    """In place of a trace between two: it keeps who compiled what, for launches to come.
+    """Takes the trace's place between two recordings; keeps the compile records for later launches.
 
-    Nothing has room in it, so that launches are run and not recorded.
+    It has no room for launches, so they are executed and not recorded.
     """
 
     has_room = False
@@ -34,7 +34,7 @@ class Interlude(ManifestBuilder):
     left_out = ""
 
     def event(self, event: Event) -> None:
-        """Forget it."""
+        """Discard the event."""
 
     def __enter__(self) -> "Interlude":
         return self
@@ -44,7 +44,7 @@ class Interlude(ManifestBuilder):
 
 
 class PersistentSession(ProgramSession):
-    """A session whose trace is exchanged, and whose memory and modules last."""
+    """A session that can switch traces while its memory and modules persist."""
 
     def __init__(self, shared: SharedMemory) -> None:
         super().__init__(Path("between traces"), shared)
@@ -55,7 +55,7 @@ class PersistentSession(ProgramSession):
         return self._interlude
 
     def begin(self, path: Path, options: RecordOptions) -> None:
-        """Write what is launched from now on to a trace."""
+        """Record launches to a new trace."""
         row_filter = read_filter(options)
         writer = BoundedWriter(path, row_filter.max_bytes)
         self._interlude.hand_on(writer)
@@ -68,7 +68,7 @@ class PersistentSession(ProgramSession):
         recording.reached.clear()
 
     def end(self) -> BoundedWriter:
-        """Close the trace; what is launched from now on is run and not recorded."""
+        """Close the trace; later launches are executed and not recorded."""
         writer, recording = self.writer, self.recording
         writer.hand_on(self._interlude)
         recording.trace = self._writer = self._interlude  # type: ignore[assignment]
@@ -83,7 +83,7 @@ class PersistentSession(ProgramSession):
 
 @dataclass(slots=True)
 class PersistentRecorder:
-    """What a process is answered by, and told to begin and end; `parts` are what lasts."""
+    """Serves one process and begins and ends its traces; `parts` are the handlers that persist."""
 
     session: PersistentSession
     greeter: Greeter
@@ -96,7 +96,7 @@ class PersistentRecorder:
     launches: Launches | None = None
 
     def begin(self, path: Path, choice: Choice, options: RecordOptions) -> None:
-        """Record from now on; CutraceError where no trace can be written."""
+        """Begin recording; raise CutraceError if the trace cannot be written."""
         if self.is_recording:
             raise CutraceError("a recording is open in this process: end it before the next")
         self.session.begin(path, options)
@@ -104,7 +104,7 @@ class PersistentRecorder:
         self._take_launches(choice)
 
     def end(self) -> Ended:
-        """End the trace: how many launches it has, how many failed, what was left out."""
+        """End the trace; return its launches, the failed and the omitted ones."""
         assert self.launches is not None
         refused = self.launches.refused
         self.is_recording = False
@@ -120,7 +120,7 @@ class PersistentRecorder:
 
 
 def make_persistent(shared: SharedMemory, device: Device) -> PersistentRecorder:
-    """What answers a process."""
+    """Make the recorder that serves one process."""
     session = PersistentSession(shared)
     session.__enter__()
     greeter, code = Greeter(device, shared.size), Code(session, device)

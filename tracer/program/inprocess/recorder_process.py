@@ -1,7 +1,7 @@
-"""A process that records itself: the library comes in while it runs, a recorder starts beside it.
+"""Record this process: load the library into it and start a recorder process for it.
 
-Packages that look for CUDA's driver later find the library: it has that driver's name. Where one
-has opened a real driver before, that is said.
+The library has the driver's soname, so packages that open CUDA's driver later get the library. If
+one has opened the real driver already, recording is refused with a message.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ _ADVICE = "open `with cutrace.recording(...)` before the first call of CUDA's in
 
 
 class RecorderProcess:
-    """The recorder of this process, which lasts as long as it; `device` is what it shows."""
+    """The recorder of this process, with the same lifetime; `device` is the device it presents."""
 
     def __init__(self, command: Callable[[Sequence[str]], Sequence[str]], device: str) -> None:
         _refuse_what_is_too_late()
@@ -43,7 +43,7 @@ class RecorderProcess:
         files = (listener.socket.fileno(), other.fileno())
         self._recorder = _start(command([*map(str, files), device]), files)
         other.close()
-        in_child(mine.close)  # the recorder lasts as long as this process, not as its children
+        in_child(mine.close)  # the recorder ends with this process, not with its forked children
         self._control = Control(mine)
         try:
             _place(library, listener.name)
@@ -52,7 +52,7 @@ class RecorderProcess:
         BEFORE_COMPILING.append(self._tell_source)
 
     def request(self, **question: Any) -> dict[str, Any]:
-        """Ask the recorder; CutraceError with what it answers, or if it has gone."""
+        """Send a request to the recorder; raise CutraceError with its error or on exit."""
         if not self._owner.is_here:
             raise CutraceError(
                 "this process was forked from one that records: it has no device, as with CUDA; "
@@ -67,9 +67,9 @@ class RecorderProcess:
         return answer
 
     def _tell_source(self, function: Any) -> None:
-        """Hand over the text of what was typed into a notebook, and is in no file."""
+        """Send the source of a function from a notebook cell, which is in no file."""
         name = function.__code__.co_filename
-        path = os.path.abspath(name)  # as Numba calls it
+        path = os.path.abspath(name)  # the path that Numba gives it
         if not os.path.isfile(path) and (lines := linecache.getlines(name)):
             self.request(source=path, text="".join(lines))
 
@@ -85,7 +85,7 @@ def _start(command: Sequence[str], files: Sequence[int]) -> "subprocess.Popen[by
 
 
 def _place(library: Path, recorder: str) -> None:
-    """Open the library, which all that come later find by its name, and connect it."""
+    """Load the library under the soname that later lookups use, and connect it to the recorder."""
     for name, kind in PYTHON_CACHES.items():
         os.environ.setdefault(name, str(made_folder(kind)))
     os.environ.update(asked_by_packages())
@@ -104,7 +104,7 @@ def _place(library: Path, recorder: str) -> None:
 
 
 def _refuse_what_is_too_late() -> None:
-    """CutraceError where this process has a driver already, or a package knows of none."""
+    """Raise CutraceError if a driver is loaded, or a package has cached that none exists."""
     if "CUTRACE_RECORDER" in os.environ and "/cutrace/runtime/" in _maps():
         raise CutraceError(
             "this program is recorded as a whole already, by `cutrace record`: run it with python "
@@ -117,7 +117,7 @@ def _refuse_what_is_too_late() -> None:
 
 
 def _forget_there_was_none() -> None:
-    """Numba asks for a driver when a kernel is decorated, and keeps that it found none."""
+    """Clear Numba's cached result: it looks for a driver when a kernel is decorated."""
     numba = sys.modules.get("numba.cuda.cudadrv.driver")
     if numba is not None and numba.driver.initialization_error:
         numba.driver.is_initialized, numba.driver.initialization_error = False, None
@@ -128,20 +128,20 @@ def _maps() -> str:
 
 
 class Control:
-    """One end of the line."""
+    """One end of the control socket."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
         self._file = line.makefile("rwb")
 
     def send(self, **message: Any) -> None:
-        """Say something; nobody hears it who has gone."""
+        """Send a message; a closed peer is ignored."""
         with suppress(OSError):
             self._file.write(json.dumps(message).encode() + b"\n")
             self._file.flush()
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for what the other says; None if it has gone."""
+        """Wait for a message; return None if the peer has closed."""
         try:
             text = self._file.readline()
         except OSError:

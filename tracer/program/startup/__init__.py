@@ -1,1 +1,1 @@
-"""What a recorded Python runs first: this folder is put before those of `$PYTHONPATH`."""
+"""The first code of a recorded Python: this folder comes first in `$PYTHONPATH`."""

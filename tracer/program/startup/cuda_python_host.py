@@ -1,7 +1,7 @@
-"""`cuda.bindings.runtime` calls our runtime in place of NVIDIA's, which it has in itself.
+"""Redirect `cuda.bindings.runtime`, which links NVIDIA's runtime statically, to our runtime.
 
-Its modules of Cython take functions from one another by capsules: those of its lowest module are
-exchanged before another one reads them.
+Its Cython modules import each other's functions through capsules. We replace the capsules of the
+lowest module before another module reads them.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def call_ours(lowest: Any) -> None:
-    """Let `cuda.bindings._internal.runtime` hand out our functions, which are loaded already."""
+    """Replace the functions of `cuda.bindings._internal.runtime` by ours, already loaded."""
     python, ours = ctypes.pythonapi, ctypes.CDLL(None)
     python.PyCapsule_GetName.argtypes = [ctypes.py_object]
     python.PyCapsule_GetName.restype = ctypes.c_void_p
@@ -20,7 +20,7 @@ def call_ours(lowest: Any) -> None:
     for name, capsule in capsules.items():
         if name.startswith("_cuda") and hasattr(ours, name[1:]):
             function = ctypes.cast(getattr(ours, name[1:]), ctypes.c_void_p)
-            signature = python.PyCapsule_GetName(capsule)  # text of the module, which stays
+            signature = python.PyCapsule_GetName(capsule)  # text of a module that stays
             capsules[name] = python.PyCapsule_New(function, signature, None)
 
 

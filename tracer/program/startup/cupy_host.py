@@ -1,7 +1,7 @@
-"""What CuPy asks of cuRAND and Thrust is done by NumPy.
+"""Compute CuPy's calls of cuRAND and Thrust with NumPy.
 
-They are machine code, which is not recorded. Device memory is mapped in the process that is
-recorded, so that NumPy works on it where it lies.
+Both libraries are machine code, which cannot be recorded. Device memory is mapped in the recorded
+process, so NumPy operates on it in place.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ def _warn(library: str) -> None:
 
 
 def _view(address: int, shape: Sequence[int], kind: Any) -> Any:
-    """An array of NumPy over device memory."""
+    """Return a NumPy array over device memory."""
     import numpy
 
     dtype = numpy.dtype(kind)
@@ -34,7 +34,7 @@ def _view(address: int, shape: Sequence[int], kind: Any) -> Any:
 
 
 def sort_on_host(thrust: Any) -> None:
-    """Sort along the last axis, as `cupy.cuda.thrust` does."""
+    """Replace `cupy.cuda.thrust` by sorts along the last axis on the host."""
     import numpy
 
     def sort(dtype: Any, data: int, keys: int, shape: Sequence[int]) -> None:
@@ -59,14 +59,14 @@ def sort_on_host(thrust: Any) -> None:
 
 
 class Generators:
-    """Generators of NumPy by the numbers that stand for cuRAND's."""
+    """NumPy generators by handle, in place of cuRAND's."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._all: dict[int, Any] = {}
 
     def create(self, kind: int) -> int:
-        """Make one; all kinds are alike."""
+        """Make a generator; all kinds behave alike."""
         import numpy
 
         _warn("cuRAND")
@@ -75,13 +75,13 @@ class Generators:
         return number
 
     def seed(self, number: int, seed: int) -> None:
-        """Begin anew."""
+        """Reset a generator to a seed."""
         import numpy
 
         self._all[number] = numpy.random.default_rng(seed)
 
     def fill(self, kind: str, draw: Callable[..., Any]) -> Callable[..., None]:
-        """A function that writes what `draw` takes from a generator to device memory."""
+        """Return a function that draws from a generator by `draw` and writes to device memory."""
 
         def generate(number: int, address: int, count: int, *parameters: float) -> None:
             _view(address, (count,), kind)[:] = draw(self._all[number], count, *parameters)
@@ -89,13 +89,13 @@ class Generators:
         return generate
 
     def forget(self, number: int) -> None:
-        """Drop one."""
+        """Delete a generator."""
         self._all.pop(number, None)
 
 
 _INTEGERS = {"generate": "uint32", "generateLongLong": "uint64"}
 _DRAWS: dict[str, Callable[..., Any]] = {
-    "Uniform": lambda random, count: 1 - random.random(count),  # 1 is among them, and 0 is not
+    "Uniform": lambda random, count: 1 - random.random(count),  # (0, 1], as in cuRAND
     "Normal": lambda random, count, mean, deviation: random.normal(mean, deviation, count),
     "Poisson": lambda random, count, mean: random.poisson(mean, count),
     "LogNormal": lambda random, count, mean, deviation: random.lognormal(mean, deviation, count),
@@ -103,7 +103,7 @@ _DRAWS: dict[str, Callable[..., Any]] = {
 
 
 def draw_on_host(curand: Any) -> None:
-    """Make random numbers, as `cupy_backends.cuda.libs.curand` does."""
+    """Replace the generators of `cupy_backends.cuda.libs.curand` by ones on the host."""
     generators = Generators()
     curand.createGenerator, curand.destroyGenerator = generators.create, generators.forget
     curand.setPseudoRandomGeneratorSeed = generators.seed

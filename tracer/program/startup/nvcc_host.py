@@ -1,8 +1,8 @@
-"""Packages that compile by nvcc while they run get PTX, with lines, from the nvcc of cutrace:
-PyCUDA, and CuPy where its `backend` is nvcc.
+"""Serve packages that call nvcc at run time with PTX from cutrace's nvcc.
 
-A source lies in a file of the cache, by which PTX names its lines. What was made of it is kept
-beside it, and taken again until one of the files that it includes changes.
+These are PyCUDA, and CuPy if its `backend` is nvcc. The source is stored in the cache, so that the
+PTX's line information has a file to name. The output is cached with it and stays valid until an
+included file changes.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from typing import Any
 
 @dataclass
 class NvccOutput:
-    """What a run of nvcc made of a source."""
+    """The output of nvcc for a source."""
 
     source: Path
     command: list[str]
@@ -31,7 +31,7 @@ class NvccOutput:
 
 
 def make_ptx(text: str, options: Sequence[str]) -> NvccOutput:
-    """Compile a source, or take what was made before of the same."""
+    """Compile a source, or return the cached output."""
     folder = Path(os.environ["CUTRACE_SOURCES"], hashlib.sha256(text.encode()).hexdigest()[:16])
     source = folder / "kernel.cu"
     compilation = NvccOutput(source, [*_nvcc(), "--ptx", *options, str(source)])
@@ -50,7 +50,7 @@ def make_ptx(text: str, options: Sequence[str]) -> NvccOutput:
     if not source.is_file() or source.read_text() != text:
         _write(source, text)
     begin = time.time_ns()
-    scratch = os.environ.get("CUTRACE_SCRATCH", "")  # it goes with the recorder
+    scratch = os.environ.get("CUTRACE_SCRATCH", "")  # removed together with the recorder
     with TemporaryDirectory(dir=scratch if os.path.isdir(scratch) else None) as place:
         states = _compile(compilation, Path(place, "kernel.ptx"), Path(place, "depends"))
     if not compilation.status and not any(_changed_since(begin, path) for path in states):
@@ -65,7 +65,7 @@ def make_ptx(text: str, options: Sequence[str]) -> NvccOutput:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write it whole or not at all: another process may read it."""
+    """Write a file atomically: another process may be reading it."""
     draft = path.with_name(os.urandom(16).hex())
     try:
         with draft.open("x") as file:
@@ -81,7 +81,7 @@ def _nvcc() -> list[str]:
 
 
 def _compile(compilation: NvccOutput, ptx: Path, depends: Path) -> dict[str, list[int]]:
-    """Run nvcc; return size and time of each file that it read."""
+    """Run nvcc; return size and modification time of each file that it read."""
     process = subprocess.run(
         [*compilation.command, "-MD", "-MF", str(depends), "-o", str(ptx)],
         capture_output=True, text=True, errors="replace",
@@ -109,7 +109,7 @@ def _state(path: str) -> list[int]:
 
 
 def _changed_since(begin: int, path: str) -> bool:
-    """Whether a file was written, took its name or was removed since a time."""
+    """Return whether a file was written, renamed or removed since a time."""
     try:
         return os.stat(path).st_ctime_ns > begin
     except OSError:
@@ -117,7 +117,7 @@ def _changed_since(begin: int, path: str) -> bool:
 
 
 def serve_pycuda(compiler: Any) -> None:
-    """Let `pycuda.compiler` make PTX of a source, where it would make machine code."""
+    """Make `pycuda.compiler` compile a source to PTX instead of a cubin."""
 
     def compile_plain(
         source: object, options: Sequence[str], keep: bool, nvcc: str, cache_dir: object,
@@ -137,14 +137,14 @@ def serve_pycuda(compiler: Any) -> None:
     add_library = compiler.DynamicModule.add_stdlib
 
     def add_own(self: Any, library: str) -> Any:
-        """Functions by which kernels launch kernels are there; no file of CUDA's has them here."""
+        """Skip cudadevrt: our library implements its functions, and its file does not exist."""
         return self if library == "cudadevrt" else add_library(self, library)
 
     compiler.DynamicModule.add_stdlib = add_own
 
 
 def serve_cupy(compiler: Any) -> None:
-    """Let `cupy.cuda.compiler` do so, also where kernels launch kernels."""
+    """Make `cupy.cuda.compiler` compile to PTX, also for kernels that launch kernels."""
 
     def compile_using_nvcc(
         source: str, options: Sequence[str] = (), arch: object = None, filename: str = "kern.cu",
@@ -165,7 +165,7 @@ def serve_cupy(compiler: Any) -> None:
 
 
 def name_nvcc(environment: Any) -> None:
-    """Let `cupy._environment` name the nvcc of cutrace; CuPy parts it at spaces."""
+    """Make `cupy._environment` return cutrace's nvcc; CuPy splits the value at spaces."""
     environment._nvcc_path = " ".join(_nvcc())
 
 

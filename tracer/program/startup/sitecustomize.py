@@ -1,7 +1,8 @@
-"""Python imports this by itself when it starts, in a program that is recorded.
+"""Startup hook of a recorded Python: patch packages as they are imported.
 
-Kernels of Numba get the lines of their Python. It runs in other Pythons than cutrace's, so it
-imports nothing but what every Python has; a `sitecustomize` of the user's own is run, too.
+The interpreter imports this module by itself. Kernels of Numba get line information for their
+Python source. The code runs in other interpreters than cutrace's, so it imports the standard
+library only. A `sitecustomize` of the user's own runs as well.
 """
 
 import atexit
@@ -19,11 +20,11 @@ HERE = str(Path(__file__).parent)
 
 
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
-"""Called with the Python function of each kernel of Numba before it is compiled."""
+"""Hooks called with the Python function of each Numba kernel before it is compiled."""
 
 
 class AfterImport(MetaPathFinder):
-    """Calls a function with a module when that has been imported."""
+    """Import hook that calls a function with a module after its import."""
 
     def __init__(self, name: str, then: Callable[[Any], None]) -> None:
         self._name = name
@@ -32,7 +33,7 @@ class AfterImport(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find it as it would be found without us; what runs it then calls the function."""
+        """Find the module by the other finders; wrap its loader so that it calls the function."""
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)
@@ -50,14 +51,13 @@ class AfterImport(MetaPathFinder):
 
 
 def give_lines(dispatcher: Any) -> None:
-    """Let all kernels of `numba.cuda.dispatcher` be compiled with the lines of their source."""
+    """Compile all kernels of `numba.cuda.dispatcher` with line information."""
     kind = dispatcher.CUDADispatcher
     kind.compile, kind.compile_device = map(_with_lines, (kind.compile, kind.compile_device))
 
 
 def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile with lines, and once more without where Numba itself stumbles over them (empty
-    tuples)."""
+    """Compile with line information; retry without it if Numba fails on it (empty tuples)."""
 
     def compile_with_lines(self: Any, *arguments: Any, **named: Any) -> Any:
         options = self.targetoptions
@@ -79,11 +79,14 @@ def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def flag_as_nvrtc_does(debuginfo: Any) -> None:
-    """Flag the version of debug information as NVRTC does, an error if others differ, where Numba
-    has a warning: nvJitLink joins none but equal flags (`numba.cuda.debuginfo`)."""
+    """Flag the debug information's version as NVRTC does: as an error on mismatch.
+
+    Numba flags it as a warning, and nvJitLink links only modules with equal flags
+    (`numba.cuda.debuginfo`).
+    """
     kind = debuginfo.DIBuilder
     flagged, constant = kind._set_module_flags, kind._const_int
-    error, warning = 1, 2  # behaviors of module flags, of LLVM's language reference
+    error, warning = 1, 2  # behaviors of module flags in LLVM's language reference
 
     def set_flags(self: Any) -> None:
         self._const_int = lambda number: constant(error if number == warning else number)
@@ -94,7 +97,7 @@ def flag_as_nvrtc_does(debuginfo: Any) -> None:
 
 
 def run_the_next() -> None:
-    """Run the `sitecustomize` that would have been imported without ours, in its place."""
+    """Run the `sitecustomize` that ours shadows."""
     sys.path[:] = [place for place in sys.path if place != HERE]
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec and spec.loader:
@@ -103,7 +106,7 @@ def run_the_next() -> None:
 
 
 def patch_packages() -> None:
-    """Change packages that are imported, and those that will be, when they are."""
+    """Patch the imported packages now, and the others on import."""
     packages = ("triton_host", "torch_host", "cupy_host", "nvcc_host", "cuda_python_host")
     others = (_sibling_module(name).CHANGES for name in packages)
     for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
@@ -114,7 +117,7 @@ def patch_packages() -> None:
 
 
 def _sibling_module(name: str) -> Any:
-    """A module of this folder, which is on nobody's path."""
+    """Load a module of this folder, which is not on sys.path."""
     spec = importlib.util.spec_from_file_location(f"cutrace_{name}", Path(HERE, f"{name}.py"))
     assert spec
     assert spec.loader

@@ -1,6 +1,6 @@
-"""torch stays on the CPU: its own kernels for GPUs are machine code, which is not recorded.
+"""Keep torch on the CPU: its own GPU kernels are machine code, which cannot be recorded.
 
-Kernels of Triton take its tensors there, and ask it for the capability that they are compiled for.
+Triton kernels accept its CPU tensors, and ask torch for the compute capability to compile for.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _MESSAGE = (
 
 
 def keep_on_host(torch: Any) -> None:
-    """Have `torch.cuda` say that there is none, and say why when it is first asked."""
+    """Make `torch.cuda` report no device, and print the reason at the first query."""
     warnings: list[str] = []
 
     def is_available() -> bool:
@@ -30,7 +30,7 @@ def keep_on_host(torch: Any) -> None:
 
 
 def _capability() -> tuple[int, int]:
-    """That of the device of `-d`."""
+    """Return the compute capability of the device of `-d`."""
     driver = ctypes.CDLL("libcuda.so.1")
     major, minor = ctypes.c_int(), ctypes.c_int()
     driver.cuInit(0)

@@ -1,8 +1,8 @@
-"""Triton over cutrace's library: PTX in place of machine code, and arrays of the host as arguments.
+"""Run Triton over cutrace's library: PTX instead of machine code, host arrays as arguments.
 
-Triton's own launcher calls the driver; here it gets device memory in place of what lies in the
-host's: NumPy's arrays and torch's tensors on the CPU. It runs in the Python of the user, so it
-imports nothing but what every Python has.
+Triton's own launcher calls the driver. Here the launcher replaces host pointers, of NumPy arrays
+and torch CPU tensors, by device copies for the duration of a kernel. The code runs in the user's
+Python, so it imports the standard library only.
 """
 
 import copy
@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 ALIGNMENT = 16
-"""Kernels are compiled for pointers that are multiples of this, or are not, in the host."""
+"""Triton specializes kernels on whether pointers are multiples of this; copies keep that."""
 
 OLDEST_WITH_TENSOR_MEMORY = 100
 WITHOUT_TENSOR_MEMORY = 90
@@ -35,18 +35,18 @@ def _warn(text: str) -> None:
 
 
 class Pointer:
-    """A place in device memory, as Triton takes a tensor."""
+    """A device address in the form of a Triton tensor."""
 
     def __init__(self, address: int) -> None:
         self._address = address
 
     def data_ptr(self) -> int:
-        """Where it is."""
+        """Return the address."""
         return self._address
 
 
 class HostArray:
-    """An array of NumPy, or one on the device that others made, as Triton takes a tensor."""
+    """A NumPy array, or another package's device array, in the form of a Triton tensor."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -54,13 +54,13 @@ class HostArray:
         self.is_on_device = hasattr(array, "__cuda_array_interface__")
 
     def data_ptr(self) -> int:
-        """Where it begins."""
+        """Return the start address."""
         if self.is_on_device:
             return int(self.array.__cuda_array_interface__["data"][0])
         return int(self.array.ctypes.data)
 
     def bounds(self) -> tuple[int, int, bool]:
-        """Where the memory lies of which it is a part, how large it is, and whether it is kept."""
+        """Return start and size of the underlying allocation, and whether it is read-only."""
         root = self.array
         while type(root.base) is type(root):
             root = root.base
@@ -68,7 +68,7 @@ class HostArray:
 
 
 class Lender:
-    """Lends device memory in place of the host's while a kernel runs."""
+    """Copies host memory to the device for the duration of a kernel."""
 
     def __init__(self) -> None:
         self._driver = ctypes.CDLL("libcuda.so.1")
@@ -77,10 +77,12 @@ class Lender:
         self._scratch: list[int] = []
 
     def lend(self, argument: Any) -> Any:
-        """Return what a kernel gets for an argument: itself, unless that lies in the host."""
+        """Return the kernel's value of an argument: the argument itself unless it is in host
+        memory.
+        """
         if isinstance(argument, tuple):
             return self._lend_tuple(argument)
-        if hasattr(argument, "base") and hasattr(argument, "block_shape"):  # a tensor's descriptor
+        if hasattr(argument, "base") and hasattr(argument, "block_shape"):  # a tensor descriptor
             moved = copy.copy(argument)
             object.__setattr__(moved, "base", self.lend(argument.base))
             return moved
@@ -93,14 +95,14 @@ class Lender:
         return Pointer(self._take(start, size, is_kept) + address - start)
 
     def scratch(self, size: int, alignment: int, stream: Any) -> Pointer:
-        """Return memory that a kernel needs while it runs, for tensor maps that it makes."""
+        """Return device scratch memory for one kernel, for tensor maps that it makes."""
         del stream
         place = self._allocate(0, size + alignment)
         self._scratch.append(place)
         return Pointer(-(-place // alignment) * alignment)
 
     def take_back(self) -> None:
-        """Copy what kernels may have written to where it belongs, and free what they needed."""
+        """Copy back what kernels may have written, and free the scratch memory."""
         while self._scratch:
             self._driver.cuMemFree_v2(ctypes.c_uint64(self._scratch.pop()))
         for (start, size), is_kept in self._lent.items():
@@ -134,7 +136,7 @@ class Lender:
         return self._places[key]
 
     def _drop_what_overlaps(self, start: int, size: int) -> None:
-        """Memory that the host has freed since, and used again in other pieces."""
+        """Free cached copies that overlap: the host has freed and reused that memory."""
         for first, bytes_ in list(self._places):
             if (
                 first < start + size
@@ -154,10 +156,10 @@ class Lender:
 
 
 def _bounds(argument: Any) -> tuple[int, int, bool]:
-    """The memory that an argument is a part of: start, bytes, whether it must not change."""
+    """Return the allocation that holds an argument: start, bytes, whether it must not change."""
     if isinstance(argument, HostArray):
         return argument.bounds()
-    whole = getattr(argument, "base", argument)  # of triton.reinterpret
+    whole = getattr(argument, "base", argument)  # result of triton.reinterpret
     if hasattr(whole, "untyped_storage"):
         storage = whole.untyped_storage()
         return storage.data_ptr(), storage.nbytes(), False
@@ -165,7 +167,7 @@ def _bounds(argument: Any) -> tuple[int, int, bool]:
 
 
 def adapt_driver(module: Any) -> None:
-    """Have Triton's driver for NVIDIA show cutrace's device (`triton.backends.nvidia.driver`)."""
+    """Make Triton's NVIDIA driver present cutrace's device (`triton.backends.nvidia.driver`)."""
     kind, driver = module.CudaDriver, ctypes.CDLL("libcuda.so.1")
     if folder := os.environ.get("CUTRACE_LIBCUDA"):
         module.libcuda_dirs = lambda: [folder]
@@ -175,7 +177,7 @@ def adapt_driver(module: Any) -> None:
         properties = self.utils.get_device_properties
         self.utils.get_device_properties = lambda device: properties(
             device or 0
-        )  # torch's CPU: None
+        )  # None on torch's CPU device
         self.get_current_device = lambda: 0
         self.set_current_device = lambda device: None
         self.get_current_stream = lambda device=None: 0
@@ -206,10 +208,10 @@ def _lender() -> Lender:
 
 
 def _lending(kind: Any) -> Any:
-    """A launcher that lends memory to the kernel."""
+    """Return a launcher class that copies host arguments to the device."""
 
     class LendingLauncher(kind):  # type: ignore[misc]
-        """Triton's launcher, behind arguments that lie on the device."""
+        """Triton's launcher with all arguments in device memory."""
 
         def __call__(self, *arguments: Any) -> None:
             lender = _lender()
@@ -224,7 +226,7 @@ def _lending(kind: Any) -> Any:
 
 @contextmanager
 def _allocating(lender: Lender) -> Iterator[None]:
-    """Have the program's allocator (`triton.set_allocator`) give memory on the device."""
+    """Make the program's allocator (`triton.set_allocator`) return device memory."""
     allocator = getattr(sys.modules.get("triton.runtime._allocation"), "_allocator", None)
     if allocator is None or type(allocator.get()).__name__ == "NullAllocator":
         yield
@@ -238,12 +240,12 @@ def _allocating(lender: Lender) -> Iterator[None]:
 
 
 def keep_ptx(module: Any) -> None:
-    """Have `triton.backends.nvidia.compiler` end with PTX, which is what is recorded."""
+    """Stop the pipeline of `triton.backends.nvidia.compiler` at PTX: the recorder executes that."""
     module.CUDABackend.make_cubin = lambda self, src, *more: src.encode()
 
 
 def compile_for_what_is_there(module: Any) -> None:
-    """Name parameters, and compile for 9.0 what only 10.0 runs (`triton.compiler`)."""
+    """Keep parameter names, and compile for 9.0 if the source needs 10.0 (`triton.compiler`)."""
     compiled = module.compile
 
     def compile_again(src: Any, target: Any = None, options: Any = None, **more: Any) -> Any:
@@ -266,13 +268,13 @@ def compile_for_what_is_there(module: Any) -> None:
 
 
 def _own_options(module: Any, target: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that do not follow from the target."""
+    """Return the options that the target does not determine."""
     usual = module.make_backend(target).parse_options({}).__dict__
     return {name: value for name, value in options.items() if value != usual.get(name)}
 
 
 def _with_names(kernel: Any, source: Any) -> str:
-    """The PTX with parameters that are called as Python calls them, behind the kernel's name."""
+    """Return the PTX with parameters named as in Python, after the kernel's name."""
     text: str = kernel.kernel.decode()
     types = getattr(source, "signature", {})
     if any(not isinstance(each, str) or each.startswith("tensordesc") for each in types.values()):
@@ -289,7 +291,7 @@ def _with_names(kernel: Any, source: Any) -> str:
 
 
 def _with_own_file(text: str, function: Any) -> str:
-    """The PTX with the file of its function where this lies now: Triton keeps PTX by content."""
+    """Return the PTX with the function's current file: Triton's cache is keyed by content."""
     code = getattr(getattr(function, "fn", None), "__code__", None)
     if code is None:
         return text
@@ -299,7 +301,7 @@ def _with_own_file(text: str, function: Any) -> str:
 
 
 def take_arrays(module: Any) -> None:
-    """Let kernels take arrays of NumPy, and those on the device (`triton.runtime.jit`)."""
+    """Let kernels accept NumPy arrays and foreign device arrays (`triton.runtime.jit`)."""
     run = module.JITFunction.run
 
     def run_with_arrays(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -328,10 +330,10 @@ def count(
     return_mode: str = "mean",
     **more: Any,
 ) -> Any:
-    """Milliseconds of a call, as `triton.testing.do_bench`: the bound that its launches have.
+    """Return milliseconds of a call, as `triton.testing.do_bench`: the bound of its launches.
 
-    It is the least time that the device needs for what the kernel does, by its counters. The
-    launches are in no trace. What launches nothing has the host's time.
+    The bound is the least time that the device needs for the kernels' work, from their counters.
+    The launches are in no trace. A call without launches is timed on the host.
     """
     del arguments, more
     milliseconds = _count(call)
@@ -360,7 +362,7 @@ def _count(call: Callable[[], Any]) -> float:
 
 
 def count_in_place_of_timing(module: Any) -> None:
-    """Have all that `triton.testing` measures counted."""
+    """Replace all measurements of `triton.testing` by the bound."""
     for name in ("do_bench", "do_bench_cudagraph", "do_bench_proton"):
         if hasattr(module, name):
             setattr(module, name, count)
@@ -373,4 +375,4 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "triton.runtime.jit": take_arrays,
     "triton.testing": count_in_place_of_timing,
 }
-"""What is changed in which module, when that is imported."""
+"""The patch of each module, applied on its import."""

@@ -1,4 +1,4 @@
-"""Which packages, in which versions, asked for what was refused: said when Python ends."""
+"""At exit, name the packages and versions that called a function our library refused."""
 
 import ctypes
 import sys
@@ -7,7 +7,7 @@ PACKAGES = ("numba_cuda", "cupy", "triton", "torch", "pycuda", "cuda.core", "cud
 
 
 def tell_versions() -> None:
-    """Say it on stderr, if our library refused a call of this process."""
+    """Print the versions on stderr if our library refused a call of this process."""
     count = getattr(ctypes.CDLL(None), "__cudaCountRefusals", None)
     if count is None or not count():
         return
