@@ -1,1 +1,1 @@
-"""Kernel in, trace out."""
+"""Record the execution of a kernel as a trace."""

@@ -1,4 +1,10 @@
-"""The static table of a kernel's instructions, as the trace keeps it (INSTRUCTIONS)."""
+"""Build a kernel's static instruction table in the form of the trace (INSTRUCTIONS).
+
+`facts_of` classifies one instruction: class, operation, state spaces, bytes per lane.
+`instruction_table` does so for a whole kernel and adds barriers, source lines and collisions.
+`find_collisions` says how lanes of an atomic that hit one address are served; for this it tracks
+which registers vary between lanes.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
@@ -41,7 +47,7 @@ _ARITHMETIC: Mapping[str, tuple[str, int]] = {
     **dict.fromkeys(("sin", "cos", "lg2", "ex2", "tanh"), ("special", 1)),
     **dict.fromkeys(("min", "max", "abs", "neg", "set", "setp", "testp", "copysign"), ("", 0)),
 }
-"""Floating-point opcode to its operation, and the floating-point operations of one value."""
+"""Operation and floating-point operations per value of each floating-point opcode."""
 
 _PRECISIONS: Mapping[str, tuple[str, int]] = {
     "f16": ("half", 1),
@@ -52,7 +58,7 @@ _PRECISIONS: Mapping[str, tuple[str, int]] = {
     "f32x2": ("single", 2),
     "f64": ("double", 1),
 }
-"""PTX type to precision, and values in one register."""
+"""Precision of a PTX type, and its values per register."""
 
 _ACCESS: Mapping[str, str] = {
     **dict.fromkeys(("ld", "ldu", "ldmatrix", "suld", "tex", "tld4"), "load"),
@@ -64,20 +70,20 @@ _MEMORY = frozenset({*_ACCESS, "cp", "wmma", "prefetch", "prefetchu"})
 _ATOMIC = frozenset({"atom", "red", "sured"})
 _UPDATES = frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
 _RETURNING = frozenset({"exch", "cas"})
-"""Atomics for which there is no reduction, also if nobody reads their result."""
+"""Atomics without a corresponding reduction: they stay atomics even if their result is unused."""
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 _SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
 
 _GENERIC = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.CONST)
-"""Where an address without a state space may lead (PTX ISA 5.1; const by way of `cvta.param`)."""
+"""State spaces that a generic address can refer to (PTX ISA 5.1; const by way of `cvta.param`)."""
 _TEXTURES, _SURFACES = frozenset({"tex", "tld4"}), frozenset({"suld", "sust", "sured"})
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Columns of `traces.schema.INSTRUCTIONS` of the same names (`kind` is `class` there).
+    """Columns of `traces.schema.INSTRUCTIONS` with the same names (`kind` is `class` there).
 
-    `reads` and `writes` have bit 1 << s set for each Space s that the instruction may reach.
+    Bit 1 << s of `reads` and `writes` is set for each Space s that the instruction can access.
     """
 
     kind: str
@@ -92,7 +98,7 @@ class Facts:
 
 
 def facts_of(instruction: Instruction, result_read: bool = True) -> Facts:
-    """Return the facts of one instruction; an atomic is a reduction if nobody reads its result."""
+    """Return the facts of one instruction; an atomic whose result is unused is a reduction."""
     jump = instruction.opcode == "bra" and instruction.guard is None
     return _facts(instruction.opcode, instruction.modifiers, instruction.type, result_read, jump)
 
@@ -138,7 +144,7 @@ def _class(opcode: str, modifiers: tuple[str, ...], precision: str) -> str:
 
 
 def _other_operation(opcode: str, modifiers: tuple[str, ...]) -> str:
-    """Return what an instruction that is no floating-point arithmetic does, where readers ask."""
+    """Return the operation of an instruction other than floating-point arithmetic."""
     if opcode in ("bra", "brx"):
         return "branch"
     if opcode in _ATOMIC:
@@ -155,7 +161,7 @@ def _other_operation(opcode: str, modifiers: tuple[str, ...]) -> str:
 
 
 def _access(opcode: str, modifiers: tuple[str, ...], result_read: bool) -> str:
-    """Return one of `traces.schema.ACCESS_KINDS`, or empty: the instruction leaves no rows."""
+    """Return one of `traces.schema.ACCESS_KINDS`; empty if the instruction writes no trace rows."""
     if "param" in modifiers or opcode in ("prefetch", "prefetchu"):
         return ""
     if opcode == "cp":
@@ -168,7 +174,7 @@ def _access(opcode: str, modifiers: tuple[str, ...], result_read: bool) -> str:
 
 
 def _reach(opcode: str, modifiers: tuple[str, ...], access: str) -> tuple[int, int]:
-    """Return the spaces that an instruction reads and writes, a bit each."""
+    """Return two bit masks: the spaces that an instruction reads and writes."""
     spaces = _spaces(modifiers) or _GENERIC
     if access == "copy":  # cp.async.ca.shared.global: the destination is written first
         return 1 << spaces[1], 1 << spaces[0]
@@ -183,7 +189,7 @@ def _reach(opcode: str, modifiers: tuple[str, ...], access: str) -> tuple[int, i
 
 
 def _spaces(modifiers: tuple[str, ...]) -> tuple[Space, ...]:
-    """Return the state spaces that modifiers name, in their order; `shared::cta` is shared."""
+    """Return the state spaces among the modifiers, in their order; `shared::cta` is shared."""
     names = (modifier.partition("::")[0].upper() for modifier in modifiers)
     return tuple(Space[name] for name in names if name in Space.__members__)
 
@@ -193,7 +199,7 @@ _ROW_OF_A_MATRIX = 16
 _FROM_A_REGISTER = -1
 
 MOST_THREADS = 1024
-"""Threads that one barrier can be for: those of a block."""
+"""Maximum number of threads at one barrier: the threads of a block."""
 
 
 def instruction_table(kernel: Kernel) -> pa.Table:
@@ -250,10 +256,11 @@ def _row(kernel: Kernel, block: BasicBlock, pc: int) -> dict[str, object]:
 
 
 def bytes_moved(instruction: Instruction) -> int:
-    """Return the bytes that one lane moves: all elements of its vector; 0 if no memory is touched.
+    """Return the bytes that one lane moves: all elements of its vector; 0 without a memory access.
 
-    A texture's type is its result's. A lane that gives `ldmatrix` or `stmatrix` an address moves
-    one row of a matrix. Bulk copies, which one lane starts for all, count 0.
+    The type of a texture instruction is that of its result. Each lane that supplies an address to
+    `ldmatrix` or `stmatrix` moves one row of a matrix. Bulk copies, which one lane starts for all,
+    count as 0.
     """
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode == "cp":
@@ -288,10 +295,10 @@ def _predicate(instruction: Instruction) -> str:
 
 
 def _barrier(instruction: Instruction) -> tuple[int | None, int | None]:
-    """Return the identifier of a block's barrier and its thread count, -1 from a register.
+    """Return the identifier of a block barrier and its thread count; -1 for a register operand.
 
-    `barrier.cluster` has no identifier: it is no barrier of the block. A reduction has its result
-    first and its predicate last: `bar.red.popc.u32 %r1, 0, 64, %p1`.
+    `barrier.cluster` has no identifier, since it is not a barrier of the block. A barrier reduction
+    has its result first and its predicate last: `bar.red.popc.u32 %r1, 0, 64, %p1`.
     """
     if not is_barrier(instruction) or "cluster" in instruction.modifiers:
         return None, None
@@ -331,20 +338,20 @@ def _registers_read(function: Function) -> frozenset[str]:
 
 
 _OF_A_LANE = ("%tid", "%laneid", "%warpid", "%lanemask", "%clock", "%smid")
-"""Special registers that lanes or warps have for themselves."""
+"""Special registers whose value differs between lanes or warps."""
 _VARYING = frozenset({"atom", "shfl", "tex", "tld4", "call", "ldmatrix", "suld", "mma", "wmma"})
 _ELECTABLE = frozenset({"add", "min", "max", "and", "or", "xor"})
 _ONE = {"add": {1}, "inc": {-1, 0xFFFFFFFF}}
-"""Operations that add one, with such a last operand: `inc` begins anew beyond it."""
+"""Operations that add one if their last operand is one of these: `inc` wraps to 0 above it."""
 _HALVES = frozenset({"f16", "bf16"})
 _SPUN = frozenset({"f32", "f64", "f16x2", "bf16x2", "u64", "s64", "b64"})
 
 Value: TypeAlias = tuple[int, str]
-"""Function and register."""
+"""Function index and register name."""
 
 
 def find_collisions(kernel: Kernel, facts: Sequence[Facts]) -> Sequence[str]:
-    """Return for each instruction one of `traces.schema.COLLISIONS`, empty if it is no atomic.
+    """Return one of `traces.schema.COLLISIONS` per instruction; empty for non-atomics.
 
     `facts` are those of the kernel's instructions, by pc.
     """
@@ -367,7 +374,7 @@ def _is_atomic(instruction: Instruction) -> bool:
 
 
 def _collision(function: int, instruction: Instruction, facts: Facts, varying: Set[Value]) -> str:
-    """Return how lanes on one address are served."""
+    """Return how the hardware serves several lanes that access one address."""
     if not _is_atomic(instruction):
         return ""
     operation, unread = facts.operation, facts.access == "reduction"
@@ -388,7 +395,7 @@ def _collision(function: int, instruction: Instruction, facts: Facts, varying: S
 
 
 def _loop(instruction: Instruction, operation: str) -> str:
-    """Return the loop that the assembler makes of an atomic, empty if it has an instruction."""
+    """Return the loop that the assembler emits for an atomic; empty if it is one instruction."""
     if instruction.vector > 1 or operation == "exch":
         return ""
     if instruction.type in _HALVES:
@@ -397,7 +404,7 @@ def _loop(instruction: Instruction, operation: str) -> str:
 
 
 def _flow(function: int, instruction: Instruction) -> tuple[Set[Value], Set[Value], bool]:
-    """Return what an instruction writes, what it reads, and whether lanes differ by themselves."""
+    """Return registers written, registers read, and whether lanes get different results anyway."""
     results = {(function, register.name) for register in destinations(instruction)}
     read = {(function, register.name) for register in sources(instruction)}
     specials = [o.name for o in _flat(instruction.operands) if isinstance(o, Special)]
@@ -406,7 +413,7 @@ def _flow(function: int, instruction: Instruction) -> tuple[Set[Value], Set[Valu
 
 
 def _flat(operands: Sequence[Operand]) -> Iterator[Operand]:
-    """Yield operands, and those inside of vectors and of textures' addresses."""
+    """Yield operands, including those inside vectors and texture addresses."""
     for operand in operands:
         inner: Sequence[Operand] = ()
         if isinstance(operand, Vector):

@@ -1,1 +1,1 @@
-"""PTX text to a Kernel: typed instructions, control-flow graph, source lines."""
+"""Parse PTX text into a Kernel: typed instructions, control-flow graph, source lines."""

@@ -1,4 +1,8 @@
-"""The body of a function: declarations, labels and instructions between its braces."""
+"""Parse a function body: the declarations, labels and instructions between its braces.
+
+`Body` reads the statements and opens a Scope per pair of braces. `Labels` resolves branch targets,
+lists of targets and call prototypes to instruction indices once the whole body is read.
+"""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -29,15 +33,15 @@ from .variable import (
 )
 
 STATIC = ("global", "const")
-"""Spaces whose variables outlive a kernel, wherever they are declared."""
+"""Spaces whose variables outlive a kernel, even if a function declares them."""
 _MOST_REGISTERS = 1 << 24
 
 
 class Body:
-    """What a function declares and does, while it is read; `read` does all in order."""
+    """Declarations and instructions of one function during parsing; `read` runs all steps."""
 
     def __init__(self, cursor: Cursor, outer: Scope, lines: SourceLines) -> None:
-        """Start a body whose names may mean those of `outer`."""
+        """Start a body nested in the scope `outer`."""
         self.warnings: list[str] = []
         self._cursor = cursor
         self._lines = lines
@@ -51,7 +55,7 @@ class Body:
         self._location: Location | None = None
 
     def read(self, header: Header) -> Function:
-        """Declare the parameters, read from `{` to `}`, and make the function."""
+        """Declare the parameters, parse from `{` to `}`, and return the function."""
         registers = self._scope.registers
         self._function = header.name
         for variable in (*header.returns, *header.parameters):
@@ -75,7 +79,7 @@ class Body:
     def _declare(self, variable: Variable, at: int) -> Variable:
         """Declare a variable (or, old PTX, a register parameter) in the current scope.
 
-        One in global or constant memory is the module's, under a name that no other has.
+        A variable in global or constant memory belongs to the module, under a unique name.
         """
         name = self._scope.unique(variable.name)
         if variable.space in STATIC:
@@ -91,7 +95,7 @@ class Body:
         return replace(variable, name=name)
 
     def _read_statements(self) -> int:
-        """Read until the brace that opened the body is closed; return the line of that one."""
+        """Read statements up to the body's closing brace; return the line of that brace."""
         cursor = self._cursor
         opened = cursor.line
         root = self._scope
@@ -125,7 +129,7 @@ class Body:
             self._instructions.append(instruction)
 
     def _end_with_return(self, line: int) -> None:
-        """Let a lane that comes to the closing brace return."""
+        """Append the `ret` that a function without a final one implies at its closing brace."""
         last = self._instructions[-1] if self._instructions else None
         ends = last and not last.guard and (last.opcode in LEAVES or last.opcode in LABEL_OPERAND)
         if not ends or self._labels.is_branched_to(len(self._instructions)):
@@ -171,12 +175,12 @@ class Body:
 
 
 def _elements(register: Variable) -> int:
-    """Return how many elements a register parameter has: 2 for `.reg .v2 .u32 v`."""
+    """Return the number of elements of a register parameter: 2 for `.reg .v2 .u32 v`."""
     return register.size // TYPE_BYTES[register.element]
 
 
 def _flat(parameters: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Put the elements of each vector of registers in its place."""
+    """Replace each vector register by its elements."""
     flat: list[Variable] = []
     for parameter in parameters:
         names = [parameter.name]
@@ -191,10 +195,12 @@ _LISTS = frozenset({".branchtargets", ".calltargets", ".callprototype"})
 
 
 class Labels:
-    """`places` are instruction numbers by label; `targets` the names in each list."""
+    """Labels and label lists of a function.
+
+    `places` maps a label to its instruction index; `targets` maps a list to its names.
+    """
 
     def __init__(self, cursor: Cursor) -> None:
-        """Know no label yet."""
         self.places: dict[str, int] = {}
         self.targets: dict[str, tuple[str, ...]] = {}
         self._cursor = cursor
@@ -203,7 +209,7 @@ class Labels:
         self._branched: set[str] = set()
 
     def read(self, scope: Scope, place: int) -> None:
-        """Read `name:`, the label of instruction `place`, or of the list that follows it."""
+        """Read `name:`, the label of instruction `place` or of the list that follows."""
         cursor = self._cursor
         at = cursor.index
         name = cursor.name("a label")
@@ -218,14 +224,14 @@ class Labels:
             self.places[unique] = place
 
     def use(self, number: int, instruction: Instruction, scope: Scope) -> None:
-        """Note the label that instruction `number`, just read, ends with, if it does."""
+        """Record the label operand of instruction `number`, if it has one."""
         if instruction.opcode in LABEL_OPERAND or (
             instruction.opcode == "call" and has_prototype(instruction)
         ):
             self._uses.append((number, scope, self._cursor.index - 2))
 
     def resolve(self, instructions: list[Instruction]) -> None:
-        """Give every label its function-wide name and check that it is there."""
+        """Make all labels unique within the function; raise an error for a missing one."""
         for number, scope, at in self._uses:
             instruction = instructions[number]
             targets = self.places if instruction.opcode == "bra" else self.targets
@@ -239,7 +245,7 @@ class Labels:
             self._branched.update(names)
 
     def is_branched_to(self, place: int) -> bool:
-        """Whether a branch goes to `place`: after `resolve`."""
+        """Return True if a branch targets `place`; call it after `resolve`."""
         return any(self.places.get(name) == place for name in self._branched)
 
     def _resolve(self, scope: Scope, at: int, targets: Collection[str]) -> str:
@@ -270,7 +276,7 @@ class Labels:
             self.targets[name] = tuple(cursor.texts[at] for at in tokens)
 
     def _skip_prototype(self) -> None:
-        """Step over a prototype: the call itself says which parameters it passes."""
+        """Skip a prototype: the call itself lists the parameters that it passes."""
         cursor = self._cursor
         while not cursor.accept(";"):
             if cursor.next in ("", "}"):

@@ -1,4 +1,4 @@
-"""Literals and constant expressions (PTX ISA, 4.5): C's operators over 64-bit integers."""
+"""Parse literals and constant expressions (PTX ISA, 4.5): C's operators on 64-bit integers."""
 
 import operator
 import struct
@@ -35,7 +35,7 @@ _OPERATORS: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
     "/": (10, _divide),
     "%": (10, lambda a, b: a - b * _divide(a, b)),
 }
-"""Binary operators: binding strength, meaning."""
+"""Precedence and function of each binary operator."""
 
 _UNARY: Mapping[str, Callable[[int], int]] = {
     "-": operator.neg,
@@ -46,9 +46,9 @@ _UNARY: Mapping[str, Callable[[int], int]] = {
 
 
 def integer_literal(text: str) -> int | None:
-    """Read `12`, `0x1F`, `017`, `0b101`, each with or without `U`; None for anything else.
+    """Parse `12`, `0x1F`, `017`, `0b101`, each with or without `U`; return None for anything else.
 
-    PTX has no integers of more than 64 bits.
+    PTX integers have at most 64 bits.
     """
     digits = text[:-1] if text[-1:] in ("U", "u") else text
     if not digits.isalnum():
@@ -63,7 +63,7 @@ def integer_literal(text: str) -> int | None:
 
 
 def float_literal(text: str) -> Immediate | None:
-    """Read `0f3F800000`, `0d3FF0000000000000`, `1.5`, `2e-3`; None for anything else."""
+    """Parse `0f3F800000`, `0d3FF0000000000000`, `1.5`, `2e-3`; return None for anything else."""
     try:
         if text[:2] in ("0f", "0F") and len(text) == 10:
             return Immediate(int(text[2:], 16), "f32")
@@ -77,7 +77,7 @@ def float_literal(text: str) -> Immediate | None:
 
 
 def read_constant(cursor: Cursor) -> Immediate:
-    """Read a floating-point literal (perhaps with a sign) or an integer expression."""
+    """Read a floating-point literal with an optional sign, or an integer expression."""
     start = cursor.index
     negative = cursor.accept("-")
     token = cursor.next
@@ -145,5 +145,5 @@ def _unary(cursor: Cursor) -> int:
 
 
 def _wrap(value: int) -> int:
-    """Keep what fits in 64 bits, signed or unsigned; wrap what does not."""
+    """Return `value` unchanged if it fits in 64 bits, signed or unsigned; else wrap it."""
     return value if -(1 << 63) <= value <= _MASK else value & _MASK

@@ -1,7 +1,7 @@
-"""Directed graphs of numbers: mappings from each node to those behind it, all of them keys.
+"""Directed graphs of integers: a mapping from each node to its successors, all of them keys.
 
-networkx knows all of this too, but takes a tenth of a second to import, as long as a small kernel
-takes from its source to its trace.
+networkx has all of these algorithms, but takes a tenth of a second to import: as long as a small
+kernel takes from source to trace.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Set
@@ -12,7 +12,7 @@ Graph: TypeAlias = Mapping[int, Collection[int]]
 
 
 def reachable(graph: Graph, start: int) -> set[int]:
-    """Return the nodes to which a way leads from `start`, itself included."""
+    """Return the nodes reachable from `start`, including itself."""
     reached, pending = {start}, [start]
     while pending:
         fresh = set(graph[pending.pop()]) - reached
@@ -22,7 +22,7 @@ def reachable(graph: Graph, start: int) -> set[int]:
 
 
 def reverse(graph: Graph) -> dict[int, list[int]]:
-    """Return the same nodes with each edge the other way round."""
+    """Return the graph with all edges reversed."""
     turned: dict[int, list[int]] = {node: [] for node in graph}
     for node, after in graph.items():
         for other in after:
@@ -31,13 +31,12 @@ def reverse(graph: Graph) -> dict[int, list[int]]:
 
 
 def subgraph(graph: Graph, nodes: Collection[int]) -> dict[int, list[int]]:
-    """Return some nodes of a graph with the edges between them."""
+    """Return the subgraph induced by `nodes`."""
     return {node: [other for other in graph[node] if other in nodes] for node in nodes}
 
 
 def post_order(graph: Graph, start: int, visits: set[int]) -> Iterator[int]:
-    """Yield what can be reached from a node and was not seen yet, a node when all behind it are
-    done."""
+    """Yield the unvisited nodes reachable from `start` in post-order: after their successors."""
     visits.add(start)
     stack = [(start, iter(graph[start]))]
     while stack:
@@ -52,9 +51,9 @@ def post_order(graph: Graph, start: int, visits: set[int]) -> Iterator[int]:
 
 
 def strong_components(graph: Graph) -> list[set[int]]:
-    """Return the largest sets of nodes that all lead to one another, also those of one node.
+    """Return the strongly connected components, including single nodes.
 
-    Kosaraju's: what can be reached backwards from the last node of a post-order is one.
+    Kosaraju's algorithm: the nodes that can reach the last node of a post-order form one component.
     """
     visits: set[int] = set()
     order = [n for root in graph if root not in visits for n in post_order(graph, root, visits)]
@@ -63,7 +62,7 @@ def strong_components(graph: Graph) -> list[set[int]]:
 
 
 def cycles(graph: Graph) -> Iterator[set[int]]:
-    """Yield the strong components that are more than a node without an edge to itself."""
+    """Yield the strongly connected components that have a cycle, possibly a self-loop."""
     for part in strong_components(graph):
         first = next(iter(part))
         if len(part) > 1 or first in graph[first]:
@@ -71,10 +70,10 @@ def cycles(graph: Graph) -> Iterator[set[int]]:
 
 
 def immediate_dominators(graph: Graph, start: int) -> dict[int, int]:
-    """Return for each node that `start` leads to the last one through which all ways to it go.
+    """Return the immediate dominator of each node reachable from `start`.
 
-    Cooper, Harvey and Kennedy's: "A simple, fast dominance algorithm" (2001). That of `start` is
-    itself.
+    Cooper, Harvey and Kennedy: "A simple, fast dominance algorithm" (2001). `start` is its own
+    immediate dominator.
     """
     order = list(post_order(graph, start, set()))
     place = {node: number for number, node in enumerate(order)}
@@ -103,7 +102,7 @@ def immediate_dominators(graph: Graph, start: int) -> dict[int, int]:
 
 
 def order_components(graph: Graph) -> list[set[int]]:
-    """Return the strong components, each before those it leads to; ties go by the smallest node."""
+    """Return the strongly connected components topologically; ties go by the smallest node."""
     parts = {min(part): part for part in strong_components(graph)}
     home = {node: name for name, part in parts.items() for node in part}
     after = {
@@ -129,7 +128,8 @@ Value = TypeVar("Value", bound=Hashable)
 def spread(steps: Iterable[tuple[Iterable[Value], Iterable[Value], bool]]) -> Set[Value]:
     """Return the values that have a property, or are computed from values that have it.
 
-    A step is what an instruction writes, what it reads, and whether the property begins there.
+    A step is one instruction: the values it writes, the values it reads, and whether the property
+    originates there.
     """
     step_sets = [(set(written), set(read), begins) for written, read, begins in steps]
     values: set[Value] = set()

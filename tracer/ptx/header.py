@@ -1,4 +1,4 @@
-"""What stands before the body of a function: name, parameters, performance directives."""
+"""Parse a function header: name, parameters and performance directives."""
 
 from dataclasses import field
 
@@ -19,7 +19,7 @@ _DIRECTIVES = words(
 
 @dataclass(slots=True)
 class Header:
-    """The header of an `.entry` or `.func`; `directives` are `{"maxntid": (256, 1, 1)}`."""
+    """The header of an `.entry` or `.func`; `directives` are like `{"maxntid": (256, 1, 1)}`."""
 
     name: str
     is_entry: bool
@@ -29,13 +29,13 @@ class Header:
     warnings: list[str] = field(default_factory=list)
 
     def declaration(self) -> Function:
-        """Make the function that is only declared."""
+        """Return the function as a declaration without a body."""
         shape = (self.name, self.is_entry, self.returns, self.parameters)
         return Function(*shape, {}, (), (), {}, {}, self.directives, is_extern=True)
 
 
 def read_header(cursor: Cursor) -> Header:
-    """Read from `.entry` or `.func` to the `{` or `;`, which is left to the caller."""
+    """Read from `.entry` or `.func` up to the `{` or `;`, which the caller reads."""
     is_entry = cursor.take() == ".entry"
     header = Header("", is_entry)
     _read_directives(cursor, header)
@@ -49,7 +49,7 @@ def read_header(cursor: Cursor) -> Header:
 
 
 def skip_pragma(cursor: Cursor) -> None:
-    """Step over `.pragma "nounroll";`: advice to the assembler."""
+    """Skip `.pragma "nounroll";`, a hint to the assembler."""
     cursor.take()
     cursor.string("a string")
     while cursor.accept(","):

@@ -1,4 +1,4 @@
-"""One instruction: `@%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%rd1+8];`."""
+"""Parse one instruction: `@%p1 ld.global.nc.v2.f32 {%f1, %f2}, [%rd1+8];`."""
 
 import re
 from functools import lru_cache
@@ -29,7 +29,7 @@ from .scope import VECTOR_SPECIALS, Scope
 
 
 def read_instruction(cursor: Cursor, scope: Scope, location: Location | None) -> Instruction:
-    """Read from the guard (or the opcode) to the `;` and over it."""
+    """Read an instruction from its guard (or opcode) through the `;`."""
     first = cursor.index
     guard = _read_guard(cursor, scope) if cursor.next == "@" else None
     opcode, modifiers = _split(_read_mnemonic(cursor))
@@ -48,7 +48,7 @@ def read_instruction(cursor: Cursor, scope: Scope, location: Location | None) ->
 
 
 def has_prototype(instruction: Instruction) -> bool:
-    """Whether a call names a prototype or a list of targets."""
+    """Return True if the call names a prototype or a list of targets."""
     target = instruction.operands[0]
     return isinstance(target, CallTarget) and target.prototype is not None
 
@@ -60,7 +60,7 @@ def _read_guard(cursor: Cursor, scope: Scope) -> Guard:
 
 
 def _read_mnemonic(cursor: Cursor) -> str:
-    """Read the opcode and its modifiers, also those written apart: `add .f32`."""
+    """Read the opcode and its modifiers, also if spaces separate them: `add .f32`."""
     at = cursor.index
     mnemonic = cursor.name("an instruction")
     if not mnemonic[0].isalpha():
@@ -88,11 +88,11 @@ def _read_operands(cursor: Cursor, scope: Scope, label: int) -> tuple[Operand, .
 
 
 _SELECTOR = re.compile(r"b[0-7]{1,4}$|h[0-3]{1,2}$")
-"""Bytes or halves of a register, or of two side by side (PTX ISA, 9.7.17)."""
+"""Selector of bytes or halves of a register, or of a register pair (PTX ISA, 9.7.17)."""
 
 
 def read_operand(cursor: Cursor, scope: Scope) -> Operand:
-    """Read one operand; the token after it is left to the caller."""
+    """Read one operand; leave the token after it to the caller."""
     token = cursor.next
     start = token[:1]
     if start == "[":
@@ -110,7 +110,7 @@ def read_operand(cursor: Cursor, scope: Scope) -> Operand:
 
 
 def read_call(cursor: Cursor, scope: Scope) -> CallTarget:
-    """Read all operands of `call`; a prototype's name, if there is one, is the last token."""
+    """Read all operands of `call`; the last token may name a prototype."""
     returns: tuple[Operand, ...] = ()
     if cursor.next == "(":
         returns = _read_list(cursor, scope)
@@ -127,7 +127,7 @@ def read_call(cursor: Cursor, scope: Scope) -> CallTarget:
 
 
 def _read_list(cursor: Cursor, scope: Scope) -> tuple[Operand, ...]:
-    """Read `(a, b)`, perhaps empty; elements of a vector are operands of their own."""
+    """Read `(a, b)`, possibly empty; the elements of a vector become separate operands."""
     cursor.expect("(")
     items: list[Operand] = []
     while not cursor.accept(")"):
@@ -139,7 +139,7 @@ def _read_list(cursor: Cursor, scope: Scope) -> tuple[Operand, ...]:
 
 
 def _read_word(cursor: Cursor, scope: Scope) -> Operand:
-    """Read what begins with a name: register, pair, variable with offset, special register."""
+    """Read a named operand: register, pair, variable plus offset, special register."""
     operand = _find(cursor, scope, cursor.name("an operand"))
     follow = cursor.next
     if (follow == "," or follow == ";") and not isinstance(operand, Special):
@@ -179,7 +179,7 @@ def _read_register_or_bucket(cursor: Cursor, scope: Scope) -> Register | Bucket:
 
 
 def read_predicate(cursor: Cursor, scope: Scope) -> Register:
-    """Take the name of a predicate register."""
+    """Read the name of a predicate register."""
     at, what = cursor.index, "a predicate register"
     operand = _find(cursor, scope, cursor.name(what))
     if not isinstance(operand, Register):
@@ -188,7 +188,7 @@ def read_predicate(cursor: Cursor, scope: Scope) -> Register:
 
 
 def _read_offset(cursor: Cursor) -> int:
-    """Read `+8`, `-8`, `+-8`, `+4*8`: a sum that goes on from the base; 0 if there is none."""
+    """Read `+8`, `-8`, `+-8` or `+4*8` after a base; return 0 if there is no offset."""
     sign = cursor.next
     if sign == "+" and cursor.texts[cursor.index + 2] == "]":
         cursor.take()
@@ -196,7 +196,7 @@ def _read_offset(cursor: Cursor) -> int:
 
 
 def _read_element(cursor: Cursor, array: Symbol) -> Symbol:
-    """Read `[1]` after an array: `ld.global.u32 %r1, table[1]`."""
+    """Read an array index, `[1]` in `ld.global.u32 %r1, table[1]`."""
     cursor.take()
     at = cursor.index
     index = read_integer(cursor)

@@ -1,7 +1,7 @@
-"""What the parser hands to the engine: modules, functions, typed instructions, the linked Kernel.
+"""The parser's output and the engine's input: modules, functions, instructions, linked kernels.
 
-Everything here is plain frozen data. Names are the PTX ISA's own: state space, operand, guard
-predicate, basic block. Register names keep their `%` and are unique inside a function only.
+All classes are frozen data. They use the PTX ISA's terms: state space, operand, guard predicate,
+basic block. Register names keep their `%` and are unique only within a function.
 """
 
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ TYPE_BYTES: Mapping[str, int] = {
     "e5m2x2": 2,
     "pred": 1,
 }
-"""Bytes of one value of a fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""
+"""Bytes per value of each fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""
 
 SPACES = frozenset({"reg", "sreg", "const", "global", "local", "param", "shared", "tex"})
-"""State spaces as modifiers spell them (PTX ISA, 5.1); `shared::cta` is read as `shared`."""
+"""State spaces as modifiers spell them (PTX ISA, 5.1); `shared::cta` reads as `shared`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the user's source, and the places into which it was inlined, innermost first."""
+    """A place in the user's source, and the call sites it was inlined into, innermost first."""
 
     file: str
     line: int
@@ -46,7 +46,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register: `%r1` of type `b32`."""
+    """A register, `%r1`, with its type, `b32`."""
 
     name: str
     type: str
@@ -54,14 +54,14 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special register, component included: `%tid.x`, `%laneid`, `%clock64`."""
+    """A special register with its component: `%tid.x`, `%laneid`, `%clock64`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A literal. `bits` is the integer as written (it may be negative), or the IEEE bits.
+    """A literal. `bits` is the integer as written (possibly negative), or the IEEE bits.
 
     `kind` is `int`, `f32` (written 0f3F800000) or `f64` (written 0d... or as a decimal fraction).
     """
@@ -72,9 +72,9 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The address of a variable or function, plus bytes: `mov.u64 %rd1, table+8`.
+    """The address of a variable or function plus a byte offset: `mov.u64 %rd1, table+8`.
 
-    `element` is the bytes of one of its elements: `table[2]` is the third one's address.
+    `element` is the size of an element in bytes: `table[2]` is the address of the third one.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The operand `_`: a result that nobody wants."""
+    """The operand `_`, the sink for an unused result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`%r1.b0`, `%r1.h10`: bytes or halves of a register, or of two (video instructions)."""
+    """Bytes or halves of a register or register pair: `%r1.b0`, `%r1.h10` (video instructions)."""
 
     register: Register
     selector: str
@@ -119,7 +119,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`%p1|%p2`: two destinations (setp, shfl, match); `{...}|%p1` of a texture's texels."""
+    """Two destinations `%p1|%p2` (setp, shfl, match); `{...}|%p1` for the texels of a texture."""
 
     first: "Register | Bucket | Vector"
     second: Register | Bucket
@@ -211,23 +211,23 @@ class Instruction:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The modifiers that are types, in order: `("f32", "s32")` of `cvt.rn.f32.s32`."""
+        """Return the type modifiers in order: `("f32", "s32")` of `cvt.rn.f32.s32`."""
         return _types(self.modifiers)
 
     @property
     def type(self) -> str:
-        """The last type among the modifiers, or `""`."""
+        """Return the last type modifier, or `""`."""
         types = _types(self.modifiers)
         return types[-1] if types else ""
 
     @property
     def space(self) -> str:
-        """The state space among the modifiers, or `""` (generic, or none)."""
+        """Return the state space among the modifiers, or `""` (generic, or none)."""
         return _space(self.modifiers)
 
     @property
     def vector(self) -> int:
-        """How many elements `.v2`, `.v4`, `.v8` move; 1 otherwise."""
+        """Return the vector length of `.v2`, `.v4`, `.v8`; 1 by default."""
         for modifier in self.modifiers:
             if modifier in ("v2", "v4", "v8"):
                 return int(modifier[1:])
@@ -249,10 +249,10 @@ def _space(modifiers: tuple[str, ...]) -> str:
 class Variable:
     """A declared variable or parameter.
 
-    `count` bytes of `initializer` may be shorter than `size`: the rest is zero. A relocation is
-    (byte offset, symbol, addend): the symbol's generic or space address goes there, 8 bytes wide.
-    `size` is 0 for an `extern` shared array of open size. `element` is the declared type, `line`
-    the PTX line (0: unknown).
+    `initializer` may have fewer bytes than `size`: the rest is zero. A relocation is (byte offset,
+    symbol, addend): it writes the symbol's generic or space address there, 8 bytes wide. `size` is
+    0 for an `extern` shared array of open size. `element` is the declared type, `line` the PTX line
+    (0: unknown).
     """
 
     name: str
@@ -269,12 +269,12 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A parsed `.entry` or `.func`: straight text order, labels resolved to instruction indices.
+    """A parsed `.entry` or `.func`: instructions in text order, labels resolved to their indices.
 
-    Names declared in inner braces end in `@N`, N the number of the brace pair (`param0@2`).
-    `registers` are those declared one by one and those of a range that an instruction names.
-    `branch_targets` also holds `.calltargets` (function names) and `.callprototype` (empty).
-    A text that runs into its closing brace has got a `ret` there.
+    A name declared in inner braces ends in `@N`, where N numbers the brace pair (`param0@2`).
+    `registers` are those declared individually, and those of a range that an instruction uses.
+    `branch_targets` also holds `.calltargets` (function names) and `.callprototype` (empty). The
+    parser appends a `ret` to a body that falls through its closing brace.
     """
 
     name: str
@@ -292,7 +292,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A parsed PTX text. `warnings` are the directives that were passed over."""
+    """A parsed PTX text. `warnings` name the directives that the parser skipped."""
 
     version: str
     target: str
@@ -304,21 +304,23 @@ class Module:
 
 
 NO_BLOCK = -1
-"""No block."""
+"""Block number that stands for no block."""
 
 
 @dataclass(frozen=True, slots=True)
 class BasicBlock:
-    """Instructions `first` to `last` (exclusive) that run together.
+    """A basic block: instructions `first` to `last` (exclusive).
 
-    A block ends at a branch, a call of a PTX function, a barrier, ret, exit, trap, before a label
-    that is a target. `successors` are block numbers inside the same function in the order (taken,
-    fall-through), or all targets of a `brx.idx`; a call's successor is the block after it, a
-    guarded ret, exit or trap has the fall-through only. `join` is the immediate post-dominator: the
-    number of a block of this function, or the function's `exit` (a virtual block that holds
-    nothing). Where some lanes go another way (see reconvergence) those meet at `join` that do not.
-    `outer_joins` are the blocks where those meet who do, outermost first; `leaving` is the
-    successor on such a way, whose lanes meet at `join`.
+    A block ends at a branch, a call of a PTX function, a barrier, ret, exit or trap, and before a
+    label that is a branch target. `successors` are block numbers of the same function in the order
+    (taken, fall-through), or all targets of a `brx.idx`. The successor of a call is the block after
+    it; a guarded ret, exit or trap has only the fall-through.
+
+    `join` is the reconvergence point: by default the immediate post-dominator, a block of this
+    function or its `exit` (a virtual block without instructions). If some lanes can leave the
+    region early (see reconvergence.py), `join` is where the other lanes reconverge. `outer_joins`
+    are the reconvergence points of the leaving lanes, outermost first; `leaving` is the successor
+    through which they leave, whose lanes reconverge at `join`.
     """
 
     number: int
@@ -334,10 +336,10 @@ class BasicBlock:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpan:
-    """Where a function lies inside a linked kernel.
+    """The blocks of one function in a linked kernel.
 
     `entry` is its first block; `exit` is the number of its virtual exit (>= len(kernel.blocks),
-    unique for each function).
+    unique per function).
     """
 
     function: Function
@@ -347,13 +349,13 @@ class FunctionSpan:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """An entry and every function that it can reach, in one numbering of instructions and blocks.
+    """An entry and all functions it can reach, with one numbering of instructions and blocks.
 
-    The pc of an instruction is its index in `instructions`: the entry comes first (pc 0), then
-    callees in order of first call. `blocks` are in that order too; `rank` of a block is its place
-    in reverse post-order, callees after their callers. `live_in[b]` holds the registers (function
-    index, name) that block b or a successor reads before writing. `meetings` are the pcs at which
-    lanes meet that parted before: each is a block of its own.
+    The pc of an instruction is its index in `instructions`: the entry first (pc 0), then callees in
+    order of first call. `blocks` has the same order; `rank` of a block is its position in reverse
+    post-order, callees after their callers. `live_in[b]` holds the registers (function index, name)
+    that block b or a successor reads before writing. `meetings` are the pcs of warp-synchronous
+    instructions at which divergent lanes can meet: each is a block by itself.
     """
 
     name: str
@@ -367,5 +369,5 @@ class Kernel:
 
     @property
     def parameters(self) -> tuple[Variable, ...]:
-        """The kernel's parameters, in order."""
+        """Return the kernel's parameters in order."""
         return self.functions[0].function.parameters

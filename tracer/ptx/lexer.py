@@ -1,7 +1,8 @@
-"""PTX text to tokens: one regular expression, no state.
+"""Split PTX text into tokens with one stateless regular expression.
 
-A token is a string; its first character tells its kind. A word keeps its dotted tail, so that an
-opcode with all its modifiers (`ld.global.L2::128B.f32`) and a component (`%tid.x`) are one token.
+A token is a string whose first character gives its kind. A word includes its dotted suffix, so an
+opcode with all its modifiers (`ld.global.L2::128B.f32`) and a component (`%tid.x`) are one token
+each.
 """
 
 import re
@@ -32,7 +33,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """All tokens of a text, then a few empty ones to look at; `starts` are character offsets."""
+    """All tokens of a text, plus a few empty ones as lookahead; `starts` are character offsets."""
 
     source: str
     texts: list[str]
@@ -44,7 +45,7 @@ class Tokens:
         return bisect_right(self.line_ends, self.starts[index]) + 1
 
     def between(self, first: int, last: int) -> str:
-        """Return the text from token `first` through token `last`, blanks made single."""
+        """Return the text from token `first` through token `last` with single spaces."""
         text = self.source[self.starts[first] : self.starts[last] + len(self.texts[last])]
         if "/" in text or "\\" in text:
             text = _COMMENT.sub(" ", text)
@@ -52,7 +53,7 @@ class Tokens:
 
 
 def lex(text: str) -> Tokens:
-    """Cut `text` into tokens. Never fails: a foreign character becomes a token of its own."""
+    """Split `text` into tokens. It never fails: an unexpected character becomes a token."""
     texts: list[str] = []
     starts: list[int] = []
     for match in _TOKEN.finditer(text):
@@ -69,47 +70,46 @@ _SHOWN = 80
 
 
 class Cursor:
-    """Walks over tokens; `texts[index]` is the next one, the empty string is the end."""
+    """A position in the tokens; `texts[index]` is the next one, the empty string marks the end."""
 
     __slots__ = ("index", "texts", "tokens")
 
     def __init__(self, tokens: Tokens) -> None:
-        """Stand before the first token."""
         self.tokens = tokens
         self.texts = tokens.texts
         self.index = 0
 
     @property
     def next(self) -> str:
-        """The token that `take` would return."""
+        """Return the next token without consuming it."""
         return self.texts[self.index]
 
     @property
     def line(self) -> int:
-        """The line of the next token."""
+        """Return the line of the next token."""
         return self.tokens.line(self.index)
 
     def take(self) -> str:
-        """Return the next token and step over it; the end is never stepped over."""
+        """Consume and return the next token; the cursor stays at the end."""
         token = self.texts[self.index]
         if token:
             self.index += 1
         return token
 
     def accept(self, token: str) -> bool:
-        """Step over the next token if it is `token`."""
+        """Consume the next token if it is `token`; return whether it was."""
         if self.texts[self.index] != token:
             return False
         self.index += 1
         return True
 
     def expect(self, token: str) -> None:
-        """Step over `token`, or complain."""
+        """Consume `token`, or raise an error."""
         if not self.accept(token):
             raise self.error(f"`{token}`")
 
     def name(self, what: str) -> str:
-        """Take an identifier."""
+        """Consume an identifier."""
         token = self.texts[self.index]
         if not token or not (token[0].isalpha() or token[0] in "_$%"):
             raise self.error(what)
@@ -117,13 +117,13 @@ class Cursor:
         return token
 
     def string(self, what: str) -> str:
-        """Take a quoted string and return what is between the quotes."""
+        """Consume a quoted string and return its contents."""
         if len(self.next) < 2 or self.next[0] != '"':
             raise self.error(what)
         return self.take()[1:-1]
 
     def skip_pair(self, opening: str, closing: str) -> None:
-        """Step over `{ ... }` or `( ... )`, whatever is in it."""
+        """Skip `{ ... }` or `( ... )` with its contents."""
         line = self.line
         self.expect(opening)
         depth = 1
@@ -134,11 +134,11 @@ class Cursor:
             depth += (token == opening) - (token == closing)
 
     def unknown(self) -> str:
-        """Return the warning about the next token, a directive that nobody knows."""
+        """Return the warning for an unknown directive, the next token."""
         return f"PTX line {self.line}: directive {self.next} is not known and was passed over"
 
     def skip_unknown(self) -> str:
-        """Step over an unknown directive, to its `;`, its `}` or the end of its line; warn."""
+        """Skip an unknown directive to its `;`, its `}` or the end of its line; add a warning."""
         warning, line = self.unknown(), self.line
         while self.next not in ("", "{", "}") and self.line == line:
             if self.take() == ";":
@@ -150,7 +150,7 @@ class Cursor:
     def error(
         self, expected: str, candidates: Iterable[str] = (), index: int | None = None
     ) -> CutraceError:
-        """Make the error for the token at `index` (the next one if None)."""
+        """Return the error for the token at `index` (default: the next one)."""
         at = self.index if index is None else index
         token = self.texts[at][:_SHOWN]
         token_text = f"`{token}`" if token else "the end of the text"
@@ -160,6 +160,6 @@ class Cursor:
         )
 
     def duplicate(self, name: str, index: int) -> CutraceError:
-        """Make the error for a name, declared around token `index`, that is not the first."""
+        """Return the error for a repeated declaration of `name` near token `index`."""
         line = self.tokens.line(index)
         return CutraceError(f"PTX line {line}: found a second `{name}`, expected a new name")

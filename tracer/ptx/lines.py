@@ -1,26 +1,26 @@
-"""Source lines: `.file` and `.loc` with `inlined_at` (PTX ISA, 11.5)."""
+"""Parse source lines: `.file` and `.loc` with `inlined_at` (PTX ISA, 11.5)."""
 
 from .constant import integer_literal
 from .kernel import Kernel, Location
 from .lexer import Cursor, Tokens
 
 _MOST = (1 << 32) - 1
-"""Files, lines and columns are numbered with 32 bits."""
+"""Largest number of a file, line or column: 32 bits."""
 
 
 class SourceLines:
-    """The files of a text, and the places that its `.loc` directives have named so far."""
+    """The files of a text, and the locations of its `.loc` directives up to the cursor."""
 
     def __init__(self, tokens: Tokens) -> None:
-        """Find the files; no place is known yet."""
+        """Collect the files; no location is known yet."""
         self._files = _find_files(tokens)
         self._places: dict[tuple[int, int, int], Location] = {}
 
     def read_loc(self, cursor: Cursor) -> Location | None:
-        """Read what follows `.loc`; None for line 0, which means no line.
+        """Read the operands of `.loc`; return None for line 0, which means no line.
 
-        A place inlined into one that was inlined itself takes over that one's chain: `inlined_at`
-        names a place that an earlier `.loc` has described.
+        A location inlined into an inlined one inherits its chain: `inlined_at` refers to a location
+        of an earlier `.loc`.
         """
         place = self._read_place(cursor)
         chain: tuple[Location, ...] = ()
@@ -49,7 +49,7 @@ class SourceLines:
 
 
 def read_file(cursor: Cursor) -> None:
-    """Step over what follows `.file`: number, name(s), time and size; `_find_files` read it."""
+    """Skip the operands of `.file` (number, names, time, size): `_find_files` has read them."""
     _number(cursor)
     cursor.string('a file name in `"`')
     while cursor.next[:1] == '"':
@@ -59,7 +59,7 @@ def read_file(cursor: Cursor) -> None:
 
 
 def _find_files(tokens: Tokens) -> dict[int, str]:
-    """Find all `.file` directives: compilers write them last. A second string is the file."""
+    """Collect all `.file` directives; compilers emit them last. A second string is the file."""
     texts = tokens.texts
     files: dict[int, str] = {}
     for index, token in enumerate(texts):
@@ -87,14 +87,14 @@ def _number(cursor: Cursor, most: int | None = None) -> int:
 
 
 def _skip_label(cursor: Cursor) -> None:
-    """Step over `$L__info_string0` or `$L__info_string0+12` (an offset in .debug_str)."""
+    """Skip `$L__info_string0` or `$L__info_string0+12` (an offset in .debug_str)."""
     cursor.name("a label in .debug_str")
     if cursor.accept("+"):
         _number(cursor)
 
 
 def source_line(kernel: Kernel, pc: int) -> str:
-    """Return `file:line` of an instruction, or its PTX line where the source is not known."""
+    """Return `file:line` of an instruction, or its PTX line if the source line is unknown."""
     instruction = kernel.instructions[pc]
     place = instruction.location
     return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"

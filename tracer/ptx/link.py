@@ -1,4 +1,9 @@
-"""Module and entry name to Kernel: the entry and what it can call, in one numbering."""
+"""Link a module's entry with all functions it can call into one Kernel.
+
+Each function is cut into basic blocks, its control-flow graph is built, and reconvergence points,
+block ranks and register liveness are computed. Blocks and instructions of all functions then share
+one numbering.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +33,7 @@ from .warp_sync import find_warp_syncs
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A block in its function's own numbering: instructions `first` to `last` (exclusive)."""
+    """A basic block in its function's own numbering: instructions `first` to `last` (exclusive)."""
 
     first: int
     last: int
@@ -37,7 +42,7 @@ class Cut:
 
 
 def cut_blocks(function: Function, is_inner_call: Callable[[Instruction], bool]) -> list[Cut]:
-    """Cut at branches, barriers, calls of PTX functions, returns, and before branch targets."""
+    """Cut a function at branches, barriers, calls of PTX functions, returns and branch targets."""
     return _cut(function, is_inner_call, frozenset())
 
 
@@ -47,8 +52,11 @@ def cut_at_meetings(
     cuts: list[Cut],
     seed_pcs: frozenset[int] = frozenset(),
 ) -> tuple[list[Cut], frozenset[int]]:
-    """Make blocks of the instructions at which lanes meet that parted, those that are `seed_pcs` to
-    be of the kind with them; return them, too."""
+    """Make each warp-synchronous instruction where divergent lanes can meet a block by itself.
+
+    `seed_pcs` are such instructions that the caller already knows. Return the blocks and all such
+    instructions.
+    """
     meeting_pcs = seed_pcs | find_warp_syncs(
         function.instructions,
         [(cut.first, cut.last) for cut in cuts],
@@ -85,7 +93,7 @@ def _ends_block(instruction: Instruction) -> bool:
 
 
 def _targets(function: Function, instruction: Instruction) -> tuple[int, ...]:
-    """Return the instructions to which a branch may go, in the order of its list."""
+    """Return the instruction indices that a branch can target, in the order of its list."""
     if instruction.opcode not in ("bra", "brx"):
         return ()
     label = instruction.operands[-1]
@@ -95,7 +103,7 @@ def _targets(function: Function, instruction: Instruction) -> tuple[int, ...]:
 
 
 def _successors(function: Function, last: int, number: dict[int, int]) -> tuple[int, ...]:
-    """Return the blocks after the one that `last` ends: (taken, fall-through)."""
+    """Return the successors of the block that `last` ends: (taken, fall-through)."""
     instruction = function.instructions[last]
     targets = tuple(number[target] for target in _targets(function, instruction))
     falls = instruction.guard or not (targets or instruction.opcode in (*LEAVES, "brx"))
@@ -103,7 +111,7 @@ def _successors(function: Function, last: int, number: dict[int, int]) -> tuple[
 
 
 def _leaves(instruction: Instruction) -> bool:
-    """Whether all lanes leave the function here in good order (a trap is none)."""
+    """Return True if all lanes leave the function here normally (not by a trap)."""
     return instruction.opcode in ("ret", "exit") and instruction.guard is None
 
 
@@ -111,12 +119,14 @@ _Live = list[frozenset[tuple[int, str]]]
 
 
 def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = frozenset()) -> Kernel:
-    """Join the entry and every function that it can reach.
+    """Link the entry and every function that it can reach.
 
-    At `meetings` (pcs) lanes meet that parted; others are found.
+    `meetings` are pcs of warp-synchronous instructions at which divergent lanes meet; the linker
+    finds others itself.
 
-    Calls of functions without a body (`vprintf`, `malloc`) stay inside a block. An indirect call
-    can reach the functions of its `.calltargets`, or else all whose address the module takes.
+    Calls of functions without a body (`vprintf`, `malloc`) do not end a block. An indirect call can
+    reach the functions of its `.calltargets`, by default all functions whose address the module
+    takes.
     """
 
     def is_inner(call: Instruction) -> bool:
@@ -158,7 +168,7 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
 
 
 def has_body(module: Module, call: Instruction) -> bool:
-    """Whether a `call` runs PTX: its callee has a body, or is only known when it runs."""
+    """Return True if a `call` runs PTX: its callee has a body, or is known only at run time."""
     target = call.operands[0]
     assert isinstance(target, CallTarget)
     return isinstance(target.callee, Register) or not _callee(module, call, target).is_extern
@@ -175,7 +185,7 @@ def _find_entry(module: Module, name: str) -> Function:
 
 
 def _callee(module: Module, call: Instruction, target: CallTarget) -> Function:
-    """Return the function that a direct call names, through its alias if it is one."""
+    """Return the callee of a direct call, resolving an alias."""
     assert isinstance(target.callee, Symbol)
     name = target.callee.name
     function = module.functions.get(module.aliases.get(name, name))
@@ -196,10 +206,10 @@ def _callee(module: Module, call: Instruction, target: CallTarget) -> Function:
 
 
 def _reach(module: Module, entry: Function) -> list[Function]:
-    """Return the entry and all that it can call, in order of first call."""
+    """Return the entry and all functions it can call, in order of first call."""
     reached = {entry.name: entry}
     pending = [entry]
-    for function in pending:  # grows while it is walked
+    for function in pending:  # the loop appends to this list
         for callee in _callees(module, function):
             if callee.name not in reached and not callee.is_extern:
                 reached[callee.name] = callee
@@ -244,23 +254,25 @@ def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
 
 
 def _is_not_reached(number: int, cut: Cut) -> bool:
-    """Whether a block is `L: bra L`, which compilers write where control cannot come: a trap."""
+    """Return True for `L: bra L`, which compilers emit for unreachable code: it acts as a trap."""
     return cut.last - cut.first == 1 and cut.successors == (number,)
 
 
 def _place(
     code: Function, cuts: list[Cut], function: int, block: int, pc: int, exit_: int
 ) -> Iterator[BasicBlock]:
-    """Number a function's blocks from `block` on, its instructions from `pc` on."""
+    """Yield a function's blocks, numbered from `block` on, with instructions from `pc` on."""
     endings = (code.instructions[cut.last - 1].opcode for cut in cuts)
     switches = frozenset(number for number, opcode in enumerate(endings) if opcode == "brx")
     after = {number: cut.successors for number, cut in enumerate(cuts)}
     leaving = [number for number, cut in enumerate(cuts) if cut.leaves]
+    # Unreachable self-loops get no successors here, so that they do not hold reconvergence back.
     ending = {number: () if _is_not_reached(number, cut) else cut.successors
               for number, cut in enumerate(cuts)}  # fmt: skip
     joins = immediate_post_dominators(ending, leaving, len(cuts))
     ranks = {number: rank for rank, number in enumerate(run_order(after, 0))}
     returns = [number for number in leaving if cuts[number].last - cuts[number].first == 1]
+    # A kernel's exit ends its lanes; a function's exit returns them to the call's stack entry.
     kinds = Kinds(switches, returns, is_entry=not function)
     sooner = partings(ending, leaving, joins, ranks, len(cuts), kinds)
     place = {number: block + number for number in range(len(cuts))} | {len(cuts): exit_}
@@ -290,7 +302,11 @@ def _append_live(
 
 
 def separate_returns(function: Function, is_inner_call: Callable[[Instruction], bool]) -> Function:
-    """Return the function with a jump after each call that a label or a guard makes doubtful."""
+    """Insert a jump after each call whose return block would be ambiguous.
+
+    This is a call with a label behind it, or one with a guard. A guarded call becomes a branch
+    around an unguarded one.
+    """
     places: list[int] = []
     labels: dict[str, int] = {}
     instructions: list[Instruction] = []
@@ -328,10 +344,10 @@ def find_live(
     blocks: Sequence[Sequence[Instruction]],
     successors: Sequence[Sequence[int]],
 ) -> tuple[Names, Names]:
-    """Return the names live at the start of each block and those live at its end.
+    """Return the registers that are live at the start and at the end of each block.
 
-    A guarded instruction may leave its destination as it was, so it kills nothing. The callee of
-    an inner call knows no register of the caller: what is live after the call is live during it.
+    A guarded instruction may leave its destination unchanged, so it kills nothing. The callee of an
+    inner call cannot access the caller's registers: what is live after the call is live during it.
     Register results of old PTX are read when the function returns.
     """
     names = list(function.registers)
@@ -343,6 +359,8 @@ def find_live(
     changed = True
     while changed:
         changed = False
+        # Backward data-flow analysis on bit sets. Reverse order visits most successors first, so
+        # the fixed point takes few passes.
         for block in reversed(range(len(blocks))):
             for after in successors[block]:
                 live_out[block] |= live_in[after]
@@ -356,7 +374,7 @@ def find_live(
 def _summarize(
     instructions: Sequence[Instruction], bits: Mapping[str, int], results: int
 ) -> tuple[int, int]:
-    """Return what a block reads before writing, and what it surely writes."""
+    """Return the registers that a block reads before writing, and those it always writes."""
     read = written = 0
     for instruction in instructions:
         now = results if instruction.opcode == "ret" else 0
@@ -370,7 +388,7 @@ def _summarize(
 
 
 def _name(bits: int, names: Sequence[str]) -> list[str]:
-    """Return the names of the set bits; takes the time of the set ones only."""
+    """Return the names of the set bits; the time depends on set bits only."""
     register_names = []
     while bits:
         lowest = bits & -bits

@@ -1,4 +1,4 @@
-"""Tables of the instruction set: what the parser and the graph must know of an opcode."""
+"""Instruction set tables: the opcode properties that the parser and the linker need."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,7 +19,7 @@ from .kernel import (
 
 
 def words(text: str) -> frozenset[str]:
-    """Make a set of the words of `text`."""
+    """Return the set of words in `text`."""
     return frozenset(text.split())
 
 
@@ -29,7 +29,7 @@ NO_RESULT = words(
     pmevent prefetch prefetchu red ret setmaxnreg st stackrestore stmatrix sured sust tensormap trap
     """
 )
-"""Opcodes all of whose operands are sources; any other opcode writes its first operand."""
+"""Opcodes whose operands are all sources; any other opcode writes its first operand."""
 
 _RESULT_BY_FORM = {
     ("bar", "red"): True,
@@ -46,16 +46,16 @@ _RESULT_BY_FORM = {
     ("wgmma", "wait_group"): False,
     ("wmma", "store"): False,
 }
-"""Opcodes of which some forms have a result and others none: (opcode, a modifier)."""
+"""Opcodes of which only some forms have a result: (opcode, a modifier)."""
 
 READS_ITS_RESULT = frozenset({"wgmma"})
 """Opcodes that accumulate into their destination."""
 
 LABEL_OPERAND = {"bra": 0, "brx": 1}
-"""Which operand of an opcode is a label."""
+"""Index of the label operand of an opcode."""
 
 LEAVES = frozenset({"ret", "exit", "trap"})
-"""Opcodes after which a lane that executed them does not go on in this function."""
+"""Opcodes that end a lane's execution of the function."""
 
 MEMORY = words("ld ldu st atom red cp ldmatrix stmatrix tex tld4 suld sust sured multimem")
 """Opcodes that move bytes between a lane and memory."""
@@ -63,7 +63,7 @@ MEMORY = words("ld ldu st atom red cp ldmatrix stmatrix tex tld4 suld sust sured
 
 @lru_cache(maxsize=1024)
 def has_result(opcode: str, modifiers: tuple[str, ...]) -> bool:
-    """Whether the first operand is written."""
+    """Return True if the instruction writes its first operand."""
     for modifier in modifiers:
         form = _RESULT_BY_FORM.get((opcode, modifier))
         if form is not None:
@@ -74,14 +74,14 @@ def has_result(opcode: str, modifiers: tuple[str, ...]) -> bool:
 
 
 def is_barrier(instruction: Instruction) -> bool:
-    """Whether it waits for (or arrives at) other warps: `bar.warp.sync` does not."""
+    """Return True if it waits for (or arrives at) other warps: `bar.warp.sync` does not."""
     return instruction.opcode == "barrier" or (
         instruction.opcode == "bar" and "warp" not in instruction.modifiers
     )
 
 
 def destinations(instruction: Instruction) -> tuple[Register, ...]:
-    """Return the registers that `instruction` writes, in order; results of a call included."""
+    """Return the registers that `instruction` writes, in order, including results of a call."""
     operands = instruction.operands
     if instruction.opcode == "call":
         return tuple(_registers(_call(instruction).returns))
@@ -93,7 +93,7 @@ def destinations(instruction: Instruction) -> tuple[Register, ...]:
 
 
 def sources(instruction: Instruction) -> tuple[Register, ...]:
-    """Return the registers that `instruction` reads, guard first; repeated ones repeat."""
+    """Return the registers that `instruction` reads, guard first, with repetitions."""
     guard = (instruction.guard.register,) if instruction.guard else ()
     operands = instruction.operands
     if instruction.opcode == "call":

@@ -1,4 +1,4 @@
-"""PTX text to Module: what stands outside of functions, and the headers of functions."""
+"""Parse PTX text into a Module: its directives, module variables and functions."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ _LINKAGE = frozenset({".visible", ".extern", ".weak", ".common"})
 
 
 def parse_module(text: str) -> Module:
-    """Parse PTX. Errors name the PTX line, the text found and what was expected.
+    """Parse PTX. An error names the PTX line, the unexpected text and what was expected.
 
-    Directives that are not known are passed over and named in `Module.warnings`; instructions
-    that are not known parse like any other.
+    Unknown directives are skipped and listed in `Module.warnings`; unknown instructions parse like
+    any other.
     """
     try:
         return _Parser(text).parse()
@@ -29,7 +29,7 @@ def parse_module(text: str) -> Module:
 
 
 class _Parser:
-    """The module while it is read."""
+    """Parser state of one module."""
 
     def __init__(self, text: str) -> None:
         tokens = lex(text)
@@ -45,7 +45,7 @@ class _Parser:
         self.warnings: list[str] = []
 
     def parse(self) -> Module:
-        """Read all directives in order."""
+        """Parse all directives in order and return the module."""
         if self.cursor.next != ".version":
             raise self.cursor.error("`.version`, with which PTX begins")
         while self.cursor.next:
@@ -86,7 +86,7 @@ class _Parser:
             raise self.cursor.error("a version such as 8.8", index=at)
 
     def _read_target(self) -> None:
-        """Read `sm_75, texmode_independent`: only the first is kept."""
+        """Read `sm_75, texmode_independent`; keep only the first."""
         self.cursor.take()
         self.target = self.cursor.name("a target such as sm_75")
         while self.cursor.accept(","):
@@ -109,7 +109,7 @@ class _Parser:
         self.lines.read_loc(self.cursor)
 
     def _skip_section(self) -> None:
-        """Step over `.section .debug_str { ... }`: debug information that nobody asks for."""
+        """Skip the debug information in `.section .debug_str { ... }`."""
         while self.cursor.next not in ("", "{"):
             self.cursor.take()
         self.cursor.skip_pair("{", "}")
@@ -130,7 +130,7 @@ class _Parser:
         self.cursor.expect(";")
 
     def _read_linked(self) -> None:
-        """Read a variable or a function with its linkage directives."""
+        """Read a variable or function with its linkage directives."""
         cursor = self.cursor
         linkage = set()
         while cursor.next in _LINKAGE:
@@ -157,7 +157,7 @@ class _Parser:
                 self.scope.declare(variable.name, symbol)
 
     def _read_function(self) -> None:
-        """Read a function; declared several times, defined once."""
+        """Read a function; it may have several declarations but one definition."""
         at = self.cursor.index
         header = read_header(self.cursor)
         name = header.name
@@ -177,7 +177,7 @@ class _Parser:
         self.warnings += body.warnings
 
     def _check_relocations(self) -> None:
-        """An initialiser may name what is declared later, but it must be declared."""
+        """Check that each symbol in an initialiser is declared, possibly later in the text."""
         symbols = {*self.variables, *self.functions, *self.aliases}
         for variable in self.variables.values():
             for _, name, _ in variable.relocations:

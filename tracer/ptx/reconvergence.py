@@ -1,11 +1,18 @@
-"""Where lanes meet again of which some go another way: break, continue, return, goto, `a && b`.
+"""Find the reconvergence points of branches: break, continue, return, goto, `a && b`.
 
-The immediate post-dominator of such a branch may lie far behind: lanes that parted there would run
-all code before it apart. A chip lets those meet sooner that do not go the other way. Its assembler
-gives a branch two convergence barriers: one at the post-dominator, and one at the last block before
-it at which ways meet that all come from the branch; lanes that go another way are taken out of
-that barrier (BSSY, BSYNC and BREAK in machine code). Lanes that leave a loop meet behind it.
-Found by looking at what ptxas makes, and held by tests/validate/counters/loops.cu and ways.cu.
+The default reconvergence point is the immediate post-dominator. After a break, continue or return
+it can lie far behind the branch, and lanes would run all code up to it divergently. Hardware
+reconverges the other lanes earlier. The assembler gives such a branch two convergence barriers: one
+at the post-dominator, and one at the last block before it where paths merge that all come from the
+branch. Lanes that leave early are removed from the second barrier (BSSY, BSYNC and BREAK in machine
+code). Lanes that leave a loop reconverge behind it. These rules come from ptxas output;
+tests/validate/counters/loops.cu and ways.cu verify them.
+
+    while (p) {        // lanes  0 1 2 3
+      if (a) break;    //        x x . .   0 and 1 leave the loop
+      if (b) f();      //            x .   2 and 3 reconverge here, without 0 and 1
+    }
+    g();               //        x x x x   the post-dominator of `if (a)`
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,19 +29,17 @@ from .digraph import (
 )
 from .kernel import NO_BLOCK
 
-"""Loops in loops in loops."""
-
 
 def immediate_post_dominators(
     successors: Mapping[int, Sequence[int]], leaving: Sequence[int], exit_: int
 ) -> dict[int, int]:
-    """Return for each block the one at which all ways from it to the end meet first.
+    """Return the immediate post-dominator of each block.
 
     `successors` has every block of the function as a key, `leaving` are the blocks that end in an
-    unguarded `ret` or `exit`, `exit_` is the number of the virtual exit. A block from which no way
-    leads to the exit has no answer of its own: the last block of an endless loop is joined to the
-    exit, and what leads to a trap only meets there too. Others do not see a trap: its lanes end the
-    launch, so `if (bad) trap` must not keep the good lanes from meeting.
+    unguarded `ret` or `exit`, `exit_` is the number of the virtual exit. A block that cannot reach
+    the exit has no post-dominator: the last block of an endless loop gets an edge to the exit, and
+    a block that leads only to a trap reconverges at the exit. Other blocks ignore paths to a trap:
+    its lanes end the launch, so `if (bad) trap` must not delay reconvergence of the good lanes.
     """
     graph = {block: list(after) for block, after in successors.items()} | {exit_: []}
     for block in leaving:
@@ -46,7 +51,7 @@ def immediate_post_dominators(
 
 
 def _ends_of_endless(graph: Graph, exit_: int) -> Iterator[int]:
-    """Yield the last block of each innermost loop that nothing but a trap leaves."""
+    """Yield the last block of each innermost endless loop; a trap does not count as its exit."""
     stuck = subgraph(graph, set(graph) - reachable(reverse(graph), exit_))
     loops = list(cycles(stuck))
     order = run_order(graph, min(graph)) if loops else []
@@ -57,19 +62,21 @@ def _ends_of_endless(graph: Graph, exit_: int) -> Iterator[int]:
 
 
 def run_order(graph: Graph, entry: int) -> list[int]:
-    """Return the blocks in reverse post-order with loops kept together.
+    """Return the blocks in reverse post-order with the blocks of a loop contiguous.
 
-    Every block comes before its successors, but for the edges back to the head of a loop; the
-    blocks of a loop come before what follows it, so that lanes which left early wait for the
-    others (of the many reverse post-orders, the one of Bourdoncle's weak topological order).
-    Ties go by number, and blocks that cannot be reached come last. What is nested deeper than
-    code is written (a tangle of jumps, then) is left in order of number.
+    A block precedes its successors, except along back edges. The blocks of a loop precede the code
+    behind it, so that lanes that leave the loop early wait for the others. Of the many reverse
+    post-orders this is the one of Bourdoncle's weak topological order. Ties go by number;
+    unreachable blocks come last. Components nested deeper than _DEEPEST (irreducible jumps) stay in
+    order of number.
     """
     reached, before = reachable(graph, entry), reverse(graph)
     order: list[int] = []
     pending: list[tuple[int, set[int]]] = [(0, reached)]
     while pending:
         depth, blocks = pending.pop()
+        # A component without its head is acyclic again, but for inner loops: split those the same
+        # way. A stack instead of recursion, pushed in reverse, so that components pop in order.
         if len(blocks) == 1 or depth > _DEEPEST:
             order += sorted(blocks)
         else:
@@ -79,7 +86,7 @@ def run_order(graph: Graph, entry: int) -> list[int]:
 
 
 def _open_loops(graph: Graph, before: Graph, blocks: set[int], entry: int) -> list[set[int]]:
-    """Put `blocks` in order, but of each loop among them only the head, before all its rest."""
+    """Order `blocks` topologically, each loop as its head and then the set of its other blocks."""
     order: list[set[int]] = []
     for loop in order_components(subgraph(graph, blocks)):
         entered = {n for n in loop if n == entry or any(b not in loop for b in before[n])}
@@ -89,15 +96,15 @@ def _open_loops(graph: Graph, before: Graph, blocks: set[int], entry: int) -> li
 
 
 _DEEPEST = 20
-"""Loops in loops in loops."""
+"""Maximum loop nesting depth that is analysed."""
 
 _END = -1
-"""Behind all blocks of a region."""
+"""Virtual block behind all blocks of a region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where lanes meet that part at a branch, if not at its post-dominator: see BasicBlock."""
+    """Reconvergence of a branch that does not simply use its post-dominator; see BasicBlock."""
 
     join: int
     outer_joins: tuple[int, ...]
@@ -106,8 +113,11 @@ class Parting:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What kind of blocks a function has: `switches` end in a `brx.idx`, `returns` hold a `ret`
-    alone. `is_entry`: it is a kernel, no function that is called."""
+    """Block kinds of a function.
+
+    `switches` end in a `brx.idx`; `returns` hold only a `ret`. `is_entry` is True for a kernel and
+    False for a called function.
+    """
 
     switches: Collection[int]
     returns: Collection[int]
@@ -116,11 +126,11 @@ class Kinds:
 
 @dataclass(eq=False, slots=True)
 class _Region:
-    """Blocks between a branch and where its lanes meet, or a loop (`meet` is where lanes meet that
-    have left it, found later).
+    """A single-entry region: the blocks between a branch and its reconvergence point, or a loop.
 
-    Lanes may go elsewhere from inside, but all are together again at `last`. `around` is the
-    smallest region that has it in it, if lanes may leave that one, too, before they come to `last`.
+    `meet` is the reconvergence point; that of a loop, for lanes that left it, is set later. Lanes
+    may leave the region from inside, but all have reconverged at `last`. `around` is the smallest
+    region that contains this one, if lanes may leave that one, too, before they reach `last`.
     """
 
     flow: Mapping[int, Sequence[int]]
@@ -133,14 +143,19 @@ class _Region:
     _meets: dict[int, int] | None = None
 
     def leads(self, block: int) -> bool:
-        """Whether lanes at a block are still in here, or at its end."""
+        """Return True if lanes at `block` are still inside the region or at its end."""
         return block in self.blocks or (block == self.meet and not self.is_loop)
 
     def all_go_through(self, block: int) -> Iterator[int]:
-        """Yield the blocks through which all ways from one lead to the end of the region, or to the
-        next turn of the loop."""
+        """Yield the post-dominators of `block` within the region.
+
+        All paths from `block` to the end of the region, or to the next iteration of the loop, pass
+        them.
+        """
         end = self.head if self.is_loop else self.meet
         if self._meets is None:
+            # Cache the dominator tree of the reversed region. Edges out of it are dropped: they
+            # belong to lanes that leave, which must not delay those that stay.
             ways: dict[int, list[int]] = {_END: []}
             for one in self.blocks:
                 ways[one] = [_END if o == end else o for o in self.flow[one] if self.leads(o)]
@@ -148,12 +163,12 @@ class _Region:
         return (end if meet == _END else meet for meet in _climb(block, self._meets))
 
     def chain(self) -> tuple[int, ...]:
-        """Return where those meet that are in here or have left, outermost first."""
+        """Return the reconvergence points of lanes of the region, outermost first."""
         beyond = self.around.chain() if self.around else (self.last,)
         return beyond if beyond[-1] == self.meet else (*beyond, self.meet)
 
     def goes_to(self, block: int) -> int:
-        """Return where lanes that left for a block meet those that come from here."""
+        """Return the reconvergence point of lanes that leave the region for `block`."""
         if self.around is None:
             return self.last
         if self.around.leads(block):
@@ -169,12 +184,12 @@ def partings(
     exit_: int,
     kinds: Kinds,
 ) -> dict[int, Parting]:
-    """Say for branches where their lanes meet, if not simply at the post-dominator in `joins`.
+    """Return the reconvergence of the branches that do not use the post-dominator in `joins`.
 
-    `leaving` are the blocks that end the function, at `exit_`; `ranks` say which block comes first.
-    What is no structured program is left as it is: loops that are entered at several places, and
-    regions that a switch leaves; as is what meets at the exit only, unless that ends the kernel:
-    what returns from a call is told by the split that the call made.
+    `leaving` are the blocks that end the function, at `exit_`; `ranks` give the order of blocks.
+    Unstructured code keeps its post-dominators: loops with several entries, and regions that a
+    switch leaves. So do regions that only reconverge at the exit, unless the exit ends the kernel:
+    the stack entry of the call handles returning lanes.
     """
     flow = _flow(successors, leaving, exit_)
     loops, tangle = _loops(flow, joins)
@@ -189,6 +204,8 @@ def partings(
     smallest: dict[int, _Region] = {}
     for place, region in reversed(list(enumerate(nested))):
         _put_around(region, nested[place + 1 :])
+        # From large to small, so that the smallest region around a block is assigned last, and so
+        # that `around` of a region is complete before an inner region reads it.
         smallest |= dict.fromkeys(region.blocks, region)
     block_partings: dict[int, Parting] = {}
     for block, region in smallest.items():
@@ -197,6 +214,7 @@ def partings(
             continue
         chain = region.chain()
         exits = [other for other in after if not region.leads(other)]
+        # The post-dominator is already right if no lane can leave the region before it.
         if exits and len(chain) > 1:
             block_partings[block] = Parting(region.goes_to(exits[0]), chain, exits[0])
         elif chain != (joins[block],):
@@ -207,7 +225,7 @@ def partings(
 def _flow(
     successors: Mapping[int, Sequence[int]], leaving: Iterable[int], exit_: int
 ) -> dict[int, list[int]]:
-    """Return the graph of what is reached and ends well, with the exit: a trap meets nobody."""
+    """Return the graph of reachable blocks that can reach the exit, with it: traps drop out."""
     graph = {block: list(after) for block, after in successors.items()} | {exit_: []}
     for block in leaving:
         graph[block].append(exit_)
@@ -220,13 +238,14 @@ def _flow(
 def _loops(
     flow: Mapping[int, Sequence[int]], joins: Mapping[int, int]
 ) -> tuple[list[_Region], set[int]]:
-    """Return the loops, outer ones first, and the blocks of those that are entered at several
-    places."""
+    """Return the loops, outer ones first, and the blocks of irreducible (multi-entry) loops."""
     before = reverse(flow)
     regions, tangle = list[_Region](), set[int]()
     pending: list[tuple[int, Graph]] = [(0, flow)]
     while pending:
         depth, graph = pending.pop(0)
+        # Removing the edges to a loop's head breaks it open: the cycles that remain are inner
+        # loops.
         for blocks in cycles(graph):
             heads = [b for b in blocks if b == 0 or not blocks.issuperset(before[b])]
             if len(heads) > 1 or depth == _DEEPEST:
@@ -247,7 +266,7 @@ def _before_post_dominators(
     joins: Mapping[int, int],
     ranks: Mapping[int, int],
 ) -> Iterator[_Region]:
-    """Yield from each branch to the last block before its post-dominator where its ways meet."""
+    """Yield the region from each branch to the last merge block before its post-dominator."""
     before = reverse(flow)
     first = immediate_dominators(flow, 0)
     inner = {block: loop for loop in loops for block in loop.blocks}
@@ -273,8 +292,7 @@ def _before_post_dominators(
 
 
 def _merges(before: Graph, loops: list[_Region]) -> Iterator[tuple[int, list[int]]]:
-    """Yield blocks to which several others lead, with these; the head of a loop twice, with those
-    outside and those inside."""
+    """Yield merge blocks with their predecessors; a loop head twice: entry edges and back edges."""
     heads = {loop.head: loop.blocks for loop in loops}
     for block, ways in before.items():
         inside = [way for way in ways if way in heads.get(block, ())]
@@ -284,13 +302,13 @@ def _merges(before: Graph, loops: list[_Region]) -> Iterator[tuple[int, list[int
 
 
 def _common(blocks: Iterable[int], first: Mapping[int, int]) -> int:
-    """Return the last block through which all ways to some blocks go."""
+    """Return the nearest common dominator of some blocks."""
     chains = [list(_climb(block, first)) for block in blocks]
     return next(b for b in chains[0] if all(b in chain for chain in chains))
 
 
 def _climb(block: int, tree: Mapping[int, int]) -> Iterator[int]:
-    """Yield a block and those that dominate it, the next one first."""
+    """Yield a block and its dominators, nearest first."""
     yield block
     while tree[block] != block:
         block = tree[block]
@@ -298,7 +316,7 @@ def _climb(block: int, tree: Mapping[int, int]) -> Iterator[int]:
 
 
 def _between(owner: int, ways: Iterable[int], before: Graph) -> frozenset[int]:
-    """Return the blocks on ways from a branch to some blocks that it dominates."""
+    """Return the blocks on paths from `owner` to blocks that it dominates."""
     blocks, pending = {owner}, list(ways)
     while pending:
         block = pending.pop()
@@ -309,9 +327,12 @@ def _between(owner: int, ways: Iterable[int], before: Graph) -> frozenset[int]:
 
 
 def _is_kept(region: _Region, loops: list[_Region], kinds: Kinds) -> bool:
-    """Whether the assembler has a barrier for a region: not if a switch leaves it, or a loop inside
-    has a way out to its end and another one to somewhere else, but to the end of the function; nor
-    for `if (a || b)` without an `else`, with branches alone whose other way is the next barrier."""
+    """Return True if the assembler emits a convergence barrier for a region.
+
+    It emits none if a switch leaves the region, or if a loop inside has one exit to the region's
+    end and another one elsewhere, except to the end of the function. Nor does it for `if (a || b)`
+    without an `else`: a region of branches only, whose other target is the next barrier.
+    """
     inside = [loop.blocks for loop in loops if loop.blocks < region.blocks and not region.is_loop]
     exits = [(b, o) for b in region.blocks for o in region.flow[b] if not region.leads(o)]
     by_switch = any(block in kinds.switches for block, _ in exits)
@@ -332,10 +353,10 @@ def _size(region: _Region) -> int:
 
 
 def _nested(regions: Iterable[_Region]) -> list[_Region]:
-    """Return the regions that are in one another or have no block in common, small ones first.
+    """Return regions that are pairwise nested or disjoint, small ones first.
 
-    Lanes meet at the end of a region while they are still in those around it: they have no way
-    back into these.
+    Lanes reconverge at the end of a region while they are still in the enclosing ones, since no
+    path leads back into a region.
     """
     nest: list[_Region] = []
     for region in sorted(regions, key=lambda r: (not r.is_loop, len(r.blocks))):
@@ -345,7 +366,7 @@ def _nested(regions: Iterable[_Region]) -> list[_Region]:
 
 
 def _fit(one: _Region, other: _Region) -> bool:
-    """Whether one of two regions is in the other, its end too, or they have no block in common."""
+    """Return True if the two regions are nested, including the inner one's end, or disjoint."""
     inner, outer = sorted((one, other), key=_size)
     if not inner.blocks <= outer.blocks:
         return not inner.blocks & outer.blocks
@@ -353,7 +374,7 @@ def _fit(one: _Region, other: _Region) -> bool:
 
 
 def _put_around(region: _Region, larger: list[_Region]) -> None:
-    """Say what a region lies in, and where lanes meet that leave a loop."""
+    """Set the enclosing region, and the reconvergence point of lanes that leave a loop."""
     around = next((r for r in larger if r.blocks >= region.blocks), None)
     if around is None or region.last in around.all_go_through(region.head):
         region.meet = region.last if region.is_loop else region.meet
@@ -364,5 +385,5 @@ def _put_around(region: _Region, larger: list[_Region]) -> None:
 
 
 def _outside(blocks: Collection[int], through: Iterable[int]) -> int:
-    """Return the first of some blocks that is outside of others."""
+    """Return the first block of `through` that is not in `blocks`."""
     return next(block for block in through if block not in blocks)

@@ -1,7 +1,7 @@
-"""Names and where they hold: builtin, module, function, and `{ }` inside a function.
+"""Scopes of names: builtin, module, function, and `{ }` inside a function.
 
-A name declared in an inner scope is kept as `name@N`, N the scope's number in its function, so
-that it is unique there: `param0` of two call sequences becomes `param0@1` and `param0@2`.
+A name declared in an inner scope becomes `name@N`, where N numbers the scope in its function, to be
+unique there: `param0` of two call sequences becomes `param0@1` and `param0@2`.
 """
 
 import re
@@ -30,12 +30,12 @@ _NUMBERED_SPECIAL = re.compile(
 
 
 class Scope:
-    """One pair of braces: registers, variables and labels declared between them."""
+    """One pair of braces: the registers, variables and labels declared between them."""
 
     __slots__ = ("_declared", "_names", "_ranges", "labels", "number", "parent", "registers")
 
     def __init__(self, parent: Optional["Scope"] = None, number: int = 0) -> None:
-        """Open a scope; `number` 0 is the outermost of a function (or lies outside of all)."""
+        """Open a scope; `number` 0 is a function's outermost one, or one outside of functions."""
         self.parent = parent
         self.number = number
         self.registers: dict[str, str] = parent.registers if parent and number else {}
@@ -45,23 +45,23 @@ class Scope:
         self._declared: set[str] = set()
 
     def unique(self, name: str) -> str:
-        """Return the name under which the function keeps a `name` declared here."""
+        """Return the unique name within the function for a `name` declared here."""
         return f"{name}@{self.number}" if self.number else name
 
     def declare(self, name: str, operand: Operand) -> bool:
-        """Let `name` mean `operand` from here on; False if it was declared here already."""
+        """Bind `name` to `operand`; return False if this scope already declares it."""
         fresh = name not in self._declared and self._in_range(name) is None
         self._declared.add(name)
         self._names[name] = operand
         return fresh
 
     def declare_register(self, name: str, type_: str, vector: int = 1) -> bool:
-        """Declare a register; with `vector` > 1 its parts `name.x`, `name.y` ...; as `declare`."""
+        """Declare a register, or `name.x`, `name.y` ... if `vector` > 1; return like `declare`."""
         parts = [self._register(part, type_) for part in part_names(name, vector)]
         return self.declare(name, parts[0] if vector == 1 else Vector(tuple(parts)))
 
     def declare_range(self, prefix: str, count: int, type_: str) -> bool:
-        """Declare registers `prefix0` to `prefix(count-1)`; False if one was declared already."""
+        """Declare registers `prefix0` to `prefix(count-1)`; return False if one exists already."""
         numbers = (name[len(prefix) :] for name in self._declared if name.startswith(prefix))
         clash = prefix in self._ranges or any(
             _NUMBER.fullmatch(number) and int(number) < count for number in numbers
@@ -70,7 +70,7 @@ class Scope:
         return not clash
 
     def find(self, name: str) -> Operand | None:
-        """Return what `name` means here, or None."""
+        """Return the operand that `name` is bound to here, or None."""
         scope: Scope | None = self
         while scope is not None:
             operand = scope._names.get(name) or scope._in_range(name)
@@ -80,7 +80,7 @@ class Scope:
         return _component(self, name) or _special(name)
 
     def find_label(self, name: str) -> str | None:
-        """Return the function's name of label `name`, or None."""
+        """Return the function-wide name of label `name`, or None."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.labels:
@@ -89,7 +89,7 @@ class Scope:
         return None
 
     def names(self) -> list[str]:
-        """All names that can be said here, for messages (of a range only the last)."""
+        """Return all visible names, for error messages (only the last one of a range)."""
         scope: Scope | None = self
         names: list[str] = []
         while scope is not None:
@@ -98,7 +98,7 @@ class Scope:
         return names
 
     def _in_range(self, name: str) -> Register | None:
-        """Make the register `%r7` of a range `%r<12>`, and remember it."""
+        """Return the register `%r7` of a range `%r<12>`, and cache it."""
         if not self._ranges or not name[-1:].isdigit():
             return None
         for cut in range(len(name) - 1, 0, -1):
@@ -117,12 +117,12 @@ class Scope:
 
 
 def part_names(name: str, vector: int) -> list[str]:
-    """Return the names of the registers that a register of `vector` elements is."""
+    """Return the register names of the elements of a vector register."""
     return [name] if vector == 1 else [f"{name}.{part}" for part in "xyzw"[:vector]]
 
 
 def builtin_scope() -> Scope:
-    """Make the outermost scope: `_` and WARP_SZ."""
+    """Return the outermost scope: `_` and WARP_SZ."""
     scope = Scope()
     scope.declare("_", Bucket())
     scope.declare("WARP_SZ", Immediate(32))

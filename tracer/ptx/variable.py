@@ -1,4 +1,4 @@
-"""Declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
+"""Parse declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
 
 import struct
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _BYTES = frozenset(map(str, range(256)))
 
 @dataclass(slots=True)
 class Data:
-    """Bytes written so far and the places where an address goes (offset, symbol, addend).
+    """Initialised bytes, and relocations (offset, symbol, addend).
 
     `masked` are single bytes of an address, `0xFF00(name)`: (offset, byte number, symbol, addend).
     """
@@ -27,13 +27,13 @@ class Data:
     masked: list[tuple[int, int, str, int]] = field(default_factory=list)
 
     def put(self, offset: int, value: bytes) -> None:
-        """Write `value` at `offset`; a gap before it is zero."""
+        """Write `value` at `offset`; fill a gap before it with zeros."""
         self.image.extend(bytes(max(0, offset + len(value) - len(self.image))))
         self.image[offset : offset + len(value)] = value
 
 
 def read_initializer(cursor: Cursor, element: str, width: int, dims: tuple[int, ...]) -> Data:
-    """Read the value of an array of `dims` (the first 0 if open) of elements of `width` bytes."""
+    """Read the initialiser of an array of `dims` (the first 0 if open), `width` bytes each."""
     data = Data()
     start = cursor.index
     size = width * prod(dims)
@@ -52,7 +52,7 @@ def read_initializer(cursor: Cursor, element: str, width: int, dims: tuple[int, 
 def _read_level(
     cursor: Cursor, data: Data, element: str, width: int, dims: tuple[int, ...], offset: int
 ) -> None:
-    """Read `{...}` of one dimension; an inner `{` starts at the next whole row."""
+    """Read the `{...}` of one dimension; an inner `{` starts at the next whole row."""
     cursor.expect("{")
     row = width * prod(dims[1:])
     at = offset + _read_plain_bytes(cursor, data, width, offset)
@@ -70,7 +70,7 @@ def _read_level(
 
 
 def _read_plain_bytes(cursor: Cursor, data: Data, width: int, offset: int) -> int:
-    """Read all of a `{...}` of bytes in one go, if all are plain decimals; return how many."""
+    """Read a whole `{...}` of plain decimal bytes at once; return how many there are."""
     texts, start = cursor.texts, cursor.index
     if width != 1 or texts[start] not in _BYTES:
         return 0
@@ -84,7 +84,7 @@ def _read_plain_bytes(cursor: Cursor, data: Data, width: int, offset: int) -> in
 
 
 def _read_scalar(cursor: Cursor, data: Data, element: str, width: int, offset: int) -> int:
-    """Read one value to `offset` and return how many bytes it took."""
+    """Read one value to `offset` and return its size in bytes."""
     start = cursor.next[:1]
     if start == '"' and width == 1:
         text = cursor.string("a string").encode("utf-8") + b"\0"
@@ -101,7 +101,7 @@ def _read_scalar(cursor: Cursor, data: Data, element: str, width: int, offset: i
 
 
 def _pack(cursor: Cursor, value: Immediate, element: str, width: int, at: int) -> bytes:
-    """Return the little-endian bytes of `value` as one element."""
+    """Return `value` as one element in little-endian bytes."""
     bits = value.bits
     if element in ("f32", "f64") and value.kind != element:
         bits = _convert(value, element)
@@ -111,7 +111,7 @@ def _pack(cursor: Cursor, value: Immediate, element: str, width: int, at: int) -
 
 
 def _convert(value: Immediate, element: str) -> int:
-    """Return the bits of a number in another floating-point type."""
+    """Return the bits of a number converted to a floating-point type."""
     if value.kind == "int":
         number = float(value.bits)
     elif value.kind == "f32":
@@ -148,7 +148,7 @@ def _read_place(cursor: Cursor) -> tuple[str, int]:
 
 
 def _read_masked(cursor: Cursor, data: Data, width: int, offset: int) -> None:
-    """Read `0xFF00(name)`: one byte of an address."""
+    """Read one byte of an address, `0xFF00(name)`."""
     at = cursor.index
     mask = integer_literal(cursor.take()) or 0
     number = (mask.bit_length() - 1) // 8
@@ -162,7 +162,7 @@ def _read_masked(cursor: Cursor, data: Data, width: int, offset: int) -> None:
 
 
 def _join_masked(cursor: Cursor, data: Data, start: int) -> None:
-    """Make one relocation of every eight bytes of an address that follow one another."""
+    """Merge eight consecutive address bytes into one relocation."""
     for index in range(0, len(data.masked), ADDRESS_BYTES):
         offset, _, name, addend = data.masked[index]
         whole = [(offset + byte, byte, name, addend) for byte in range(ADDRESS_BYTES)]
@@ -172,7 +172,7 @@ def _join_masked(cursor: Cursor, data: Data, start: int) -> None:
 
 
 DECLARED_SPACES = frozenset({".global", ".const", ".shared", ".local", ".param", ".tex"})
-"""Directives that begin the declaration of a variable."""
+"""Directives that start a variable declaration."""
 
 OPAQUE: Mapping[str, int] = {"texref": 8, "samplerref": 8, "surfref": 8}
 _WIDTHS: Mapping[str, int] = {".v2": 2, ".v4": 4, ".v8": 8}
@@ -183,9 +183,9 @@ _MOST_ALIGNED = 1 << 24
 
 @dataclass(slots=True)
 class Declaration:
-    """What comes before the names: state space, type, alignment, attributes.
+    """The part of a declaration before the names: state space, type, alignment, attributes.
 
-    `vector` is the number of elements of `.v2`/`.v4`; `align` 0 means the natural one.
+    `vector` is the number of elements of `.v2`/`.v4`; `align` 0 means natural alignment.
     """
 
     space: str
@@ -197,12 +197,12 @@ class Declaration:
 
     @property
     def width(self) -> int:
-        """Bytes of one element (of a vector: of one of its parts)."""
+        """Return the bytes of one element (of a vector: of one component)."""
         return OPAQUE.get(self.element) or TYPE_BYTES[self.element]
 
 
 def read_declaration(cursor: Cursor, is_extern: bool = False) -> Declaration:
-    """Read from the state space to the type; the names follow."""
+    """Read a declaration from the state space to the type, before the names."""
     declared = Declaration(cursor.take()[1:].partition("::")[0], is_extern)
     if cursor.accept("["):  # a bank, `.const[2]`: all banks are one window
         read_integer(cursor)
@@ -215,12 +215,12 @@ def read_declaration(cursor: Cursor, is_extern: bool = False) -> Declaration:
 
 
 def element_bytes(variable: Variable) -> int:
-    """Return the bytes of one element, as an index counts them."""
+    """Return the size of one element in bytes, the unit of an index."""
     return OPAQUE.get(variable.element) or TYPE_BYTES[variable.element]
 
 
 def read_names(cursor: Cursor, declared: Declaration) -> list[Variable]:
-    """Read all names of one declaration, to the `;` and over it."""
+    """Read all names of one declaration through the `;`."""
     variables = read_name(cursor, declared)
     while cursor.accept(","):
         variables += read_name(cursor, declared)
@@ -229,7 +229,7 @@ def read_names(cursor: Cursor, declared: Declaration) -> list[Variable]:
 
 
 def read_name(cursor: Cursor, declared: Declaration) -> list[Variable]:
-    """Read one name with its dimensions and initialiser; `name<4>` is four variables."""
+    """Read one name with its dimensions and initialiser; `name<4>` declares four variables."""
     line = cursor.line
     name = cursor.name("the name of a variable")
     if cursor.next == "<":
@@ -243,7 +243,7 @@ def read_name(cursor: Cursor, declared: Declaration) -> list[Variable]:
 
 
 def read_count(cursor: Cursor, most: int) -> int:
-    """Read `<12>` of `%r<12>`: 0 to `most`."""
+    """Read the count `<12>` of `%r<12>`, from 0 to `most`."""
     cursor.expect("<")
     at = cursor.index
     count = integer_literal(cursor.take())
@@ -274,7 +274,7 @@ def _read_attribute(cursor: Cursor, declared: Declaration) -> None:
 
 
 def _read_alignment(cursor: Cursor, declared: Declaration) -> None:
-    """Read the bytes after `.align`; after `.ptr` they are the pointed-to object's."""
+    """Read the bytes of `.align`; after `.ptr` they apply to the object pointed to."""
     at = cursor.index
     align = integer_literal(cursor.take())
     if not align or align & (align - 1) or align > _MOST_ALIGNED:
@@ -284,7 +284,7 @@ def _read_alignment(cursor: Cursor, declared: Declaration) -> None:
 
 
 def _read_dimensions(cursor: Cursor) -> tuple[int, ...]:
-    """Read `[4][2]`; the first may be open, `[]`, and is 0 then."""
+    """Read `[4][2]`; an open first dimension, `[]`, is 0."""
     dims: list[int] = []
     while cursor.accept("["):
         at = cursor.index
@@ -298,7 +298,7 @@ def _read_dimensions(cursor: Cursor) -> tuple[int, ...]:
 
 
 def _read_value(cursor: Cursor, declared: Declaration, dims: tuple[int, ...]) -> Data:
-    if declared.element in OPAQUE:  # attributes of a sampler: the host's, when it binds one
+    if declared.element in OPAQUE:  # sampler attributes: the host sets them when it binds one
         cursor.skip_pair("{", "}")
         return Data()
     vector = (declared.vector,) if declared.vector > 1 else ()
@@ -309,7 +309,7 @@ def _make(
     declared: Declaration, name: str, dims: tuple[int, ...], data: Data, line: int
 ) -> Variable:
     unit = declared.width * declared.vector
-    if dims[:1] == (0,):  # open: as long as its values
+    if dims[:1] == (0,):  # open: its values give its length
         row = unit * prod(dims[1:])
         size = -(-len(data.image) // row) * row if row else 0
     else:

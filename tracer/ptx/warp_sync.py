@@ -1,10 +1,12 @@
-"""Warp-wide instructions at which lanes may meet that come from two sides of a branch.
+"""Find warp-synchronous instructions at which divergent lanes can meet.
 
-Either each side has one of the kind, or both sides come to the same one before they join: control
-flow that a compiler has rearranged may lead some lanes past it.
+A `.sync` instruction waits until all lanes of its mask execute one with the same modifiers and
+mask: the same instruction or, in a divergent warp, another one (PTX ISA, shfl.sync). Lanes from two
+sides of a branch can meet if each side has a matching instruction, or if both sides reach the same
+one before they reconverge: a compiler may rearrange control flow so that lanes skip it.
 
-A `.sync` instruction waits until all lanes of its mask have come to one with the same modifiers
-and mask: to the same instruction or, where a warp has parted, to another one (PTX ISA, shfl.sync).
+    if (p) v = __shfl_sync(15, x, 0);   // lanes 0 1
+    else   v = __shfl_sync(15, y, 0);   // lanes 2 3: the mask 15 makes both sides wait
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,10 +18,10 @@ from .opcodes import destinations, sources
 from .reconvergence import immediate_post_dominators
 
 _MASK: Mapping[str, int] = {"shfl": 4, "vote": 2, "match": 2, "redux": 2, "bar": 0}
-"""Where the operands of an opcode have the mask."""
+"""Index of the mask operand of each opcode."""
 
 _APART = frozenset({"ld", "atom", "shfl", "match", "redux", "activemask", "elect", "call"})
-"""Opcodes whose results differ from lane to lane, or may."""
+"""Opcodes whose results may differ between lanes."""
 
 _ALL = 0xFFFF_FFFF
 
@@ -27,7 +29,7 @@ Key: TypeAlias = tuple[str, tuple[str, ...]]
 
 
 def sync_key(instruction: Instruction) -> Key | None:
-    """Return what has to be the same for lanes to meet; None if none meet there."""
+    """Return the key that must be equal for lanes to meet; None if no lanes meet there."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode not in _MASK or "sync" not in modifiers or instruction.guard is not None:
         return None
@@ -37,12 +39,12 @@ def sync_key(instruction: Instruction) -> Key | None:
 
 
 def mask_of(instruction: Instruction) -> Operand:
-    """Return the operand that names the lanes of a meeting."""
+    """Return the operand that holds the lane mask."""
     return instruction.operands[_MASK[instruction.opcode]]
 
 
 def blocking_places(instructions: Sequence[Instruction]) -> list[int]:
-    """Return the instructions at which lanes wait for others if these run elsewhere."""
+    """Return the instructions at which lanes may wait for divergent lanes."""
     here = _here(instructions)
     return [k for k, instruction in enumerate(instructions) if _may_block(instruction, here)]
 
@@ -53,7 +55,7 @@ def find_warp_syncs(
     after: Mapping[int, tuple[int, ...]],
     leaving: Sequence[int],
 ) -> frozenset[int]:
-    """Return the instructions at which lanes may meet that parted.
+    """Return the instructions at which divergent lanes can meet.
 
     `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
     successors; `leaving` are the blocks that end in a return.
@@ -76,6 +78,9 @@ def find_warp_syncs(
             continue
         regions = [_region(after, side, joins[block]) for side in sides]
         for number, region in enumerate(regions):
+            # A uniform guard sends all lanes one way, so only guards that vary between lanes count.
+            # Blocks on one side only need a match on the other; blocks on both sides before the
+            # join can meet by themselves.
             others = set().union(*regions[:number], *regions[number + 1 :])
             mine = [k for b in region - others for k in keyed[b]]
             theirs = [k for b in others - region for k in keyed[b]]
@@ -85,7 +90,7 @@ def find_warp_syncs(
 
 
 def _region(after: Mapping[int, tuple[int, ...]], first: int, join: int) -> set[int]:
-    """Return the blocks that can be reached from `first` before `join`."""
+    """Return the blocks reachable from `first` before `join`."""
     reached: set[int] = set()
     pending = [first]
     while pending:
@@ -97,7 +102,7 @@ def _region(after: Mapping[int, tuple[int, ...]], first: int, join: int) -> set[
 
 
 def _possible_lanes(mask: Operand, instructions: Sequence[Instruction]) -> int:
-    """Return the lanes that a mask may name: a constant, maybe by way of a register, or all."""
+    """Return the lanes that a mask can name: a constant, possibly moved to a register, else all."""
     if isinstance(mask, Register):
         makers = [i for i in instructions if mask in destinations(i)]
         mask = makers[0].operands[1] if len(makers) == 1 and makers[0].opcode == "mov" else mask
@@ -105,13 +110,14 @@ def _possible_lanes(mask: Operand, instructions: Sequence[Instruction]) -> int:
 
 
 def _here(instructions: Sequence[Instruction]) -> set[Register]:
-    """Return the registers that name none but lanes that ran together when they were made."""
+    """Return the registers whose mask can only name lanes that were active together."""
     makers: dict[Register, list[Instruction]] = {}
     for instruction in instructions:
         for register in destinations(instruction):
             makers.setdefault(register, []).append(instruction)
     here: set[Register] = set()
     grows = True
+    # Least fixed point: a register joins once all its definitions are known to be local.
     while grows:
         before = len(here)
         here |= {
@@ -124,7 +130,7 @@ def _here(instructions: Sequence[Instruction]) -> set[Register]:
 
 
 def _may_block(instruction: Instruction, here: Set[Register]) -> bool:
-    """Whether lanes may wait there for others: their mask may name some that are elsewhere."""
+    """Return True if lanes may wait there: the mask may name lanes that are elsewhere."""
     return sync_key(instruction) is not None and mask_of(instruction) not in here
 
 
