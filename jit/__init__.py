@@ -1,5 +1,5 @@
-"""Machine code: LLVM assembly compiled and kept between runs, plain Python loops made into it, and
-NumPy functions made of it.
+"""The compiler: LLVM assembly to cached machine code, and two front ends for it.
 
-Nothing here knows what a trace, a model or an instruction is.
+`loop.py` compiles plain Python loops, `ufunc.py` and `numpy_tracer.py` NumPy functions of single
+elements. Nothing here depends on traces, models or instructions.
 """

@@ -1,8 +1,9 @@
-"""What functions are in LLVM assembly, kept between runs: nothing is translated twice.
+"""A cache of generated LLVM assembly between runs, which saves translating a function twice.
 
-A text is found by the sources that it was made of: those of the module of each function, and of the
-modules of this package whose functions and classes it names, and of theirs; the values of constants
-in these; what translates; and Python's version. So no function is parsed to find it.
+The cache key of a text hashes its sources: the modules of the functions, the modules of this
+package that define the functions and classes they name, and so on recursively; the values of
+constants in these; the sources of the translator; and Python's version. A look-up therefore parses
+no function.
 """
 
 import sys
@@ -16,14 +17,14 @@ from types import FunctionType, ModuleType
 from ..base.cache import keep, key_of, load
 
 TEXTS, MOST_BYTES = "loops", 1 << 26
-"""What texts are kept as, and how many bytes of them: to translate those of one question takes a
-twelfth of a second."""
+"""The cache name of the texts, and the maximum bytes of them: to translate the texts of one
+question takes a twelfth of a second."""
 
 
 def cached_text(
     functions: Iterable[Callable[..., object]], *more: str, make: Callable[[], str]
 ) -> str:
-    """Load what was made of functions, or make it; `more` is what it depends on beside them."""
+    """Load the text made from functions, or make it; `more` are further inputs of the cache key."""
     parts = [(function.__module__, function.__qualname__) for function in functions]
     sources = [source_of(module) for module in sorted({module for module, _ in parts})]
     key = key_of(sys.version, _translator(), *sources, repr(parts), *more)
@@ -36,7 +37,7 @@ def cached_text(
 
 @cache
 def _translator() -> bytes:
-    """Return the source of what translates."""
+    """Return the sources of the translator."""
     return b"".join(path.read_bytes() for path in sorted(_FOLDER.glob("*.py")))
 
 
@@ -45,8 +46,8 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def source_of(name: str) -> bytes:
-    """Return the source of a module and of those that its functions and classes come from, with the
-    values of their constants."""
+    """Return the source of a module and of the modules that define its functions and classes, with
+    the values of their constants."""
     reached: dict[str, bytes] = {}
     waiting = {name}
     while waiting:
@@ -58,7 +59,7 @@ def source_of(name: str) -> bytes:
 
 @cache
 def _read(name: str) -> tuple[bytes, set[str]]:
-    """Return the source of a module with its constants, and the modules of what it names."""
+    """Return the source of a module with its constants, and the modules of the names in it."""
     module = import_module(name)
     assert module.__file__ is not None
     text = Path(module.__file__).read_bytes() + constants_of(module)
@@ -70,7 +71,7 @@ _PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 def constants_of(module: ModuleType) -> bytes:
-    """Return what a module's names of numbers and texts stand for, its own and imported ones."""
+    """Return the values of a module's number and string constants, its own and imported ones."""
     constants = {
         n: v for n, v in vars(module).items() if _is_constant(v) and not n.startswith("__")
     }

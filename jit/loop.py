@@ -1,4 +1,4 @@
-"""Compiled loops: plain Python functions, called as machine code."""
+"""Compiled loops: call plain Python functions as machine code."""
 
 import ast
 import ctypes
@@ -21,9 +21,9 @@ from .value import Kind, lower, words_of
 
 @cache
 def compile_module(name: str) -> ModuleType:
-    """Return a copy of a module whose functions are machine code, each compiled when first called.
+    """Return a copy of a module with functions of machine code, each compiled at its first call.
 
-    They take and return what the module's own do, but integers for booleans.
+    They have the signatures of the module's own, but take and return integers for booleans.
     """
     module = import_module(name)
     copy = ModuleType(name, module.__doc__)
@@ -35,7 +35,7 @@ def compile_module(name: str) -> ModuleType:
 
 
 class _Loop:
-    """A function, compiled for each kinds of arguments that it was called with."""
+    """A function, compiled once per tuple of argument kinds."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -73,7 +73,7 @@ def _result(kind: Kind, words: Any) -> Any:
 
 
 def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
-    """Translate a loop, or load what was translated from the same sources before."""
+    """Translate a loop, or load its text from the cache."""
 
     def make() -> str:
         text, result = loop_text(function, kinds, "loop")

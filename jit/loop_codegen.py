@@ -1,11 +1,11 @@
-"""Plain Python loops to LLVM assembly, for arguments of given kinds.
+"""Compile plain Python loops to LLVM assembly, for arguments of given kinds.
 
 A loop is a function over integers, doubles, arrays, structures (`structure.py`) and tuples of
 these: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of constants, `return` of
 numbers, `break`, `continue`, calls of functions of its module or imported there, and `len`, `min`,
-`max`, `int`, `bool`, `bit_count`, those of `intrinsic.py`. It means what it means in Python while
-integers fit into 64 bits and no index is negative. Anything else is a NotImplementedError with the
-line.
+`max`, `int`, `bool`, `bit_count`, and the functions marked by `assembly` (`value.py`). It means
+what it means in Python as long as integers fit into 64 bits and no index is negative. Anything else
+is a NotImplementedError with the line.
 """
 
 import ast
@@ -32,10 +32,10 @@ Key: TypeAlias = tuple[Callable[..., Any], tuple[Kind, ...]]
 
 
 def loop_text(function: Callable[..., Any], kinds: Sequence[Kind], name: str) -> tuple[str, Kind]:
-    """Return assembly with a loop for arguments of these kinds, and the kind of what it returns.
+    """Return assembly of a loop for arguments of these kinds, and the kind of its result.
 
-    `name` is called with the address of the arguments' words, one after another; words of the
-    result are written there.
+    `name` takes the address of the argument words, in order; the words of the result are written
+    there.
     """
     loop = _Loop("alwaysinline")
     with SYNTAX_LOCK:
@@ -60,8 +60,8 @@ def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
 
 
 def translate(exported: Sequence[Callable[..., Any]]) -> str:
-    """Return assembly with routines: loops that other machine code, or C, calls by their names with
-    what their annotations say, integers, and arrays and structures by where they begin."""
+    """Return assembly of routines: loops that other machine code, or C, calls by name. The
+    annotations give the types: integers, and arrays and structures by their address."""
     checks = os.environ.get(CHECKED, "")
     return cached_text(exported, "routines", checks, make=lambda: _routines(exported))
 
@@ -94,9 +94,9 @@ def _trees(module: ModuleType) -> dict[str, ast.FunctionDef]:
 
 
 class _Loop:
-    """The functions of one loop, of one module or several, each for the kinds it is called with.
+    """The functions of one loop, of one module or several, each for the kinds of its calls.
 
-    `how` is what LLVM is told of them.
+    `how` are the LLVM attributes of the functions.
     """
 
     def __init__(self, how: str = "") -> None:
@@ -105,7 +105,7 @@ class _Loop:
         self._known: dict[Key, tuple[str, Kind]] = {}
 
     def translate(self, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
-        """Return the name and the result's kind of a function for arguments of these kinds."""
+        """Return the name and the result kind of a function for arguments of these kinds."""
         written = vars(function).get("assembly")
         key = function, () if written is not None else kinds
         if key not in self._known and written is not None:
@@ -121,7 +121,7 @@ class _Loop:
 
 
 class _Function(Expressions):
-    """The statements of one function, and what it returns."""
+    """The statements of one function, and the kind of its result."""
 
     def __init__(self, loop: _Loop, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> None:
         module = inspect.getmodule(function)

@@ -1,4 +1,8 @@
-"""What a loop computes: its names, the elements of arrays, expressions and conditions, as LLVM."""
+"""Compile the expressions and the control flow of a loop: names, array elements, conditions.
+
+`ControlFlow` emits the basic blocks of `if`, `while` and `for`; `Expressions` evaluates Python's
+expressions to LLVM values.
+"""
 
 import ast
 import os
@@ -26,8 +30,8 @@ from .value import (
 )
 
 SYNTAX_LOCK = Lock()
-"""One thread at a time translates: Python 3.11 miscounts where two make syntax trees at once, and
-raises SystemError."""
+"""One thread translates at a time: Python 3.11 raises SystemError if two build syntax trees at
+once."""
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -39,7 +43,7 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.BitOr: "or",
     ast.BitXor: "xor",
 }
-"""LLVM's instruction of each operator on integers that means the same there."""
+"""LLVM's instruction of each operator that has the same meaning for integers."""
 RELATIONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
@@ -51,30 +55,30 @@ RELATIONS: dict[type[ast.cmpop], str] = {
 
 
 class ControlFlow:
-    """The lines of one function so far; a subclass knows its other statements and its values."""
+    """The lines of one function so far; a subclass handles the other statements and the values."""
 
     def __init__(self) -> None:
         self._allocations: list[str] = []
         self._lines: list[str] = []
         self._loops: list[tuple[str, str]] = []
-        """Of each loop around, where it goes on and where it ends."""
+        """For each enclosing loop, the labels of `continue` and of `break`."""
         self._count = 0
 
-    # what a language has of its own
+    # hooks of a subclass
 
     def _other(self, statement: ast.stmt) -> None:
-        """A statement that is no control flow."""
+        """Emit a statement without control flow."""
         raise NotImplementedError
 
     def _evaluate(self, expression: ast.expr) -> None:
-        """An expression whose value nobody takes."""
+        """Emit an expression statement and discard its value."""
         raise NotImplementedError
 
     def _return(self, value: ast.expr | None) -> None:
         raise NotImplementedError
 
     def _condition(self, test: ast.expr) -> str:
-        """Return an i1: whether a test holds that is no `and`, `or` or `not`."""
+        """Return the i1 of a test other than `and`, `or` or `not`."""
         raise NotImplementedError
 
     # lines
@@ -92,7 +96,7 @@ class ControlFlow:
         self._lines.append(f"  br label %{label}\n{label}:")
 
     def _leave(self, statement: str) -> None:
-        """End the block in hand; what follows cannot be reached."""
+        """Terminate the current basic block; code after it is unreachable."""
         self._lines.append(f"  {statement}\n{self._new('dead')}:")
 
     # statements
@@ -143,7 +147,7 @@ class ControlFlow:
         self._loops.pop()
 
     def _branch(self, test: ast.expr, yes: str, no: str) -> None:
-        """Go to one of two labels; the operands of `and` and `or` are looked at in order."""
+        """Branch to one of two labels; `and` and `or` short-circuit."""
         match test:
             case ast.BoolOp(operator, operands):
                 for operand in operands[:-1]:
@@ -160,7 +164,7 @@ class ControlFlow:
 
 
 CHECKED = "CUTRACE_INVARIANTS"
-"""The variable of the environment with which each index is checked: in tests."""
+"""The environment variable that enables a bounds check of each index, for tests."""
 
 _DOUBLE_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "fadd",
@@ -172,16 +176,16 @@ LLVM = {"int": "i64", "float": "double"}
 
 
 def returned(kind: Kind) -> str:
-    """LLVM's type of what a function returns: always a structure, empty if nothing."""
+    """Return LLVM's type of a function result: always a structure, empty without a result."""
     return "{" + ", ".join(words_of(kind)) + "}"
 
 
 class Expressions(ControlFlow):
-    """Of one function its lines so far, and what its names stand for.
+    """The lines of one function so far, and the values of its names.
 
-    A name of a number has a place on the stack, which LLVM turns into registers; one of an array
-    or a tuple stands for it. `globals_` are the names of its module, and `translate` gives the name
-    and the result's kind of a function of it for arguments of some kinds.
+    A number has a place on the stack, which LLVM promotes to a register; an array or a tuple is
+    bound to its name. `globals_` are the names of its module; `translate` returns the name and the
+    result kind of one of the module's functions for arguments of some kinds.
     """
 
     def __init__(
@@ -234,7 +238,7 @@ class Expressions(ControlFlow):
     # elements of arrays
 
     def _element(self, target: ast.expr) -> Array:
-        """Return an element, or a structure's integer, as an array without dimensions."""
+        """Return an array element, or a structure's integer, as an array without dimensions."""
         if isinstance(target, ast.Attribute):
             return Array(ArrayKind("i8", 0, True), self._field(target)[1], (), ())
         assert isinstance(target, ast.Subscript)
@@ -244,7 +248,7 @@ class Expressions(ControlFlow):
         return element
 
     def _field(self, node: ast.Attribute) -> tuple[Kind, str]:
-        """Return the kind of a structure's field, and where it lies."""
+        """Return the kind and the address of a structure's field."""
         base = self._value(node.value)
         if not isinstance(base, Structure):
             raise self._refuse(node)
@@ -253,7 +257,7 @@ class Expressions(ControlFlow):
         return kind_said(fields[node.attr]), self._emit(place)
 
     def _loaded(self, kind: Kind, place: str) -> Value:
-        """Return the value of a kind that has one word, which lies there."""
+        """Load a value of a kind of one word."""
         (word,) = words_of(kind)
         return value_of(kind, iter([self._emit(f"load {word}, ptr {place}")]), self._product)
 
@@ -274,7 +278,8 @@ class Expressions(ControlFlow):
         self._lines.append(f"  store {element} {text}, ptr {place.pointer}")
 
     def _subscript(self, node: ast.Subscript) -> Value:
-        """`tuple[constant]`, a slice of a tuple or of an array, or a part of an array."""
+        """Return `tuple[constant]`, a slice of a tuple or array, or an element or row of an
+        array."""
         base = self._value(node.value)
         if isinstance(base, tuple):
             return self._item(base, node)
@@ -293,7 +298,7 @@ class Expressions(ControlFlow):
         return Array(kind, pointer, base.shape[index_count:], base.steps[index_count:])
 
     def _item(self, items: tuple[Value, ...], node: ast.Subscript) -> Value:
-        """Return an item or a slice of a tuple; of numbers also one that is not known before."""
+        """Return an item or a slice of a tuple; of numbers also one at a variable index."""
         names = {name.id for name in ast.walk(node.slice) if isinstance(name, ast.Name)}
         if not names & {*self._places, *self._values}:
             source = ast.unparse(ast.Subscript(ast.Name("items"), node.slice, ast.Load()))
@@ -319,7 +324,8 @@ class Expressions(ControlFlow):
         return Array(base.kind, pointer, (self._emit(f"sub i64 {last}, {first}"),), base.steps)
 
     def _require(self, condition: str) -> None:
-        """End the process where an index is outside of its array, or negative, if that is asked."""
+        """Emit a check that aborts the process at an index out of bounds or negative, if checks are
+        enabled."""
         if os.environ.get(CHECKED):
             inside, outside = self._new("inside"), self._new("outside")
             holds = self._emit(condition)
@@ -394,7 +400,8 @@ class Expressions(ControlFlow):
         return Number("int", self._emit(f"{name} i64 {left_operand.text}, {right.text}"))
 
     def _divide(self, dividend: str, right: str, operator: ast.operator) -> str:
-        """Python's, rounded down; by a power of two a shift or a mask."""
+        """Return Python's quotient or remainder, rounded down; by a power of two a shift or a
+        mask."""
         is_quotient = isinstance(operator, ast.FloorDiv)
         if right.isdigit() and int(right).bit_count() == 1:
             power = int(right).bit_length() - 1
@@ -449,7 +456,7 @@ class Expressions(ControlFlow):
         return Number("int", self._emit(f"call i64 {to}(ptr {place})"))
 
     def _call_routine(self, function: Callable[..., Any], arguments: list[Value]) -> Value:
-        """Call a function of the module, or one imported there."""
+        """Emit a call of a function of the module, or of one imported there."""
         kinds = tuple(kind_of(value) for value in arguments)
         inner, result = self._translate(function, kinds)
         words = [word for kind in kinds for word in words_of(kind)]
@@ -464,7 +471,7 @@ class Expressions(ControlFlow):
         return value_of(result, iter(parts), self._product)
 
     def _choose(self, test: ast.expr, body: ast.expr, orelse: ast.expr) -> Value:
-        """Only the chosen one is computed: the other may be outside of an array."""
+        """Evaluate only the operand that the test selects: the other may be out of bounds."""
         place = f"%{self._new('chosen')}"
         kinds: list[Kind] = []
 

@@ -1,4 +1,5 @@
-"""LLVM assembly as machine code of this processor, kept between runs (`base/cache.py`)."""
+"""Compile LLVM assembly to machine code of this processor, and cache it between runs
+(`base/cache.py`)."""
 
 import ctypes
 import hashlib
@@ -11,8 +12,8 @@ from ..base.cache import keep, key_of, load
 from ..base.claim import Lock
 
 KIND, MOST_BYTES = "native", 1 << 27
-"""What machine code is kept as between runs: compiling a loop takes ten milliseconds, reading it a
-fraction of one."""
+"""The cache name and the maximum bytes of machine code: compiling a loop takes ten milliseconds,
+reading it from the cache a fraction of one."""
 
 
 @cache
@@ -27,7 +28,7 @@ def _engine() -> Any:
 
 @cache
 def _machine(effort: int) -> Any:
-    """Return what makes machine code for this processor, with this effort, 0 to 3."""
+    """Return the code generator for this processor with an effort of 0 to 3."""
     import llvmlite.binding as llvm
 
     return llvm.Target.from_default_triple().create_target_machine(
@@ -43,7 +44,7 @@ def _features() -> str:
 
 @cache
 def _processor() -> str:
-    """Return what compiled code depends on beside its text."""
+    """Return the inputs of the cache key other than the text."""
     import llvmlite.binding as llvm
 
     version = ".".join(map(str, llvm.llvm_version_info))
@@ -51,26 +52,27 @@ def _processor() -> str:
 
 
 def symbol(name: str, assembly: str) -> str:
-    """Return what a function that a text defines is called once it is compiled.
+    """Return the symbol of a function that a text defines.
 
-    A process has one table of compiled functions for everyone who compiles, so that a name has
-    the hash of its text in it: texts that both define `fill` never reach the other's.
+    A process has one symbol table for all compiled texts. The symbol therefore contains the hash of
+    its text: two texts that both define `fill` do not clash.
     """
     return f"{name}.{_mark(assembly)}"
 
 
 @lru_cache(64)
 def _mark(assembly: str) -> str:
-    """Return the hash of a text: a kernel's many functions ask for that of one long text."""
+    """Return the hash of a text; cached, because a kernel has many functions in one long text."""
     return hashlib.sha256(assembly.encode()).hexdigest()[:24]
 
 
 def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Callable[[str], int]:
-    """Compile LLVM assembly, optimised for this processor; return what finds a function in it.
+    """Compile LLVM assembly, optimised for this processor; return a function that finds the address
+    of a function by name.
 
-    Other texts may call what it defines by `symbol`. With `effort` 1 machine code is made in half
-    the time, and a little less tight; with 0 it is loose, and the time grows as the text does, not
-    as its square.
+    Other texts may call its functions by `symbol`. Effort 1 takes half the time of 2, for slightly
+    slower code; with 0 the code is slow, but the compile time is linear in the length of the text,
+    not quadratic.
     """
     import llvmlite.binding as llvm
 
@@ -90,7 +92,7 @@ def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Ca
 
 
 _LOCK = Lock()
-"""One thread at a time compiles: waves that run side by side may need the same loop first."""
+"""One thread compiles at a time: parallel waves may need the same loop first."""
 
 
 def _address(engine: Any, name: str) -> int:
@@ -106,7 +108,7 @@ _NAME = re.compile(r"@([\w.]+)")
 
 
 def _with_symbols(assembly: str) -> str:
-    """Return a text with each function that it exports under its symbol."""
+    """Return a text with each exported function renamed to its symbol."""
     symbols = {name: symbol(name, assembly) for name in _DEFINED.findall(assembly)}
     return _NAME.sub(lambda match: "@" + symbols.get(match[1], match[1]), assembly)
 
@@ -131,7 +133,7 @@ def compile_function(assembly: str, name: str, *arguments: Any) -> Callable[...,
 
 
 def address(a: Any) -> int:
-    """Return where an array's first element lies."""
+    """Return the address of an array's first element."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(a))
     except (TypeError, ValueError):  # empty, read-only, or not side by side: several times slower

@@ -1,8 +1,8 @@
-"""What a function does with NumPy's arrays, as LLVM assembly for one element.
+"""Trace a NumPy function for one element, and emit it as LLVM assembly.
 
-The function is called with values that stand for one element each: whatever NumPy would do to an
-array of such elements they write down as a statement, with NumPy's own types. So what computes is
-described once; LLVM makes the same code of this as of a text written by hand.
+The function is called with `Traced` values, each of one element: every NumPy operation on them
+emits a statement with NumPy's own types. So a computation is described once; LLVM makes the same
+code of it as of assembly written by hand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from .ufunc_codegen import (
 )
 
 CallFragment: TypeAlias = Callable[[Fragment, list[str]], str]
-"""Writes the call of a fragment with these values; returns the name of what it gives."""
+"""Emits the call of a fragment with these values; returns the name of the result."""
 
 
 def _no_call(fragment: Fragment, arguments: list[str]) -> str:
@@ -41,8 +41,8 @@ def trace(
     types: tuple[Sequence[np.dtype[Any]], Sequence[np.dtype[Any]]],
     call: CallFragment = _no_call,
 ) -> list[str] | None:
-    """Return what `compute` makes of values and constants of the types `types[0]`, as values of the
-    types `types[1]`; None where it cannot be written down."""
+    """Return the results of `compute` for values and constants of the types `types[0]`, as values
+    of the types `types[1]`; None if it cannot be traced."""
     values = [
         Traced(writer, call, dtype, value) if isinstance(value, str) else value
         for value, dtype in zip(arguments, types[0], strict=True)
@@ -60,7 +60,7 @@ def write(
     parameters: Mapping[str, np.dtype[Any]],
     results: Mapping[str, str],
 ) -> str:
-    """Return statements that give names to what a function makes of named values.
+    """Return statements that compute a function of named values, and name the results.
 
     `results` are their names and NumPy types: `{"%new": "u4"}`.
     """
@@ -82,9 +82,10 @@ def elementwise_of(
     declarations: str = "",
     rounding: int = 1,
 ) -> Callable[..., Any]:
-    """Return a function of NumPy's arrays as one that is compiled: it goes through them once.
+    """Return a function of NumPy arrays compiled to one pass over the elements.
 
-    `sources` and `result` are NumPy types, `u4`, `f8`; the rest is as `ufunc.elementwise` has it.
+    `sources` and `result` are NumPy types, `u4`, `f8`; the other parameters are those of
+    `ufunc.elementwise`.
     """
     parameters = {f"%x{k}": np.dtype(code) for k, code in enumerate(sources)}
     body = write(function, parameters, {"%y0": result})
@@ -92,8 +93,8 @@ def elementwise_of(
 
 
 def statement(text: str, dtype: str, *values: Any) -> Any:
-    """Return what a statement of LLVM's gives for values under way, `{}` in its text; for those
-    that NumPy has no function for; numbers stand for themselves."""
+    """Emit a statement of LLVM with `{}` for each value, and return its result. It serves
+    operations that NumPy lacks; plain numbers become literals."""
     (first, *_) = (value for value in values if isinstance(value, Traced))
     texts = (value.text if isinstance(value, Traced) else literal(value) for value in values)
     return first.result(np.dtype(dtype), text.format(*texts))
@@ -131,7 +132,7 @@ def _number(value: Any, dtype: np.dtype[Any]) -> str:
 
 
 def _dtype_of(value: Any) -> Any:
-    """Return what NumPy asks of an operand to find its loop: a type, `int` for a plain number."""
+    """Return the type of an operand for NumPy's type resolution; `int` for a plain number."""
     if isinstance(value, (bool, np.bool_)):
         return BOOL
     if isinstance(value, (int, float)) and not isinstance(value, np.generic):
@@ -141,8 +142,8 @@ def _dtype_of(value: Any) -> Any:
 
 @cache
 def _types(ufunc: Any, kinds: tuple[Any, ...], result_type: Any) -> tuple[np.dtype[Any], ...]:
-    """Return the types of NumPy's loop for operands of these, all its results of a `result_type`
-    one."""
+    """Return the types of NumPy's loop for these operands; all its results have type `result_type`
+    if given."""
     signature = (
         {} if result_type is None else {"signature": (*[None] * ufunc.nin, np.dtype(result_type))}
     )
@@ -153,7 +154,7 @@ def _types(ufunc: Any, kinds: tuple[Any, ...], result_type: Any) -> tuple[np.dty
 
 
 class Traced(NDArrayOperatorsMixin):
-    """One element of `dtype`, whose value is called `text`."""
+    """One element of `dtype` with the value named `text`."""
 
     shape = (1, 1)
     ndim = 2
@@ -168,7 +169,7 @@ class Traced(NDArrayOperatorsMixin):
         raise UntracedError
 
     def copy(self) -> "Traced":
-        """Return it as it is: statements never change a value."""
+        """Return the same object: statements never change a value."""
         return self
 
     def view(self, kind: Any) -> "Traced":
@@ -182,7 +183,7 @@ class Traced(NDArrayOperatorsMixin):
         return self._result(dtype, self._writer.bitcast(self.text, have, target_type))
 
     def astype(self, kind: Any) -> "Traced":
-        """Return it converted."""
+        """Return the value converted to a type."""
         dtype = np.dtype(kind)
         if dtype == self.dtype:
             return self
@@ -205,18 +206,18 @@ class Traced(NDArrayOperatorsMixin):
         return self._result(BOOL, self._writer.emit(f"{test} {kind} {self.text}, {zero}"))
 
     def result(self, dtype: np.dtype[Any], statement: str) -> "Traced":
-        """Return the value of a statement."""
+        """Emit a statement and return its value."""
         return self._result(dtype, self._writer.emit(statement))
 
     def _result(self, dtype: np.dtype[Any], text: str) -> "Traced":
         return Traced(self._writer, self._call, dtype, text)
 
     def _text_of(self, value: Any, dtype: np.dtype[Any]) -> str:
-        """Return any operand as this type."""
+        """Return an operand as this type."""
         return value.astype(dtype).text if isinstance(value, Traced) else _constant(value, dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Write down what a universal function does."""
+        """Emit a universal function."""
         out = options.pop("out", ())
         result = self._loop(ufunc, method, inputs, options)
         return result.astype(out[0].dtype) if out else result
@@ -251,7 +252,7 @@ class Traced(NDArrayOperatorsMixin):
     def __array_function__(
         self, function: Any, types: Any, inputs: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
-        """Write down what one of NumPy's other functions does."""
+        """Emit another NumPy function."""
         if options or function not in _FUNCTIONS:
             raise UntracedError
         return _FUNCTIONS[function](self, *inputs)
@@ -264,7 +265,7 @@ class Traced(NDArrayOperatorsMixin):
         return self._result(dtype, self._writer.emit(f"select i1 {flag}, {operands}"))
 
     def clip(self, value: Any, low: Any, high: Any) -> "Traced":
-        """Return an integer within limits."""
+        """Return an integer clamped to limits."""
         clipped: Traced = np.minimum(np.maximum(value, low), high)
         return clipped
 

@@ -1,4 +1,4 @@
-"""Structures that Python and compiled routines share: integers and arrays under names."""
+"""Structures that Python and compiled routines share: named integers and arrays."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
@@ -13,11 +13,11 @@ U16: TypeAlias = NDArray[np.uint16]
 I32: TypeAlias = NDArray[np.int32]
 U32: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
-"""Arrays of routines: pointers to elements; a slice `a[n:]` is one, too."""
+"""Arrays of routines are pointers to elements, and so is a slice `a[n:]`."""
 
 
 class Struct:
-    """Integers, arrays and other structures under names, in 64-bit words that compiled code reads.
+    """Named integers, arrays and structures in 64-bit words that compiled code reads.
 
     The names are the annotations of a subclass, in order; the word of an array or a structure is
     its address.
@@ -42,7 +42,7 @@ class Struct:
         own["_view"][self._places[name]] = value
 
     def copy(self) -> Self:
-        """Return another structure with the same integers and arrays."""
+        """Return a copy with the same integers and arrays."""
         other = object.__new__(type(self))
         words = self.__dict__["words"].copy()
         arrays = dict(self.__dict__["_arrays"])
@@ -50,19 +50,19 @@ class Struct:
         return other
 
     def begin_as(self, other: Self) -> None:
-        """Have the integers and arrays of another structure, and no others."""
+        """Replace all integers and arrays by those of another structure."""
         own = self.__dict__
         own["words"][:] = other.__dict__["words"]
         own["_arrays"] = dict(other.__dict__["_arrays"])
 
     @property
     def address(self) -> int:
-        """Where its words lie."""
+        """The address of its words."""
         return address(self.__dict__["words"])
 
 
 def _reader(name: str, number: int) -> property:
-    """What returns a structure's array or structure of this name, or else its integer."""
+    """Return a property that reads the array, structure or integer of this name."""
 
     def read(structure: Struct) -> Any:
         own = structure.__dict__

@@ -1,9 +1,8 @@
-"""Compiled loops for what NumPy cannot do exactly or in one pass, as NumPy functions (ufuncs).
+"""Compiled NumPy functions (ufuncs), for operations that NumPy cannot do exactly or in one pass.
 
-An operation is written in LLVM assembly for one element; the loop around it is LLVM's, made when
-first used, and NumPy brings broadcasting and allocation. `llvm.fma` and its kin become one
-instruction where the processor has it and libm's exact function where not: the same result on
-every machine.
+An operation is LLVM assembly for one element. LLVM makes the loop around it at its first use, and
+NumPy does broadcasting and allocation. `llvm.fma` and its kin become one instruction where the
+processor has it, and libm's exact function elsewhere: the result is the same on every machine.
 """
 
 import ctypes
@@ -19,7 +18,7 @@ from ..base.dataclass import dataclass
 from .machine_code import address, compile_assembly
 
 CHUNK = 1024
-"""Elements that a loop takes at a time; operands that do not lie side by side are gathered."""
+"""Elements per chunk of a loop; operands that are not contiguous are gathered."""
 
 _OPERANDS = 12
 _TYPES = {
@@ -131,7 +130,7 @@ done:
 
 @cache
 def _outer() -> tuple[int, dict[int, int]]:
-    """Return where the loop over chunks lies, and the gathering functions by size in bytes."""
+    """Return the address of the loop over chunks, and the gathering functions by size in bytes."""
     sizes = (1, 2, 4, 8)
     find = compile_assembly(
         "".join(_GATHER.format(bits=8 * size) for size in sizes) + _OUTER, False
@@ -156,7 +155,7 @@ _ALIVE: list[Any] = []
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What `elementwise` was given: the text of one operation, to be used in other loops too."""
+    """The text of one operation of `elementwise`, for use in other loops."""
 
     name: str
     sources: tuple[str, ...]
@@ -188,9 +187,9 @@ def elementwise(
 ) -> Callable[..., Any]:
     """Return a NumPy function that computes `body` for every element.
 
-    `sources` and `results` are NumPy types (`u4`, `f8`, `?`); the body takes %x0, %x1... and
-    sets %y0, %y1... It runs under LLVM's rounding mode `rounding`: 0 to zero, 1 to nearest, 2 up,
-    3 down; other modes than 1 are heeded by constrained operations only.
+    `sources` and `results` are NumPy types (`u4`, `f8`, `?`); the body reads %x0, %x1... and sets
+    %y0, %y1... It runs under LLVM's rounding mode `rounding`: 0 to zero, 1 to nearest, 2 up, 3
+    down. Only constrained operations obey modes other than 1.
     """
     types = [_TYPES[code] for code in (*sources, *results)]
     loads = "".join(

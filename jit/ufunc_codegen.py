@@ -1,4 +1,4 @@
-"""NumPy's universal functions as LLVM assembly for one element: what each adds to a text."""
+"""Codegen of NumPy's universal functions for one element: a table of the statements of each."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ BOOL = np.dtype(np.bool_)
 
 
 class Writer(Protocol):
-    """Takes statements."""
+    """The interface that takes statements."""
 
     def emit(self, statement: str) -> str:
         """Add a statement; return the name of its value."""
@@ -21,7 +21,7 @@ class Writer(Protocol):
 
 
 class Lines:
-    """The statements of a function of its own."""
+    """The statements of a separate function."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -48,22 +48,22 @@ def _intrinsics() -> list[str]:
 
 
 DECLARATIONS = _intrinsics()
-"""What statements call."""
+"""Declarations of the functions that statements call."""
 DECLARED = "".join(f"{line}\n" for line in DECLARATIONS)
 
 
 class UntracedError(Exception):
-    """A rule does something that has no statement here, such as to look at a value."""
+    """A rule does something without a statement here, such as to look at a value."""
 
 
 def literal(value: float) -> str:
-    """Write a float64 as LLVM reads it, exactly."""
+    """Write a float64 as an exact literal of LLVM."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 @cache
 def llvm(dtype: np.dtype[Any]) -> str:
-    """Return LLVM's type of a NumPy type; half precision travels as bits."""
+    """Return LLVM's type of a NumPy type; half precision is integer bits."""
     if dtype == BOOL:
         return "i1"
     if dtype.itemsize > 8:
@@ -73,7 +73,7 @@ def llvm(dtype: np.dtype[Any]) -> str:
 
 
 def conversion(have: np.dtype[Any], target: np.dtype[Any]) -> str:
-    """Return LLVM's word for a conversion, "" where the bits stay as they are."""
+    """Return LLVM's conversion instruction, "" where the bits stay the same."""
     signed = "s" if have.kind == "i" else "u"
     match have.kind == "f", target.kind == "f":
         case True, True:
@@ -90,7 +90,7 @@ def conversion(have: np.dtype[Any], target: np.dtype[Any]) -> str:
 
 
 _Emit = Callable[[Writer, np.dtype[Any], list[str]], str]
-"""Adds the statement of a universal function: the type of its first source, and its sources."""
+"""Emits a universal function, given the type of its first source and its sources."""
 
 
 def _plain(whole: str, real: str = "") -> _Emit:
@@ -129,7 +129,7 @@ def _extreme(order: str) -> _Emit:
 
 
 def _shift(is_left: bool) -> _Emit:
-    """By the width or more nothing is left but the sign."""
+    """Emit a shift; an amount of the width or more leaves only the sign."""
 
     def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         kind, bits = llvm(dtype), 8 * dtype.itemsize
@@ -177,7 +177,7 @@ def _intrinsic(name: str) -> _Emit:
 
 
 def _size(relation: str, bound: str) -> _Emit:
-    """Compare the size of a number with infinity."""
+    """Emit a comparison of the magnitude of a number with infinity."""
 
     def emit(writer: Writer, dtype: np.dtype[Any], operands: list[str]) -> str:
         size = _absolute(writer, dtype, operands)
@@ -241,4 +241,4 @@ STATEMENTS: Mapping[str, _Emit] = {
     "isnan": _size("uno", "0.0"),
     "bitwise_count": _ones,
 }
-"""By the name of the universal function."""
+"""The statements by the name of the universal function."""

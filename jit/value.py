@@ -1,7 +1,7 @@
-"""What a loop works on while it is being translated: numbers, arrays and tuples of these.
+"""Values of a loop during translation: numbers, arrays, structures, and tuples of these.
 
-A kind says what is known before a loop runs: `int`, `float`, an `ArrayKind`, or a tuple of kinds.
-A value is where it will be found then, in LLVM's words.
+A kind is the part that is known before the loop runs: `int`, `float`, an `ArrayKind`, or a tuple of
+kinds. A value holds the LLVM names of its words at run time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +19,15 @@ ELEMENTS = {
     **{"u2": ("i16", "zext"), "i2": ("i16", "sext"), "u4": ("i32", "zext"), "i4": ("i32", "sext")},
     **{"u8": ("i64", ""), "i8": ("i64", ""), "f8": ("double", "")},
 }
-"""Of each type of NumPy's elements LLVM's, and how it becomes 64 bits wide."""
+"""For each element type of NumPy, LLVM's type and the instruction that extends it to 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayKind:
-    """An array: the type of its elements, its dimensions, and whether they lie side by side; or of
-    one of a dimension, a column of rows of few bytes, the `step` in elements from one to the next.
-    Of one that is not `bounded` no more is known than where it begins.
+    """An array: the type of its elements, its dimensions, and whether the elements are contiguous.
+
+    A one-dimensional array may be a column of rows of few bytes, with `step` elements from one to
+    the next. If the array is not `bounded`, only its address is known.
     """
 
     element: str
@@ -37,25 +38,27 @@ class ArrayKind:
 
     @property
     def lengths(self) -> int:
-        """How many words tell its shape, and its steps where these are not known before."""
+        """The number of words for its shape, and for its steps if these are not part of the
+        kind."""
         return self.bounded * self.dimensions * (1 if self.is_dense or self.step else 2)
 
 
 MOST_STEP = 8
-"""Elements: columns with as large a step have a loop of their own."""
+"""Elements: columns with a step up to this one have a compiled loop of their step."""
 
 
 Kind: TypeAlias = "str | ArrayKind | type[Struct] | tuple[Kind, ...]"
-"""`int` and `float` by these names, a number that is known by its digits."""
+"""`int` and `float` by these names; a constant number by its digits."""
 
 
 class Fixed(int):
-    """An integer that a loop is compiled for: of few values, since each is another loop."""
+    """An integer that a loop is compiled for; it should have few values, since each compiles a
+    loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer of 64 bits, or a double: a constant or a register of LLVM's."""
+    """An integer of 64 bits, or a double: a constant or an LLVM register."""
 
     kind: str
     text: str
@@ -63,7 +66,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array: where it begins, and for each dimension its length and its step in elements."""
+    """An array: its address, and for each dimension its length and its step in elements."""
 
     kind: ArrayKind
     pointer: str
@@ -73,7 +76,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A structure: where its words lie."""
+    """A structure: the address of its words."""
 
     kind: type[Struct]
     pointer: str
@@ -83,7 +86,7 @@ Value: TypeAlias = "Number | Array | Structure | tuple[Value, ...] | None"
 
 
 def kind_said(annotation: Any) -> Kind:
-    """Return the kind that the annotation of an argument or of a structure's field says."""
+    """Return the kind of an annotation of an argument or of a structure's field."""
     if annotation is int:
         return "int"
     if isinstance(annotation, type) and issubclass(annotation, Struct):
@@ -96,7 +99,7 @@ def kind_said(annotation: Any) -> Kind:
 
 
 def kind_of(value: Value) -> Kind:
-    """Return the kind of a value that can be handed on."""
+    """Return the kind of a value that can be passed on."""
     if isinstance(value, tuple):
         return tuple(kind_of(item) for item in value)
     assert value is not None
@@ -104,7 +107,7 @@ def kind_of(value: Value) -> Kind:
 
 
 def words_of(kind: Kind) -> Iterator[str]:
-    """Yield LLVM's types of the words that a value of a kind is handed on in."""
+    """Yield LLVM's types of the words of a kind."""
     if isinstance(kind, tuple):
         for item in kind:
             yield from words_of(item)
@@ -130,7 +133,7 @@ def texts_of(value: Value) -> Iterator[str]:
 
 
 def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str]) -> Value:
-    """Return the value whose words these are; steps between rows that lie side by side are the
+    """Return the value of these words; the steps between rows of a contiguous array are the
     `product` of lengths."""
     if isinstance(kind, tuple):
         return tuple(value_of(item, words, product) for item in kind)
@@ -153,7 +156,7 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
 
 
 def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
-    """Append the words of an argument, and return its kind; `number` makes one of a double."""
+    """Append the words of an argument, and return its kind; `number` encodes a double as a word."""
     if isinstance(value, (tuple, list)):
         return tuple([lower(item, words, number) for item in value])
     if isinstance(value, float):
@@ -175,7 +178,7 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
 def _layout(
     dtype: np.dtype[Any], strides: tuple[int, ...], is_dense: bool
 ) -> tuple[ArrayKind, Sequence[int]]:
-    """Return the kind of an array, and the steps that are not known by it."""
+    """Return the kind of an array, and the steps that are not part of it."""
     element, dimensions = dtype.str[1:], len(strides)
     if is_dense:
         return ArrayKind(element, dimensions, True), ()
@@ -192,11 +195,11 @@ def _steps(strides: Sequence[int], size: int) -> Sequence[int]:
 
 
 def prefetch(element: Any) -> None:
-    """Have the place of `array[index]` brought near; only loops that are compiled need it."""
+    """Prefetch `array[index]`; only compiled loops need it."""
 
 
 def trailing_zeros(x: int) -> int:
-    """Return the place of the lowest one bit."""
+    """Return the index of the lowest one bit."""
     return (x & -x).bit_length() - 1
 
 
@@ -206,7 +209,7 @@ def invoke(function: int, context: Struct) -> int:
 
 
 def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function whose compiled form is written out: LLVM assembly that defines its name."""
+    """Mark a function as compiled from the LLVM assembly `text`, which defines its name."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__dict__["assembly"] = text

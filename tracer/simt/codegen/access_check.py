@@ -1,4 +1,9 @@
-"""Memory accesses of a warp: are its lanes' addresses inside an allocation, and its trace row."""
+"""Bounds checks and trace rows of the memory accesses of one warp.
+
+`touch` checks the lanes' addresses and writes the row of an access, `search` looks up the
+allocation of a lane, and `finish_some` takes the rows of a basic block. `look` and `decide` find
+the state space of an access with generic addresses. `jit` compiles these functions.
+"""
 
 from ....jit.structure import I32, I64
 from ....jit.value import assembly, trailing_zeros
@@ -62,23 +67,25 @@ def spread(
     old_offsets: I32,
     to: I32,
 ) -> int:
-    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others; return the
-    lanes whose address plus `offset` lies outside of `start` to `start + limit`, or has a bit of
-    `odd`, and NEW if the offsets are not `old_offsets`."""
+    """Write the offsets of lanes `mask` from their lowest lane to `to`, 0 for the other lanes.
+
+    Return the mask of the lanes whose address plus `offset` is not in `start` to `start + limit`,
+    or has a bit of `odd` set; NEW is set if the offsets differ from `old_offsets`.
+    """
     raise NotImplementedError
 
 
 NEW = 1 << 32
 
 FEW = 8
-"""Lanes that are looked at one by one: vectors take as long for one lane as for 32."""
+"""Up to this many lanes are checked one by one: a vector takes as long for one lane as for 32."""
 
 
 def spread_few(
     addresses: I64, offset: int, start: int, limit: int, odd: int, mask: int, old_offsets: I32
 ) -> int:
-    """As spread, for few lanes; `old_offsets` has offsets of the same lanes, and nothing is put
-    down."""
+    """Check few lanes like `spread`, but without writing the offsets; `old_offsets` are those of
+    the same lanes."""
     base = addresses[trailing_zeros(mask)]
     bad = 0
     new = 0
@@ -112,7 +119,7 @@ define internal i64 @put(ptr %addresses, i64 %mask, ptr %to) {
 }
 """)
 def put(addresses: I64, mask: int, to: I32) -> None:
-    """Put the offsets of lanes `mask` from the lowest of them into `to`, 0 for others."""
+    """Write the offsets of lanes `mask` from their lowest lane to `to`, 0 for the other lanes."""
     raise NotImplementedError
 
 
@@ -120,14 +127,18 @@ def touch(
     m: Machine, place: int, access: int, position: int, mask: int, addresses: I64, offset: int,
     width: int, window: int, is_arena: int,
 ) -> int:  # fmt: skip
-    """Check lanes `mask` of the group's warp `place`, and write the row of access number `access`
-    of the basic block, whose pattern may follow later; return the lanes that may go on.
+    """Check lanes `mask` of the warp that is number `place` of the group, and write the row of
+    access number `access` of the basic block; return the lanes that may continue.
 
-    `offset` is added to each address, `window` taken from the row's. In global (`is_arena` 1) and
-    constant memory (2) a lane has to be inside one allocation, elsewhere below the site's limit.
+    The pattern of the row may follow later. `offset` is added to each address; `window` is
+    subtracted from the row's. In global (`is_arena` 1) and constant memory (2) a lane must be
+    inside one allocation, elsewhere below the site's limit.
     """
+    # The rows of an access are contiguous for all warps of the group, although a part runs warp by
+    # warp: the trace has them in the order of the array engine.
     row = m.rows + (access - m.finished) * m.count + place
     if mask == 0:
+        # No lane: finish_some removes the row.
         m.row_pattern[row] = -1
         m.dropped = 1
         return 0
@@ -138,6 +149,8 @@ def touch(
     to = questions.offsets[32 * questions.count :]
     last = site * m.warps + warp
     pattern = m.site_pattern[last]
+    # Most accesses repeat the last pattern of their site: compare with it before a look-up in the
+    # table.
     old_offsets = table.offsets[32 * max(pattern, 0) :]
     limit = m.site_limit[site]
     low = m.site_low[site]
@@ -171,10 +184,10 @@ def touch(
 def search(
     m: Machine, site: int, warp: int, bad: int, addresses: I64, offset: int, width: int, arena: int
 ) -> int:
-    """Look for the allocations of some lanes; return the lanes that are in none, or misaligned.
+    """Look up the allocations of lanes `bad`; return the lanes that are in none, or misaligned.
 
-    The site remembers the last one found. Lanes in none are counted instead where memory is mapped
-    and the launch says so.
+    The site caches the last allocation found. If the launch reports instead of faults, a lane in no
+    allocation but in mapped memory is counted.
     """
     starts = m.starts if arena == 1 else m.const_starts
     ends = m.ends if arena == 1 else m.const_ends
@@ -202,7 +215,7 @@ def search(
 
 
 def is_mapped(m: Machine, address: int, width: int) -> int:
-    """Return whether bytes lie in memory that is mapped, if the launch asks for that."""
+    """Return whether bytes are in mapped memory; 0 unless the launch asks for it."""
     low = 0
     high = m.mapped
     while low < high:
@@ -217,7 +230,7 @@ def is_mapped(m: Machine, address: int, width: int) -> int:
 
 
 def note_outside(m: Machine, site: int, warp: int, lane: int, address: int) -> None:
-    """Count a lane outside of every allocation; keep the first one of the first warp."""
+    """Count a lane outside of every allocation, and keep the first one of the first warp."""
     m.outside_lanes[site] = m.outside_lanes[site] + 1
     if m.outside_lanes[site] == 1 or warp < m.outside_warp[site]:
         m.outside_warp[site] = warp
@@ -228,7 +241,7 @@ def note_outside(m: Machine, site: int, warp: int, lane: int, address: int) -> N
 def note_fault(
     m: Machine, access: int, place: int, bad: int, mask: int, addresses: I64, offset: int
 ) -> None:
-    """Keep the first access of the basic block at fault, of the first warp."""
+    """Record a fault, and keep the earliest access of the basic block; of that, the first warp."""
     if m.fault_site >= 0 and m.fault_site <= access:
         return
     m.fault_site = access
@@ -239,15 +252,15 @@ def note_fault(
 
 
 def finish_rows(m: Machine) -> None:
-    """Take the rows that the basic block has written."""
+    """Take all rows that the basic block has written."""
     m.upto = m.site_count[m.number]
     finish_some(m)
     m.finished = 0
 
 
 def finish_some(m: Machine) -> None:
-    """Take the rows of the first `upto` accesses of the basic block, as far as they are not taken,
-    without those of warps that had no lane."""
+    """Take the rows of the first `upto` accesses of the basic block that are not taken yet, and
+    remove the rows of warps without an active lane."""
     answer(m.questions, m.table, m.row_pattern, m.site_pattern)
     row = m.rows
     to = m.rows
@@ -274,8 +287,8 @@ def finish_some(m: Machine) -> None:
 
 
 REGIONS = (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.CONST)
-"""State spaces of generic addresses; a region is a number in this order. Global is what lies in no
-other window."""
+"""State spaces of generic addresses; a region is an index of it. Global is everything outside the
+other windows."""
 
 GLOBAL, SHARED, LOCAL, CONST = range(4)
 _SHARED_START, _SHARED_END = WINDOWS[Space.SHARED]
@@ -286,7 +299,7 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
 def look(m: Machine, addresses: I64, mask: int) -> None:
-    """Take the addresses of lanes `mask` into the range of the group's."""
+    """Extend the address range of the group by those of lanes `mask`."""
     remainder = mask
     low = m.low
     high = m.high
@@ -300,10 +313,14 @@ def look(m: Machine, addresses: I64, mask: int) -> None:
 
 
 def decide(m: Machine, access: int, offset: int) -> int:
-    """Say of which space access number `access` of the basic block is; 0 if the lanes lie in
-    several, or too far from one another."""
+    """Select the state space of access number `access` of the basic block.
+
+    Return 0 if the lanes are in several spaces, or too far apart: the array engine then runs the
+    access.
+    """
     low = m.low
     high = m.high
+    # Reset the range for the next access with generic addresses.
     m.low = MOST
     m.high = LEAST
     if low > high:
@@ -328,7 +345,7 @@ def decide(m: Machine, access: int, offset: int) -> int:
 
 
 def region_of(address: int) -> int:
-    """Return the region in whose window an address lies."""
+    """Return the region that contains an address."""
     if address >= _SHARED_START and address < _SHARED_END:
         return SHARED
     if address >= _LOCAL_START and address < _LOCAL_END:

@@ -1,7 +1,8 @@
-"""Where parameters of functions lie in a frame: each piece of bytes like a register that lasts.
+"""Places of function parameters in a register frame: each piece of bytes is like a register that
+outlives its basic block.
 
-What a caller passes and what its callee takes are mostly one place, as the array engine has them:
-see parameter_bytes.py and function_pointer.py.
+A caller's argument and its callee's parameter mostly share one place, as in the array engine: see
+call/argument_passing.py and kernel/function_pointer.py.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from ..kernel.function_pointer import apart, parameter_places
 from ..kernel.layout import Place, Span, parameter_pieces, recursive_functions
 
 ANY = -1
-"""Stands for the function of a register that several know."""
+"""The function of a register that several functions share."""
 
 Piece: TypeAlias = tuple[int, str, int, int]
 """Bytes of a parameter: (function, name, offset, bytes)."""
@@ -21,7 +22,8 @@ WIDEST = 8
 
 
 class Passing:
-    """The parameters of a kernel's functions; `recursive` are those that can call themselves."""
+    """The parameters of a kernel's functions; `recursive` are the functions that can call
+    themselves."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -34,7 +36,7 @@ class Passing:
             self._pieces = dict(parameter_pieces(kernel, parameter_places(kernel)))
 
     def place(self, function: int, name: str) -> Place:
-        """Return what stands for the place of a parameter."""
+        """Return the place of a parameter."""
         return self._above.get((function, name), (function, name))
 
     def spans(self, place: Place) -> tuple[Span, ...]:
@@ -42,26 +44,27 @@ class Passing:
         return self._pieces.get(place, ())
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield all pieces but those of the kernel's own parameters, whose bytes are fixed."""
+        """Yield all pieces except those of the kernel's own parameters, which are constant."""
         own = {(0, parameter.name) for parameter in self._kernel.parameters}
         for place in sorted({self.place(*name) for name in self._pieces} - own):
             for offset, size in self.spans(place):
                 yield *place, offset, size
 
     def registers(self, place: Place, span: Span) -> list[tuple[Register, int]]:
-        """Return the registers that hold bytes of a place, with the first bit of each."""
+        """Return the registers that hold bytes of a place, each with its first bit."""
         start, size = span
         pieces = [s for s in self.spans(place) if start <= s[0] < start + size]
         return [(piece_register((*place, *s)), 8 * (s[0] - start)) for s in pieces]
 
 
 def piece_register(piece: Piece) -> Register:
-    """Return the register that stands for a piece."""
+    """Return the pseudo register of a piece."""
     function, name, offset, size = piece
     return Register(f"[{function} {name} {offset} {size}]", f"b{8 * size}")
 
 
 def shared_register(kernel: Kernel, function: int, variable: Variable) -> Register:
-    """Return the register of a function in which a value is passed, as others know it."""
+    """Return the register of a function that passes a value, under the name that other functions
+    use."""
     kind = kernel.functions[function].function.registers[variable.name]
     return Register(f"[{function} {variable.name}]", kind)

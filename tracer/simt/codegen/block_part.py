@@ -1,9 +1,9 @@
-"""A basic block in parts: runs of instructions that compute, and single ones that reach further.
+"""Cut a basic block into parts: runs of computing instructions, and single instructions.
 
-A part runs for one warp after another of a group. Memory has to look as if each instruction ran for
-all warps before the next began, so parts are kept in segments: in one of them a state space is
-either only read, or has a single access. An instruction that the array engine runs, an escape, and
-an access with generic addresses are segments of their own.
+A part runs for one warp of a group after another. Memory must look as if each instruction ran for
+all warps before the next one began. Parts are therefore grouped into segments, and within a segment
+a state space is only read, or has a single access. A fallback and an access with generic addresses
+are segments of their own.
 """
 
 from collections.abc import Container, Iterator, Set
@@ -20,7 +20,8 @@ _ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux", "mma"})
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Instructions (pcs) of one kind; `starts_segment` if all warps must have come so far."""
+    """Instructions (pcs) of one kind; with `starts_segment` all warps must reach it before any runs
+    it."""
 
     kind: str
     pcs: tuple[int, ...]
@@ -30,10 +31,11 @@ class Part:
 def cut_parts(
     kernel: Kernel, block: BasicBlock, ends: bool, escaped: Container[int] = ()
 ) -> list[Part]:
-    """Cut a basic block; its last instruction belongs to no part if it `ends` the block. The array
-    engine runs the `escaped` ones (pcs).
+    """Cut a basic block into parts; its last instruction is in no part if it `ends` the block. The
+    array engine runs the `escaped` ones (pcs).
 
-    What computes waits until something needs it, so that a few long runs come of many short ones.
+    Computing instructions are delayed until another one depends on them, which makes a few long
+    runs of many short ones.
     """
     parts: list[Part] = []
     run: list[int] = []
@@ -52,7 +54,8 @@ def cut_parts(
 
 
 def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
-    """Whether an instruction reads or writes what the run writes, or writes what the run reads."""
+    """Return whether an instruction reads or writes a register that the run writes, or writes one
+    that the run reads."""
     instruction = kernel.instructions[pc]
     read, written = set(sources(instruction)), set(destinations(instruction))
     before = [kernel.instructions[other] for other in run]
@@ -77,19 +80,19 @@ def _kinds(
 
 
 def is_counted(instruction: Instruction) -> bool:
-    """Whether the lanes are counted for which the guard of a computing instruction holds."""
+    """Return whether the lanes for which the guard of a computing instruction holds are counted."""
     return instruction.opcode not in ("mov", "cvta", "ld", "st", "isspacep", "createpolicy")
 
 
 def is_directed(instruction: Instruction) -> bool:
-    """Whether an instruction needs another rounding mode than to nearest: a run of its own, for
-    what changes the mode does not become vectors."""
+    """Return whether an instruction needs another rounding mode than to nearest. It gets a run of
+    its own, because LLVM does not vectorize code that changes the rounding mode."""
     directed = not {"rz", "rm", "rp"}.isdisjoint(instruction.modifiers)
     return directed and instruction.opcode != "cvt"
 
 
 def kind_of(instruction: Instruction) -> str:
-    """Return the kind of the part that an instruction belongs to, "" if it does nothing."""
+    """Return the kind of the part of an instruction, "" if the instruction does nothing."""
     opcode = instruction.opcode
     if opcode in NO_EFFECT or (opcode in ("bar", "barrier") and "warp" in instruction.modifiers):
         return ""
@@ -108,13 +111,14 @@ def kind_of(instruction: Instruction) -> str:
 
 
 def is_async_copy(instruction: Instruction) -> bool:
-    """Whether it is a `cp.async`, or waits for such copies, which are done when they are issued."""
+    """Return whether it is a `cp.async` or waits for one; such copies complete when they are
+    issued."""
     others = {"bulk", "mbarrier"}
     return "async" in instruction.modifiers and others.isdisjoint(instruction.modifiers)
 
 
 def accesses_of(instruction: Instruction) -> tuple[tuple[str, bool], ...]:
-    """Return the state space of each access of an instruction, and whether it writes."""
+    """Return the state space of each access of an instruction, and whether it is a write."""
     if instruction.opcode == "cp":
         return ("global", False), ("shared", True)
     return ((instruction.space, instruction.opcode in ("st", "stmatrix", "atom", "red")),)
@@ -143,9 +147,9 @@ def _in_segments(kernel: Kernel, parts: list[Part]) -> Iterator[Part]:
 def spans_of(
     kernel: Kernel, block: BasicBlock, parts: list[Part], others: Set[tuple[int, str]]
 ) -> list[tuple[tuple[int, str], int, int]]:
-    """Return the registers that need a place in the frame for the block alone, each with the first
-    and last part that uses it: those of more than one part, or of one that is no run, and none of
-    the `others`, which have a place already or need none."""
+    """Return the registers that need a place in the frame only within the block, each with the
+    first and last part that uses it: those used in several parts, or in one that is not a run.
+    Registers in `others` are left out: they have a place already, or need none."""
     used: dict[tuple[int, str], list[int]] = {}
     in_memory: set[tuple[int, str]] = set()
     last = kernel.instructions[block.last - 1]
@@ -167,7 +171,7 @@ def spans_of(
 
 
 def reads_parameter(instruction: Instruction) -> bool:
-    """Whether it loads a parameter by its name."""
+    """Return whether it loads a parameter by name."""
     return (
         instruction.opcode == "ld"
         and instruction.space == "param"

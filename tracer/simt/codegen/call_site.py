@@ -1,4 +1,4 @@
-"""The calls of a kernel: which functions each may enter, and what a recursion puts aside."""
+"""Call sites of a kernel: the possible callees, and the registers that recursion spills."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +12,8 @@ from .register_frame import Frame, Place
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call that ends a basic block: the functions that it may enter, the block after it, and what
-    it puts aside: places of registers, each with the bytes before it there."""
+    """A call that ends a basic block: its possible callees, the block after it, and the registers
+    that it spills: places in the frame, each with its offset in the spill area."""
 
     pc: int
     function: int
@@ -26,15 +26,15 @@ class CallSite:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of a kernel by the block that they end, and by the block after them; `aside_bytes`
-    is what a level of recursion needs for a warp."""
+    """The calls of a kernel, by the block that they end (`ending`) and by the block after them
+    (`returning`); `aside_bytes` is the spill area of one level of recursion per warp."""
 
     ending: dict[int, CallSite] = field(default_factory=dict)
     returning: dict[int, CallSite] = field(default_factory=dict)
     aside_bytes: int = 0
 
     def add(self, block: int, site: CallSite) -> None:
-        """Add a call at the end of a block."""
+        """Add the call at the end of a block."""
         self.ending[block] = site
         if site.after is not None:
             self.returning[site.after] = site
@@ -43,9 +43,9 @@ class Calls:
 def find_calls(kernel: Kernel, frame: Frame) -> Calls:
     """Return the calls of functions that have a body.
 
-    Lanes of a warp may be as deep as one another by different calls. So what any call puts aside
-    of a lane lies where no other call puts aside anything of another lane: places of each size have
-    a part of the level to themselves, cut in the same way for all calls.
+    Lanes of a warp may reach the same depth of recursion through different calls. A spill of one
+    lane must therefore never overlap the spill of another lane by another call: a level has one
+    part per size of a place, with the same layout for all calls.
     """
     calls = Calls()
     sites: dict[int, tuple[CallSite, list[Place]]] = {}
@@ -66,7 +66,7 @@ def find_calls(kernel: Kernel, frame: Frame) -> Calls:
 
 
 def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tuple[Place, int]]:
-    """Yield places with the bytes before each, in the part for its size."""
+    """Yield places with their offsets in the spill area, each in the part for its size."""
     ends = dict(begins)
     for place in places:
         yield place, ends[place.size]
@@ -74,7 +74,7 @@ def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tup
 
 
 def is_inner_call(kernel: Kernel, block: BasicBlock, instruction: Instruction) -> bool:
-    """Whether an instruction calls a function of the module."""
+    """Return whether an instruction calls a function of the module."""
     target = _target(instruction)
     return target is not None and (
         isinstance(target.callee, Register) or bool(callees(kernel, block.function, target))
@@ -88,7 +88,7 @@ def _target(instruction: Instruction) -> CallTarget | None:
 def _site(
     kernel: Kernel, frame: Frame, block: BasicBlock, instruction: Instruction
 ) -> tuple[CallSite, list[Place]]:
-    """Return a call without what it puts aside, and that."""
+    """Return a call site without its spills, and the places to spill."""
     target = _target(instruction)
     assert target is not None
     reached = tuple(callees(kernel, block.function, target))
@@ -103,7 +103,8 @@ def _site(
 def _put_aside(
     kernel: Kernel, frame: Frame, block: BasicBlock, target: CallTarget, after: int | None
 ) -> Iterator[Place]:
-    """Yield the places of what is live after a call, and of the function's own parameters."""
+    """Yield the places of the registers that are live after a call, and of the function's own
+    parameters."""
     assert after is not None
     return_names = {r.name for r in target.returns if isinstance(r, Register)}
     for function, name in sorted(kernel.live_in[after]):

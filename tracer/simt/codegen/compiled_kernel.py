@@ -1,4 +1,8 @@
-"""A kernel compiled: the code of its basic blocks, and buffers that its waves use in turn."""
+"""A compiled kernel: the machine code of its basic blocks, and the buffers that its waves share.
+
+`compile_kernel` returns the code of a program, or raises the reason why the array engine must run
+it. `CompiledKernel` also holds the arrays over basic blocks and accesses that all waves use.
+"""
 
 import ctypes
 import os
@@ -46,7 +50,7 @@ from .register_frame import PARAMETERS, Place
 from .scheduler import account, end_group, note_spins, run_warps
 
 BUFFER_BYTES = 1 << 28
-"""Bytes of registers and rows that a wave may need; a kernel that needs more is not compiled."""
+"""Maximum bytes of registers and rows of a wave; a kernel that needs more is not compiled."""
 
 _NAME = "kernel"
 _SPACES = {
@@ -58,27 +62,27 @@ _SPACES = {
 
 
 class Buffers:
-    """Arrays that waves use in turn, under names."""
+    """Named arrays that waves use in turn."""
 
     def __init__(self) -> None:
         self._held: dict[str, NDArray[Any]] = {}
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all of them."""
+        """The total size in bytes."""
         return sum(buffer.nbytes for buffer in self._held.values())
 
     def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array of at least this size, with whatever the last wave left in it."""
+        """Return an array of at least this size; it may hold data of the last wave."""
         buffer = self._held.get(name)
         if buffer is None or len(buffer) < size:
             buffer = self._held[name] = np.empty(size, dtype=dtype)
         return buffer
 
     def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array of zeros; a new one takes memory only where it is written.
+        """Return a new array of zeros, which takes memory only where it is written.
 
-        NumPy's own would take pages of 2 MiB, of which each warp that ends at once writes one.
+        NumPy would use pages of 2 MiB, and a warp that exits at once writes one of each.
         """
         buffer = self._held.get(name)
         if buffer is None or len(buffer) < size:
@@ -90,7 +94,7 @@ class Buffers:
         return buffer
 
     def widen(self, name: str, size: int) -> NDArray[Any]:
-        """Return the array of this name with room for more, and what it holds."""
+        """Return a larger array of this name with the same contents."""
         old = self._held[name]
         grown = self._held[name] = np.empty(size, dtype=old.dtype)
         grown[: len(old)] = old
@@ -106,8 +110,11 @@ def buffers_of(memory: Memory) -> Buffers:
 
 
 class Routines(NamedTuple):
-    """What runs a wave until Python is needed, what ends a basic block, what counts it, what counts
-    waiting, and what takes the rows of its first accesses; each takes the address of a Machine."""
+    """Compiled routines; each takes the address of a Machine.
+
+    They run a wave until Python is needed, end a basic block, account for it, count spins, and take
+    the rows of the first accesses of the block.
+    """
 
     run_warps: Callable[[int], int]
     end_group: Callable[[int], int]
@@ -118,7 +125,7 @@ class Routines(NamedTuple):
 
 @cache
 def routines() -> Routines:
-    """Return the compiled routines of the schedule."""
+    """Return the compiled routines of the scheduler."""
     all_of_them = [run_warps, end_group, account, note_spins, finish_some]
     find = compile_assembly(translate(all_of_them), vectors=False)
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
@@ -126,8 +133,8 @@ def routines() -> Routines:
 
 
 def compile_kernel(program: Program) -> "CompiledKernel":
-    """Return the code of a program's kernel; CutraceError names what is not compiled, or what no
-    engine knows."""
+    """Return the code of a program's kernel; CutraceError names the instruction that is not
+    compiled, or that no engine supports."""
     symbols = symbols_of(program.kernel, program.loaded)
     key = key_of(program.kernel), tuple(symbols.items())
     if key not in _CODE:
@@ -143,7 +150,7 @@ def compile_kernel(program: Program) -> "CompiledKernel":
 def _code_or_problem(
     program: Program, symbols: dict[tuple[int, str], int]
 ) -> "CompiledKernel | CutraceError":
-    """Return the code, or why there is none: the next launch of the kernel asks again."""
+    """Return the code, or the error: the cache keeps both for the kernel's next launch."""
     try:
         decode(program)
         return CompiledKernel(program.kernel, symbols)
@@ -156,8 +163,8 @@ _CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
 
 
 class CompiledKernel:
-    """The code of a kernel, and arrays over its basic blocks and accesses; `machine` is what those
-    of all waves have in common."""
+    """The code of a kernel, and arrays over its basic blocks and accesses; `machine` holds the
+    fields that are equal for all waves."""
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
@@ -173,7 +180,7 @@ class CompiledKernel:
         self.zeroed = self._places_read_first(kernel)
 
     def _places_read_first(self, kernel: Kernel) -> list[Place]:
-        """Return what has to be 0 at first: some paths read it before they write it."""
+        """Return the places to zero at first: a path reads them before it writes them."""
         frame = self.frame
         live_keys = frozenset().union(*(kernel.live_in[span.entry] for span in kernel.functions))
         placed = [
@@ -182,11 +189,11 @@ class CompiledKernel:
         return [*placed, *frame.others.values()]
 
     def capacity(self, warps: int, limit: int = ROWS) -> int:
-        """Return the rows that may wait for so many warps, which stop once there are `limit`."""
+        """Return the maximum number of rows for this many warps, which stop at `limit` rows."""
         return limit + self.most_sites * warps
 
     def refuse_large(self, warps: int) -> None:
-        """Raise CutraceError if so many warps need more than BUFFER_BYTES."""
+        """Raise CutraceError if this many warps need more than BUFFER_BYTES."""
         needed = warps * self.frame.size + 24 * self.capacity(warps)
         if needed > BUFFER_BYTES:
             raise CutraceError(
@@ -232,7 +239,7 @@ class CompiledKernel:
         self.site_part = np.array([*parts, *[0] * (len(sites) - len(kernel_sites))], dtype=np.uint8)
 
     def _sites_anywhere(self) -> list[tuple[int, str, int]]:
-        """Return the accesses with generic addresses, once for each state space."""
+        """Return the accesses with generic addresses, once per state space."""
         kernel_text = self.made
         site_in: NDArray[np.int32] = np.full(len(kernel_text.sites), -1, dtype=np.int32)
         site_in[kernel_text.anywhere] = np.arange(len(kernel_text.anywhere)) * len(REGIONS) + len(
@@ -243,7 +250,7 @@ class CompiledKernel:
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
     def _arrange_sides(self, kernel: Kernel) -> None:
-        """Note the functions that each block calls, or where its switch goes, block by block."""
+        """Store the callees of each block's call, or the targets of its switch, block by block."""
         sides = [self._sides(kernel, block) for block in kernel.blocks]
         m = self.machine
         m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
@@ -255,7 +262,8 @@ class CompiledKernel:
         self.spare = max(self.most_sides, 2) + loops + 1
 
     def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
-        """Return where lanes may go at the end of a block, and where functions there end."""
+        """Return the blocks that lanes may enter at the end of a block, and the ends of those
+        functions."""
         last = kernel.instructions[block.last - 1]
         call = self.made.calls.ending.get(block.number)
         if call is not None:
@@ -265,12 +273,13 @@ class CompiledKernel:
 
     @property
     def log_size(self) -> int:
-        """Entries of histories that wait at most."""
+        """Maximum number of history entries that wait to be written."""
         return RUNS
 
 
 def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
-    """Return the addresses of variables in their own state spaces, -1 for those of no function."""
+    """Return the addresses of variables in their own state spaces, with function -1 for module
+    variables."""
     addresses = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
     addresses.update(local_layout(kernel).offsets)
     addresses.update(shared_layout(kernel).offsets)
@@ -280,15 +289,15 @@ def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], in
 
 
 def _compile(kernel_text: KernelText, blocks: int) -> NDArray[np.int64]:
-    """Return where the functions of the basic blocks lie."""
+    """Return the addresses of the functions of the basic blocks."""
     for definition, vectors in kernel_text.support.values():
         compile_assembly(definition, vectors)
     return np.array(_load_kernel(kernel_text.text, blocks), dtype=np.int64)
 
 
 LONG_FUNCTION = 1 << 17
-"""Characters of a basic block's function from which LLVM's time for it runs away: 3200 fused
-multiply-adds of doubles in a row, 350,000 of them, take 72 s with effort 1 and 6 s with 0."""
+"""Characters of a basic block's function above which LLVM's compile time explodes: 3200 fused
+multiply-adds of doubles in a row, 350,000 characters, take 72 s at effort 1 and 6 s at 0."""
 
 
 def effort_for(text: str) -> int:
@@ -324,7 +333,8 @@ _ENDINGS = {
 
 
 def ending(kernel: Kernel, block: BasicBlock) -> str:
-    """Return how a basic block ends, "" where it runs into the next one; a key of _ENDINGS."""
+    """Return how a basic block ends, a key of _ENDINGS; "" where it falls through to the next
+    block."""
     last = kernel.instructions[block.last - 1]
     if block.last - 1 in kernel.meetings:
         return "other" if _follows_call(kernel, block) else "meeting"
@@ -349,12 +359,12 @@ def ending(kernel: Kernel, block: BasicBlock) -> str:
 
 
 def ends(kernel: Kernel, block: BasicBlock) -> bool:
-    """Whether the last instruction of a block does nothing but send the warps on their way."""
+    """Return whether the last instruction of a block only moves the warps to their successors."""
     return ending(kernel, block) not in ("", "meeting")
 
 
 def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:
-    """Whether a block begins with what a function gives back, which has to be taken first."""
+    """Return whether a block begins with the results of a call, which must be taken first."""
     before = kernel.blocks[block.number - 1]
     last = kernel.instructions[before.last - 1]
     return before.last == block.first and is_inner_call(kernel, before, last)
@@ -367,7 +377,7 @@ def _is_plain(barrier: Instruction) -> bool:
 
 
 def refuse_launch(program: Program) -> None:
-    """Raise CutraceError for a launch that the compiled engine does not run."""
+    """Raise CutraceError for a launch that the compiled engine does not support."""
     if program.launch.options.check_uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")
     if stack_bytes(program.kernel):

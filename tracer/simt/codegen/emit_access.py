@@ -1,4 +1,8 @@
-"""The text of loads and stores of one warp: checked, recorded, then done."""
+"""Codegen of the loads, stores, atomics and copies of one warp.
+
+The emitted code checks the addresses, writes the access row, and then moves the data. `emit_check`
+emits the first two; generic addresses first need `add_look` for the whole group.
+"""
 
 from functools import cache
 
@@ -28,8 +32,8 @@ _TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
 
 @dataclass(frozen=True, slots=True)
 class SpaceRule:
-    """How a state space is reached: the window that its trace addresses leave out, and the arena
-    (1 global, 2 constant) whose allocations a lane must be inside of; 0: below a limit."""
+    """The rule of a state space: the window that its trace addresses leave out, and the arena (1
+    global, 2 constant) that must contain the lane's allocation; 0: a limit applies instead."""
 
     window: int
     arena: int
@@ -44,14 +48,14 @@ SPACES = {
 
 
 def element_operands(operand: Operand) -> tuple[Operand, ...]:
-    """Return the elements of a vector operand, or the operand alone."""
+    """Return the elements of a vector operand, or the operand itself."""
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def add_access(
     text: WarpText, instruction: Instruction, pc_position: int, number: int, refuse: Refuse
 ) -> None:
-    """Add a load or store; `number` is its place among the accesses of the basic block."""
+    """Emit a load or store; `number` is its index among the accesses of the basic block."""
     is_load = instruction.opcode != "st"
     first, second = instruction.operands[:2]
     target, value = (second, first) if is_load else (first, second)
@@ -77,7 +81,8 @@ def add_access(
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Names: where the space begins, bytes between its lanes, the addresses, the lanes that go."""
+    """Names of values: the base of the space, the bytes between its lanes, the addresses, and the
+    mask of the lanes that passed the check."""
 
     start: str
     step: str
@@ -89,8 +94,10 @@ def emit_check(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
     number: int, refuse: Refuse, lanes: str = "", space: str = "",
 ) -> Reached:  # fmt: skip
-    """Add the check and the row of an access of `bytes_` bytes a lane, by `lanes` or all that are
-    on, to `space` or that of the instruction."""
+    """Emit the check and the row of an access of `bytes_` bytes per lane.
+
+    `lanes` is the mask, by default all active lanes; `space` is by default that of the instruction.
+    """
     space = space or instruction.space
     if not space:
         return _touched_anywhere(text, instruction, operand, bytes_, position, number, refuse)
@@ -108,8 +115,8 @@ def emit_check(
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """Names or numbers: what is added to addresses, the window and the arena as SpaceRule has them,
-    where the space begins, bytes between its lanes."""
+    """Names or numbers: the value added to addresses, the window and the arena as in SpaceRule, the
+    base of the space, and the bytes between its lanes."""
 
     offset: str
     window: str
@@ -135,7 +142,7 @@ def _touched_anywhere(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
     number: int, refuse: Refuse,
 ) -> Reached:  # fmt: skip
-    """As touched, in the space that `decide` found for the whole group."""
+    """As touched, in the space that `decide` selected for the whole group."""
     addresses, offset = generic_addresses(text, operand, refuse)
     shift = text.field("shift")
     region = text.field("region")
@@ -151,7 +158,7 @@ def _touched_anywhere(
 
 
 def generic_addresses(text: WarpText, operand: Operand, refuse: Refuse) -> tuple[str, int]:
-    """Return a pointer to 32 generic addresses, and the bytes to add."""
+    """Return a pointer to 32 generic addresses, and the constant offset to add."""
     base = operand.base if isinstance(operand, Address) else None
     if not isinstance(base, Register) or TYPE_BYTES[base.type] != 8:
         raise refuse("a generic address of this form")
@@ -160,7 +167,8 @@ def generic_addresses(text: WarpText, operand: Operand, refuse: Refuse) -> tuple
 
 
 def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
-    """Look where the lanes of an access with generic addresses go; return the bytes to add."""
+    """Emit the scan of the addresses of an access with generic addresses; return the constant
+    offset."""
     place = 0 if instruction.opcode in ("st", "red") else 1
     addresses, offset = generic_addresses(text, instruction.operands[place], refuse)
     called = text.fragments.once("look", "ptr, ptr, i64", _look(), "i64")
@@ -171,10 +179,11 @@ def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
 def add_pointed(
     text: WarpText, instruction: Instruction, pc: int, bounds: tuple[int, int], refuse: Refuse
 ) -> None:
-    """Add a load of the kernel's parameters through a pointer: it leaves no row.
+    """Emit a load of the kernel's parameters through a pointer; it has no row.
 
-    `bounds` is the number of accesses of the basic block before it, and where parameters end. The
-    array engine says which lane reads outside of them. The lines end at the label `insidePC`.
+    `bounds` is the number of accesses of the basic block before it, and the end of the parameters.
+    The array engine reports the lane that reads outside of them. The lines end at the label
+    `insidePC`.
     """
     to, address = instruction.operands
     size, elements = TYPE_BYTES[instruction.type], element_operands(to)
@@ -234,7 +243,7 @@ def _touch() -> str:
 
 
 def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, int]:
-    """Return a pointer to 32 addresses of 64 bits, and the bytes to add."""
+    """Return a pointer to 32 addresses of 64 bits, and the constant offset to add."""
     base = operand.base
     if isinstance(base, Register):
         place = text.place(base)
@@ -263,7 +272,7 @@ def _start(text: WarpText, space: str) -> tuple[str, str]:
 def _value(
     text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse
 ) -> tuple[int, str]:
-    """Return the bits and the place of the lanes of a value that goes to memory."""
+    """Return the width and the place of the lanes of a value to store."""
     bits = 8 * TYPE_BYTES[kind]
     if isinstance(element, Register):
         wide = 8 * TYPE_BYTES[element.type]
@@ -283,7 +292,7 @@ def _value(
 
 
 def same_size(text: WarpText, kind: str, element: Operand, scratch: str, refuse: Refuse) -> str:
-    """Return the place of the lanes of an operand, each of the size of `kind`."""
+    """Return the place of the lanes of an operand, each as wide as `kind`."""
     bits = 8 * TYPE_BYTES[kind]
     wide, place = _value(text, kind, element, scratch, refuse)
     if wide == bits:
@@ -301,7 +310,7 @@ define void @cut{wide}_{bits}(ptr %from, ptr %to) {{
 
 
 def keep_lanes(text: WarpText, to: Register, kind: str, mask: str, refuse: Refuse) -> None:
-    """Put what lies in `%olds`, of type `kind`, into the lanes `mask` of a register."""
+    """Write `%olds`, of type `kind`, to the lanes `mask` of a register."""
     bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[to.type]
     if wide < bits or to.type == "pred":
         raise refuse("a register narrower than its type")
@@ -365,7 +374,7 @@ done:
 def add_atomic(
     text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
 ) -> None:
-    """Add an `atom` or `red`."""
+    """Emit an `atom` or `red`."""
     operands = list(instruction.operands)
     to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
     kind, modifiers = instruction.type, instruction.modifiers
@@ -423,7 +432,7 @@ done:
 
 
 def copied_bytes(instruction: Instruction) -> int:
-    """Return how many bytes each lane copies; 0 if it is more than that number that says so."""
+    """Return the bytes that each lane copies: 4, 8 or 16; 0 if no single constant gives them."""
     size_operands = instruction.operands[2:]
     if any(m.endswith("cache_hint") for m in instruction.modifiers):
         size_operands = size_operands[:-1]
@@ -435,7 +444,8 @@ def copied_bytes(instruction: Instruction) -> int:
 def add_copy(
     text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
 ) -> None:
-    """Add a copy: access `number` of the basic block reads, the next one writes."""
+    """Emit an asynchronous copy: access `number` of the basic block reads, and the next one
+    writes."""
     size = copied_bytes(instruction)
     if not size:
         raise refuse("this form")

@@ -1,7 +1,7 @@
-"""Which text computes an instruction: the one that the array engine's loop has, if it is one.
+"""Codegen of computing instructions, from the fragments of the array engine's loops.
 
-Any other is written down as the array engine computes it with NumPy, see jit/numpy_tracer.py; where
-that cannot be done the array engine runs the instruction.
+An instruction without a fragment is traced: jit/numpy_tracer.py records the NumPy operations of the
+array engine. If tracing fails, the array engine runs the instruction.
 """
 
 import re
@@ -22,7 +22,7 @@ _NEAREST = 1
 
 
 class Fragments:
-    """The functions that a kernel's text calls, each defined once, and what they declare."""
+    """The functions that a kernel's text calls, each defined once, and their declarations."""
 
     def __init__(self) -> None:
         self._names: dict[Fragment, str] = {}
@@ -43,7 +43,8 @@ class Fragments:
         self._declared[line[: line.index("(")].split()[-1]] = line
 
     def take(self, definitions: str, prefix: str) -> str:
-        """Keep the declarations of a text; return the rest, its functions under a prefix."""
+        """Keep the declarations of a text; return the remaining text with a prefix on its
+        functions."""
         lines = definitions.splitlines()
         for line in lines:
             if line.startswith("declare"):
@@ -55,15 +56,15 @@ class Fragments:
         self, name: str, parameters: str, definition: str, result: str = "void",
         vectors: bool = False,
     ) -> str:  # fmt: skip
-        """Call for a function that is compiled by itself, once for all kernels, its loops as
-        `vectors` or as they stand; return what it is called."""
+        """Declare a function that is compiled separately, once for all kernels; return its symbol.
+        `vectors` lets LLVM vectorize its loops."""
         called = symbol(name, definition)
         self.support[called] = definition, vectors
         self._declare(f"declare {result} @{called}({parameters})")
         return called
 
     def _define(self, name: str, fragment: Fragment) -> str:
-        """Define the function of a fragment: inlined, or with a rounding mode of its own."""
+        """Define the function of a fragment: inlined, or with its own rounding mode."""
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
         parameters = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
         how, before, after = "alwaysinline", "", ""
@@ -80,7 +81,7 @@ class Fragments:
         )
 
     def call(self, lane: Lane, fragment: Fragment, arguments: list[str]) -> str:
-        """Add the call of a fragment with one result; return its name."""
+        """Emit the call of a fragment with one result; return its name."""
         types = fragment.types((*fragment.sources, *fragment.results))
         listed = ", ".join(f"{t} {v}" for t, v in zip(types, arguments, strict=False))
         return lane.emit(f"call {types[-1]} @{self.name(fragment)}({listed})")
@@ -93,7 +94,7 @@ class Fragments:
 def compute(
     lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand]
 ) -> list[str] | None:
-    """Add the statements of an instruction; return its results, None if it is not compiled."""
+    """Emit the statements of an instruction; return its results, None if it is not compiled."""
     arguments = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
     fragment = fragment_of(rule.compute)
     values = None if fragment is None else _call(lane, fragments, fragment, rule, arguments)

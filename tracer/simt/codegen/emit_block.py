@@ -1,4 +1,8 @@
-"""The frame of a basic block's text: loops over the warps of the group, and over their lanes."""
+"""Codegen of the function of a basic block: loops over the warps of the group and over their lanes.
+
+A block is a list of segments. Each segment runs for all warps of the group before the next begins;
+in it each run of computing instructions is a loop over the 32 lanes, which LLVM vectorizes.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,9 +12,9 @@ from .machine import Machine
 
 _FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
 
-# `old_frame` is `frame` under a name that LLVM does not see through: of a load, a choice of lanes
-# and a store to the same place it makes a masked store, which takes AMD's processors 12 cycles and
-# more. As it is, a loop that lanes leave at their own time takes two thirds of the time.
+# `old_frame` is `frame` under a name that LLVM does not see through. From a load, a select of lanes
+# and a store to the same place it would make a masked store, which takes 12 cycles and more on AMD
+# processors. This way a loop that lanes leave at different times takes two thirds of the time.
 
 SUPPORT = """
 ; Lanes are written ABREAST and read so: a read of what two stores wrote waits until both have
@@ -31,7 +35,7 @@ define internal i32 @pack(ptr %p) alwaysinline {
 }
 """
 
-# Of the scratch each part has 32 words, the last one, %olds, 64: atomics leave 128 bits a lane.
+# Each part of the scratch has 32 words, the last one, %olds, 64: atomics return 128 bits per lane.
 _BLOCK = """define i64 @{name}(ptr %m) {{
 entry:
   %scratch = alloca [192 x i64], align 64
@@ -105,7 +109,7 @@ after{n}:
 """
 
 _OF_WARP = re.compile(r"%(place|warp|active|frame|old_frame|block|shared|local|of_block|of_warp)\b")
-"""Names of a warp's values, which are those of the segment in hand."""
+"""Names of a warp's values, which are defined anew in each segment."""
 
 
 _VALUES = {
@@ -131,17 +135,19 @@ _RUN = """  br label %{run}
 done.{run}:"""
 
 ABREAST = 16
-"""Lanes that one pass of a run's loop takes: wide enough that loading pointers does not count."""
+"""Lanes per iteration of a run's loop: enough to hide the loads of its pointers."""
 
 _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 
 
 @dataclass(slots=True)
 class Segment:
-    """Lines that run for one warp after another, up to the label `last`; or an instruction that the
-    array engine runs, `pc`, after so many `accesses` of the basic block. It runs one with generic
-    addresses, to which `offset` is added, only if `decide`, a function's name, says so; the next
-    segment is for when it does not."""
+    """Lines that run for one warp after another, up to the label `last`; or a fallback.
+
+    A fallback is the instruction `pc` that the array engine runs, after `accesses` accesses of the
+    basic block. With generic addresses, plus `offset`, it runs only if the function named `decide`
+    returns 0; the next segment handles the other case.
+    """
 
     lines: list[str]
     last: str = ""
@@ -159,16 +165,16 @@ def block_text(name: str, segments: list[Segment]) -> str:
 
 
 def run_text(number: int, before: str, lines: list[str]) -> str:
-    """Return the loop over the lanes of run `number`, which comes after the label `before` and ends
-    at `done.runNUMBER`."""
+    """Return the loop over the lanes of run `number`, which follows the label `before` and ends at
+    `done.runNUMBER`."""
     run = f"run{number}"
     text = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lines))
     return _RUN.format(run=run, before=before, lines=text, loop=number + 4)
 
 
 def metadata(loops: list[bool]) -> str:
-    """Return what tells LLVM that the lanes of a run do not depend on one another; `loops` says of
-    each run whether it takes its lanes one by one."""
+    """Return the metadata that declares the lanes of a run independent; `loops` says for each run
+    whether it takes its lanes one by one."""
     lines = (
         f"!{n + 4} = distinct !{{!{n + 4}, !1, !{3 if one_by_one else 2}}}"
         for n, one_by_one in enumerate(loops)
@@ -180,14 +186,14 @@ def metadata(loops: list[bool]) -> str:
 
 
 def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
-    """Return a text with the sizes that are known when all basic blocks are written."""
+    """Return a text with the sizes that are known once all basic blocks are written."""
     for name, size in sizes.items():  # FRAME_BYTES, OF_WARP_BYTES...
         text = text.replace(name, str(size))
     return text
 
 
 def _segments(segments: list[Segment]) -> Iterator[str]:
-    """Yield the loops over the warps of the group, and the escapes between them."""
+    """Yield the loops over the warps of the group, and the fallbacks between them."""
     before = "entry"
     for n, segment in enumerate(segments):
         if segment.pc is None:
@@ -203,7 +209,7 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
 
 
 def _own(text: str, n: int) -> str:
-    """Return the lines of segment `n` with its own names of a warp's values."""
+    """Return the lines of segment `n` with its own names for a warp's values."""
     return _OF_WARP.sub(lambda match: f"{match[0]}{n}", text)
 
 

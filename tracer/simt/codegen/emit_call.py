@@ -1,6 +1,8 @@
-"""The text of calls: what is passed, what a recursion puts aside, which lanes enter which function.
+"""Codegen of calls: arguments and results, spills of recursion, and the lanes that enter each
+callee.
 
-It gives what branch.py and argument_passing.py give with arrays, warp by warp.
+It gives the results of call/argument_passing.py, warp by warp. The file also emits switches
+(`brx.idx`), which use the same masks per target.
 """
 
 from collections.abc import Callable
@@ -29,8 +31,11 @@ from .register_frame import Frame
 
 
 class CallWriter:
-    """Writes the calls of one kernel; `close_run` makes a loop over the lanes of a run, `begin` is
-    told the labels of what follows."""
+    """Emits the calls of one kernel.
+
+    `close_run` emits the loop over the lanes of a run; `begin` takes the label of the code that
+    follows.
+    """
 
     def __init__(
         self,
@@ -46,7 +51,7 @@ class CallWriter:
         self._begin = begin
 
     def call(self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]) -> None:
-        """Add what a call does before its functions run."""
+        """Emit the code before the callees run: spills, arguments, and masks."""
         mask = text.emit("zext i32 %active to i64")
         if site.puts_aside:
             emit_spill(text, self._frame, site, mask, self._begin)
@@ -62,7 +67,7 @@ class CallWriter:
     def come_back(
         self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]
     ) -> None:
-        """Add what the block after a call begins with."""
+        """Emit the beginning of the block after a call."""
         lane = Lane(self._frame, site.function, refuse)
         for callee in site.callees:
             variables = self._kernel.functions[callee].function.returns
@@ -96,7 +101,7 @@ class CallWriter:
     def pieces_of(
         self, lane: Lane, place: ParameterPlace, span: Span, kind: str, value: str
     ) -> list[tuple[Operand, str, str]]:
-        """Return the registers to which a value of type `kind` goes, with their types and parts."""
+        """Return the registers that take a value of type `kind`, with their types and parts."""
         parts = self._parts(lane, place, span)
         if len(parts) == 1:
             return [(parts[0][0], kind, value)]
@@ -167,7 +172,7 @@ class CallWriter:
         self, text: WarpText, callee: int, variable: Variable, mask: str,
         refuse: Callable[[str], CutraceError],
     ) -> None:  # fmt: skip
-        """Copy what a call passes to local memory, where the callee's address of it points."""
+        """Emit the copy of an argument to local memory, where the callee takes its address."""
         place = self._passing.place(callee, variable.name)
         start = local_layout(self._kernel).offsets[callee, variable.name]
         if callee in self._passing.recursive:
@@ -184,10 +189,10 @@ class CallWriter:
             arguments = f"i64 {at}, i64 %local_size, ptr %scratch, i64 {mask}, ptr {value}"
             text.add(f"call void @{called}({arguments})")
 
-    # which lanes go where
+    # the lanes of each callee
 
     def _sides(self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]) -> None:
-        """Write the lanes that enter each function."""
+        """Emit the masks of the lanes that enter each callee."""
         through = site.target.callee
         if isinstance(through, Symbol):
             text.put_side(0, "%active")
@@ -228,24 +233,24 @@ define i32 @points_to(ptr %pointers, i64 %address) {
 
 
 NEEDS_FRAMES, LOST = -1, -2
-"""What a call asks Python for, instead of an escape: room for another level, or what to say of a
-pointer that is no function's."""
+"""Requests of a call to Python, passed in place of a number of accesses: room for another level of
+recursion, or the error for a pointer to no function."""
 
 
 def emit_callback(text: WarpText, pc: int, what: int) -> str:
-    """Call Python; return whether all is well."""
+    """Emit a callback to Python; return the name of a value that says whether it succeeded."""
     back = text.field("escape", "ptr")
     failed = text.emit(f"call i64 {back}(i64 {pc}, i64 {what})")
     return text.emit(f"icmp eq i64 {failed}, 0")
 
 
 def depths_of(text: WarpText, frame: Frame) -> str:
-    """Return a pointer to how deep each lane is."""
+    """Return a pointer to the recursion depth of each lane."""
     return text.emit(f"getelementptr i8, ptr %frame, i64 {frame.depth.offset}")
 
 
 def emit_levels(text: WarpText, frame: Frame) -> None:
-    """Put into `%scratch` where the local memory of each lane's level begins."""
+    """Emit into `%scratch` the offset of each lane's level in local memory."""
     called = text.fragments.once("levels", "ptr, i64, ptr", _LEVELS)
     depths = depths_of(text, frame)
     text.add(f"call void @{called}(ptr {depths}, i64 {frame.local_stride}, ptr %scratch)")
@@ -254,7 +259,7 @@ def emit_levels(text: WarpText, frame: Frame) -> None:
 def emit_spill(
     text: WarpText, frame: Frame, site: CallSite, mask: str, begin: Callable[[str], None]
 ) -> None:
-    """Add what puts registers aside, in lanes `mask`; `begin` is told the label that follows."""
+    """Emit the spill of registers in lanes `mask`; `begin` takes the label that follows."""
     depths = depths_of(text, frame)
     called = text.fragments.once("deepest", "ptr, i64", _DEEPEST, "i64")
     most = text.emit(f"call i64 @{called}(ptr {depths}, i64 {mask})")
@@ -269,7 +274,7 @@ def emit_spill(
 
 
 def emit_restore(text: WarpText, frame: Frame, site: CallSite) -> None:
-    """Add what takes back what was put aside, in the active lanes."""
+    """Emit the restore of spilled registers in the active lanes."""
     depths, mask = depths_of(text, frame), text.emit("zext i32 %active to i64")
     _deepen(text, depths, mask, -1)
     _move(text, site, mask, depths, "back")
@@ -281,7 +286,7 @@ def _deepen(text: WarpText, depths: str, mask: str, by: int) -> None:
 
 
 def _move(text: WarpText, site: CallSite, mask: str, depths: str, way: str) -> None:
-    """Move what a call puts aside, there or back again."""
+    """Emit the moves between the frame and the spill area, in the direction `way`."""
     row = text.emit("mul i64 %warp, ASIDE_BYTES")
     row = text.emit(f"getelementptr i8, ptr {text.field('aside', 'ptr')}, i64 {row}")
     stride = text.emit(f"mul i64 {text.field('warps')}, ASIDE_BYTES")
@@ -395,8 +400,8 @@ define i32 @indexed(ptr %numbers, i32 %index) {
 
 
 def ways_of(block: BasicBlock, instruction: Instruction) -> tuple[int, ...]:
-    """Return the blocks to which a switch may go, in the order of its sides: targets by number,
-    then the block after it if it is guarded."""
+    """Return the successors of a switch in the order of its sides: its targets by number, then the
+    block after it if it is guarded."""
     if instruction.guard is None:
         return tuple(sorted(set(block.successors)))
     return (*sorted(set(block.successors[:-1])), block.successors[-1])
@@ -406,7 +411,7 @@ def add_switch(
     text: WarpText, block: BasicBlock, instruction: Instruction, refuse: Refuse,
     begin: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Add the end of a block with a switch; `begin` is told the label that follows."""
+    """Emit the end of a block with a switch; `begin` takes the label that follows."""
     guard, successors = instruction.guard, block.successors
     guard_mask, fall_through, targets = "%active", "", successors
     if guard is not None:
@@ -431,7 +436,7 @@ def add_switch(
 def _require_all(
     text: WarpText, pc: int, hits: str, guard_mask: str, begin: Callable[[str], None]
 ) -> None:
-    """Let the array engine speak of an index beyond the targets."""
+    """Emit a call of the array engine, which reports an index beyond the targets."""
     is_complete = text.emit(f"icmp eq i32 {hits}, {guard_mask}")
     text.add(f"br i1 {is_complete}, label %known, label %lost")
     text.lines.append("lost:")

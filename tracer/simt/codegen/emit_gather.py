@@ -1,4 +1,7 @@
-"""The text of what moves the lanes of a register from memory or to it, all at once or few alone."""
+"""Codegen of gathers and scatters: the lanes of a register from memory or to it.
+
+The emitted functions move few lanes one by one, and more at once with LLVM's masked vectors.
+"""
 
 from ...ptx.kernel import TYPE_BYTES, Operand, Register
 from .emit_lane import Refuse
@@ -7,8 +10,8 @@ from .emit_lines import WarpText
 ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
 _LANES = ", ".join(f"i64 {lane}" for lane in range(32))
 TYPES = "i64, i64, ptr, i64, ptr"
-"""Of what moves lanes: where the space begins, bytes between its lanes, the addresses, the lanes
-that go, the register."""
+"""Parameter types of a gather or scatter: the base of the space, the bytes between its lanes, the
+addresses, the mask of the lanes, the register."""
 
 _GATHER = """
 declare i64 @llvm.ctpop.i64(i64)
@@ -17,8 +20,8 @@ declare <32 x i{n}> @llvm.masked.gather.v32i{n}.v32p0(<32 x ptr>, i32, <32 x i1>
 declare void @llvm.masked.scatter.v32i{n}.v32p0(<32 x i{n}>, <32 x ptr>, i32, <32 x i1>)
 """
 FEW = 2
-"""Lanes that are moved one by one. What stores of single lanes leave is read a register at a time,
-and waits until all of them have reached the cache: gathering more than these takes less long."""
+"""Up to this many lanes are moved one by one. A later read of the whole register must wait until
+the stores of single lanes have reached the cache, so that a gather is faster for more lanes."""
 
 _ACCESS = f"""
 define void @{{name}}({{arguments}}) {{{{
@@ -67,8 +70,8 @@ done:
 def loaded(
     text: WarpText, kind: str, element: Operand, blended: bool, refuse: Refuse
 ) -> tuple[str, str]:
-    """Return the function that loads lanes of a type, and where they go; the other lanes keep what
-    they have if `blended`."""
+    """Return the function that loads lanes of a type, and its target; the other lanes keep their
+    value if `blended`."""
     if not isinstance(element, Register):
         raise refuse("a result that is no register")
     bits, wide = 8 * TYPE_BYTES[kind], 8 * TYPE_BYTES[element.type]
@@ -94,7 +97,7 @@ def loaded(
 
 
 def stored(text: WarpText, kind: str, wide: int) -> str:
-    """Return the function that stores lanes of a type, from a register of `wide` bits a lane."""
+    """Return the function that stores lanes of a type, from a register of `wide` bits per lane."""
     bits = 8 * TYPE_BYTES[kind]
     name = f"store{bits}_{wide}"
     cut = "bitcast" if bits == wide else "trunc"
@@ -112,8 +115,12 @@ def stored(text: WarpText, kind: str, wide: int) -> str:
 
 
 def _access(name: str, bits: int, wide: int, each: str, many: str) -> str:
-    """Return a function that moves `bits` of lanes to or from registers of `wide` bits: `each` a
-    lane in memory at %ep and in the register at %el, or `many` at once, at %p and %lanes."""
+    """Return a function that moves `bits` per lane between memory and registers of `wide` bits per
+    lane.
+
+    `each` moves a lane in memory at %ep and in the register at %el; `many` moves all lanes, at %p
+    and %lanes.
+    """
     return _GATHER.format(n=bits) + _ACCESS.format(
         name=name, arguments=ARGUMENTS, wide=wide, numbers=_LANES, each=each, many=many
     )

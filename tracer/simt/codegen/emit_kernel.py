@@ -1,4 +1,5 @@
-"""A kernel as LLVM assembly: a function for each basic block, which runs it for many warps."""
+"""Codegen of a kernel: LLVM assembly with a function per basic block, which runs it for many
+warps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -62,15 +63,15 @@ from .register_frame import CARRY, Frame, Place
 
 @dataclass(slots=True)
 class KernelText:
-    """The assembly of a kernel, with what the engine has to know to run it.
+    """The assembly of a kernel, and the tables that the engine needs to run it.
 
-    `places` has for each instruction that the array engine runs (its pc), and for the last one of
-    each basic block, where its registers lie; `escaped` says why those instructions are not
-    compiled. `sites` holds pc, state space and bytes of each access, `anywhere` those of generic
-    addresses (their numbers), `first_site` where those of
-    each basic block begin; `counted` the pcs whose lanes are counted; `support` functions that it
-    calls, and whether their loops become vectors; `crosses_lanes` whether lanes may read registers
-    of others.
+    `places` maps each instruction that the array engine runs (its pc), and the last one of each
+    basic block, to the places of its registers; `escaped` is the reason why such an instruction is
+    not compiled. `sites` holds pc, state space and bytes of each access, `anywhere` the numbers of
+    those with generic addresses, and `first_site` the first access of each basic block. `counted`
+    holds the pcs at which lanes are counted. `support` holds the functions that the text calls, and
+    whether to vectorize their loops. `crosses_lanes` says whether lanes may read registers of
+    others.
     """
 
     frame: Frame
@@ -92,10 +93,10 @@ def write_kernel(
     name: str,
     ends: Callable[[BasicBlock], bool],
 ) -> KernelText:
-    """Return the text of a kernel. What no text is known for, the array engine runs.
+    """Return the assembly of a kernel; the array engine runs instructions without codegen.
 
-    `symbols` are the addresses of variables; `ends` tells whether the last instruction of a basic
-    block sends the warps on their way. The function of block 3 is called `NAME.3`.
+    `symbols` are the addresses of variables; `ends` returns whether the last instruction of a basic
+    block only moves the warps on. The function of block 3 is called `NAME.3`.
     """
     escaped: dict[int, str] = {}
     while True:
@@ -129,7 +130,7 @@ def _bytes_of(instruction: Instruction) -> int:
 
 
 class BlockEmitter:
-    """Writes the basic blocks of one kernel."""
+    """Emits the basic blocks of one kernel."""
 
     def __init__(self, kernel: Kernel, kernel_text: KernelText, name: str) -> None:
         self._kernel = kernel
@@ -180,7 +181,8 @@ class BlockEmitter:
         return block_text(f"{self._name}.{block.number}", segments)
 
     def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
-        """Find out where an access with generic addresses goes, and begin a segment for it."""
+        """Emit the address scan of an access with generic addresses, and begin a segment for the
+        access."""
         text = WarpText(self._made.frame, block.function, self.fragments)
         segment = Segment([])
         try:
@@ -196,14 +198,15 @@ class BlockEmitter:
         segments += [segment, Segment([], self._last)]
 
     def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
-        """Let the array engine run an instruction, which may read lanes that are not active."""
+        """Emit a fallback to the array engine, which may read lanes that are not active."""
         self._made.crosses_lanes = True
         segment.pc = pc
         segment.accesses = len(self._made.sites) - self._made.first_site[-1]
         self._keep_places(block, pc)
 
     def _keep_places(self, block: BasicBlock, pc: int) -> None:
-        """Note where an instruction's registers lie: those of one block have no fixed place."""
+        """Store the places of an instruction's registers: registers of one block have no fixed
+        place."""
         instruction = self._kernel.instructions[pc]
         registers = (*sources(instruction), *destinations(instruction))
         names = {register.name for register in registers}
@@ -226,7 +229,8 @@ class BlockEmitter:
         segments.append(Segment(lines, self._last))
 
     def _ending(self, block: BasicBlock, ends: bool) -> list[str]:
-        """Write the lanes that take the block's branch, or enter functions, if it has any."""
+        """Emit the masks of the lanes that take the block's branch, or enter its callees, if
+        any."""
         instruction = self._kernel.instructions[block.last - 1]
         site = self._made.calls.ending.get(block.number)
         if site is not None:
@@ -304,19 +308,21 @@ class BlockEmitter:
         self._close_run(text, lane, is_directed(self._kernel.instructions[part.pcs[0]]))
 
     def _begin(self, label: str) -> None:
-        """Note the label at which the lines in hand stand."""
+        """Set the label of the current lines."""
         self._last = label
 
     def _close_run(self, text: WarpText, lane: Lane, one_by_one: bool = False) -> None:
-        """Add the loop over the lanes of a run."""
+        """Emit the loop over the lanes of a run."""
         number = len(self.loops)
         text.lines.append(run_text(number, self._last, lane.lines))
         self._last = f"done.run{number}"
         self.loops.append(one_by_one)
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
-        """Store what later parts of the block read, or what outlives it; a register that is live
-        anywhere keeps its value in lanes that are not active, which may have it still to read."""
+        """Emit the stores of the registers that later parts or blocks read.
+
+        A register that is live anywhere keeps its value in inactive lanes, which may still read it.
+        """
         kernel = self._kernel
         read = {r.name for r in sources(kernel.instructions[block.last - 1])}
         for part in later:

@@ -1,8 +1,8 @@
-"""The text of instructions that compute, for one lane: registers in, registers out.
+"""Codegen of computing instructions for one lane: registers in, registers out.
 
-A run of such instructions becomes a loop over the 32 lanes of a warp, which LLVM turns into
-vectors. Between its instructions values stay in LLVM's registers; at its end those that others
-read go to the warp's frame.
+A run of such instructions becomes a loop over the 32 lanes of a warp, which LLVM vectorizes. Within
+the run values stay in LLVM's registers; at its end those that others read are stored to the warp's
+frame.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ WHOLE = {"pred": "i1", "f32": "float", "f64": "double"}
 
 
 def llvm_type(kind: str) -> str:
-    """Return LLVM's type for a value of a PTX type: bits travel as integers."""
+    """Return LLVM's type for a value of a PTX type; untyped bits are integers."""
     return WHOLE.get(kind) or f"i{8 * DTYPES[kind].itemsize}"
 
 
@@ -120,7 +120,7 @@ class Lane:
         return (self.emit(f"trunc i8 {value} to i1") if kind == "i1" else value), kind
 
     def _load(self, start: str, offset: int, kind: str) -> str:
-        """Return the lane's own of 32 values side by side."""
+        """Load the lane's element of 32 contiguous values."""
         at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
         at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
         return self.emit(f"load {kind}, ptr {at}, !llvm.access.group !0")
@@ -139,14 +139,14 @@ class Lane:
         return self._load_fixed("%parameters", offset, stored)
 
     def _load_fixed(self, start: str, offset: int, kind: str) -> str:
-        """Return what all lanes have and nobody changes."""
+        """Load a value that is constant and equal for all lanes."""
         at = self.emit(f"getelementptr i8, ptr {start}, i64 {offset}")
         return self.emit(
             f"load {kind}, ptr {at}, align 1, !invariant.load !0, !llvm.access.group !0"
         )
 
     def write(self, register: Register, kind: str, value: str, guard: str | None) -> None:
-        """Put a value into a register, extended to its width, where the guard holds."""
+        """Set a register, extended to its width, where the guard holds."""
         source, bits, have = llvm_type(kind), width(register.type), width(kind)
         if bits < have or (bits != have and have == 1):
             raise self.refuse("a register narrower than its type")
@@ -163,7 +163,7 @@ class Lane:
         self.written[register.name] = register
 
     def keep(self, register: Register, blended: bool) -> None:
-        """Store a register into the frame; blended, only where the lane is active."""
+        """Store a register to the frame; if `blended`, only where the lane is active."""
         value, source = self._values[register.name]
         place = self.frame.place(self.function, register.name)
         kind = llvm_type(register.type)

@@ -1,4 +1,4 @@
-"""Lines of LLVM assembly that run once a warp."""
+"""Lines of LLVM assembly that run once per warp."""
 
 from ...ptx.kernel import Instruction, Operand, Register
 from .emit_alu import Fragments
@@ -28,8 +28,8 @@ define void @widen_{grow}(ptr %p, i32 %offset, ptr %to) {{
 
 
 class WarpText:
-    """Lines that run once a warp; in them %m is the machine, %frame the warp's registers, %place
-    its place in the group, %active its lanes."""
+    """Lines that run once per warp: %m is the machine, %frame the warp's registers, %place its
+    index in the group, %active its mask."""
 
     def __init__(self, frame: Frame, function: int, fragments: Fragments) -> None:
         self.lines: list[str] = []
@@ -49,19 +49,20 @@ class WarpText:
         self.lines.append(f"  {line}")
 
     def field(self, name: str, kind: str = "i64") -> str:
-        """Return a field of the machine."""
+        """Load a field of the machine."""
         at = self.emit(f"getelementptr i64, ptr %m, i64 {_FIELDS[name]}")
         return self.emit(f"load {kind}, ptr {at}")
 
     def put_side(self, number: int, lanes: str) -> None:
-        """Note which lanes go the way of this number at the end of the block."""
+        """Store the mask of the lanes that take the successor of this number at the end of the
+        block."""
         at = self.emit(f"mul i64 {self.field('warps')}, {number}")
         at = self.emit(f"add i64 {at}, %place")
         at = self.emit(f"getelementptr i32, ptr {self.field('sides', 'ptr')}, i64 {at}")
         self.add(f"store i32 {lanes}, ptr {at}")
 
     def fill(self, to: str, number: int) -> None:
-        """Put a number of 64 bits into 32 lanes."""
+        """Store a 64-bit number to 32 lanes."""
         called = self.fragments.once("fill", "ptr, i64", _FILL)
         self.add(f"call void @{called}(ptr {to}, i64 {number})")
 
@@ -71,11 +72,12 @@ class WarpText:
         return self.emit(f"getelementptr i8, ptr %frame, i64 {offset}")
 
     def outlives_block(self, operand: Operand) -> bool:
-        """Whether a register has a value where a basic block begins or ends."""
+        """Return whether a register has a value where a basic block begins or ends."""
         return isinstance(operand, Register) and (self.function, operand.name) in self.frame.lasting
 
     def widened(self, place: str, grow: str, offset: int = 0) -> str:
-        """Return where 32 lanes of 32 bits, plus `offset`, are 64 bits wide, by `zext` or `sext`.
+        """Extend 32 lanes of 32 bits, plus `offset`, to 64 bits by `zext` or `sext`; return their
+        place.
 
         The sum has 32 bits, as the register has: a carry is lost.
         """
@@ -84,14 +86,14 @@ class WarpText:
         return "%scratch"
 
     def packed(self, register: Register, negated: bool) -> str:
-        """Return the active lanes where a predicate holds, as i32."""
+        """Return the mask of the active lanes where a predicate holds, as i32."""
         bits = self.emit(f"call i32 @pack(ptr {self.place(register)})")
         if negated:
             bits = self.emit(f"xor i32 {bits}, -1")
         return self.emit(f"and i32 {bits}, %active")
 
     def lanes_on(self, instruction: Instruction) -> str:
-        """Return the active lanes where the guard holds, as i64."""
+        """Return the mask of the active lanes where the guard holds, as i64."""
         guard = instruction.guard
         on = "%active" if guard is None else self.packed(guard.register, guard.negated)
         return self.emit(f"zext i32 {on} to i64")

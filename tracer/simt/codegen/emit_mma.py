@@ -1,6 +1,9 @@
-"""The text of `ldmatrix` and `stmatrix`: rows of 16 bytes between shared memory and registers.
+"""Codegen of `ldmatrix`, `stmatrix`, `mma` and `wmma.mma`.
 
-See matrix/ldmatrix.py. The eight rows of a matrix, side by side, are a register's 32 lanes.
+`add_matrix_access` moves rows of 16 bytes between shared memory and registers; the eight rows of a
+matrix, side by side, are a register's 32 lanes (see matrix/ldmatrix.py). `add_product` calls a
+routine per form of a product, which `_Routine` writes: it unpacks the fragments of A, B and C,
+multiplies them to the same bits as ops/tensor.py, and packs D.
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +74,7 @@ define void @{name}(i64 %mask, ptr %from, ptr %to) {{
 def add_matrix_access(
     text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
 ) -> None:
-    """Add an `ldmatrix` or `stmatrix`, access `number` of the basic block."""
+    """Emit an `ldmatrix` or `stmatrix`, access `number` of the basic block."""
     is_load = instruction.opcode == "ldmatrix"
     place, values = (1, 0) if is_load else (0, 1)
     registers = element_operands(instruction.operands[values])
@@ -98,7 +101,8 @@ def add_matrix_access(
 
 
 def _rows(text: WarpText, count: int, is_load: bool) -> str:
-    """Return the function that moves the rows of so many matrices, zeros for those of no lane."""
+    """Return the function that moves the rows of `count` matrices; the row of an inactive lane is
+    zeros."""
     name = f"{'load' if is_load else 'store'}_rows{count}"
     source, to = ("%p", "%own") if is_load else ("%own", "%p")
     definition = _ROWS.format(
@@ -108,14 +112,14 @@ def _rows(text: WarpText, count: int, is_load: bool) -> str:
 
 
 def _put(text: WarpText, transposed: bool) -> str:
-    """Return the function that moves a matrix, or its transpose, into some lanes of a register."""
+    """Return the function that writes a matrix, or its transpose, to some lanes of a register."""
     name = "put_turned" if transposed else "put_matrix"
     order = _TURNED if transposed else ", ".join(f"i32 {k}" for k in range(64))
     return text.fragments.once(name, "i64, ptr, ptr", _PUT.format(name=name, order=order))
 
 
 _ABREAST = 8
-"""Columns of B that are multiplied at a time."""
+"""Columns of B multiplied at a time."""
 
 _INTRINSICS = """
 declare <8 x double> @llvm.trunc.v8f64(<8 x double>)
@@ -128,14 +132,15 @@ declare <8 x i64> @llvm.smin.v8i64(<8 x i64>, <8 x i64>)
 declare <8 x i32> @llvm.ctpop.v8i32(<8 x i32>)
 """
 _LARGEST, _LEAST = 1000, -900
-"""Exponents that a sum is scaled by: numbers have no larger one, and sums of zeros the least."""
+"""Bounds of the exponents that scale a sum: no number has a larger one, and sums of zeros have the
+least."""
 
 _NOTHING = -4096
 """The exponent of zero."""
 
 
 def add_product(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -> None:
-    """Add an `mma` or `wmma.mma` for the lanes `mask`."""
+    """Emit an `mma` or `wmma.mma` for the lanes `mask`."""
     find = mma.product_of if instruction.opcode == "mma" else wmma.product_of
     product = find(instruction)
     if product is None or product.sparsity or (product.octets and product.types[0] != "f32"):
@@ -156,8 +161,8 @@ def add_product(text: WarpText, instruction: Instruction, mask: str, refuse: Ref
 
 
 def product_text(product: Product) -> str:
-    """Return the routine `product` of a form: the frame, the lanes that are on, and the offsets of
-    the registers of D, A, B and C in the frame."""
+    """Return the routine `product` of a form. It takes the frame, the mask of active lanes, and the
+    offsets of the registers of D, A, B and C in the frame."""
     return _Routine(product).text()
 
 
@@ -168,7 +173,8 @@ def _fragment(function: object) -> Fragment:
 
 
 class _Routine:
-    """Writes the routine of one form. Matrices have a value of `_wide` bits an element, in rows."""
+    """Writes the routine of one form. A matrix has a value of `_wide` bits per element, row by
+    row."""
 
     def __init__(self, product: Product) -> None:
         self._product = product
@@ -222,12 +228,12 @@ class _Routine:
         self._lines.append(f"  {line}")
 
     def _allocate(self, name: str, size: int) -> None:
-        """Have room for a matrix `%NAME`."""
+        """Allocate a matrix `%NAME` on the stack."""
         self._rooms.append(f"  %{name} = alloca [{size} x {self._value}], align 64")
 
     @contextmanager
     def _loop(self, count: int, step: int = 1) -> Iterator[str]:
-        """Repeat the lines between for 0, `step` and so on below `count`."""
+        """Emit a loop over 0, `step`, ... below `count` around the lines of the context."""
         self._count += 1
         n = self._count
         self._lines += [f"  br label %before{n}", f"before{n}:", f"  br label %loop{n}"]
@@ -265,7 +271,7 @@ class _Routine:
     # registers to matrices
 
     def _take(self, name: str, numbers: NDArray[np.intp], kind: str, registers: range) -> None:
-        """Make the matrix `%NAME` of the registers of an operand."""
+        """Emit the unpacking of an operand's registers into the matrix `%NAME`."""
         count = each(kind)
         elements = len(registers) * count * 32
         self._allocate(f"{name}.e", elements)
@@ -310,8 +316,8 @@ class _Routine:
 
     @contextmanager
     def _tiles(self) -> Iterator[tuple[str, str, str]]:
-        """Repeat for eight columns of each row: where the row of A begins, where those columns of B
-        begin, and the place in C and D."""
+        """Emit a loop over eight columns of each row; yield the start of the row of A, the start of
+        those columns of B, and the place in C and D."""
         across = self._columns
         with self._loop(self._products) as number, self._loop(self._rows) as row:
             line = self._emit(f"mul i64 {number}, {self._rows}")
@@ -323,7 +329,8 @@ class _Routine:
                 yield a, self._emit(f"add i64 {b}, {column}"), self._emit(f"add i64 {c}, {column}")
 
     def _pair(self, suffix: str, kind: str, a: str, b: str, k: int) -> tuple[str, str]:
-        """Return element k of a row of A eight times, and that row of eight columns of B."""
+        """Return element k of a row of A, broadcast to eight lanes, and row k of eight columns of
+        B."""
         first = self._load(f"%a{suffix}", self._emit(f"add i64 {a}, {k}"), kind)
         row = self._emit(f"add i64 {b}, {k * self._columns}")
         return self._splat(first, kind), self._load(f"%b{suffix}", row, kind, f"<8 x {kind}>")
@@ -359,7 +366,7 @@ class _Routine:
                 self._keep(self._emit(f"trunc <8 x i64> {sum_} to <8 x i32>"), c)
 
     def _chains(self) -> None:
-        """Write fused multiply-adds one after the other."""
+        """Emit a chain of fused multiply-adds."""
         fma = arithmetic("fma", "f64")
         with self._tiles() as (a, b, c), self._loop(_ABREAST) as column:
             place = self._emit(f"add i64 {c}, {column}")
@@ -372,7 +379,7 @@ class _Routine:
             self._add(f"store double {total}, ptr {self._at('%d', place, 'double')}")
 
     def _sums(self) -> None:
-        """Write sums of floats: stage by stage, or those of two bytes of every four."""
+        """Emit sums of floats, stage by stage, or those of two bytes of every four."""
         product = self._product
         to = product.types[0]
         size = product.layout.c.size
@@ -401,7 +408,7 @@ class _Routine:
             self._add(f"store double {value}, ptr {self._at(to, place, 'double')}")
 
     def _exponents(self, name: str, size: int, again: bool = False) -> None:
-        """Note the exponents of a matrix as `%NAME.x`."""
+        """Emit the exponents of a matrix as `%NAME.x`."""
         if not again:
             self._allocate(f"{name}.x", size)
         with self._loop(size) as place:
@@ -415,9 +422,13 @@ class _Routine:
             self._add(f"store i32 {entry}, ptr {self._at(f'%{name}.x', place, 'i32')}")
 
     def _stage(self, terms: Sequence[int]) -> None:
-        """Write exact sums of what is left of the products and C below their largest exponent; and
-        of what is no number plain ones."""
+        """Emit exact sums of the products and C, truncated below their largest exponent.
+
+        Where an element is an infinity or NaN, emit a plain sum.
+        """
         with self._tiles() as (a, b, c):
+            # The tensor core aligns all products and C to the largest exponent: scale by it,
+            # truncate each term to an integer, add exactly, and scale back.
             largest = self._load("%c.x", c, "i32", "<8 x i32>")
             for k in terms:
                 first, second = self._pair(".x", "i32", a, b, k)
@@ -447,7 +458,7 @@ class _Routine:
         return self._emit(f"call <8 x double> @llvm.trunc.v8f64(<8 x double> {value})")
 
     def _scales(self, largest: str) -> tuple[str, str]:
-        """Return the powers of two that lift sums of these exponents to whole numbers, and back."""
+        """Return the powers of two that scale sums of these exponents to integers, and back."""
         for how, limit in (("smax", _LEAST), ("smin", _LARGEST)):
             limits = self._splat(str(limit), "i32")
             arguments = f"<8 x i32> {largest}, <8 x i32> {limits}"
@@ -462,7 +473,7 @@ class _Routine:
         return scales[0], scales[1]
 
     def _overflowed(self, total: str) -> str:
-        """Make infinite what float32 cannot hold, although sums are cut off."""
+        """Return the sum with infinity where it exceeds float32, although sums are truncated."""
         size = self._emit(f"call <8 x double> @llvm.fabs.v8f64(<8 x double> {total})")
         limit = self._splat("0x47F0000000000000", "double")  # 2 ** 128
         beyond = self._emit(f"fcmp oge <8 x double> {size}, {limit}")
@@ -473,8 +484,8 @@ class _Routine:
         return self._emit(f"select <8 x i1> {beyond}, <8 x double> {signed}, <8 x double> {total}")
 
     def _round(self, size: int, to: str, last: bool) -> None:
-        """Write what sums become as `to`: doubles of that value for the next stage, its bits in the
-        low half of %d's elements after the last."""
+        """Emit the rounding of the sums to `to`: doubles of that value for the next stage; after
+        the last stage its bits, in the low half of %d's elements."""
         octets = self._product.octets
         mode = "rn" if to == "f16" else "rz"
         bits = 16 if to == "f16" else 32
@@ -512,7 +523,7 @@ class _Routine:
     # matrices to registers
 
     def _give(self) -> None:
-        """Put D into the registers of the lanes that are on."""
+        """Emit the packing of D into the registers of the active lanes."""
         layout, to = self._product.layout, self._product.types[0]
         registers, count = self._product.registers[0], each(to)
         bits = 64 if self._product.types[1] == "f64" else 32

@@ -1,4 +1,4 @@
-"""The text of moves, for one lane: of parts of registers, and of addresses between windows."""
+"""Codegen of moves for one lane: parts of registers, and address conversions between windows."""
 
 from ...ptx.kernel import Instruction, Operand, Symbol, Vector
 from ..memory.memory import WINDOWS
@@ -7,7 +7,7 @@ from .register_frame import PARAMETERS
 
 
 def move(lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
-    """Return what a `mov` puts where: operand, PTX type and value."""
+    """Return the writes of a `mov`: operand, PTX type and value of each."""
     to, source = instruction.operands
     kind = instruction.type
     if kind == "b128":
@@ -53,7 +53,7 @@ _WINDOW_SPACES = {space.name.lower(): start for space, (start, _) in WINDOWS.ite
 
 
 def converted_address(lane: Lane, instruction: Instruction) -> tuple[Operand, str, str]:
-    """Return where a `cvta` puts an address, its PTX type and its value."""
+    """Return the write of a `cvta`: operand, PTX type and value of the address."""
     to, source = instruction.operands
     kind = instruction.type
     value = lane.operand(source, kind)

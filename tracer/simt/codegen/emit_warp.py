@@ -1,6 +1,8 @@
-"""The text of instructions in which lanes of a warp talk to one another.
+"""Codegen of warp-level instructions: `shfl`, `vote`, `activemask`, `match`, `redux`, matrix
+products.
 
-See engine/array/shuffle_vote.py.
+It emits calls of routines that `jit` compiles from the Python functions of this module. They give
+what tracer/simt/warp/shuffle_vote.py gives with arrays.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ _VOTES = {"all": ALL, "any": ANY, "uni": UNI, "ballot": BALLOT}
 
 
 def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
-    """Add a `shfl`, `vote`, `activemask`, `match`, `redux` or product of matrices."""
+    """Emit a `shfl`, `vote`, `activemask`, `match`, `redux` or matrix product."""
     add = _ADDERS.get(instruction.opcode)
     if add is None:
         raise refuse("this instruction")
@@ -34,8 +36,8 @@ def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
 def shuffle(
     mode: int, values: U32, steps: U32, clamps: U32, active: int, to: U32, valid: U8
 ) -> None:
-    """Put into `to` the value of the lane that each lane reads, 0 from lanes not `active`, and into
-    `valid` whether that is in range (PTX ISA, shfl.sync)."""
+    """Write the value of each lane's source lane to `to`, 0 from lanes not `active`, and to `valid`
+    whether the source lane is in range (PTX ISA, shfl.sync)."""
     for lane in range(32):
         offset = steps[lane] & 31
         segment = (clamps[lane] >> 8) & 31
@@ -57,7 +59,7 @@ def shuffle(
 
 
 def vote_lanes(mode: int, yes: int, active: int, masks: U32, to: U32, holds: U8) -> None:
-    """Put what each lane's own voters say into `to` as a word, into `holds` as a truth value."""
+    """Write the vote of each lane's mask to `to` as a word, and to `holds` as a boolean."""
     for lane in range(32):
         others = masks[lane] & active
         outcome = yes & others
@@ -72,8 +74,10 @@ def vote_lanes(mode: int, yes: int, active: int, masks: U32, to: U32, holds: U8)
 
 
 def match_lanes(everyone: int, values: I64, active: int, masks: U32, to: U32, holds: U8) -> None:
-    """Put into `to` the lanes that have the value of each, of those in its mask; with `everyone`
-    all or none, and into `holds` whether they agree."""
+    """Write to `to` the lanes of each lane's mask that have the same value as it.
+
+    With `everyone` write all lanes of the mask or none, and to `holds` whether they agree.
+    """
     for lane in range(32):
         others = masks[lane] & active
         peers = 0
@@ -92,7 +96,7 @@ _REDUCTIONS = {"add": ADD, "min": MIN, "max": MAX, "and": AND, "or": OR, "xor": 
 
 
 def reduce_lanes(operation: int, values: I64, active: int, masks: U32, to: U32) -> None:
-    """Put into `to` the values of the active lanes in each lane's mask put together."""
+    """Write to `to` the reduction of the active lanes in each lane's mask."""
     remainder = active
     while remainder:
         first = trailing_zeros(remainder)
@@ -105,7 +109,7 @@ def reduce_lanes(operation: int, values: I64, active: int, masks: U32, to: U32) 
 
 
 def reduce_some(operation: int, values: I64, lanes: int) -> int:
-    """Return the values of some lanes put together."""
+    """Return the reduction of the values of some lanes."""
     first = trailing_zeros(lanes)
     total = values[first]
     for lane in range(first + 1, 32):
@@ -115,7 +119,7 @@ def reduce_some(operation: int, values: I64, lanes: int) -> int:
 
 
 def combine(operation: int, a: int, b: int) -> int:
-    """Return two values put together."""
+    """Return the reduction of two values."""
     if operation == ADD:
         return a + b
     if operation == MIN:
@@ -146,8 +150,10 @@ def _shuffle(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse
 
 
 def _call_and_keep(text: WarpText, to: Operand, mask: str, call: str, refuse: Refuse) -> None:
-    """Call a routine that leaves words in `%olds` and truth values behind them; keep those of the
-    lanes `mask` in a register, or a pair of them."""
+    """Emit a call of a routine that returns words in `%olds` and booleans after them.
+
+    Write them to a register, or a pair of a register and a predicate, in the lanes `mask`.
+    """
     valid = text.emit("getelementptr i8, ptr %olds, i64 128")
     text.emit(f"call i64 @{call}, ptr %olds, ptr {valid})")
     first, second = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
@@ -245,7 +251,7 @@ def _vote(text: WarpText, instruction: Instruction, mask: str, refuse: Refuse) -
 
 
 def _names_all(instruction: Instruction) -> bool:
-    """Whether a vote is one of all lanes: without `.sync`, or by its mask."""
+    """Return whether a vote is one of all lanes: without `.sync`, or by its mask."""
     if "sync" not in instruction.modifiers:
         return True
     mask = instruction.operands[2]
@@ -253,7 +259,7 @@ def _names_all(instruction: Instruction) -> bool:
 
 
 def _give(text: WarpText, to: Operand, mask: str, value: str, refuse: Refuse) -> None:
-    """Put one value into the lanes `mask` of a register."""
+    """Write one value to the lanes `mask` of a register."""
     if isinstance(to, Bucket):
         return
     if not isinstance(to, Register):

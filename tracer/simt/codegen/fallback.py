@@ -1,8 +1,9 @@
-"""Escapes: instructions that the array engine runs between two stretches of machine code.
+"""Fallback: run an instruction with the array engine in the middle of compiled code.
 
-What is rare or long (texture samples, `printf`, matrix loads) is written once, for arrays. Machine
-code comes to such an instruction with all warps of the group; their registers are taken out of the
-frames as arrays, the array engine's step runs, and what it wrote goes back under the active lanes.
+Rare or long instructions (texture samples, `printf`, matrix loads) are written once, for arrays.
+Compiled code reaches such an instruction with all warps of the group. The fallback copies their
+registers from the frames into arrays, runs the array engine's step, and writes the results back
+under the active mask.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ from .register_frame import Place
 
 
 class FrameWave(Protocol):
-    """What an escape asks of a wave whose registers lie in frames."""
+    """The interface of a wave with registers in frames, as a fallback needs it."""
 
     numbers: NDArray[np.int64]
     block_of_warp: NDArray[np.intp]
@@ -33,12 +34,12 @@ class FrameWave(Protocol):
     program: Program
 
     def lanes_of_place(self, place: Place) -> NDArray[Any]:
-        """The lanes of all warps at a place of the frame, (warps, 32)."""
+        """Return the lanes of all warps at a place of the frame, (warps, 32)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """A slot of the array engine, where it lies in a frame, and its NumPy type."""
+    """A slot of the array engine, its place in the frame and its NumPy type."""
 
     number: int
     place: Place
@@ -47,9 +48,9 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """An instruction ready to run: the step, or the end of its block; what it reads and writes.
+    """A decoded instruction: the step, or the terminator of its block, with its reads and writes.
 
-    `specials` are special registers by slot; `position` is its place in the block.
+    `specials` are pairs of a slot and the name of a special register.
     """
 
     step: Step | None
@@ -60,7 +61,7 @@ class Fallback:
 
 
 class Fallbacks:
-    """What the array engine runs of a kernel in one launch, made ready when first met."""
+    """The fallbacks of a kernel for one launch; instructions are decoded when first needed."""
 
     def __init__(self, program: Program, kernel_text: KernelText) -> None:
         self._program = program
@@ -71,7 +72,7 @@ class Fallbacks:
             self.find(pc)
 
     def find(self, pc: int) -> Fallback:
-        """Return the instruction at `pc`; CutraceError if cutrace does not know it."""
+        """Return the fallback at `pc`; CutraceError if cutrace does not support the instruction."""
         if pc not in self._ready:
             if self._decoder is None:
                 p = self._program
@@ -80,7 +81,7 @@ class Fallbacks:
         return self._ready[pc]
 
     def place_of(self, slot: int) -> Place:
-        """Return where a register lies that a barrier's vote goes to."""
+        """Return the place of the register that takes the result of a barrier's vote."""
         assert self._decoder is not None
         function, name = cast("tuple[int, str]", self._decoder.slots.key_of(slot))
         return self._made.frame.place(function, name)
@@ -91,7 +92,7 @@ class Fallbacks:
         decoder.function, decoder.block = block.function, block
         slots.begin_block()
         step, ending = decode_instruction(decoder, pc)
-        if pc in decoder.kernel.meetings:  # for when nobody is to be waited for
+        if pc in decoder.kernel.meetings:  # without waiting: all lanes are here
             step = decode_warp(decoder, decoder.kernel.instructions[pc])
         places = self._made.places[pc]
         specials: list[tuple[int, str]] = []
@@ -106,7 +107,7 @@ class Fallbacks:
         return Fallback(step, ending, tuple(reads), writes, tuple(specials))
 
     def _place(self, key: Any, places: Mapping[str, Place]) -> Place | None:
-        """Return where a slot's value lies; None for an argument of the kernel, which is fixed."""
+        """Return the place of a slot; None for a kernel argument, which is constant."""
         if key in self._made.frame.others:
             return self._made.frame.others[key]
         if len(key) == 4:
@@ -114,7 +115,7 @@ class Fallbacks:
         return places.get(key[1]) or self._made.frame.place(*key)
 
     def enter(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
-        """Fill the group's frame with what the instruction reads."""
+        """Load the registers that the instruction reads into the group's array frame."""
         assert self._decoder is not None
         frame = list(self._decoder.slots.zeros)
         for slot in escaped.reads:
@@ -126,7 +127,7 @@ class Fallbacks:
         group.frame, group.committed = frame, list(frame)
 
     def leave(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
-        """Put what the instruction wrote into the frames."""
+        """Write the results of the instruction to the frames of the warps."""
         every = bool((group.active == ALL_LANES).all())
         lanes = None if every else unpack(group.active)
         for slot in escaped.writes:
@@ -151,7 +152,7 @@ def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:
 
 
 def _stored(place: Place) -> np.dtype[Any]:
-    """Return the type in which a place's lanes are moved."""
+    """Return the NumPy type that copies the lanes of a place bit for bit."""
     return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
 
 

@@ -1,4 +1,9 @@
-"""What compiled code knows of a wave: its warps, their splits, the group that runs, its rows."""
+"""The state of a wave that compiled code and Python share.
+
+`Machine` is a structure of 64-bit words: the warps, their SIMT stacks, the group of warps that runs
+now, their register frames, the memories and the access rows that wait to be written. The constants
+name how a basic block ends and why compiled code returns to Python.
+"""
 
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ..rows.pattern import Questions, Table
@@ -7,50 +12,66 @@ NEVER = (1 << 31) - 1
 """The order of a warp that cannot run."""
 
 STALE = -1
-"""The least order of warps that have moved since it was looked for."""
+"""Marks a group of 32 warps whose least order must be computed again, because a warp moved."""
 
 JUMP, DIVIDE, LEAVE, LEAVE_SOME, BARRIER, OTHER, CALL, RETURN_SOME, SWITCH, WARP_SYNC = range(10)
-"""How a basic block ends: all go on, a branch, all exit, some exit, a barrier for the whole thread
-block, in a way that the array engine knows, a call, a return of some lanes, a switch, or an
-instruction at which lanes of a warp meet."""
+"""How a basic block ends: all lanes jump (JUMP), a conditional branch (DIVIDE), all lanes exit
+(LEAVE), some exit (LEAVE_SOME), a barrier of the whole thread block (BARRIER), an end that only
+the array engine runs (OTHER), a call, a return of some lanes, a switch, or an instruction that
+synchronizes lanes of a warp (WARP_SYNC)."""
 
 IDLE, WRITE, FOREIGN, ENDING, FAULT, ENDED, DEEPEN, YIELD, SPINS = range(9)
-"""Why compiled code stops: no warp is ready; rows have to be written; nothing leaves the loop of
-the block; its end is not compiled, or lanes may have to wait for others; a lane reached memory that
-it must not; a warp ended while others wait, or splits did while one of their warp waits; splits
-need more room; warps have lost their patience; all that can run only wait."""
+"""Why compiled code returns to Python.
+
+IDLE: no warp is ready. WRITE: rows or the log are full, or the budget is spent. FOREIGN: the block
+belongs to a loop without an exit, which is not compiled. ENDING: the end of the block is not
+compiled, or lanes may have to wait for others. FAULT: a lane accessed memory that it must not
+access. ENDED: a warp exited while others wait, or a stack entry did while another of its warp
+waits. DEEPEN: the stacks need more levels. YIELD: warps have spun longer than their patience.
+SPINS: every warp that can run only spins.
+"""
 
 
 class Machine(Struct):
-    """A wave of `warps` warps, `blocks` thread blocks of `a_block` warps each.
+    """A wave of `warps` warps: `blocks` thread blocks of `a_block` warps each.
 
-    A warp's registers lie in `frames`, `frame_bytes` each, a register's 32 lanes side by side;
-    special registers in tables of the launch, of the wave's blocks and of a block's warps.
-    Arrays over warps are those of SplitStacks; `order` is the rank of the warp's basic block, NEVER
-    unless it is ready, and `part_order` the least of 32 warps each. Arrays over basic blocks:
-    `codes` is where the compiled block lies (0: nowhere). From number `first_end` on they are the
-    ends of functions, and hold nothing. Rows of the basic block in hand begin at `rows`: those of
-    its first access by all warps of the group, then those of its second.
-    The functions that a call enters, and the targets of a switch, are `first_side` and those after
-    it, up to the next block's; `sides` has which lanes of each warp of the group go to the first,
-    then the second, and so on.
-    `leaving` is the successor of a branch that leaves a loop (-1: neither), which others stay in;
-    the blocks where lanes wait for those that leave are `behind`, from `first_behind` on.
-    Splits are `most_depth` deep, and `spare` more may come with one block. What a recursion puts
-    aside lies in `aside`, a level of all warps after the other, with room for `aside_levels`.
-    Basic blocks of loops that wait have `waits`, if `may_wait`; `spins` and `patience` are those of
-    SplitStacks, `parked` that of Barriers, `meeting` that of Meetings. `leader` leads those that
-    have all waited, `lead_left` more times. `site_pattern` has the last pattern of each access and
-    warp, -1 for none. `escape` is what an escape calls, with its pc and the number of accesses
-    before it; rows of the first `finished` accesses of the basic block are taken, and `upto` says
-    how many are to be.
+    Registers: the frame of a warp takes `frame_bytes` bytes of `frames`; the 32 lanes of a register
+    are contiguous in it. Special registers are in three tables: of the launch, of each thread block
+    of the wave, and of each warp of a block.
 
-    Arrays over accesses: `site_as` is the access that its rows are of: itself, but for one with
-    generic addresses that of its state space, from `site_in` on in order of regions. Of such an
-    access in hand the lanes' addresses lie from `low` to `high`; `region`, `shift` (what is taken
-    off addresses), `window` and `arena` are those of its space. `outside_lanes` counts lanes
-    outside of allocations in one of the `mapped` ranges of memory (0 of them: that is a fault), of
-    which the others have the first lane of the first warp.
+    Warps: these arrays belong to SplitStacks. `order` is the rank of the warp's basic block, NEVER
+    unless the warp is ready; `part_order` is the least order per 32 warps. The stacks have at most
+    `most_depth` entries below the top, and one block pushes at most `spare` more.
+
+    Basic blocks: `codes` is the address of the compiled block (0: none). Blocks from number
+    `first_end` on are the ends of functions and hold no instructions. The callees of a call and the
+    targets of a switch start at `first_side` and end before the next block's; `sides` is the mask
+    of the lanes that take each of them: those of all warps of the group for the first, then for the
+    second. `leaving` is the successor through which lanes leave a loop that others stay in (-1:
+    neither); the blocks where lanes wait for those that leave are in `behind`, from `first_behind`
+    on. `waits` marks the blocks of spin loops, if `may_wait`.
+
+    Spinning: `spins` and `patience` are those of SplitStacks, `parked` is that of Barriers,
+    `meeting` that of Meetings. Once all warps spin, `leader` is scheduled for `lead_left` more
+    ticks.
+
+    Calls: recursion spills registers to `aside`, all warps of a level before the next level, with
+    room for `aside_levels` levels.
+
+    Rows: those of the current basic block begin at `rows`: the rows of its first access for all
+    warps of the group, then those of its second. `site_pattern` is the last pattern per access and
+    warp, -1 for none. The rows of the first `finished` accesses of the block are taken; `upto` is
+    how many are to be taken.
+
+    Escapes: `escape` is the callback of an escape; it takes the pc and the number of accesses
+    before it.
+
+    Accesses: `site_as` maps an access to the one that its rows belong to: itself, or for generic
+    addresses the access of the state space found, from `site_in` on in the order of the regions.
+    For such an access, `low` and `high` bound the lanes' addresses; `region`, `shift` (subtracted
+    from the addresses), `window` and `arena` describe its space. `outside_lanes` counts the lanes
+    outside of all allocations but inside one of the `mapped` ranges of memory (0 ranges: such a
+    lane faults). The other `outside` arrays are the first such lane of the first such warp.
     """
 
     warps: int

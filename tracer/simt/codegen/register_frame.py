@@ -1,5 +1,10 @@
-"""Registers that hold a parameter of the kernel, as it is: all lanes have the same in them, so that
-they need no place in the frames of warps."""
+"""The register frame of a warp: the place of each register, and of the special registers.
+
+A register that outlives its basic block has an exclusive place; the others share places, as a
+linear-scan register allocator would give them. A register that only holds a parameter of the kernel
+needs no place: all lanes have the same constant in it. Special registers are in tables of the
+launch, of a thread block and of a warp.
+"""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -30,10 +35,10 @@ from .block_part import RUN, kind_of, reads_parameter
 
 
 def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tuple[int, str], int]:
-    """Return the offset among the parameters for each such register, (function, name).
+    """Return the offset into the parameters for each register that holds one, (function, name).
 
-    One instruction writes it, in every lane and before anything reads it, and only instructions
-    that compute do: others, and those that the array engine runs (`escaped`), take it from the
+    One instruction writes such a register, in every lane and before any read, and only computing
+    instructions read it. The others, and those that the array engine runs (`escaped`), read the
     frame.
     """
     offsets = parameter_offsets(kernel)
@@ -53,7 +58,8 @@ def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tu
 
 
 def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
-    """Return the registers that are read before they are written, or by what does not compute."""
+    """Return the registers that are read before they are written, or by a non-computing
+    instruction."""
     names = {name for _, name in kernel.live_in[kernel.functions[0].entry]}
     for block in kernel.blocks:
         for pc in range(block.first, block.last):
@@ -68,7 +74,7 @@ def _read_from_frames(kernel: Kernel, escaped: Container[int]) -> set[str]:
 def _offset(
     instruction: Instruction, offsets: dict[str, int], register_offsets: dict[tuple[int, str], int]
 ) -> int | None:
-    """Return where the parameter lies that an instruction puts into a register, if it does."""
+    """Return the offset of the parameter that an instruction loads into a register, else None."""
     source = instruction.operands[-1]
     if reads_parameter(instruction) and isinstance(source, Address):
         base = source.base
@@ -87,29 +93,30 @@ def _fits(instruction: Instruction, to: Register) -> bool:
 ALIGN = 64
 
 PARAMETERS = "[parameters]"
-"""Stands for the place to which generic addresses of the kernel's parameters point."""
+"""The name of the place that generic addresses of the kernel's parameters point to."""
 
 CARRY = Register("%cc", "pred")
-"""The flag of sums of more than a register's width: each function has its own, and it lasts."""
+"""The carry flag of extended-precision sums: each function has its own, and it outlives its
+block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Bytes from the frame's start, and the bytes of a lane."""
+    """The offset in the frame, and the bytes per lane."""
 
     offset: int
     size: int
 
 
 class Frame:
-    """Places of registers, (function, name): those that outlive a basic block have their own, the
-    others share theirs between blocks. `specials` are the places of special registers.
+    """The places of registers, (function, name). Those that outlive a basic block have their own,
+    and the others share theirs between blocks. `specials` are the places of special registers.
 
-    `symbols` are the addresses of variables, (function, name). `parameters` are registers without a
-    place, and the offsets of what they hold among the parameters. The array engine runs the
-    instructions `escaped` (pcs). `others` are the places of pieces of parameters of functions,
-    (function, name, offset, bytes), and `depth` is where it says how deep each lane is in a
-    recursion, of which each level has `local_stride` bytes of local memory.
+    `symbols` are the addresses of variables, (function, name). `parameters` are the registers
+    without a place, with offsets into the parameters. The array engine runs the instructions
+    `escaped` (pcs). `others` are the places of pieces of function parameters, (function, name,
+    offset, bytes). `depth` is the place of each lane's recursion depth; a level has `local_stride`
+    bytes of local memory.
     """
 
     def __init__(
@@ -143,17 +150,18 @@ class Frame:
         self._lasting_size = self.size
 
     def _share(self, register: Register, place: Place) -> Place:
-        """Let all functions know a register."""
+        """Share a register between all functions."""
         self._places[ANY, register.name] = place
         self.lasting |= {(ANY, register.name)}
         return place
 
     def is_shared(self, name: str) -> bool:
-        """Whether all functions know a register of this name: it outlives every basic block."""
+        """Return whether all functions share a register of this name: it outlives every basic
+        block."""
         return (ANY, name) in self.lasting
 
     def has_levels(self, function: int, name: str) -> bool:
-        """Whether a local variable lies elsewhere on each level of a recursion."""
+        """Return whether each level of recursion has its own copy of a local variable."""
         offsets = local_layout(self._kernel).offsets
         return function in self.passing.recursive and (function, name) in offsets
 
@@ -170,7 +178,7 @@ class Frame:
 
     @property
     def row_bytes(self) -> dict[str, int]:
-        """Bytes of a warp's frame, and of the rows of tables of special registers."""
+        """Bytes of a warp's frame, and of the rows of the special register tables."""
         rows = self.specials.row_bytes
         return {
             "FRAME_BYTES": self.size,
@@ -179,13 +187,16 @@ class Frame:
         }
 
     def place(self, function: int, name: str) -> Place:
-        """Return where a register lies."""
+        """Return the place of a register."""
         own_place = self._places.get((function, name))
         return self._places[ANY, name] if own_place is None else own_place
 
     def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
-        """Give places to the registers of a block that do not outlive it: each with the first and
-        last of the block's parts in which it is used; two that never meet may share a place."""
+        """Allocate places to the registers of a block that do not outlive it.
+
+        Each comes with the first and last part that uses it; registers with disjoint spans may
+        share a place.
+        """
         free: dict[int, list[Place]] = {}
         busy: list[tuple[int, Place]] = []
         end = self._lasting_size
@@ -205,7 +216,7 @@ class Frame:
         self.size = max(self.size, end)
 
     def address_of(self, function: int, operand: Operand) -> int | None:
-        """Return the address of a variable, None if it has none that is known."""
+        """Return the address of a variable, None if it has no known address."""
         if not isinstance(operand, Symbol):
             return None
         name = operand.name
@@ -236,7 +247,7 @@ def _carrying(kernel: Kernel) -> set[int]:
 
 
 def passed_registers(kernel: Kernel) -> set[tuple[int, str]]:
-    """Return the registers in which values go from function to function."""
+    """Return the registers that pass values between functions."""
     return {
         (number, variable.name)
         for number, span in enumerate(kernel.functions)
@@ -253,15 +264,15 @@ def special_names(kernel: Kernel) -> list[str]:
 
 
 LAUNCH, BLOCK, THREAD = "launch", "block", "thread"
-"""Whose a special register is: a table has one row, one for each block of the wave, or one for each
-warp of a block with 32 lanes side by side."""
+"""The owner of a special register. Its table has one row, one row per block of the wave, or one row
+per warp of a block with 32 contiguous lanes."""
 
 TABLE_ALIGN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialPlace:
-    """The table, bytes from the start of its row, and the bytes of a value."""
+    """The table, the offset in its row, and the bytes of a value."""
 
     table: str
     offset: int
@@ -269,11 +280,12 @@ class SpecialPlace:
 
 
 _OF_WORKSPACE = ("%envreg1", "%envreg2")
-"""These hold the address of the workspace of cooperative groups, where a module has one."""
+"""The registers that hold the address of the cooperative groups workspace, where a module has
+one."""
 
 
 def _kinds() -> dict[str, tuple[str, int]]:
-    """Return whose each special register is, and its bytes."""
+    """Return the owner and the bytes of each special register."""
     launch = Launch((1, 1, 1), (2 * LANES, 1, 1), 0, (), print)
     kinds = {
         name: (THREAD if value.shape[1] > 1 else LAUNCH, value.dtype.itemsize)
@@ -290,7 +302,7 @@ _KINDS = _kinds()
 
 
 class Specials:
-    """Places of the special registers `names`, as far as they are fixed for a thread."""
+    """Places of the special registers `names`, of those that are constant for a thread."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.places: dict[str, SpecialPlace] = {}

@@ -1,7 +1,8 @@
-"""Which warps run next, and where they go: what SplitStacks does with arrays, warp by warp.
+"""The warp scheduler and the SIMT stacks of compiled code, one warp at a time.
 
-The order is the same to the last tick, so that everything that follows from it is: rows, memory,
-histories. See tracer/simt/warp/simt_stack.py for the rules.
+It does what SplitStacks does with arrays, in the same order to the last tick: the rows, the memory
+and the histories of both engines must be equal. See tracer/simt/warp/simt_stack.py for the rules.
+`jit` compiles the functions of this module; they take the `Machine` and return integers.
 """
 
 from ....jit.structure import I32
@@ -50,7 +51,7 @@ define internal i64 @{name}(ptr %p, i64 %value) {{
 
 @assembly(_LANES_THAT.format(name="equal_lanes", relation="eq"))
 def equal_lanes(values: I32, value: int) -> int:
-    """Return 32 bits: which of the first 32 elements are `value`."""
+    """Return a 32-bit mask of the first 32 elements that equal `value`."""
     raise NotImplementedError
 
 
@@ -70,17 +71,17 @@ def least(values: I32) -> int:
 
 @assembly(_LANES_THAT.format(name="lanes_up_to", relation="sle"))
 def lanes_up_to(values: I32, value: int) -> int:
-    """Return 32 bits: which of the first 32 elements are `value` at most."""
+    """Return a 32-bit mask of the first 32 elements that are at most `value`."""
     raise NotImplementedError
 
 
 def parts_of(m: Machine) -> int:
-    """Return how many times 32 warps there are."""
+    """Return the number of groups of 32 warps."""
     return (m.warps + 31) >> 5
 
 
 def lowest_order(m: Machine) -> int:
-    """Return the least order of all warps, and renew that of those parts that have changed."""
+    """Return the least order of all warps, and recompute the stale entries of `part_order`."""
     lowest = NEVER
     for first in range(0, parts_of(m), 32):
         stale = equal_lanes(m.part_order[first:], STALE)
@@ -93,14 +94,17 @@ def lowest_order(m: Machine) -> int:
 
 
 def choose(m: Machine) -> int:
-    """Pick the warps that run next, ascending; 0 if no warp is ready."""
+    """Select the warps that run next, in ascending order; return 0 if no warp is ready."""
     m.tick += 1
     lowest = lowest_order(m)
     if lowest == NEVER:
         return 0
+    # Every ready warp spins (place_order adds OUTER_JOIN to their orders): follow one leader for
+    # `fair` ticks.
     if lowest >= OUTER_JOIN:
         lowest = leading(m)
     elif lowest == m.picked and m.times >= m.fair:
+        # The lowest block ran `fair` times in a row: schedule the warp that starves.
         lowest = longest_waiting(m, lowest)
     m.times = m.times + 1 if lowest == m.picked else 1
     m.picked = lowest
@@ -114,7 +118,7 @@ def choose(m: Machine) -> int:
 
 
 def take_equal(m: Machine, part: int, order: int) -> None:
-    """Put the warps of a part that have this order into the group."""
+    """Add the warps of a group of 32 that have this order to the running group."""
     count = m.count
     bits = equal_lanes(m.order[32 * part :], order)
     while bits:
@@ -129,7 +133,8 @@ def take_equal(m: Machine, part: int, order: int) -> None:
 
 
 def longest_waiting(m: Machine, lowest: int) -> int:
-    """Return the order of the ready warp elsewhere that has waited longest; `lowest` if none."""
+    """Return the order of the ready warp at another block that has waited longest; `lowest` if
+    none."""
     best = patient(m, lowest)
     if best < 0:
         return lowest
@@ -137,7 +142,7 @@ def longest_waiting(m: Machine, lowest: int) -> int:
 
 
 def patient(m: Machine, but: int) -> int:
-    """Return the ready warp that has waited longest, of an order that is not `but`; -1 if none."""
+    """Return the ready warp, of another order than `but`, that has waited longest; -1 if none."""
     best = -1
     for warp in range(m.warps):
         if m.order[warp] == NEVER or m.order[warp] == but:
@@ -148,7 +153,7 @@ def patient(m: Machine, but: int) -> int:
 
 
 def leading(m: Machine) -> int:
-    """Return the order of the warp that leads those that have all been through their loops."""
+    """Return the order of the leader: the warp to schedule once all warps spin."""
     if m.lead_left == 0 or m.order[m.leader] == NEVER:
         m.leader = patient(m, NEVER)
         m.lead_left = m.fair
@@ -157,7 +162,7 @@ def leading(m: Machine) -> int:
 
 
 def place_order(m: Machine, warp: int) -> None:
-    """Note where a warp stands; in a loop in which it has waited, behind all others."""
+    """Update the order of a warp; a warp that spins comes after all others."""
     order = NEVER
     if m.state[warp] == READY:
         order = m.ranks[m.block[warp]]
@@ -168,10 +173,12 @@ def place_order(m: Machine, warp: int) -> None:
 
 
 def take_out(m: Machine, warp: int, lanes: int, returns: int) -> None:
-    """Take lanes out of every split of their warp; those that only return (1) from a function, out
-    of the splits from its call upwards."""
+    """Remove lanes from every stack entry of their warp; with `returns` 1 only from the entries of
+    the current call."""
     here = m.mask[warp]
     m.mask[warp] = here & ~lanes
+    # A lane that returns leaves the entries down to the one that the call pushed (`called`). The
+    # caller's entries below keep it, and it continues there.
     remainder = lanes
     if returns and m.called[warp]:
         remainder = remainder & ~here
@@ -186,14 +193,17 @@ def take_out(m: Machine, warp: int, lanes: int, returns: int) -> None:
 
 
 def is_over(m: Machine, warp: int) -> int:
-    """Whether the top split has joined or is empty."""
+    """Return whether the top entry has reached its reconvergence point or is empty."""
     return 1 if m.block[warp] == m.join[warp] or m.mask[warp] == 0 else 0
 
 
 def settle(m: Machine, warp: int) -> None:
-    """Pop the top splits that have joined or are empty; end the warp if it has none left, let it
-    wait on if the top one waits at a barrier, or for other lanes of its warp. Lanes at the end of a
-    function leave those that would have waited for them inside."""
+    """Pop the entries that have reconverged or are empty, and set the warp's state.
+
+    The warp exits if no entry is left. It waits if the new top entry waits at a barrier or for
+    other lanes of the warp. Lanes at the end of a function are removed from the entries of the call
+    that would have waited for them.
+    """
     if m.block[warp] >= m.first_end and m.join[warp] != m.block[warp]:
         take_out(m, warp, m.mask[warp], 1)
     popped = 0
@@ -202,6 +212,10 @@ def settle(m: Machine, warp: int) -> None:
             m.state[warp] = EXITED
             m.has_ended = 1
             break
+        # A pop makes the entry below run with its own mask. After a branch (lanes 0 to 3):
+        #   top    block 2  join 3  mask 0011   reaches 3 and is popped
+        #   below  block 1  join 3  mask 1100   runs next
+        #   below  block 3  join 9  mask 1111   runs once both sides have reached 3
         drop(m, warp)
         popped = 1
     if popped and m.mask[warp] & (m.parked[warp] | m.meeting[warp]):
@@ -211,7 +225,7 @@ def settle(m: Machine, warp: int) -> None:
 
 
 def push(m: Machine, warp: int, block: int, join: int, lanes: int) -> None:
-    """Put a split on top."""
+    """Push an entry; the current top entry moves to the `below` arrays."""
     below = m.depth[warp] * m.warps + warp
     m.below_block[below] = m.block[warp]
     m.below_join[below] = m.join[warp]
@@ -226,7 +240,7 @@ def push(m: Machine, warp: int, block: int, join: int, lanes: int) -> None:
 
 
 def drop(m: Machine, warp: int) -> None:
-    """Take the top split off."""
+    """Pop the top entry."""
     depth = m.depth[warp] - 1
     below = depth * m.warps + warp
     m.depth[warp] = depth
@@ -237,8 +251,8 @@ def drop(m: Machine, warp: int) -> None:
 
 
 def is_inside(m: Machine, warp: int, join_block: int) -> int:
-    """Whether the top split, or one below of the same call that waits for it, joins where others
-    wait for it."""
+    """Return whether the top entry, or one below it of the same call that waits for its lanes,
+    reconverges at `join_block`."""
     if m.join[warp] == join_block:
         return 1
     called = m.called[warp]
@@ -254,9 +268,11 @@ def is_inside(m: Machine, warp: int, join_block: int) -> int:
 
 
 def wait_behind(m: Machine, warp: int) -> None:
-    """Let a warp that is about to divide wait for lanes that go another way."""
+    """Make a warp that is about to diverge wait for the lanes that will leave its loops."""
     for which in range(m.first_behind[m.number], m.first_behind[m.number + 1]):
         outer_join = m.behind[which]
+        # Push the current entry again and leave its old place at `outer_join`: lanes that leave the
+        # loop reconverge there, and not later.
         if is_inside(m, warp, outer_join) == 0:
             here = m.block[warp]
             m.block[warp] = outer_join
@@ -264,11 +280,13 @@ def wait_behind(m: Machine, warp: int) -> None:
 
 
 def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
-    """Send lanes another way, and the others on to `stay`; see go_alone of array/turn.py."""
+    """Send lanes out of a loop, and the others on to `stay`, as SplitStacks does."""
     leaving = m.leaving[m.number]
     join_block = m.joins[m.number]
     m.block[warp] = leaving if lanes == m.mask[warp] else stay
     if lanes and is_inside(m, warp, join_block):
+        # Remove the lanes from all entries of the loop, down to the one that reconverges at
+        # `join_block`. They get an entry of their own below, which reconverges there too.
         m.mask[warp] = m.mask[warp] & ~lanes
         level = m.depth[warp]
         join = m.join[warp]
@@ -290,7 +308,8 @@ def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
 
 
 def divide(m: Machine, warp: int, active: int, branch_mask: int) -> None:
-    """Send lanes `branch_mask` to the block's target, the rest to the other one."""
+    """Execute a branch: lanes `branch_mask` go to the block's target, the others to the other
+    successor."""
     target = m.targets[m.number]
     other = m.others[m.number]
     join = m.joins[m.number]
@@ -306,6 +325,12 @@ def divide(m: Machine, warp: int, active: int, branch_mask: int) -> None:
     elif branch_mask == 0:
         m.block[warp] = other
     else:
+        # The branch diverges: the current entry waits at the reconvergence point, and each side
+        # gets an entry. If the current entry already reconverges there, a side replaces it, so that
+        # a loop does not grow the stack at each iteration:
+        #   before: block B   join J  mask 1111
+        #   after:  target    join J  mask 0011   (top, runs first)
+        #           other     join J  mask 1100
         replaces = 1 if m.join[warp] == join else 0
         called = m.called[warp] if replaces else 0
         m.block[warp] = join
@@ -327,8 +352,7 @@ def divide(m: Machine, warp: int, active: int, branch_mask: int) -> None:
 
 
 def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
-    """Take lanes that exit out of their warp; those that only return (1) from a function, out of
-    its call."""
+    """Remove lanes that exit from their warp, or with `returns` 1 from the current call."""
     take_out(m, warp, lanes, returns)
     if m.meeting[warp]:
         m.has_ended = 1
@@ -337,7 +361,7 @@ def leave(m: Machine, warp: int, lanes: int, returns: int) -> None:
 
 
 def enter_functions(m: Machine, warp: int, place: int) -> None:
-    """Let the lanes of the group's warp `place` enter the functions that its block calls."""
+    """Push an entry per callee for the lanes of the warp that is number `place` of the group."""
     first = m.first_side[m.number]
     m.block[warp] = m.targets[m.number]
     for callee in range(m.first_side[m.number + 1] - first):
@@ -349,7 +373,7 @@ def enter_functions(m: Machine, warp: int, place: int) -> None:
 
 
 def live(m: Machine, warp: int) -> int:
-    """Return the lanes of a warp that have not exited: those of all its splits."""
+    """Return the lanes of a warp that have not exited: the union of all its entries."""
     lanes = m.mask[warp]
     for level in range(m.depth[warp]):
         lanes = lanes | m.below_mask[level * m.warps + warp]
@@ -357,7 +381,7 @@ def live(m: Machine, warp: int) -> int:
 
 
 def all_have_come(m: Machine) -> int:
-    """Whether every warp of the wave is in the group, with all its lanes."""
+    """Return whether every warp of the wave is in the group with all its live lanes."""
     if m.count != m.warps:
         return 0
     for warp in range(m.warps):
@@ -367,7 +391,7 @@ def all_have_come(m: Machine) -> int:
 
 
 def some_are_elsewhere(m: Machine) -> int:
-    """Whether lanes of a warp of the group live that are not in it."""
+    """Return whether a warp of the group has live lanes that are not in the group."""
     for place in range(m.count):
         warp = m.chosen[place]
         if m.active[place] != live(m, warp):
@@ -376,7 +400,7 @@ def some_are_elsewhere(m: Machine) -> int:
 
 
 def spread(m: Machine, warp: int, place: int) -> None:
-    """Send the lanes of the group's warp `place` to the targets of a switch; see SplitStacks."""
+    """Send the lanes of a warp of the group to the targets of a switch; see SplitStacks."""
     first = m.first_side[m.number]
     sides = m.first_side[m.number + 1] - first
     join = m.joins[m.number]
@@ -393,6 +417,7 @@ def spread(m: Machine, warp: int, place: int) -> None:
         m.block[warp] = join
         replaces = 1 if m.join[warp] == join else 0
         for back in range(sides):
+            # Push in reverse order: the first target is the top entry and runs first.
             side = sides - 1 - back
             target = m.side_entry[first + side]
             lanes = m.sides[side * m.warps + place]
@@ -407,7 +432,7 @@ def spread(m: Machine, warp: int, place: int) -> None:
 
 
 def end_block(m: Machine) -> None:
-    """Send the group on its way."""
+    """Move each warp of the group to its successor."""
     ending = m.endings[m.number]
     target = m.targets[m.number]
     for place in range(m.count):
@@ -431,11 +456,13 @@ def end_block(m: Machine) -> None:
 
 
 def account(m: Machine) -> None:
-    """Count the block that the group has run: its history, its steps, its budget."""
+    """Account for the block that the group ran: the log of its history, steps and budget."""
     number = m.number
     length = m.lengths[number]
     for place in range(m.count):
         warp = m.chosen[place]
+        # A block that repeats with the same masks only counts up its last entry: loops take one
+        # entry.
         masks = (m.active[place] << 32) | m.taken[place]
         entry = m.last_entry[warp]
         if entry >= 0 and m.log_block[entry] == number and m.log_masks[entry] == masks:
@@ -454,8 +481,10 @@ def account(m: Machine) -> None:
 
 
 def note_spins(m: Machine) -> int:
-    """Count the block of a waiting loop that the group has run; any other one is progress, and
-    starts the count anew. Return what Python has to do, or -1; see SplitStacks for the rules."""
+    """Count the iterations of spin loops, and reset the count of warps that make progress.
+
+    Return YIELD, SPINS, or -1 if Python is not needed; see SplitStacks for the rules.
+    """
     if m.may_wait == 0:
         return -1
     is_spin = m.waits[m.number]
@@ -476,7 +505,7 @@ def note_spins(m: Machine) -> int:
 
 
 def only_spins(m: Machine) -> int:
-    """Whether every ready warp has done nothing but wait for a while."""
+    """Return whether every ready warp has spun for at least two spin budgets."""
     for warp in range(m.warps):
         if m.state[warp] == READY and m.spins[warp] < 2 * SPIN_BUDGET:
             return 0
@@ -484,7 +513,7 @@ def only_spins(m: Machine) -> int:
 
 
 def run_group(m: Machine) -> int:
-    """Run the chosen warps through their basic block; return why Python has to go on, or -1."""
+    """Run the group through its basic block; return why Python is needed, or -1."""
     number = m.number
     if m.codes[number] == 0:
         return FOREIGN
@@ -498,9 +527,10 @@ def run_group(m: Machine) -> int:
 
 
 def end_group(m: Machine) -> int:
-    """Send the group, which has run its basic block, on its way; return as run_group does."""
+    """Move the group, which has run its basic block, on; return as run_group does."""
     number = m.number
     ending = m.endings[number]
+    # Check the room before any stack changes: Python reserves more levels and calls this again.
     if m.most_depth + m.spare > m.levels:
         return DEEPEN
     if ending == OTHER or (ending == BARRIER and not all_have_come(m)):

@@ -1,4 +1,10 @@
-"""The access rows of a machine: those that machine code makes, those of escapes among them."""
+"""A wave of compiled code, and its access rows.
+
+`CompiledWave` runs the machine code of a kernel for the thread blocks of a wave. Each time the code
+returns, Python handles the reason: it runs a basic block's end with the array engine, grows the
+stacks, releases barriers, raises a fault, or writes rows. `MachineRows` merges the rows that
+machine code writes with those of fallbacks, in the order of the accesses.
+"""
 
 import ctypes
 from collections.abc import Iterator
@@ -49,12 +55,15 @@ _BUFFERS = {
 }
 
 FEW_ROWS = 1 << 12
-"""Rows for whose patterns there is room at first: room for ROWS takes a while to empty."""
+"""Rows for which pattern storage is reserved at first: room for ROWS takes a while to clear."""
 
 
 class MachineRows(AccessRows):
-    """As AccessRows, with each item a run of the machine's rows; `before` says how many accesses of
-    the basic block in hand come before the instruction that the array engine runs."""
+    """Access rows whose items are runs of the machine's rows.
+
+    `before` is the number of accesses of the current basic block before the instruction that the
+    array engine runs.
+    """
 
     def __init__(
         self,
@@ -81,11 +90,13 @@ class MachineRows(AccessRows):
         self, group: Warps, position: int, pc: int, space: Space, part: int,
         base: Array, pattern: Array, keep: Mask | None,
     ) -> None:  # fmt: skip
-        """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""
+        """Add a row for every warp of the group's shape that `keep` (rows, warps per row)
+        selects."""
         shape = (group.rows, group.warps_a_row)
         indices = np.flatnonzero(np.broadcast_to(True if keep is None else keep, shape))
         if not indices.size:
             return
+        # Take the rows of earlier accesses first: the rows of the fallback must follow them.
         self._finish_before()
         m = self._machine
         rows = slice(m.rows, m.rows + len(indices))
@@ -99,11 +110,11 @@ class MachineRows(AccessRows):
         m.rows, m.runs = rows.stop, m.runs + 1
 
     def flush(self) -> None:
-        """Nothing waits but what `write` writes."""
+        """Do nothing: all rows wait in the machine until `write`."""
 
     def skip(self, pc: int) -> None:
-        """Leave out the rows of the access at `pc` if it is one with generic addresses: the array
-        engine has made it."""
+        """Drop the machine's rows of the access at `pc` if it has generic addresses: the array
+        engine has made the access."""
         m = self._machine
         site = int(m.first_site[m.number]) + self.before
         if self.before < m.site_count[m.number] and self._code.sites[site][:2] == (pc, ""):
@@ -120,7 +131,7 @@ class MachineRows(AccessRows):
                 setattr(self._machine, name, self._buffers.widen(name, 2 * rows))
 
     def _site(self, site: tuple[int, int, int]) -> int:
-        """Return the number of an access (pc, state space, part) of the array engine's."""
+        """Return the number of an access (pc, state space, part) of the array engine."""
         if site not in self._sites:
             self._sites[site] = len(self._site_pc)
             pc, space, part = site
@@ -130,7 +141,7 @@ class MachineRows(AccessRows):
         return self._sites[site]
 
     def write(self, final: bool) -> None:
-        """Write batches that end with the access by which ROWS were reached; `final`, all."""
+        """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
         m = self._machine
         counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
         ends = np.cumsum(counts)
@@ -168,7 +179,7 @@ class MachineRows(AccessRows):
             later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
 
     def _move_down(self, first: int, first_run: int) -> None:
-        """Begin the buffers with what still waits."""
+        """Move the remaining rows to the start of the buffers."""
         m = self._machine
         if first == m.rows:
             m.rows = m.runs = 0
@@ -183,18 +194,18 @@ class MachineRows(AccessRows):
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 WIDEST = 16
-"""Bytes of a load at most: the last parameter may be read as one."""
+"""Maximum bytes of a load: padding, since a load may read past the last parameter."""
 
 SLICE = 1 << 22
-"""Instructions of warps after which machine code comes back, a second at most: only then does
-Python hear Ctrl-C or an alarm."""
+"""Instructions of warps after which machine code returns, at most a second: Python handles Ctrl-C
+and alarms only then."""
 
 FIRST_LEVELS = 8
-"""Levels of recursion for which there is room at first."""
+"""Levels of recursion reserved at first."""
 
 
 class CompiledWave(ArrayWave):
-    """As ArrayWave, with the same order of everything, so that its rows are the same."""
+    """A wave of compiled code; it keeps the order of ArrayWave, so that the rows are the same."""
 
     def __init__(
         self,
@@ -255,7 +266,7 @@ class CompiledWave(ArrayWave):
         m.log_repeat = self._buffers.take("log_repeat", entries, "i4")
 
     def _bind_registers(self) -> None:
-        """Make the frames, and tables of the special registers of these blocks."""
+        """Allocate the frames, and the special register tables of these blocks."""
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
         crosses = self._code.made.crosses_lanes
@@ -272,7 +283,7 @@ class CompiledWave(ArrayWave):
             self._make_room(FIRST_LEVELS)
 
     def _make_room(self, levels: int) -> None:
-        """Have room for what so many levels of a recursion put aside, and keep what there is."""
+        """Reserve the spill area for this many levels of recursion; keep its contents."""
         m = self._machine
         most = levels_within(self._code.frame.local_stride) - 1
         m.aside_levels = min(levels, most)
@@ -283,7 +294,7 @@ class CompiledWave(ArrayWave):
         m.aside, self._has_room = buffer, True
 
     def _deeper(self, pc: int) -> None:
-        """Make room for another level of a recursion; KernelFault if it is too deep."""
+        """Double the spill area of a recursion; KernelFault if it is too deep."""
         m = self._machine
         levels = levels_within(self._code.frame.local_stride)
         if m.aside_levels >= levels - 1:
@@ -298,7 +309,7 @@ class CompiledWave(ArrayWave):
         return np.ndarray((self.warps, LANES), dtype, m.frames, place.offset, steps)
 
     def run(self) -> bool:
-        """Run until every warp has ended (True), or all that can run only wait (False)."""
+        """Run until every warp has exited (True), or every warp that can run only spins (False)."""
         call_back = _ESCAPE(self._escape)  # to be held while machine code runs
         pointer = ctypes.c_void_p.from_buffer(call_back)  # a cast would hold itself, and the wave
         self._machine.escape = pointer.value or 0
@@ -306,11 +317,12 @@ class CompiledWave(ArrayWave):
 
     @property
     def progress(self) -> int:
-        """A number that grows whenever a warp runs anything but a waiting loop."""
+        """A counter of the basic blocks outside spin loops that warps have run."""
         return int(self._machine.progress)
 
     def state(self) -> Iterator[NDArray[Any]]:
-        """Yield all that decides what its warps do next, but for the memory that blocks share."""
+        """Yield all arrays that decide the next steps of the warps, except the memory that blocks
+        share."""
         m = self._machine
         yield from self.stacks.state_of_all()
         yield self.local
@@ -323,6 +335,7 @@ class CompiledWave(ArrayWave):
             self._prepare()
             reason = routine.run_warps(m.address)
             while reason == DEEPEN:
+                # The group has run its block but has not moved on: grow the stacks, then end it.
                 self._room.deepen(2 * m.levels)
                 reason = routine.end_group(m.address)
             if reason == IDLE:
@@ -334,11 +347,13 @@ class CompiledWave(ArrayWave):
                     raise self._raised
                 self._report_fault()
             if reason == ENDING:
+                # The array engine ends the block; the accounting stays in machine code.
                 self._end_block()
                 routine.account(m.address)
                 m.most_depth = int(stacks.depth.max())
             elif reason == ENDED:
                 group = m.chosen[: m.count].astype(np.intp)
+                # A warp or entry ended: barriers and warp syncs may need fewer lanes now.
                 stacks.barriers.resume(group)
                 stacks.barriers.release(np.flatnonzero(stacks.state == EXITED))
                 stacks.meetings.settle(group)
@@ -363,7 +378,7 @@ class CompiledWave(ArrayWave):
         return True
 
     def _prepare(self) -> None:
-        """Make room for the patterns of as many rows as may come before rows are written."""
+        """Reserve pattern storage for the rows that may come before the next write."""
         m = self._machine
         if m.rows >= m.row_limit:
             m.row_limit = ROWS
@@ -378,7 +393,7 @@ class CompiledWave(ArrayWave):
         self._patterns.store.reserve(rows)
 
     def _group(self) -> WarpGroup:
-        """Return the group in hand as the array engine has it."""
+        """Return the current group as an array engine group."""
         m = self._machine
         if self.frames is not None:
             self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
@@ -386,7 +401,7 @@ class CompiledWave(ArrayWave):
         return WarpGroup(self, warps, m.active[: m.count].copy())
 
     def _end_block(self) -> None:
-        """Let the array engine send the group on its way."""
+        """End the basic block with the array engine."""
         m, group = self._machine, self._group()
         escaped = self._escapes.find(self.program.kernel.blocks[m.number].last - 1)
         self._escapes.enter(self, group, escaped)
@@ -398,7 +413,7 @@ class CompiledWave(ArrayWave):
         self._take_outcomes()
 
     def _take_turns(self) -> None:
-        """Let other splits go first of those warps of the group that have lost their patience."""
+        """Rotate the stacks of the group's warps that have spun longer than their patience."""
         m, stacks = self._machine, self.stacks
         stacks.rotate_spinning(m.chosen[: m.count].astype(np.intp))
         m.most_depth = int(stacks.depth.max())
@@ -406,7 +421,7 @@ class CompiledWave(ArrayWave):
             self._room.deepen(2 * stacks.levels)
 
     def _take_outcomes(self) -> None:
-        """Put what votes at barriers gave, and lanes that met, into the frames of their warps."""
+        """Write the results of barrier votes and warp syncs to the frames of their warps."""
         for warp, slot, value in self.stacks.barriers.outcomes:
             self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
         self.stacks.barriers.outcomes.clear()
@@ -416,7 +431,7 @@ class CompiledWave(ArrayWave):
         self.stacks.meetings.outcomes.clear()
 
     def _escape(self, pc: int, accesses: int) -> int:
-        """Let the array engine run an instruction for the group in hand; return 1 if it fails."""
+        """Run an instruction with the array engine for the current group; return 1 if it raises."""
         self._access_rows.before = accesses
         try:
             if accesses == NEEDS_FRAMES:
@@ -441,7 +456,8 @@ class CompiledWave(ArrayWave):
         self._reserve()
 
     def _report_lost(self, pc: int) -> NoReturn:
-        """Let the array engine say that a call goes through a pointer that is no function's."""
+        """Run the call with the array engine, which raises the error for a pointer to no
+        function."""
         group, escaped = self._group(), self._escapes.find(pc)
         self._escapes.enter(self, group, escaped)
         assert escaped.ending is not None
@@ -449,7 +465,8 @@ class CompiledWave(ArrayWave):
         raise AssertionError(f"all lanes call a function at {pc}")
 
     def _report_endless(self) -> NoReturn:
-        """Let the array engine say that nothing leaves the loop: such blocks are not compiled."""
+        """Raise the array engine's error for a loop without an exit: such blocks are not
+        compiled."""
         never_ends(self.program.kernel, self._machine.number)(self._group())
         raise AssertionError(f"block {self._machine.number} is in no endless loop")
 
@@ -492,7 +509,7 @@ class CompiledWave(ArrayWave):
             self.rows.set_lanes_on(pc, lanes.astype(np.uint64))
 
     def _tell_outside(self) -> None:
-        """Hand over what lanes did outside of allocations."""
+        """Report the lanes that accessed memory outside of allocations."""
         m = self._machine
         for site in np.flatnonzero(m.outside_lanes).tolist():
             warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])

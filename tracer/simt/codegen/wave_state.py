@@ -1,7 +1,8 @@
-"""Where waves of compiled kernels stand, one after another: a machine and its arrays.
+"""The arrays of a wave of compiled code, reused by later waves.
 
-A launch of a few hundred instructions takes as long as making some fifty arrays does; so waves of
-one shape take turns, those of later launches of the kernel, too.
+Allocating the fifty arrays of a wave takes as long as a launch of a few hundred instructions. Waves
+of the same shape therefore share a `CompiledWaveState`, within a launch and across the launches of
+a kernel. The pool keeps the last few states that no wave uses.
 """
 
 from collections.abc import Hashable
@@ -19,11 +20,12 @@ from .compiled_kernel import CompiledKernel
 from .machine import NEVER, STALE
 
 MOST_STATES = 4
-"""A launch has waves of two shapes: the last may have fewer blocks than those before."""
+"""States that the pool keeps. A launch has waves of two shapes: its last wave may have fewer
+blocks."""
 
 
 class CompiledWaveState(WaveState):
-    """A Room whose arrays a `machine` has, and the arrays in which it works."""
+    """The state of a wave: the machine, with the arrays that it and the SIMT stacks share."""
 
     def __init__(self, code: CompiledKernel, program: Program, blocks: int) -> None:
         super().__init__(program, blocks)
@@ -74,12 +76,12 @@ class CompiledWaveState(WaveState):
         m.questions = no_questions()
 
     def _array(self, size: int, dtype: type[np.generic], value: int = 0) -> NDArray[Any]:
-        """An array that machine code changes, and that has these values at first."""
+        """Return an array that machine code changes; `begin` resets it to this value."""
         self._changed.append(np.full(size, value, dtype=dtype))
         return self._changed[-1]
 
     def _bind_stacks(self) -> None:
-        """Let the machine have what SplitStacks made anew."""
+        """Point the machine to the arrays that SplitStacks has reallocated."""
         m, stacks, below = self.machine, self.stacks, self.below
         m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
         m.levels = stacks.levels
@@ -87,7 +89,7 @@ class CompiledWaveState(WaveState):
         m.below_called = below[3].view(np.uint8)
 
     def begin(self) -> None:
-        """Let a new wave start; forget the arrays that the last one brought."""
+        """Reset the state for a new wave, and drop the arrays of the last wave."""
         super().begin()
         self.machine.begin_as(self._fresh)
         for array, first in zip(self._changed, self._at_first, strict=True):
@@ -96,40 +98,41 @@ class CompiledWaveState(WaveState):
         self._bind_stacks()
 
     def deepen(self, levels: int) -> None:
-        """Make room for so many splits below the top ones."""
+        """Reserve this many stack levels below the top entries."""
         self.below = self.stacks.reserve(levels)
         self._bind_stacks()
 
     @property
     def nbytes(self) -> int:
-        """About the bytes that it holds."""
+        """The approximate size of the state in bytes."""
         return sum(array.nbytes for array in (*self._changed, *self._at_first, *self.below))
 
 
 def _limit(program: Program, space: str, size: int) -> int:
-    """Return how far from its start an access of a block's or thread's own memory may lie."""
+    """Return the largest valid offset of an access to shared or local memory, -1 for other
+    spaces."""
     own = {"shared": program.shared_bytes, "local": program.local_bytes}
     return max(own[space] - size, -1) if space in own else -1
 
 
 class WaveStatePool:
-    """Rooms that no wave is in, for those of their shape: the last few."""
+    """A pool of the last few unused states, by shape."""
 
     def __init__(self) -> None:
         self._free: dict[Hashable, CompiledWaveState] = {}
 
     @property
     def nbytes(self) -> int:
-        """About the bytes of all of them."""
+        """The approximate size of all states in bytes."""
         return sum(machine_room.nbytes for machine_room in self._free.values())
 
     def take(self, code: CompiledKernel, program: Program, blocks: int) -> CompiledWaveState:
-        """Return a room for a wave of so many blocks, as new."""
+        """Return a reset state for a wave of this many blocks."""
         machine_room = self._free.pop(shape_of(code, program, blocks), None)
         return machine_room or CompiledWaveState(code, program, blocks)
 
     def give(self, machine_room: CompiledWaveState) -> None:
-        """Take the room of a wave that has ended."""
+        """Return the state of a finished wave to the pool."""
         machine_room.begin()
         self._free[machine_room.shape] = machine_room
         if len(self._free) > MOST_STATES:
@@ -137,7 +140,7 @@ class WaveStatePool:
 
 
 def shape_of(code: CompiledKernel, program: Program, blocks: int) -> Hashable:
-    """What decides of the arrays of a room, and of what they hold at first."""
+    """Return the key of a state: all that its arrays and their initial values depend on."""
     sizes = program.launch.threads, program.shared_bytes, program.local_bytes
     return code, blocks, syncing_blocks(program), *sizes
 
@@ -146,5 +149,5 @@ _POOLS = BufferPool(WaveStatePool)
 
 
 def state_pool_of(memory: Memory) -> WaveStatePool:
-    """Return the rooms of a session."""
+    """Return the pool of a session."""
     return _POOLS.of(memory)
