@@ -1,4 +1,4 @@
-"""Counting what keeps state: all rows of a launch in the order in which they happen.
+"""Stateful stages: simulate caches over all rows of a launch in issue order.
 
-Here belong the loops of caches and of the L2 request coalescer, and what feeds them.
+The loops of the caches and of the L2 request coalescer are here, with the code that feeds them.
 """

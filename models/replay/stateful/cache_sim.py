@@ -1,35 +1,37 @@
-"""The lines of a cache, and the loop that serves requests: plain integers, one after another.
+"""Cache simulation: the state of the lines, and the loop that serves requests one by one.
 
-All functions here take and give integers and flat sequences of them, so that `compiled.py` can
-compile them as they stand, and small traces do without.
+All functions take and return integers and flat sequences of integers, so that `hot_loop.py` can
+compile them unchanged. Small traces run them uncompiled.
 
-- `requests`: (address, kind, cause, unit, group, time), each (n,). Cause is the instruction of a
-  warp: what it asks of one line, in requests that follow one another, is looked up together. Group
-  is whose counts a request is added to. Time is by a clock of all units, which counts requests that
-  are looked up, this one too.
+- `requests`: (address, kind, cause, unit, group, time), each (n,). The cause is a warp instruction:
+  consecutive requests of one cause to one line share a tag lookup. The group is the sum to which a
+  request's counts are added. Time is a clock over all units: it counts looked-up requests, this one
+  included.
 - `kinds`: (bytes, act, policy, parts, fetched, own, written), each (kinds,). Act is PASS, READ,
-  WRITE or ATOMIC, policy what becomes of a store, HERE to BACK, and parts how many of PARTS of a
-  sector are wanted, or are stored so that they can be found. The last three are kinds of what goes
-  to the next stage: a sector that is fetched, the request itself, and a sector that is written.
-- `lines`: STATE integers for each line of a set, each of them for all its lines side by side, so
-  that looking for a line reads nothing but numbers of lines: its number or EMPTY; its marks; and
-  where IS_STORED is one of these, PART_BITS for each sector that say how many of PARTS of it were
-  stored, short of all, and when it was last stored to, 0 for never. Marks are masks of the sectors
-  that are here and of those not yet written, and, MARK_BITS above, when the line was last used. The
-  first time is by a clock of its own unit, the second by that of all. There is room for more sets
-  than are in use, with anything in it. A line's place is that of its number.
-- `sets`: for each set of each unit where its lines begin, -1 if nothing has been asked of it.
-- `clocks`: for each unit how many cycles it has looked up tags, of a line in each bank at a time.
-- `shape`: the numbers that are the same for all requests, in the order of their names below, and
-  `inverse`, one divided by the number of sets.
-- `counts`: COLUMNS integers for each group.
-- `passed`: (head, address, kind, cause): the last three of each thing that goes to the next stage;
-  head are how many these are, how many of `lines` are in use, and a number that means nothing.
+  WRITE or ATOMIC. Policy is the write policy of a store, HERE to BACK. Parts is the number of PARTS
+  of a sector that are read, or that are stored so that a load can hit them. The last three are the
+  kinds of outgoing requests: a fetched sector, the request itself, and a written sector.
+- `lines`: STATE integers per line. Within a set each field is contiguous over the ways (structure
+  of arrays), so that a tag search reads tags only. The fields are the tag (line number, or EMPTY);
+  the marks; and, where IS_STORED is set in the marks, PART_BITS per sector with the number of
+  stored PARTS (fewer than all), and the time of the last store, 0 for never. Marks are the valid
+  mask and the dirty mask of the sectors and, from MARK_BITS up, the time of the last use. The time
+  of the last store is the clock of the line's own unit, the time of the last use the clock over all
+  units. The array has room for more sets than are in use; unused entries may hold anything. The
+  place of a line is the index of its tag.
+- `sets`: the index of the first way, per set and unit; -1 for a set without any request so far.
+- `clocks`: the cycles of tag lookups per unit, one line per bank and cycle.
+- `shape`: the constants of the geometry, in the order of their names below. `inverse` is one
+  divided by the number of sets.
+- `counts`: COLUMNS integers per group.
+- `passed`: (head, address, kind, cause). The last three are columns of the requests to the next
+  stage. Head holds the number of these requests, the number of entries of `lines` in use, and a
+  number without meaning.
 - `cache`: lines, shape, counts and passed. `state`: lines, sets, clocks, shape, inverse, counts,
   passed and bases.
-- `bases`: (n,), where the lines of each request's set begin, found some requests ahead.
-- `asker`: of the request that is served, the kinds of what it fetches and of what it writes, its
-  cause, and where its counts begin.
+- `bases`: (n,), the index of the first way of each request's set, computed some requests ahead.
+- `asker`: the context of the request that is served: the kinds of its fetches and of its
+  write-backs, its cause, and the index of its counts.
 """
 
 from typing import Any
@@ -55,20 +57,26 @@ TO_FETCH, TO_WRITE, CAUSE_OF, COUNTS = 0, 1, 2, 3
 COLUMNS, EMPTY = 6, -1
 BANKS, BANK_BITS = 4, 15
 SECTORS, DIRTY, IS_STORED, MARK_BITS, MARKS = 0xFF, 8, 1 << 16, 17, (1 << 17) - 1
-"""The sectors of a line as a mask; where those not yet written begin; and the bits of marks."""
+"""The valid mask of a line's sectors; the first bit of the dirty mask; the flag of stored parts;
+and the number and mask of the bits of marks.
+"""
 PARTS, PART_BITS = 32, 5
 WAY_BITS, NEVER = 24, 1 << 62
-"""Bits of a line's number in its set, and a time that never comes."""
+"""Bits of a way's number in its set, and a time that never comes."""
 AHEAD, TOGETHER = 256, 8
-"""Requests whose sets are found together, and integers that a processor reads at once."""
+"""Requests whose sets are computed ahead, and integers per line of the processor's cache."""
 WORTH = 1 << 13
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
+"""Requests from which on the compiled loop repays its start-up of a tenth of a second."""
 START = 8
-"""Cycles that an instruction takes before its first line is looked up."""
+"""Cycles from the issue of an instruction to its first tag lookup."""
 
 
 def simulate(requests: Any, kinds: Any, state: Any) -> None:
-    """Serve requests in order; each turn looks a line up, for all that one instruction wants."""
+    """Serve requests in order.
+
+    Each iteration of the outer loop looks up one tag; the inner loop serves all requests of the
+    same instruction to that line.
+    """
     lines, sets, clocks, shape, inverse, counts, passed, bases = state
     addresses, kind, issuers, units, group, time = requests
     size, acts, policies, wholes, fetched, _, written = kinds
@@ -82,6 +90,9 @@ def simulate(requests: Any, kinds: Any, state: Any) -> None:
             prepare(requests, cache, sets, inverse, bases, number, ready)
         unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
         if is_timed:
+            # The lookups of an instruction are charged to its unit's clock when the next one
+            # begins: only then the count of the fullest bank is known. A line costs a cycle of its
+            # own bank of tags; the banks work in parallel.
             if issuers[number] != issuer:
                 clocks[owner] += lookup_cycles(banks)
                 owner, banks = unit, 0
@@ -136,6 +147,7 @@ def simulate(requests: Any, kinds: Any, state: Any) -> None:
             number = skip_bypassing(requests, kinds, passed, number + 1)
             is_asked = place >= 0 and number < len(addresses) and issuers[number] == issuer
             is_asked = is_asked and addresses[number] >> shape[LINE] == line
+            # a store that evicts has emptied the line: look it up again
             if is_asked and lines[place] != line:
                 place = find(lines, base, ways, line)
     clocks[owner] += lookup_cycles(banks)
@@ -144,7 +156,7 @@ def simulate(requests: Any, kinds: Any, state: Any) -> None:
 def read(
     cache: Any, asker: Any, place: int, address: int, size: int, policy: int, parts: int
 ) -> None:
-    """Read what a request wants of a line that is here; fetch what is missing of it."""
+    """Read the sectors of a request from a line that is present, and fetch the missing ones."""
     lines, shape, counts, passed = cache
     ways, line = shape[WAYS], lines[place]
     offset = address - (line << shape[LINE])
@@ -165,7 +177,7 @@ def read(
 
 
 def any_crosses_line(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
-    """Whether any request, as wide as its kind, leaves the line (in bytes) that it begins in."""
+    """Return whether any request crosses the end of a line; `line` is in bytes."""
     for number in range(len(addresses)):
         if (addresses[number] & (line - 1)) + widths[kind[number]] > line:
             return True
@@ -175,7 +187,7 @@ def any_crosses_line(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
 def prepare(
     requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
 ) -> None:
-    """Find the sets of some requests, and read them all: a processor waits for many at once."""
+    """Compute the sets of the requests from `number` to `end`, and prefetch their tags."""
     lines, shape, _, passed = cache
     ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
     line, unit, base, read = EMPTY, EMPTY, 0, 0
@@ -189,11 +201,12 @@ def prepare(
     for one in range(number, end):
         for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
             read ^= lines[near]
+    # The XOR keeps the compiler from removing the reads, whose only purpose is to load the tags.
     passed[0][READ_AHEAD] = read
 
 
 def skip_bypassing(requests: Any, kinds: Any, passed: Any, number: int) -> int:
-    """Pass on requests that are not looked up, and return the next one that is."""
+    """Pass on requests that bypass this cache; return the number of the next one that does not."""
     while number < len(requests[KIND]) and kinds[ACT][requests[KIND][number]] == PASS:
         forward(requests, kinds, passed, number)
         number += 1
@@ -201,21 +214,22 @@ def skip_bypassing(requests: Any, kinds: Any, passed: Any, number: int) -> int:
 
 
 def forward(requests: Any, kinds: Any, passed: Any, number: int) -> None:
-    """Pass a request on."""
     own = kinds[OWN][requests[KIND][number]]
     emit(passed, requests[ADDRESS][number], own, requests[INSTRUCTION][number])
 
 
 def bank_of(line: int) -> int:
-    """Return the bank of tags that a line belongs to: all bits of its number, two at a time."""
+    """Return the tag bank of a line: the XOR of all pairs of bits of its number."""
     for shift in (32, 16, 8, 4, 2):
         line ^= line >> shift
     return line & BANKS - 1
 
 
 def lookup_cycles(banks: int) -> int:
-    """Return how long an instruction takes: START cycles, and one for each line in the bank of tags
-    that has most; none if it looks up none. `banks` holds how many are in each, BANK_BITS apart.
+    """Return the cycles of an instruction's lookups, 0 if it looks up nothing.
+
+    These are START cycles plus the number of lines in the fullest bank of tags. `banks` packs the
+    count of each bank, BANK_BITS apart.
     """
     most, start = 0, START * (banks > 0)
     for _ in range(BANKS):
@@ -225,14 +239,16 @@ def lookup_cycles(banks: int) -> int:
 
 
 def find_set(sets: int, inverse: float, line: int) -> int:
-    """Return the set of a line: neighbours lie side by side, and each round begins elsewhere."""
+    """Return the set of a line. Neighbouring lines have neighbouring sets; each round starts at
+    another.
+    """
     quotient = divide(line, sets, inverse)
     place = line - quotient * sets + hash32(quotient)
     return place - divide(place, sets, inverse) * sets
 
 
 def divide(number: int, by: int, inverse: float) -> int:
-    """Return number // by, several times as fast, with `inverse` one divided by it."""
+    """Return number // by, several times as fast; `inverse` is one divided by `by`."""
     quotient = int(number * inverse)
     while quotient * by > number:
         quotient -= 1
@@ -242,7 +258,7 @@ def divide(number: int, by: int, inverse: float) -> int:
 
 
 def allocate_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
-    """Return where the lines of a set begin, taking the next free ones if it is new."""
+    """Return the index of a set's first way; allocate its lines on the set's first use."""
     if sets[number] < 0:
         begin = sets[number] = head[OPENED]
         head[OPENED] += ways * STATE
@@ -252,21 +268,22 @@ def allocate_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> in
 
 
 def ways_of_set(shape: Any, number: int, ways: int, remainder: int) -> int:
-    """Return a set's share of lines, `ways` each; `remainder` more are spread evenly over all
-    sets."""
+    """Return a set's share of lines: `ways`, and one of the `remainder` lines that are spread
+    evenly over all sets.
+    """
     more = number * remainder % shape[SETS] < remainder
     return max(1, ways + int(more))
 
 
 def allocates(act: int, policy: int) -> bool:
-    """Whether a line is made room for."""
+    """Return whether a miss allocates a line."""
     return act == READ or policy == BACK or (policy == THROUGH and act == WRITE)
 
 
 def find(lines: Any, base: int, ways: int, line: int) -> int:
-    """Return where a line's state is in the set that begins at `base`, or -1.
+    """Return the place of a line in the set that begins at `base`, or -1.
 
-    All are compared, since a processor guesses wrong where a loop ends.
+    The loop compares all ways without an early exit, since the exit would be mispredicted.
     """
     hit_way, numbers = 0, lines[base : base + ways]
     for way in range(len(numbers)):
@@ -275,23 +292,26 @@ def find(lines: Any, base: int, ways: int, line: int) -> int:
 
 
 def is_store_visible(lines: Any, shape: Any, place: int, clock: int) -> bool:
-    """Whether what was last stored to a line is still at hand, or has arrived behind this cache."""
+    """Return whether the last store to a line hits: it is recent (up to NEAR cycles old) or
+    complete (more than FAR cycles old).
+    """
     ways = shape[WAYS]
     stored = lines[place + STORED * ways] if lines[place + ways] & IS_STORED else 0
     return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
 
 
 def update_age(lines: Any, shape: Any, place: int, now: int, was_here: bool) -> None:
-    """Note that a line is used; `was_here`: it did not come for this use."""
+    """Update the age of a line on its use; `was_here` is whether the line was a hit."""
     at = place + shape[WAYS]
     age = age_of(shape[POLICY], lines[at] >> MARK_BITS, now, was_here)
     lines[at] = lines[at] & MARKS | age << MARK_BITS
 
 
 def evict(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
-    """Put a line in the place of the one of its set that goes by the policy, and return where.
+    """Evict the victim of a set, write it back if dirty, and return the place of the new line.
 
-    A cache that wavers takes the next one every other time, at no regular times.
+    A pseudo-LRU cache (`wavers`) evicts the second-oldest line for half of the misses, chosen by a
+    hash of the time.
     """
     lines, shape = cache[:2]
     ways = shape[WAYS]
@@ -313,8 +333,8 @@ def evict(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
 
 
 def lru_way_after(marks: Any, after: int) -> int:
-    """Return when the line was used that was unused for longest, and, WAY_BITS below, which it is;
-    of those behind `after`. Lines never used come in their order.
+    """Return the oldest line that comes after `after`: its time of last use, shifted by WAY_BITS,
+    and its way. Lines that were never used come first, in order of their ways.
     """
     oldest = NEVER
     for way in range(len(marks)):
@@ -324,7 +344,7 @@ def lru_way_after(marks: Any, after: int) -> int:
 
 
 def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: int) -> None:
-    """Fetch those sectors of a line that are missing, each with its portion."""
+    """Fetch the missing sectors of a line, in portions of `portion` sectors."""
     lines, shape, counts, _ = cache
     missing, sector = mask & ~valid, 0
     while missing >> sector:
@@ -339,7 +359,7 @@ def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: in
 def store(
     lines: Any, shape: Any, place: int, first: int, last: int, policy: int, parts: int, clock: int
 ) -> None:
-    """Store so many parts to sectors of a line, if it is here."""
+    """Store `parts` to the sectors `first` to `last` of a line, if it is present."""
     ways = shape[WAYS]
     if place < 0:
         return
@@ -363,19 +383,23 @@ def store(
 
 
 def parts_of(lines: Any, ways: int, place: int, sector: int) -> int:
-    """Return how many parts of a sector were stored; less than all."""
+    """Return the number of stored parts of a sector, fewer than all."""
     filled = lines[place + FILLED * ways] if lines[place + ways] & IS_STORED else 0
     return filled >> sector * PART_BITS & (1 << PART_BITS) - 1
 
 
 def dirty_state(marks: int) -> int:
-    """Return 0 for a line that does not wait to be written, 2 for one stored in part, else 1."""
+    """Return 0 for a clean line, 1 for a dirty one, 2 for a dirty one with partially stored
+    sectors.
+    """
     dirty = marks >> DIRTY & SECTORS
     return int(dirty != 0) + int(dirty & ~marks != 0)
 
 
 def write_back_excess(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
-    """Write the line of a set that was unused for longest, if too many wait or are partial."""
+    """Write back the least recently used dirty line of a set if more lines are dirty, or partial,
+    than may be.
+    """
     lines, shape = cache[:2]
     ways = shape[WAYS]
     if shape[DIRTY_WAYS] >= ways and shape[PARTIAL_WAYS] >= ways:
@@ -399,7 +423,7 @@ def write_back_excess(cache: Any, asker: Any, base: int, number_of_set: int) -> 
 
 
 def write_back(cache: Any, asker: Any, place: int) -> None:
-    """Write the sectors of a line that are waiting; those stored in part are fetched first."""
+    """Write back the dirty sectors of a line; fetch its partially stored sectors first."""
     lines, shape, counts, _ = cache
     marks = lines[place + shape[WAYS]]
     waiting = marks >> DIRTY & SECTORS
@@ -412,7 +436,7 @@ def write_back(cache: Any, asker: Any, place: int) -> None:
 
 
 def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> None:
-    """Pass sectors of a line on."""
+    """Pass on the sectors of a line in `mask`."""
     lines, shape, _, passed = cache
     sector = 0
     while mask >> sector:
@@ -423,7 +447,6 @@ def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> No
 
 
 def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
-    """Pass something on."""
     head, addresses, kinds, causes = passed
     end = head[MANY]
     addresses[end] = address
@@ -433,7 +456,6 @@ def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
 
 
 def popcount(mask: int) -> int:
-    """Return how many bits are set."""
     count = 0
     while mask:
         mask &= mask - 1
@@ -444,14 +466,14 @@ def popcount(mask: int) -> int:
 LRU, FIFO, RANDOM, RRIP = 0, 1, 2, 3
 CAME, HIT, EVICTABLE = 2, 4, 1
 FIRST, SECOND, LOW = 0xE20283A7, 0xD24C5CD1, 0x7FFFFFFF
-"""Factors by which rounds of sets begin far apart, found by trial: at 41 strides from 1 to 8192
-lines, in eight caches of 16 to 243 sets that are half full, 84 in 100 lines are kept at least.
-And a mask for what the factors take.
+"""Multipliers and a mask of the hash that places the first set of each round of lines. The
+multipliers were found by trial: at 41 strides from 1 to 8192 lines, in eight caches of 16 to 243
+sets that are half full, at least 84 of 100 lines are kept.
 """
 
 
 def age_of(policy: int, age: int, now: int, was_here: bool) -> int:
-    """Return the age of a line that is used now; `was_here`: it did not come for this use."""
+    """Return the age of a line after its use; `was_here` is whether the line was a hit."""
     if policy == FIFO and was_here:
         return age
     if policy == RRIP:
@@ -460,17 +482,17 @@ def age_of(policy: int, age: int, now: int, was_here: bool) -> int:
 
 
 def pick_random(seed: int, now: int, ways: int) -> int:
-    """Return the way of a full set that goes."""
+    """Return the random victim of a full set."""
     return hash32(now + hash32(seed)) % ways
 
 
 def age_set(lines: Any, begin: int, end: int, more: int) -> None:
-    """Let the lines of a full set, whose marks lie from `begin` to `end`, get so much older."""
+    """Add `more` to the age of all lines of a full set, whose marks lie from `begin` to `end`."""
     for at in range(begin, end):
         lines[at] -= more
 
 
 def hash32(number: int) -> int:
-    """Return a number of 32 bits that looks like chance, and is always the same: 0 for 0."""
+    """Return a deterministic 32-bit hash; 0 for 0."""
     mixed = (number & LOW) * FIRST
     return (((mixed ^ mixed >> 24) & LOW) * SECOND) >> 31

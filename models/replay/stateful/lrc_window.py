@@ -1,15 +1,15 @@
-"""What each unit has read lately: plain integers, so that `compiled.py` can compile the loops.
+"""L2 request coalescer: a window of recent reads per unit, for `hot_loop.py` to compile.
 
-- `requests`: (address, kind, cause, unit, group), each (n,), in order. What a cause loads from a
-  line is a read.
+- `requests`: (address, kind, cause, unit, group), each (n,), in order. All loads of one cause from
+  one line are one read.
 - `is_load`: (kinds,), 1 for loads.
-- `turns`: for each unit how many reads it has made; one unit's reads never exceed 2 ** 62.
-- `ring`: (line, sectors, link), `window` integers for each unit: read number t is at t % window,
-  and its link is the read before it in the same bucket, 0 for none.
-- `heads`: for each of BUCKETS buckets of each unit the last read in it, 0 for none.
+- `turns`: the number of reads per unit; it never exceeds 2 ** 62.
+- `ring`: (line, sectors, link), `window` integers per unit. Read number t is at t % window; its
+  link is the previous read in the same hash bucket, 0 for none.
+- `heads`: the last read of each of BUCKETS buckets per unit, 0 for none.
 - `state`: turns, ring and heads.
-- `counts`: for each group how many requests were joined.
-- `passed`: (address, kind, cause), each (n,), of the others.
+- `counts`: the number of joined requests per group.
+- `passed`: (address, kind, cause), each (n,), of the requests that were not joined.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 BUCKETS = 256
 SECTOR_BITS = 5
 WORTH = 1 << 13
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
+"""Requests from which on the compiled loop repays its start-up of a tenth of a second."""
 GOLDEN, LOW, SHIFT = 0x9E3779B1, 0x7FFFFFFF, 24
 NONE = -1
 
@@ -25,7 +25,7 @@ NONE = -1
 def join(
     requests: Any, is_load: Any, state: Any, window: int, line_bits: int, counts: Any, passed: Any
 ) -> int:
-    """Join reads with those that their unit made lately; return how many requests go on."""
+    """Join reads with recent reads of the same unit; return the number of requests that go on."""
     addresses, kinds, causes, units, group = requests
     begin, many = 0, 0
     while begin < len(addresses):
@@ -52,7 +52,7 @@ def join(
 
 
 def look_up(state: Any, window: int, unit: int, line: int, sectors: int) -> bool:
-    """Whether a unit made this read among its last `window`; it is kept as its latest."""
+    """Return whether the unit's last `window` reads hold this read, and record it as the latest."""
     clocks, (kept_lines, kept_sectors, links), heads = state
     clock = clocks[unit] + 1
     clocks[unit] = clock
@@ -71,5 +71,5 @@ def look_up(state: Any, window: int, unit: int, line: int, sectors: int) -> bool
 
 
 def bucket_of(line: int) -> int:
-    """Return a line's bucket: multiples of the golden ratio lie far apart."""
+    """Return the hash bucket of a line: multiples of the golden ratio are spread far apart."""
     return ((line & LOW) * GOLDEN >> SHIFT) % BUCKETS

@@ -1,7 +1,8 @@
-"""Counting what keeps state: all rows of a launch in the order in which they happen.
+"""Ordered counting: the rows of a launch in issue order, through the stages that keep state.
 
-Rows are held until all blocks of a wave are read, then put in order and sent through the caches.
-What goes there is asked of the stages in front once for each distinct row, and repeated.
+Rows are buffered until all blocks of a wave are read, then sorted and sent through the caches.
+Stages in front of the caches are queried once per distinct row; their requests are repeated for all
+equal rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,10 +44,10 @@ from ..interface.hot_loop import as_lists
 from . import reorder_loops as plain
 
 ROWS_PER_QUERY = 1 << 12
-"""Distinct rows that the stages in front are asked about at a time."""
+"""Distinct rows per query of the stages in front."""
 POOLED = 1 << 16
 POOLED_REQUESTS = 1 << 19
-"""Distinct rows, and requests of them, from which on what was passed on for them is forgotten."""
+"""Distinct rows, and requests, from which on the pooled requests are dropped."""
 
 
 ROW_DTYPE = np.dtype([("shift", "<i8"), ("number", "<i4"), ("group", "<i4")])
@@ -56,11 +57,12 @@ RowBuffer: TypeAlias = tuple[NDArray[np.void], NDArray[np.integer[Any]]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderedRows:
-    """Some n rows in order, each CHOSEN: which distinct row it is (none for texels), how far from
-    that it lies in bytes, and its group; and its units, (n,), as `units.py` has them.
+    """Some n rows in order. Per row: CHOSEN, which are the number of its distinct row (none for
+    texels), its distance from that in bytes, and its group; and its units, (n,), as `Units`
+    packs them.
 
-    `samples` are how many are texels; their shift is their number. `fresh` are how many distinct
-    rows are new. `buffer` is where these rows are.
+    `samples` is the number of texel rows; the shift of such a row is its number. `fresh` is the
+    number of new distinct rows. `buffer` holds the rows.
     """
 
     rows: NDArray[np.void]
@@ -72,10 +74,10 @@ class OrderedRows:
 
 @dataclass(slots=True)
 class DistinctRows:
-    """Distinct rows so far, `many`, and what the stages in front pass on for them: `pools`, by the
-    name of the stage.
+    """The `many` distinct rows so far, and the requests that the stages in front pass on for them:
+    `pools`, by name of the stage.
 
-    A row is one of a kind, a pattern, and a place in the period of the stages in front.
+    A distinct row is a kind, a pattern, and a base modulo the period of the stages in front.
     """
 
     track: DeviceReplay
@@ -91,7 +93,7 @@ class DistinctRows:
     _buffers: list[RowBuffer] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Make a table with room for `most` rows beyond those that are pooled."""
+        """Allocate a table with room for `most` rows beyond the pooled ones."""
         self._period = lcm(1, *(wire.period for wire in self.track.front))
         self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
         self._slot_rows = np.empty(POOLED + self.most, np.int64)
@@ -99,7 +101,7 @@ class DistinctRows:
 
     @property
     def width(self) -> int:
-        """How many requests a distinct row has, in the mean, at the stage that hears most."""
+        """The mean number of requests per distinct row, at the stage with the most requests."""
         requests = max((len(pool.kind) for pool in self.pools.values()), default=0)
         return requests // max(1, self._answered_rows)
 
@@ -111,7 +113,9 @@ class DistinctRows:
         units: NDArray[np.integer[Any]],
         windows: tuple[Ints, Ints, Bools],
     ) -> OrderedRows:
-        """Number rows, at most `most`, and ask about new ones; `bits` are those of keys."""
+        """Number rows, at most `most`, and query the stages about new ones; `bits` are the bits of
+        keys.
+        """
         pooled = sum(len(pool.kind) for pool in self.pools.values())
         if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
             self._slots.fill(NONE)
@@ -134,15 +138,15 @@ class DistinctRows:
         return OrderedRows(rows, unit, int(samples), fresh, buffers)
 
     def forget(self, selection: OrderedRows) -> None:
-        """Let others be put where rows are that nobody looks at any more."""
+        """Recycle the buffer of rows that are no longer in use."""
         self._buffers.append(selection.buffer)
 
     def _grow(self, word: np.dtype[np.integer[Any]]) -> RowBuffer:
-        """Return room for `most` rows: what is not used of it takes no memory."""
+        """Return room for `most` rows; pages that are not touched take no memory."""
         return np.empty(self.most, ROW_DTYPE), np.empty(self.most, word)
 
     def _query_stages(self, many: int) -> None:
-        """Ask the stages in front about rows that are new."""
+        """Query the stages in front about the new rows."""
         if many == self._answered_rows:
             return
         passed: dict[str, list[Batch]] = {}
@@ -166,7 +170,7 @@ class DistinctRows:
 def flows_of(
     pools: Mapping[str, Pool], sampled: Mapping[str, Pool], selection: OrderedRows
 ) -> Mapping[str, Flow]:
-    """Return what the stages in front pass on for some rows."""
+    """Return the requests that the stages in front pass on for some rows."""
     rows = selection.rows
     if not selection.samples:
         return {name: Repeated(pool, rows) for name, pool in pools.items() if len(pool.kind)}
@@ -184,13 +188,13 @@ def flows_of(
 
 
 WORD = 8
-"""Bytes of a word at most."""
+"""The most bytes of a word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
-    """Of each place that a block can have (`turns.place_of`) a word, (places,), which says its unit
-    in each of the scopes; or where one has no room for them, the place itself: `tables`.
+    """A packed word per place of a block (`turns.place_of`), (places,), with its unit in each
+    scope. A scope that does not fit into the word has a table from places to units in `tables`.
     """
 
     words: NDArray[np.integer]
@@ -198,7 +202,7 @@ class Units:
     tables: Mapping[str, Ints]
 
     def split(self, words: NDArray[np.integer]) -> Mapping[str, Ints]:
-        """Return the units of rows that have these words, (n,), by scope."""
+        """Unpack the units of rows with these words, (n,), by scope."""
         if self.tables:
             return {scope: unit[words] for scope, unit in self.tables.items()}
         each = words.view(self.layout)
@@ -206,7 +210,7 @@ class Units:
 
 
 def pack_units(track: DeviceReplay) -> Units:
-    """Return the units of a launch's blocks in all scopes that a stage of a device has."""
+    """Return the units of a launch's blocks, in all scopes that the stages of a device have."""
     order, blocks = track.order, np.arange(track.placement.blocks)
     units = {"sm": order.by_place(order.sm)}
     for scope in sorted({wire.stage.scope for wire in track.lasting}):
@@ -233,14 +237,15 @@ BEHIND = 1
 AHEAD = 2
 """Batches that are read ahead."""
 WAITING, QUEUED_REQUESTS = 3, 1 << 20
-"""Parts that wait: as many as are sent while the next wave is read; and requests of their distinct
-rows, for which there must be room."""
+"""The capacity of the queue: the parts that are sent while the next wave is read, and the requests
+of their distinct rows.
+"""
 
 
 @dataclass(slots=True)
 class Line:
-    """Work that is done in order, one after another, beside what its maker does; and another line
-    for what it leaves to be done `behind` it.
+    """A queue with a worker thread that runs tasks in order; `behind` is the queue of the next
+    step.
     """
 
     thread: ThreadPoolExecutor
@@ -249,7 +254,7 @@ class Line:
     _waiting: deque[tuple[int, Future[Any]]] = field(default_factory=deque)
 
     def submit(self, size: int, work: Callable[..., object], *arguments: Any) -> None:
-        """Have work of some size done, once there is room; raises what went wrong in earlier."""
+        """Enqueue a task of some size, once there is room; raise the error of an earlier task."""
         while self._waiting and (
             len(self._waiting) >= self.most
             or size + sum(s for s, _ in self._waiting) > QUEUED_REQUESTS
@@ -258,7 +263,7 @@ class Line:
         self._waiting.append((size, self.thread.submit(work, *arguments)))
 
     def finish(self) -> None:
-        """Wait until all is done; raises what went wrong."""
+        """Wait for all tasks; raise the error of one that failed."""
         while self._waiting:
             self._waiting.popleft()[1].result()
         if self.behind is not None:
@@ -271,7 +276,7 @@ def _is_worth(rows: int) -> bool:
 
 @contextmanager
 def assembly_line(rows: int) -> Iterator[Line | None]:
-    """A line for so many rows; None where they are few, or there is one core."""
+    """Return a queue for `rows` rows; None if the rows are few or the machine has one core."""
     if not _is_worth(rows):
         yield None
         return
@@ -281,7 +286,7 @@ def assembly_line(rows: int) -> Iterator[Line | None]:
 
 @contextmanager
 def read_ahead(items: Iterator[T], rows: int) -> Iterator[Iterator[T]]:
-    """Have items made in a thread of their own, AHEAD of who takes them, where rows are many."""
+    """Produce items in a thread, AHEAD of their consumer, if the rows are many."""
     if not _is_worth(rows):
         yield items
         return
@@ -297,22 +302,26 @@ def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
 
 
 ROWS_PER_BATCH, REQUESTS = 1 << 17, 1 << 18
-"""Rows in order that are sent through the stages at a time, and about how many requests."""
+"""Rows per batch through the stages, and about how many requests."""
 AT_RANDOM, FRESH = 1 << 13, 4
-"""Rows at a time at first, and where one in FRESH is unlike all before: such have many requests."""
+"""Rows of the first batches, and of all batches where more than one row in FRESH is new: such rows
+bring many requests.
+"""
 MOST_PENDING = 1 << 21
-"""Rows that are held at most: those of a wave with more are put in order so many at a time."""
+"""The most buffered rows: a wave with more is sorted in parts."""
 READ = 1 << 18
-"""Rows that are read at a time, at most."""
+"""The most rows per read."""
 NEVER = np.iinfo(np.int64).max
 """A block that no launch has."""
 CONST, LOCAL = 1 << 59, 1 << 55
-"""Where constants begin in the memory that caches see, and local memory in bytes of a thread."""
+"""The address of constants in the memory that caches see, and the window of local memory: bytes per
+thread.
+"""
 
 
 @dataclass(slots=True)
 class Ordering:
-    """One device's `rows` on their way: held, put in order, and sent through its stages."""
+    """The pipeline of one device: buffer `rows`, sort them, and send them through its stages."""
 
     track: DeviceReplay
     sites: Sites
@@ -332,7 +341,6 @@ class Ordering:
     _batch_rows: int = field(default_factory=lambda: min(ROWS_PER_BATCH, AT_RANDOM))
 
     def __post_init__(self) -> None:
-        """Set up the stages that keep state."""
         track = self.track
         first, rear = split_first(track.lasting)
         self._stages = Stages(first), Stages(rear)
@@ -349,11 +357,11 @@ class Ordering:
         self._units = pack_units(track)
 
     def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
-        """Hold rows of accesses to the spaces that any stage with state hears of."""
+        """Buffer the accesses to the spaces that the stateful stages subscribe to."""
         self._reorder_buffer.take(batch, named, reaches)
 
     def take_samples(self, samples: Samples) -> None:
-        """Hold rows of texels, which go through the stages in front at once."""
+        """Buffer texel rows; the stages in front count them at once."""
         site, zone = locate(samples, self.sites, self.zones)
         front = Stages(tuple(w for w in self.track.front if "texture" in w.spaces))
         front.run(samples.batch, {}, listeners=self.track.lasting)
@@ -367,7 +375,9 @@ class Ordering:
         )
 
     def release(self, settled: int | None) -> None:
-        """Count the waves of which no block comes any more: those before block `settled`."""
+        """Count the waves that are complete: all blocks before `settled` are read. None settles
+        all.
+        """
         ends, buffer = self._ends, self._reorder_buffer
         if buffer.many > MOST_PENDING:
             settled = None
@@ -384,7 +394,7 @@ class Ordering:
     def _count(
         self, order: Ints, sampled: Mapping[str, Pool], windows: tuple[Ints, Ints, Bools]
     ) -> None:
-        """Have rows in order sent, some at a time."""
+        """Send rows in order, a batch at a time."""
         start = 0
         while start < len(order):
             rows = order[start : start + self._batch_rows]
@@ -405,7 +415,7 @@ class Ordering:
                 self.pipeline.submit(size, self._send, batch, selection, flows)
 
     def close(self) -> None:
-        """Count what is held, and enter what all stages have said."""
+        """Count all buffered rows, and add the counts of all stages to the ledger."""
         self.release(None)
         if self.pipeline is not None:
             self.pipeline.finish()
@@ -419,12 +429,14 @@ class Ordering:
                 self.track.ledger.add_sums(wire, *some, True)
 
     def group_owners(self) -> tuple[Ints, Ints]:
-        """Return the site and the zone of each group that a batch's `group` numbers."""
+        """Return the site and the zone of each group of a batch."""
         site, zone, _, _ = self._reorder_buffer.groups.parts()
         return site, zone
 
     def _windows(self) -> tuple[Ints, Ints, Bools]:
-        """Return for each group its kind, where the window of its space begins, whether local."""
+        """Return per group: its kind, the first address of its space's window, and whether it is
+        local.
+        """
         site, *_ = self._reorder_buffer.groups.parts()
         space = site % SPACES
         begins = np.where(space == Space.CONST, CONST, 0)
@@ -432,14 +444,15 @@ class Ordering:
         return self.sites.kind[site], begins.astype(np.int64), space == Space.LOCAL
 
     def _pool_samples(self) -> Mapping[str, Pool]:
-        """Return what the stages in front pass on for texels."""
+        """Return the requests that the stages in front pass on for texels."""
         flows = self._flows.items()
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
     def _send(self, batch: Batch, selection: OrderedRows, flows: Mapping[str, Flow]) -> None:
-        """Send some rows through the stages that keep state, and add up what they say; those that
-        others feed do their work beside these. `batch` are rows that a stage wants as a trace has
-        them.
+        """Send rows through the stateful stages, and add up their counts.
+
+        Stages that other stages feed run in the queue behind. `batch` has the warp accesses, for
+        stages that read the trace's rows directly.
         """
         units = self._units.split(selection.units)
         first, rear = self._stages
@@ -458,7 +471,7 @@ class Ordering:
             line.submit(sum(map(len, first.passed.values())), send_on)
 
     def _add_up(self, answers: Answers) -> None:
-        """Add up what stages say of rows."""
+        """Add up the counts of stages."""
         for name, sums in answers.items():
             before = self._sums.setdefault(name, np.zeros((len(sums), 0), np.int64))
             if (more := sums.shape[1] - before.shape[1]) > 0:
@@ -466,7 +479,7 @@ class Ordering:
             before[:, : sums.shape[1]] += sums
 
     def _rebuild(self, rows: Ints, selection: OrderedRows) -> Batch:
-        """Return the accesses as a trace has them, if any stage with state wants them so."""
+        """Return the warp accesses of rows, if a stateful stage reads them directly."""
         access_rows = (
             np.flatnonzero(selection.rows["number"] >= 0)
             if self._is_subscribed
@@ -487,9 +500,10 @@ def count_ordered(
     take: Callable[[pa.RecordBatch], None],
     progress: Callable[[float], None],
 ) -> None:
-    """Read all rows for the devices with stages that keep state, and enter their counts.
+    """Read all rows for the devices with stateful stages, and enter their counts.
 
-    `take` is handed each batch of accesses too; `progress` hears how much is done, from 0 to 1.
+    `take` receives each batch of accesses too. `progress` is called with the share that is done,
+    from 0 to 1.
     """
     shapes = Shapes(trace.pattern_store())
     reaches = Reaches(shapes)
@@ -506,9 +520,9 @@ def read_in_order(
     reaches: Reaches,
     take: Callable[[pa.RecordBatch], None] = lambda _: None,
 ) -> Iterator[float]:
-    """Have the rows of a launch sent in order; yield how much is done, from 0 to 1.
+    """Send the rows of a launch in order; yield the share that is done, from 0 to 1.
 
-    `take` is handed each batch of accesses before.
+    `take` receives each batch of accesses first.
     """
     lowest = [low for low, high in trace.block_ranges.tolist() if low <= high]
     for samples in read_samples(trace):
@@ -533,7 +547,7 @@ def read_in_order(
 def _read_batches(
     trace: "LaunchTrace", take: Callable[[pa.RecordBatch], None]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of accesses, each after it was taken."""
+    """Yield the batches of accesses, each after `take` has seen it."""
     for batch in trace.access_batches():
         if batch.num_rows:
             take(batch)

@@ -1,4 +1,9 @@
-"""Rows that wait for the others of their wave, and the groups that counts are added up by."""
+"""Reorder buffer: rows that wait until their wave is complete, and the groups of their counts.
+
+Rows arrive in trace order and leave in issue order. A row is one packed record with a sort key.
+Narrow records serve small launches; the buffer widens them once a group, a base or a key does not
+fit.
+"""
 
 from collections.abc import Iterator
 from dataclasses import field
@@ -26,13 +31,16 @@ WIDE = (("key", "<i8"), ("base", "<i8"), ("pattern", "<u4"), ("group", "<u4"))
 NARROW = (("key", "<u4"), ("base", "<u4"), ("pattern", "<u2"), ("group", "<u2"))
 OF_MANY = (("key", "<u4"), ("base", "<u4"), ("pattern", "<u4"), ("group", "<u2"), ("none", "<u2"))
 OWNER = (("block", "<u4"), ("warp", "<u2"), ("none", "<u2"))
-"""A row that is held: 24 bytes that lie together, since rows are taken in another order; 12, or 16
-with many patterns, as long as numbers are small; and 8 more where no key tells whose it is."""
+"""The owner fields of a row without a sort key. A row's fields are contiguous, since rows are read
+in another order than written. A wide row has 24 bytes, a narrow one 12, or 16 with many
+patterns; the owner adds 8.
+"""
 FEW_BASES, ALL_BASES, NUMBERS = (0, (1 << 32) - 1), (-(1 << 63), (1 << 63) - 1), 1 << 16
-"""The lowest and the highest base of narrow and of wide rows; and how many groups, and patterns if
-these are not many, narrow ones have room for."""
+"""The range of bases of narrow and of wide rows; and the capacity of narrow rows for groups, and
+for patterns if these are few.
+"""
 FEW, MOVED = 1 << 9, 1 << 16
-"""Groups that there is room for at first, and rows that are moved up at a time."""
+"""The initial capacity for groups, and the rows per step of a compaction."""
 
 
 _NONE = np.zeros(0, np.uint32)
@@ -41,9 +49,9 @@ Columns: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Groups:
-    """What rows are told apart by when counts are added up: site, zone, scope, and whether mixed.
+    """The groups that counts are added up by: site, zone, scope, and whether the row is mixed.
 
-    `zones` is how many there are; `keys` (many,) are those of the groups so far, in front of room.
+    `zones` is the number of zones. The first `many` of `keys` are in use.
     """
 
     zones: int
@@ -54,11 +62,10 @@ class Groups:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for one more."""
         return self.many >= len(self.keys)
 
     def grow(self) -> None:
-        """Make room for twice as many."""
+        """Double the capacity."""
         keys = self.keys[: self.many]
         self.slots = np.full(2 * len(self.slots), NONE)
         self.keys = np.zeros(2 * len(self.keys), np.int64)
@@ -66,7 +73,7 @@ class Groups:
         self.number(keys)
 
     def number(self, keys: Ints) -> Ints:
-        """Return the number of the group of each key, (n,)."""
+        """Return the group of each key, (n,); add groups for new keys."""
         distinct, _, which = sorted_places(keys)
         while self.many + len(distinct) > len(self.keys):
             self.grow()
@@ -78,7 +85,6 @@ class Groups:
         return np.array(group_numbers, np.int64)[which]
 
     def key(self, site: Ints, zone: Ints, scope: Ints, mixed: Bools) -> Ints:
-        """Return the key of each row, (n,)."""
         return ((site * self.zones + zone) * len(SCOPE_NAMES) + scope) * 2 + mixed
 
     def parts(self) -> tuple[Ints, Ints, Ints, Bools]:
@@ -90,8 +96,7 @@ class Groups:
 
 @dataclass(slots=True)
 class ReorderBuffer:
-    """The rows of one device that wait: those of spaces that are `subscribed`, mostly `capacity` at
-    once."""
+    """The waiting rows of one device, of the `subscribed` spaces; `capacity` is that at first."""
 
     track: DeviceReplay
     sites: Sites
@@ -110,7 +115,7 @@ class ReorderBuffer:
     _cuts: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        """Place the blocks, and have room: what is not used of it takes no memory."""
+        """Place the blocks, and allocate the rows: pages that are not touched take no memory."""
         order = self.track.order
         self.bits = order.widths or (0, 0, 0, 0)
         layout: Columns = WIDE
@@ -124,7 +129,7 @@ class ReorderBuffer:
         self._cuts = np.append(self.zones.cuts, FAR)
 
     def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
-        """Hold rows of ACCESSES, whose patterns are known.
+        """Buffer rows of ACCESSES with named patterns.
 
         Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
         """
@@ -135,6 +140,8 @@ class ReorderBuffer:
         self._grow(len(pc))
         loops, start = compile_if_worth(plain, len(pc)) or plain, 0
         while start < len(pc):
+            # The loop stops at a row that does not fit: the table of groups is full, or the base or
+            # the key needs a wide row. Make room, then continue with that row.
             if len(self.groups.keys) > NUMBERS:
                 self._widen()
             start = self._take(loops, (*rows, named[0]), named, reaches, start)
@@ -178,8 +185,9 @@ class ReorderBuffer:
     def take_samples(
         self, positions: tuple[Ints, Ints, Ints], site: Ints, zone: Ints, number: Ints
     ) -> None:
-        """Hold rows of texels; `positions` are block, warp and step, `number` each row's among
-        all."""
+        """Buffer texel rows; `positions` are block, warp and step, `number` is each row's number
+        among all.
+        """
         block, warp, step = positions
         interval, since = self.track.order.find_intervals(block, warp, step)
         is_mixed = np.zeros(len(block), np.bool_)
@@ -203,11 +211,13 @@ class ReorderBuffer:
             self._move(max(self.many + rows, 2 * len(self._rows)), self._rows.dtype)
 
     def _widen(self) -> None:
-        """Have room for any numbers."""
+        """Convert narrow rows to wide ones."""
         if self._bounds != ALL_BASES:
             assert self.track.order.widths is not None
             self._bounds, before, self.bits = ALL_BASES, self.bits, self.track.order.widths
             self._move(len(self._rows), self._dtype(WIDE))
+            # A wide key has more bits for the turn; insert them into the keys that are buffered
+            # already.
             for start in range(0, self.many, MOVED):
                 keys = self._rows["key"][start : min(start + MOVED, self.many)]
                 keys[:] = turns.lengthen(keys, before, self.bits[1] - before[1])
@@ -219,7 +229,7 @@ class ReorderBuffer:
                 self._rows[name][: self.many] = rows[name][: self.many]
 
     def _sorted_by(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
-        """Return the key that `held_rows.hold` gives a row."""
+        """Return the sort key that `reorder_loops.insert_rows` gives a row."""
         order = self.track.order
         if order.widths is None:
             return interval.astype(np.int64) << turns.STEP_BITS | since
@@ -228,7 +238,7 @@ class ReorderBuffer:
         return np.asarray(turns.key_of(*place, order.sm[block], self.bits), np.int64)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """Return the rows, a column for each of FIELDS; of some there may be none."""
+        """Return the rows as columns of FIELDS; a field that rows do not have is empty."""
         return self._columns(slice(self.many))
 
     def _columns(self, rows: slice) -> tuple[NDArray[Any], ...]:
@@ -236,10 +246,11 @@ class ReorderBuffer:
         return tuple(self._rows[f][rows] if f in names else _NONE for f in plain.FIELDS)
 
     def order(self, wave_limit: int) -> Iterator[Ints]:
-        """Yield the numbers of the rows of waves before `wave_limit`, in the order they happen
-        in."""
+        """Yield the indices of the rows of waves before `wave_limit`, in issue order."""
         order, keys = self.track.order, self.columns()[0]
         loops = compile_if_worth(turns, self.many)
+        # First choice: the rows of a wave mostly come in long runs with equal high bits, which are
+        # sorted one by one. Else a counting sort over all rows; few rows are sorted by NumPy.
         if loops is not None and order.widths:
             runs = order.order_runs(loops, keys, self.bits, wave_limit)
             if runs is not None:
@@ -253,9 +264,7 @@ class ReorderBuffer:
         yield row_order
 
     def _places(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Return the block, the warp and the interval of each row, and the instructions since that
-        began.
-        """
+        """Return per row its block, warp and interval, and the instructions since that began."""
         order, (keys, *_, block, warp) = self.track.order, self.columns()
         if order.widths is None:
             return block, warp, keys >> turns.STEP_BITS, keys & (1 << turns.STEP_BITS) - 1
@@ -265,13 +274,15 @@ class ReorderBuffer:
         return block, warp, *turns.parts_of(keys, self.bits)
 
     def drop(self, wave_limit: int) -> None:
-        """Hold the rows of waves before `wave_limit` no longer."""
+        """Drop the rows of waves before `wave_limit`."""
         if wave_limit == len(self.track.order.ends):
             self.many, self.lowest = 0, FAR
             return
         order, words = self.track.order, _words(self._rows)
         many, self.many, self.lowest = self.many, 0, FAR
         for start in range(0, many, MOVED):
+            # Compact in place: the destination never passes the source, as survivors only move
+            # down.
             keys, *_, block, _ = self._columns(slice(start, min(start + MOVED, many)))
             wave = turns.wave_of(keys, self.bits) if order.widths else order.wave[block]
             survivors = start + np.flatnonzero(wave >= wave_limit)
@@ -283,5 +294,5 @@ class ReorderBuffer:
 
 
 def _words(rows: NDArray[np.void]) -> NDArray[np.uint32]:
-    """Return rows as words, which are copied ten times as fast."""
+    """Return rows as words, whose copies are ten times as fast."""
     return rows.view(np.uint32).reshape(len(rows), -1)

@@ -1,22 +1,24 @@
-"""Rows of accesses between the trace and the stages that keep state: plain integers and sequences,
-so that `compiled.py` can compile the loops.
+"""Loops of the reorder buffer, between the trace and the stages that keep state.
 
-- `rows`: (block, warp, interval, since, pc, space, base, pattern), each (n,): where `since` counts
-  instructions behind the warp's last barrier, and `interval` the barriers before it.
-- `named`, `sites`, `reach` and `zones`: as `count/counting.py` has them.
-- `scopes`: for each block its scope. `heard`: for each space whether any stage hears of it.
-- `groups`: (slots, keys, near): rows whose counts are added up together are a group, of the key
-  ((site * zones + zone) * scopes + scope) * 2 + mixed. `slots` are places in `keys`, or NONE, twice
-  as many; `near` (scopes,) are the groups of neighbouring rows.
-- `seated`: (wave, slot, sm), each (blocks,), and when each seat has its turn, (seats,). `bits`
-  are those of a key, as `schedule/turns.py` has it, and the warps of a block; all 0 but the last
-  where rows are not sorted by keys.
-- `bounds`: the lowest and the highest base that there is room for.
-- `told`: rows, named, sites, reach, zones, scopes, heard, seated, bits and bounds.
-- `head`: how many groups there are, how many rows are held, and the lowest wave of these.
-- `held`: FIELDS of each row, each (n,). Its key is what it is sorted by, and tells whose it is.
-  Where no key does, it is its interval and, in the last STEP_BITS, `since`; only then rows have a
-  block and a warp.
+They work on plain integers and sequences, so that `hot_loop.py` can compile them.
+
+- `rows`: (block, warp, interval, since, pc, space, base, pattern), each (n,). `interval` counts the
+  barriers that the warp has passed, `since` its instructions since the last of these.
+- `named`, `sites`, `reach` and `zones`: as in `histogram/counting.py`.
+- `scopes`: the scope per block. `heard`: per space, whether any stage subscribes to it.
+- `groups`: (slots, keys, near). Rows of one group are added up together; the key of a group is
+  ((site * zones + zone) * scopes + scope) * 2 + mixed. `slots` is an open-addressing hash table of
+  indices in `keys`, or NONE, twice as long. `near` (scopes,) caches the groups of neighbouring
+  rows.
+- `seated`: (wave, slot, sm), each (blocks,), and the issue order of each seat, (seats,). `bits` are
+  the field widths of a sort key, as in `schedule/turns.py`, and the warps per block; all but the
+  last are 0 where rows have no sort key.
+- `bounds`: the lowest and the highest base that a record can hold.
+- `inputs`: rows, named, sites, reach, zones, scopes, heard, seated, bits and bounds.
+- `head`: the number of groups, the number of buffered rows, and their lowest wave.
+- `columns`: FIELDS of each buffered row, each (n,). The key gives the issue order and the owner of
+  a row. Without sort keys it is the interval and, in the last STEP_BITS, `since`; only then rows
+  have a block and a warp.
 """
 
 from typing import Any
@@ -29,21 +31,20 @@ FIELDS = ("key", "base", "pattern", "group", "block", "warp")
 OUT_FIELDS = ("number", "shift", "group")
 GROUPS, ROW_COUNT, LOWEST = 0, 1, 2
 WORTH = 1 << 12
-"""Rows from which on the compiled loops pay; caches, if a device has any, load a compiler before so
-many have come."""
+"""Rows from which on the compiled loops pay. A device with caches loads a compiler before."""
 AHEAD = 24
-"""Rows whose places are asked for before they are looked at."""
+"""Rows that are prefetched."""
 MIXED = 31
-"""Bits of a key that it is found by, with those above mixed in."""
+"""Bits of a key's hash, with the higher bits mixed in."""
 SAMPLED = (1 << 32) - 1
-"""The pattern of a row of texels; its base is its number among all of them."""
+"""The pattern of a texel row; its base is its number among all of them."""
 
 
 def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -> int:
-    """Hold rows from number `begin` on; return the number of the first that was not looked at.
+    """Buffer rows from `begin` on; return the number of the first row that was not buffered.
 
-    That is one for whose group, base or key there is no room, or the end. -1 - i if row i lies in a
-    space that its instruction cannot reach.
+    The loop stops at the end, or at a row whose group, base or key does not fit. Returns -1 - i if
+    row i lies in a space that its instruction cannot reach.
     """
     rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = inputs
     blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows
@@ -117,7 +118,7 @@ def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -
 
 
 def find_group(groups: Any, head: Any, key: int) -> int:
-    """Return the number of a group, the next one if it is new."""
+    """Return the number of a group; append a new one."""
     slots, keys, _ = groups
     mask = len(slots) - 1
     slot = (key * SPREAD >> 7) & mask
@@ -142,22 +143,23 @@ def choose(
     moves: Any,
     outputs: Any,
 ) -> tuple[int, int]:
-    """Tell of rows in order which distinct one each is, and how far from that it lies.
+    """Map rows in order to distinct rows, each with its distance from that.
 
-    - `order` (n,): numbers of held rows. `columns`: as above.
-    - `seats`: (place, bits, seating, warps, bytes): of each block its place, as keys have it, and
-      how they tell that (`turns.place_of`); the warps of a block, and the local memory of a thread.
-    - `units`: of each place what it is in, in all scopes.
-    - `windows`: (kind, window, is_local), each (groups,): the kind of a group's rows, where their
-      space begins in the memory that caches see, and whether it is local.
-    - `table`: (slots, found, head): distinct rows, each (kind * patterns + pattern) * period + base
-      modulo the period, (distinct,); `head` is how many there are.
-    - `moves`: (patterns, period, lift): the last is a multiple of the period that a distinct row's
-      base is moved by.
-    - `outputs`: MADE, each (n,), and units, (n,). Rows of texels have NONE as number, and their own
-      as shift.
+    - `order` (n,): numbers of buffered rows. `columns`: as above.
+    - `seats`: (place, bits, seating, warps, bytes): the place of each block, the key's field widths
+      and `seating` (`turns.place_of`), the warps per block, and the local memory per thread in
+      bytes.
+    - `units`: the packed units of each place, in all scopes.
+    - `windows`: (kind, window, is_local), each (groups,): the kind of a group's rows, the first
+      address of their space in the memory that caches see, and whether it is local.
+    - `table`: (slots, found, head): the hash table of distinct rows; the key of each is (kind *
+      patterns + pattern) * period + base modulo the period, (distinct,). `head` is their number.
+    - `moves`: (patterns, period, lift): the lift is a multiple of the period, added to the base of
+      a distinct row.
+    - `outputs`: MADE, each (n,), and units, (n,). A texel row has NONE as number, and its own
+      number as shift.
 
-    Returns how many distinct rows there are, and how many rows of texels.
+    Returns the number of distinct rows, and the number of texel rows.
     """
     keys, bases, patterns, groups, blocks, warps = columns
     places, bits, seating, many_warps, local_bytes = seats
@@ -197,7 +199,7 @@ def choose(
 
 
 def find_row(slots: Any, distinct_keys: Any, head: Any, key: int) -> int:
-    """Return the number of a distinct row, the next one if it is new."""
+    """Return the number of a distinct row; append a new one."""
     mask = len(slots) - 1
     slot = ((key ^ key >> MIXED) & (1 << MIXED) - 1) * SPREAD >> 7 & mask
     while slots[slot] >= 0:

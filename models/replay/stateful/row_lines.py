@@ -1,22 +1,25 @@
-"""Rows that repeat, served by a cache unit after unit: plain integers and sequences, so that
-`compiled.py` can compile the loops, around those of `cache_lines.py`.
+"""Repeated rows in a cache: serve equal rows from precomputed pieces, one unit after another.
 
-- `pool`: (first, kind, address), as `count/pool.py` has them: the requests of distinct rows.
-- `stride`: for each kind by how many bytes a request moves for each byte that its row does.
-- `chosen`: (number, shift, group), each (n,), in order: which distinct row each is, by how many
-  bytes it lies elsewhere, and whose counts its requests are added to.
+The loops work on plain integers and sequences, so that `hot_loop.py` can compile them, with those
+of `cache_sim.py`. A piece is all that a distinct row reads from one line: a piece whose sectors all
+hit is counted in one step.
+
+- `pool`: (first, kind, address), as `Pool` of `histogram/histogram.py` has them: the requests of
+  distinct rows.
+- `stride`: per kind, the bytes that a request moves for each byte that its row moves.
+- `chosen`: (number, shift, group), each (n,), in order: the distinct row of each row, its distance
+  from that in bytes, and the sum for its counts.
 - `distinct`: pool, stride and pieces.
-- `rows`: (number, shift, unit, group, time, row), each (n,): these, those of a unit together; time
-  is that before the first request, and row the place among all in order.
-- `pieces`: of each distinct row, where its pieces begin, none of a row that does not only read; and
-  of each piece, what a row asks of one line: the line, the sectors, how many these are, each as
-  often as it is wanted, the first request, how many the row has made behind the last, and the
-  stride.
-- `near`: (line, base, slot) of pieces, found some ahead: a processor waits for many at once; and of
-  a unit's lines that were there lately, in slots of a number that is a power of two, (line, base,
-  place): which, where its set begins, and where in it the line was.
+- `rows`: (number, shift, unit, group, time, row), each (n,): the chosen rows, sorted by unit. Time
+  is that before the row's first request, and row its place in issue order.
+- `pieces`: per distinct row, the index of its first piece; a row that does not only read has none.
+  Per piece: the line, the sectors, their number, each as often as it is read, the first request,
+  the number of the row's requests up to the last of the piece, and the stride.
+- `near`: (line, base, slot) of pieces, computed ahead so that memory accesses overlap; and, per
+  unit, a direct-mapped table of recent lines, (line, base, place): the line, the first way of its
+  set, and its place there. The number of slots is a power of two.
 
-All else is as in `cache_lines.py`.
+All other arguments are as in `cache_sim.py`.
 """
 
 from typing import Any
@@ -53,19 +56,19 @@ from .cache_sim import (
 )
 
 SPREAD_BITS = 24
-"""Bits below those that tell lines apart: rows of a matrix begin a power of two of lines apart."""
+"""Bits below those that select a slot: rows of a matrix begin a power of two of lines apart."""
 NEXT = 4
-"""Rows of a unit for which room is asked for ahead: those of the next line of the processor's."""
+"""Rows of a unit that are prefetched ahead: those of the processor's next cache line."""
 
 
 def arrange(
     first: Any, lookups: Any, selection: Any, units: Any, now: int, starts: Any, rows: Any
 ) -> tuple[int, int, int]:
-    """Put rows in order of their units, those of one as they are, each with its time.
+    """Sort rows by unit, stable within a unit, and give each its time.
 
-    `lookups` are, of each distinct row, the requests that are looked up; `units` are those of the
-    rows, (n,), and `starts` (units + 1,) are zeros. Returns how many requests all rows have, the
-    time behind the last, and all bits of all shifts.
+    `lookups` is the number of looked-up requests per distinct row; `units` (n,) are those of the
+    rows; `starts` (units + 1,) are zeros. Returns the number of requests of all rows, the time
+    after the last, and the OR of all shifts.
     """
     numbers, shifts, groups = selection
     requests, bits = 0, 0
@@ -91,9 +94,9 @@ def arrange(
 
 
 def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> int:
-    """Find what distinct rows ask of each line; return how many such pieces there are.
+    """Cut distinct rows into pieces, one per line; return the number of pieces.
 
-    Requests that move unlike each other when their row does are never of one piece.
+    Requests of kinds with different strides never share a piece.
     """
     first, kind_of, address_of = pool
     begins, lines, masks, sectors, requests, ends, moves = pieces
@@ -130,11 +133,11 @@ def serve_rows(
     kinds: Any,
     state: Any,
 ) -> int:
-    """Serve the requests of rows from row `begin` on; return the row that is left, since `passed`
-    has room for less than `capacity` things, the most of any row.
+    """Serve the requests of rows from row `begin` on; return the first row that was not served.
 
-    A piece that is all here is counted at once; requests of a row that does not only read are
-    written down in `requests` and served one by one.
+    The loop stops where `passed` has room for fewer than `capacity` requests, the most that any row
+    passes on. A piece that hits in full is counted at once. A row that does not only read is
+    expanded to `requests`, which are served one by one.
     """
     pool, stride, pieces = distinct
     lines, _, clocks, shape, _, counts, passed, _ = state
@@ -189,8 +192,9 @@ def serve_rows(
 def read_piece(
     distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, lookup: Any
 ) -> int:
-    """Read what a row asks of a line, of which something is missing; `lookup` are the line, where
-    its set begins, and where it is, or -1. Returns where the line is then.
+    """Read a piece that misses in part; return the place of its line afterwards.
+
+    `lookup` is the line, the first way of its set, and its place, or -1.
     """
     (first, kind_of, address_of), stride, (_, _, _, _, starts, ends, _) = distinct
     line, base, at = lookup
@@ -210,8 +214,8 @@ def read_piece(
 
 
 def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int:
-    """Find the lines and the sets of the pieces of some rows of a unit, and ask for them; return
-    the row behind the last.
+    """Compute the lines and the sets of the next pieces of a unit, and prefetch them; return the
+    row after the last.
     """
     begins, line_of, _, _, _, _, moves = pieces
     numbers, shifts, units, _, _, _ = rows
@@ -242,7 +246,7 @@ def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int
 
 
 def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, requests: Any) -> int:
-    """Write down the requests of a row; return how many they are."""
+    """Expand the requests of a row; return their number."""
     first, kind_of, address_of = pool
     numbers, shifts, units, groups, times, causes = rows
     addresses, kind, issuers, unit, group, time = requests
@@ -261,7 +265,7 @@ def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, requests
 
 
 def put_back(passed: Any, rows: Any, outputs: Any) -> None:
-    """Put what was passed on in the order of the rows that caused it; `rows` (n + 1,) are zeros."""
+    """Sort the passed requests back into the order of their rows; `rows` (n + 1,) are zeros."""
     head, addresses, kinds, causes = passed
     for one in range(head[MANY]):
         rows[causes[one] + 1] += 1

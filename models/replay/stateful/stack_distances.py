@@ -1,34 +1,35 @@
-"""Stack distances of requests in one pass: plain integers, so that `native` can compile the loop.
+"""LRU stack distances of requests in one pass, for `hot_loop.py` to compile.
 
-The distance of a request is how many other lines were used since the last use of its own. Each turn
-of a stack is a bit, one at the last use of each line, and a Fenwick tree counts the bits of words
-(Olken 1981), so that a request costs the logarithm of how many lines there are. When the turns are
-used up they are counted from 0 on anew, twice as many if half of them are at last uses.
+The distance of a request is the number of other lines that were used since the last use of its
+line. A stack has a bit per turn, which is set at the last use of each line; a Fenwick tree counts
+the bits of words (Olken 1981). So a request costs the logarithm of the number of lines. When the
+turns run out, they are renumbered from 0, in a tree of twice the size if half of them are last
+uses.
 
-A sector is in a cache of C lines where its line has stayed since the sector came: where all
-distances of the line since then are below C. `worst` is the largest of them.
+A sector is in a cache of C lines if its line has stayed since the sector was fetched, that is, if
+all distances of the line since then are below C. `worst` is the largest of these.
 
-- `requests`: (address, kind, unit, group, share), each (n,). A share has a histogram of its own.
+- `requests`: (address, kind, unit, group, share), each (n,). Each share has its own histogram.
 - `kinds`: (bytes, act), each (kinds,): LOAD; FILL, a store of whole sectors; TOUCH, a store that
-  uses a line and leaves its sectors as they are; LOSE, after which they are not here.
-- `table`: (line, number): a hash table for each stack; a line's number is 1 or more, 0 is none.
-- `lines`: of each number (turn, worst): the turn of its last use in its stack, and for each sector
-  how far away it is, NEVER if it is not here.
-- `stacks`: (begin, words, turn, live, slot, slots), each (stacks,): where in `tree` it begins, how
-  many words it has and turns it took, how many lines it has, and where its table lies. A unit has
-  a stack for each set.
-- `tree`: (counts, bits, owner): of each word how many bits it and those that it stands for have,
-  its bits, and for each of its BITS turns the number of the line.
-- `head`: how many lines have numbers, and how much of `tree` and of `table` is in use; there is
-  room in each for all that the requests may bring.
-- `state`: table, lines, stacks, tree and head. `counted`: rooms, counts and histogram.
-- `shape`: bits of a line's and of a sector's bytes, sectors of a line and of those that are fetched
-  together, how many sets, and the largest distance that the histogram tells from larger ones.
-- `rooms`: (sizes,), rising, in lines.
-- `counts`: (groups, sizes + 2), flat: requests for sectors whose distance is below `rooms[0]`, ...,
-  not below any; and of sectors that were never here.
-- `histogram`: (shares, most + 2), flat: sectors never here, and those of distance 0, 1, ..., most
-  or more.
+  uses a line and leaves its sectors unchanged; LOSE, which invalidates them.
+- `table`: (line, number): a hash table per stack. Line numbers are 1 or more, 0 is none.
+- `lines`: (turn, worst) per number: the turn of the last use in its stack, and the distance per
+  sector, NEVER if it is not present.
+- `stacks`: (begin, words, turn, live, slot, slots), each (stacks,): the first word in `tree`, the
+  number of words, of turns taken and of lines, and the first slot and the number of slots in
+  `table`. A unit has one stack per set.
+- `tree`: (counts, bits, owner): per word the Fenwick count, its bits, and for each of its BITS
+  turns the number of the line.
+- `head`: the number of lines, and the used lengths of `tree` and of `table`. All have room for what
+  the requests may add.
+- `state`: table, lines, stacks, tree and head. `counted`: capacities, counts and histogram.
+- `shape`: the bits of a line's and of a sector's bytes, the sectors per line and per fetch, the
+  number of sets, and the largest distance with its own bin in the histogram.
+- `capacities`: (sizes,), rising, in lines.
+- `counts`: (groups, sizes + 2), flat: the requests for sectors by distance: below `capacities[0]`,
+  ..., not below any; and for sectors that were never present.
+- `histogram`: (shares, most + 2), flat: sectors never present, and those at distance 0, 1, ...,
+  most or more.
 """
 
 from typing import Any
@@ -40,13 +41,14 @@ LINE, SECTOR, SECTORS, PORTION, SETS, MOST = 0, 1, 2, 3, 4, 5
 NUMBERED, USED, FILLED = 0, 1, 2
 BEGIN, WORDS, CLOCK, LIVE, SLOT, SLOTS = 0, 1, 2, 3, 4, 5
 BITS, LOG = 32, 5
-"""Turns of a word."""
+"""Turns per word."""
 SMALLEST, GROWS = 16, 8
-"""Slots that a stack has at first, and how many for each of its lines it may take, with the smaller
-tables that it had before; turns are as many."""
+"""The initial slots of a stack, and the slots per line that its tables may take in all, outgrown
+ones included; the same holds for turns.
+"""
 NEVER = 1 << 62
 WORTH = 1 << 12
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
+"""Requests from which on the compiled loop repays its start-up of a tenth of a second."""
 
 
 def measure(
@@ -86,20 +88,20 @@ def measure(
 
 
 def push_down(worst: Any, begin: int, end: int, distance: int) -> None:
-    """Let the sectors of a line be as far away as it is."""
+    """Raise the worst distance of a line's sectors to `distance`."""
     for sector in range(begin, end):
         worst[sector] = max(worst[sector], distance)
 
 
 def fetch(worst: Any, begin: int, many: int, far: int) -> None:
-    """Let sectors come with one that was far away, as far as they were no farther."""
+    """Mark sectors as present that a miss at distance `far` fetched, unless theirs is larger."""
     for sector in range(begin, begin + many):
         if worst[sector] <= far:
             worst[sector] = 0
 
 
 def bucket(capacities: Any, far: int) -> int:
-    """Return how many of the rooms are too small for a distance; one more for NEVER."""
+    """Return the number of capacities that are too small for a distance; one more for NEVER."""
     low, high = 0, len(capacities)
     while low < high:
         middle = (low + high) >> 1
@@ -111,7 +113,7 @@ def bucket(capacities: Any, far: int) -> int:
 
 
 def look_up(table: Any, stacks: Any, head: Any, line: int, stack: int) -> int:
-    """Return the number of a line of a stack, the next one if it is new."""
+    """Return the number of a line in a stack; append a new one."""
     if 2 * stacks[LIVE][stack] >= stacks[SLOTS][stack]:
         enlarge(table, stacks, head, stack)
     line_table, numbers = table
@@ -127,7 +129,7 @@ def look_up(table: Any, stacks: Any, head: Any, line: int, stack: int) -> int:
 
 
 def enlarge(table: Any, stacks: Any, head: Any, stack: int) -> None:
-    """Give a stack a table of twice the slots."""
+    """Give a stack a hash table of twice the slots."""
     line_table, numbers = table
     old, slots = stacks[SLOT][stack], stacks[SLOTS][stack]
     begin = stacks[SLOT][stack] = head[FILLED]
@@ -143,7 +145,7 @@ def enlarge(table: Any, stacks: Any, head: Any, stack: int) -> None:
 
 
 def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stack: int) -> int:
-    """Give a line the next turn; return how many others had one since its last, or NEVER."""
+    """Move a line to the top of its stack; return its stack distance, or NEVER."""
     if timestamps[number] and timestamps[number] == stacks[CLOCK][stack]:
         return 0
     if stacks[CLOCK][stack] + 1 >= stacks[WORDS][stack] << LOG:
@@ -167,7 +169,7 @@ def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stac
 
 
 def count(counts: Any, begin: int, place: int) -> int:
-    """Return how many bits the words up to a place have, the first of which is 1."""
+    """Return the Fenwick prefix sum up to `place`, whose first word is 1."""
     total = 0
     while place > 0:
         total += counts[begin + place - 1]
@@ -176,7 +178,7 @@ def count(counts: Any, begin: int, place: int) -> int:
 
 
 def move(counts: Any, begin: int, words: int, old: int, new: int) -> None:
-    """Move a bit from one place to a later one; there is none past all words."""
+    """Move a bit to a later word, or past the end."""
     while old != new and (old <= words or new <= words):
         if old < new:
             counts[begin + old - 1] -= 1
@@ -187,7 +189,7 @@ def move(counts: Any, begin: int, words: int, old: int, new: int) -> None:
 
 
 def recount(timestamps: Any, stacks: Any, tree: Any, head: Any, stack: int) -> None:
-    """Count the turns of a stack from 1 on anew, in a larger tree if half of them are in use."""
+    """Renumber the turns of a stack from 1 on, in a larger tree if half of them are in use."""
     counts, bits, owner = tree
     begin, words, to = stacks[BEGIN][stack], stacks[WORDS][stack], 0
     if 2 * stacks[LIVE][stack] >= words << LOG:
@@ -209,7 +211,7 @@ def recount(timestamps: Any, stacks: Any, tree: Any, head: Any, stack: int) -> N
 
 
 def popcount(word: int) -> int:
-    """Return how many of BITS bits are set."""
+    """Return the number of set bits among BITS."""
     word -= word >> 1 & 0x55555555
     word = (word & 0x33333333) + (word >> 2 & 0x33333333)
     word = word + (word >> 4) & 0x0F0F0F0F

@@ -1,14 +1,15 @@
-"""Stream buffers, and the loop that asks them: plain integers, so that `native` can compile it.
+"""Stream buffers of a prefetcher, and the loop that serves requests, for `hot_loop.py` to compile.
 
 - `requests`: (address, kind, cause, unit, group), each (n,), in order.
 - `kinds`: (bytes, is_load), each (kinds,).
-- `buffers`: (first, end, used), each an integer for each buffer of each unit, one unit's side by
-  side: it holds blocks from `first` up to `end`; `used` is when it was used last, 0 for never.
-- `turns`: for each unit how many reads it has made.
-- `shape`: bits of a block's bytes, buffers of a unit, blocks that are fetched ahead, and bits of
-  the blocks of a page, which no buffer goes beyond.
-- `counts`: COLUMNS integers for each group: reads, hits, prefetches.
-- `passed`: (address, kind, cause) of what goes on; a prefetch has its kind behind all others.
+- `buffers`: (first, end, used), an integer per buffer, those of a unit contiguous. A buffer holds
+  the blocks from `first` up to `end`; `used` is the time of its last use, 0 for never.
+- `clocks`: the number of reads per unit.
+- `shape`: the bits of a block's bytes, the buffers per unit, the blocks that are fetched ahead, and
+  the bits of a page's blocks: a stream does not leave its page.
+- `counts`: COLUMNS integers per group: reads, hits, prefetches.
+- `passed`: (address, kind, cause) of outgoing requests; the kind of a prefetch comes after all
+  others.
 """
 
 from typing import Any
@@ -16,13 +17,13 @@ from typing import Any
 BLOCK, BUFFERS, DEPTH, PAGE = 0, 1, 2, 3
 READS, HITS, PREFETCHES, COLUMNS = 0, 1, 2, 3
 WORTH = 1 << 12
-"""Requests from which on the compiled loop is worth its start of a tenth of a second."""
+"""Requests from which on the compiled loop repays its start-up of a tenth of a second."""
 
 
 def serve(
     requests: Any, kinds: Any, buffers: Any, clocks: Any, shape: Any, counts: Any, passed: Any
 ) -> int:
-    """Serve requests in order; return how many things go on."""
+    """Serve requests in order; return the number of outgoing requests."""
     addresses, kind, causes, units, group = requests
     sizes, is_load = kinds
     many = 0
@@ -54,8 +55,8 @@ def serve(
 
 
 def find(buffers: Any, begin: int, end: int, first_block: int, last: int) -> int:
-    """Return the buffer that has some blocks, or was made for the first of them; else the one that
-    was unused for longest.
+    """Return the buffer that holds some of the blocks, or whose stream begins with the first; else
+    the least recently used buffer.
     """
     first, past, used = buffers
     oldest = begin
@@ -68,6 +69,6 @@ def find(buffers: Any, begin: int, end: int, first_block: int, last: int) -> int
 
 
 def emit(passed: Any, many: int, address: int, kind: int, issuer: int) -> int:
-    """Pass something on; return how many things have been."""
+    """Append an outgoing request; return their number."""
     passed[0][many], passed[1][many], passed[2][many] = address, kind, issuer
     return many + 1
