@@ -1,18 +1,18 @@
-"""Unrolled: the loops that the assembler makes of some atomics, a row for each of their accesses.
+"""Atomic loops: the loops that ptxas makes of some atomics, with a row for each of their accesses.
 
-What the hardware does. It has no adds of float, double or pairs of halves and no 64-bit atomics in
-shared memory, and no adds of one half anywhere: ptxas makes loops of them, `spun` and `swapped`
-(`traces.schema.COLLISIONS`). The first loads and stores in every turn, the second loads once, then
-compares and swaps a word of 4 bytes in every turn.
+Hardware: it has no adds of float, double or pairs of halves and no 64-bit atomics in shared memory,
+and no adds of one half anywhere. ptxas makes loops of them, `spun` and `swapped`
+(`traces.schema.COLLISIONS`). The first loads and stores in every iteration; the second loads once,
+then compares and swaps a word of 4 bytes in every iteration.
 
-What is modelled. `LaunchTrace`s whose rows are the loads and atomics of a warp alone, turn by turn
-(`rows/retries.py`): every reader can read them. The loads belong to instructions
-behind the kernel's last one, which no warp's path names; `fold` gives their counts to the atomics.
+Model: `LaunchTrace`s whose rows are the loads and atomics of a warp alone, iteration by iteration;
+readers treat them as recorded ones. The loads belong to instructions behind the kernel's last one,
+which no warp's path names; `fold` adds their counts to the atomics.
 
-What is not. Other warps that contend for the same words; branches and arithmetic of the loop; the
-cost of a generic address (a wavefront of shared memory for the loop).
+Limits: no contention by other warps; no branches and arithmetic of the loop; no cost of a generic
+address (a wavefront of shared memory per loop).
 
-Source: what ptxas 12.9 makes for 7.0 to 12.0; `tests/validate/test_retries.py`.
+Source: the code of ptxas 12.9 for 7.0 to 12.0; `tests/validate/test_retries.py`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ from .interface.model import Bools, Ints
 from .rows.lanes import unpack_masks
 
 SINCE = 7, 0
-"""The first capability of which the assembler's loops are known."""
+"""The first capability whose loops are known."""
 SPUN, SPUN_WIDE, SWAPPED = 1, 2, 3
 _COLLISION_KINDS = {"spun": "turn", "swapped": "compared"}
 """Collisions that are loops, and those of the atomics in them."""
@@ -45,8 +45,9 @@ _KEYS = ("pc", "array", "scope")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Code:
-    """A kernel with its loops: `instructions`, those of the loads behind the others; by pc (pcs,)
-    which loop it is, 0 for none, and its load; `owner` (pcs and loads,) is whose counts they are.
+    """A kernel with its loops. `instructions` has the loads of loops behind the others. Per pc,
+    (pcs,): its loop, 0 for none, and its load. `owner` (pcs and loads,) is the pc to which
+    counts belong.
     """
 
     instructions: pa.Table
@@ -57,9 +58,9 @@ class _Code:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Retries:
-    """Patterns of turns: of each of `keys` (k,), rising, how many `rounds` and which is `first`; of
-    each that was made its `origin`, the lanes `active` (m,), and by how much it is `moved` down to
-    words, -1 where it is not.
+    """Patterns of iterations. Per key of `keys` (k,), rising: the number of `rounds` and the index
+    of the `first`. Per new pattern: its `origin`, the lanes `active` (m,), and by how much it is
+    `moved` down to words, -1 where it is not.
     """
 
     keys: Ints
@@ -72,7 +73,7 @@ class _Retries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Store:
-    """The patterns of a launch, and behind them those of turns."""
+    """The patterns of a launch, and behind them those of iterations."""
 
     before: Patterns
     retries: _Retries
@@ -110,16 +111,16 @@ class UnrolledLaunch(LaunchTrace):
         return self.code.instructions
 
     def patterns(self) -> Unpacked:
-        """Return the patterns as before, then those of turns."""
+        """Return the patterns of `before`, then those of iterations."""
         store = self.pattern_store()
         return store.take(np.arange(len(store)))
 
     def pattern_store(self) -> Patterns:
-        """Return the same, to be asked for some at a time."""
+        """Return the same as a store to read in parts."""
         return _Store(self.before.pattern_store(), self._retries)
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses, a row for each of a loop."""
+        """Yield memory accesses, with one row per access of a loop."""
         names = tuple(dict.fromkeys((*columns, *_COLUMNS))) if columns else ()
         for batch in self.before.access_batches(names):
             yield self._unroll(batch)
@@ -150,7 +151,7 @@ class UnrolledLaunch(LaunchTrace):
         return with_columns(expansion, pc=pc, base=base, pattern=pattern)
 
     def _loops(self, batch: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
-        """Return the rows of a batch that are loops, which loop, and the key of their turns."""
+        """Return the rows of a batch that are loops, their loops, and the keys of the turns."""
         pc, space, base, pattern = integers(batch, *_COLUMNS)
         loop = self.code.loop[pc]
         loop = np.where((loop != SWAPPED) & (space != Space.SHARED), 0, loop)
@@ -160,12 +161,12 @@ class UnrolledLaunch(LaunchTrace):
 
     @cached_property
     def _recorded(self) -> int:
-        """The patterns that were recorded."""
+        """The recorded patterns."""
         return len(self.before.pattern_store())
 
     @cached_property
     def _retries(self) -> _Retries:
-        """Read all accesses once, and find the turns of each pattern of a loop."""
+        """Read all accesses once, and compute the iterations of each pattern of a loop."""
         batches = self.before.access_batches(_COLUMNS)
         key_parts = [sorted_unique(self._loops(batch)[2]) for batch in batches]
         keys = sorted_unique(np.concatenate([np.zeros(0, np.int64), *key_parts]))
@@ -211,7 +212,7 @@ def unrolled(trace: LaunchTrace) -> LaunchTrace:
 
 
 def fold(counts: pl.DataFrame, trace: LaunchTrace) -> pl.DataFrame:
-    """Give the counts of the loads of loops to the atomics that they belong to."""
+    """Add the counts of loop loads to the atomics that own them."""
     if not isinstance(trace, UnrolledLaunch) or not counts.height:
         return counts
     owner = pl.Series(trace.code.owner[counts["pc"].to_numpy()], dtype=pl.UInt32)
@@ -261,7 +262,7 @@ def _loop(collision: str, width: int) -> int:
 
 
 def _turns_of(loop: Ints, addresses: Ints, active: npt.NDArray[np.bool_]) -> Ints:
-    """Return the turn in which each lane succeeds, (n, 32)."""
+    """Return the iteration in which each lane succeeds, (n, 32)."""
     iteration = np.empty(addresses.shape, np.int64)
     for each in sorted_unique(loop).tolist():
         rows = np.flatnonzero(loop == each)
@@ -272,7 +273,7 @@ def _turns_of(loop: Ints, addresses: Ints, active: npt.NDArray[np.bool_]) -> Int
 
 
 def _active_lanes(iteration: Ints) -> npt.NDArray[np.uint32]:
-    """Return the masks of lanes that are left in each turn, those of a row one after another."""
+    """Return the masks of the remaining lanes per iteration, row by row."""
     trip_counts = iteration.max(axis=1) + 1
     row = np.repeat(np.arange(len(trip_counts)), trip_counts)
     number = np.arange(len(row)) - np.repeat(np.cumsum(trip_counts) - trip_counts, trip_counts)
@@ -284,9 +285,9 @@ BANKS, WORD, WIDE, HALF = 32, 4, 8, 16
 
 
 def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
-    """Return the turn in which each lane stores, (n, 32), -1 of lanes that are not active.
+    """Return the iteration in which each lane stores, (n, 32), -1 for inactive lanes.
 
-    `addresses` (n, 32) are right modulo the bytes of all banks, `width` is in bytes a lane.
+    `addresses` (n, 32) must be exact modulo the bytes of all banks; `width` is in bytes per lane.
     """
     if width <= WORD:
         return _queue(addresses // WORD % BANKS, active)
@@ -305,12 +306,12 @@ def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
 
 
 def swapped_turns(addresses: Ints, active: Bools) -> Ints:
-    """Return the turn in which each lane's word is swapped, (n, 32), -1 of lanes not active."""
+    """Return the iteration in which each lane's word is swapped, (n, 32), -1 for inactive lanes."""
     return _queue(addresses // WORD, active)
 
 
 def _queue(place: Ints, active: Bools) -> Ints:
-    """Return how many lower lanes want a lane's place, (n, lanes), -1 of those not active."""
+    """Return the number of lower lanes with the same place, (n, lanes), -1 for inactive ones."""
     rank = np.full(place.shape, -1, np.int64)
     for lane in range(place.shape[1]):
         same = (place[:, :lane] == place[:, lane, None]) & active[:, :lane]

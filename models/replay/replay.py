@@ -1,4 +1,8 @@
-"""Replay: one reading of a launch's trace, through the models of any number of devices."""
+"""Replay: read a launch's trace once, and run the models of any number of devices on it.
+
+`replay` wires the stages of each device, sends the rows of the trace through them, and returns a
+`LaunchCounts` per device. `replay_in_jobs` divides the devices among processes and caches results.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -53,18 +57,18 @@ if TYPE_CHECKING:
 Wires: TypeAlias = tuple[tuple[Wire, ...], tuple[Wire, ...], tuple[Wire, ...]]
 
 LOCAL_BYTES = 1 << 20
-"""Local memory of a thread where the launch does not say how much it has."""
+"""Local memory per thread, for launches that do not record its size."""
 
 
 FEW_BLOCKS = 1 << 16
-"""Blocks of a grid for which no rows are asked."""
+"""Blocks of a grid up to which a trace may have no rows at all."""
 
 IDLE = 1 << 6
-"""One of so many blocks accesses memory, at least, where nothing else is recorded."""
+"""At least one of so many blocks accesses memory, in a trace with nothing but accesses."""
 
 
 class LaunchReplay:
-    """The models of several devices at work on one launch."""
+    """The models of several devices, run on one launch."""
 
     def __init__(
         self,
@@ -92,13 +96,13 @@ class LaunchReplay:
         self.lanes_on = LanesOnCounter(running)
 
     def close(self) -> None:
-        """Enter all that was taken."""
+        """Enter all pending counts."""
         if self.running:
             self.accesses.close()
             self.histories.close()
 
     def results(self, number: int) -> list[LaunchCounts]:
-        """Return what was counted of the launch, which has this `number`, by device."""
+        """Return the counts of the launch with this `number`, per device."""
         launch_entry, none = (self._launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
         keys = (track.device.key for track in self.running)
         lanes = dict(zip(keys, self.lanes_on.close(), strict=True))
@@ -109,7 +113,7 @@ class LaunchReplay:
         return results
 
     def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> DeviceReplay:
-        """Set up one device."""
+        """Set up the replay of one device."""
         options, launch = self._options, self._launch
         wired = _wire_anew if device.has_foreign_models else _wire_once
         wires, repeating, lasting = wired(device, fit.carveout, options.caches)
@@ -130,7 +134,7 @@ class LaunchReplay:
 
 
 def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:
-    """Return all stages of a device, those whose answers repeat, and those that keep state."""
+    """Return all stages of a device, the stateless ones, and those that keep state."""
     wires = wire([stage.without(carveout) for stage in device.stages], device.file)
     repeating, lasting = split_wires(wires)
     return (wires, repeating, lasting) if caches else (repeating, repeating, ())
@@ -142,10 +146,12 @@ _wire_once = cached_by_identity(_wire_anew)
 def fit_launch(
     device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
 ) -> Occupancy:
-    """How many blocks of a launch an SM of a device holds at once, and what limits them.
+    """Return the blocks of a launch that are resident on an SM of a device, and the limiting
+    resource.
 
-    Where the assembler did not say how many barriers a block takes, it takes those from 0 to the
-    highest that its code names, and all if one comes from a register, as the assembler does.
+    Where the assembler did not record the number of barriers, a block takes all from 0 to the
+    highest that its code names, and all that exist if a register names one, as the assembler has
+    it.
     """
     ids = [row["barrier"] for row in rows_of(instructions, "barrier") if row["barrier"] is not None]
     is_known = all(0 <= number < BARRIERS for number in ids)
@@ -159,7 +165,7 @@ def launch_counts(
     options: ReplayOptions,
     frames: Frames,
 ) -> LaunchCounts:
-    """Return what was counted of a launch on a device with what follows from the launch alone.
+    """Return the counts of a launch on a device, with the values that follow from the launch alone.
 
     `launch_entry` are the launch, its number and its instructions.
     """
@@ -185,10 +191,10 @@ def replay(
     options: ReplayOptions | None = None,
     progress: Callable[[float], None] = no_progress,
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, reading its trace once; `progress` hears how much is done.
+    """Count one launch on each device, reading its trace once; call `progress` with the share done.
 
-    Raises `CutraceError` for a broken trace. A device that cannot launch it says so in `refusal`.
-    What is supposed has the accesses of the PTX: where arrays lie decides which can be joined.
+    Raises `CutraceError` for a broken trace. If a device cannot launch it, its `refusal` says so. A
+    what-if launch has the accesses of the PTX: array addresses decide which accesses can be joined.
     """
     options = options or ReplayOptions()
     _check_grid(launch_trace)
@@ -234,16 +240,16 @@ def _replay(
 
 
 def has_all_before(launch: Launch) -> bool:
-    """Whether what keeps state can be asked: it needs all accesses, and each block a place."""
+    """Return whether stateful stages can run: they need all accesses and a place per block."""
     is_placeable = launch.kept.is_whole or launch.blocks <= FEW_BLOCKS
     return launch.kept.has_accesses and is_placeable
 
 
 def _check_grid(trace: "LaunchTrace") -> None:
-    """Refuse a grid of which there are too few rows: each block would be given a place for nothing.
+    """Refuse a grid with too few rows, for which each block would be placed in vain.
 
-    In a whole trace every warp has rows of control, if any has; blocks that access no memory have
-    none in a trace of accesses alone.
+    In a full trace every warp has rows of control, if any has; in a trace of accesses alone, blocks
+    that access no memory have no rows.
     """
     launch = trace.launch
     if not launch.kept.is_whole or launch.blocks <= FEW_BLOCKS:
@@ -259,7 +265,7 @@ def _check_grid(trace: "LaunchTrace") -> None:
 
 
 def _read(trace: "LaunchTrace", counting: LaunchReplay, progress: Callable[[float], None]) -> None:
-    """Take all rows of a trace; those of accesses once, in order if any stage keeps state."""
+    """Read all rows of a trace once; rows of accesses in issue order if a stage keeps state."""
     is_ordered = any(track.lasting for track in counting.running)
     row_offset, rows = 0, max(1, trace.count("accesses"))
     for batch in () if is_ordered else trace.access_batches(READ):
@@ -283,7 +289,7 @@ SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}
 
 
 class LanesOnCounter:
-    """Adds up lanes for all devices, batch by batch."""
+    """Adds up the active lanes of predicated instructions for all devices, batch by batch."""
 
     def __init__(self, tracks: Sequence[DeviceReplay]) -> None:
         self._placements = [track.placement for track in tracks]
@@ -335,10 +341,11 @@ def run_beside(
     work: Callable[..., list[Result]],
     others: Sequence[tuple[Any, ...]],
 ) -> list[Result]:
-    """Do `mine` here, and `work` with each of the other arguments in a process of its own.
+    """Run `mine` in this process, and `work` with each of the other arguments in a process of its
+    own.
 
-    Returns what all found, one after another. `work` is a function of a module, and pickled by its
-    name; what it raises is raised here.
+    Returns the concatenated results. `work` is a module-level function, pickled by its name; its
+    errors are raised here.
     """
     children = [WorkerProcess() for _ in others]
     try:
@@ -352,7 +359,7 @@ def run_beside(
 
 
 def cores() -> int:
-    """How many processes run at once on this machine."""
+    """Return the number of processes that run at once on this machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -364,8 +371,8 @@ def replay_in_jobs(
 ) -> list[LaunchCounts]:
     """Count one launch on each device, in at most `options.jobs` processes, a core each.
 
-    What was counted before, in this process or another, is not counted again (`kept.py`).
-    `progress` is called with how much is done, from 0 to 1.
+    Counts that are in the cache (`replay_cache.py`) are not computed again. `progress` is called
+    with the share that is done, from 0 to 1.
     """
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
     cache_entries = {device.key: load_counts(keys[device.key]) for device in devices}

@@ -1,10 +1,10 @@
-"""Replay cache: what each device counted, kept between runs by content.
+"""Replay cache: the counts of each device, kept between runs by content.
 
-The key hashes everything that a count depends on: the tables of the launch byte by byte, the launch
-with its what-if changes, the device with its settings, the options, and the source of the code that
-counts. So an entry is never out of date: a damaged or renewed trace, a changed device file and
-another version of cutrace have other keys. A launch is replayed where the cache cannot be written,
-an entry is broken, or the device has a user-defined model, which may read anything.
+The cache key hashes everything that a count depends on: the tables of the launch byte by byte, the
+launch with its what-if changes, the device with its settings, the options, and the source of the
+code that counts. So an entry is never stale: a damaged or renewed trace, a changed device file and
+another version of cutrace have other keys. A launch is replayed if the cache is not writable, if an
+entry is broken, or if the device has a user-defined model, which may read anything.
 """
 
 import io
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
 KIND, MOST_BYTES = "replays", 1 << 28
-"""What counts are kept as, and how many bytes of them: those unused for longest go first."""
+"""The kind of cache entry, and the most bytes of them; least recently used entries are evicted."""
 WORTH = 1 << 13
-"""Rows of a launch from which on counts are kept: of less, of which a trace may have thousands, to
-keep them takes a fifth of counting."""
+"""Rows of a launch from which on counts are cached. A trace may have thousands of smaller launches;
+caching those takes a fifth of the time of counting.
+"""
 _SIZES = "<3Q"
 STAGES = ("models", "traces", "jit")
-"""Folders with the source of what counts."""
+"""Folders with the source of the code that counts."""
 
 Result = TypeVar("Result")
 Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
@@ -43,7 +44,7 @@ Frames: TypeAlias = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 def keys_of(
     trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[str | None]:
-    """Return a key for each device, None where counts are not kept."""
+    """Return a cache key per device, None where counts are not cached."""
     trace_key, how = _key(trace), options.of_a_device
     return [
         None
@@ -59,11 +60,11 @@ def cached_frame(
     make: Callable[["LaunchTrace"], pl.DataFrame],
     about: str = "",
 ) -> pl.DataFrame:
-    """Return the result of `make`, which reads all accesses of a trace without a device, or the
-    kept one.
+    """Return the cached or computed result of `make`, which reads all accesses of a trace without a
+    device.
 
-    `source` is the module that it is defined in, without which nothing else decides but what it is
-    `about`.
+    `source` is the module of `make`. The result may depend on that source, on the trace and on
+    `about` only.
     """
 
     def unpack(data: bytes) -> pl.DataFrame:
@@ -81,9 +82,9 @@ def cached_answer(
     unpack: Callable[[bytes], Result],
     about: str = "",
 ) -> Result:
-    """Return the result of `make` for a trace, or the kept one, unpacked.
+    """Return the cached or computed result of `make` for a trace.
 
-    `sources` are the modules beside those of models and traces that decide what that is.
+    `sources` are the modules, other than those of models and traces, on which the result depends.
     """
     trace_key = _key(trace)
     if trace_key is None:
@@ -98,7 +99,7 @@ def cached_answer(
 
 
 def _key(trace: "LaunchTrace") -> str | None:
-    """Return a key for a launch as it is or as it is supposed, None where it has too few rows."""
+    """Return a cache key for a launch with its what-if changes, None if it has too few rows."""
     if sum(trace.count(table) for table in ("accesses", "control", "texels")) < WORTH:
         return None
     about = type(trace).__name__, trace.launch, trace.what_if
@@ -109,7 +110,7 @@ def _key(trace: "LaunchTrace") -> str | None:
 
 
 def load_counts(key: str | None) -> Frames | None:
-    """Return what was kept under a key, None if there is nothing."""
+    """Return the counts under a key, None if there are none."""
     data = None if key is None else load(KIND, key)
     if data is None:
         return None
@@ -121,7 +122,7 @@ def load_counts(key: str | None) -> Frames | None:
 
 
 def store_counts(key: str | None, frames: Frames) -> None:
-    """Keep what was counted, for the next time that it is asked for."""
+    """Store counts under a key."""
     if key is None:
         return
     parts = [_packed(frame) for frame in frames]
@@ -139,7 +140,7 @@ def _unpacked(data: bytes) -> pl.DataFrame:
 
 
 def _digest(trace: "LaunchTrace") -> bytes:
-    """Return a hash of the tables of a launch. CutraceError if they are not those it had."""
+    """Return a hash of the tables of a launch. Raises `CutraceError` if they have changed."""
     trace.check_unchanged()
     tables = tuple(trace.place / f"{name}.arrow" for name in TABLES)
     return _digest_of(tables, tuple(trace.stamps[name] for name in TABLES))
@@ -147,7 +148,7 @@ def _digest(trace: "LaunchTrace") -> bytes:
 
 @lru_cache(16)
 def _digest_of(tables: tuple[Path, ...], stamps: tuple[Stamp, ...]) -> bytes:
-    """Return a hash of files, read once as long as they are as their stamps say."""
+    """Return a hash of files, computed once while their stamps do not change."""
     digest = blake2b()
     for path, stamp in zip(tables, stamps, strict=True):
         digest.update(pack("<Q", stamp[0]))

@@ -1,7 +1,7 @@
-"""The stream of requests that reaches the caches of each SM, in the order of the schedule.
+"""Request stream: the requests that reach the caches of each SM, in issue order.
 
-It is what the stages that keep state would hear from those in front of them: sectors, lines or
-segments, as the device's coalescer makes them. No cache is asked: a cache of one's own can be.
+These are the inputs of the stages that keep state: sectors, lines or segments, as the device's
+coalescer makes them. No cache is simulated; the caller can simulate one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,9 @@ NAME = "stream"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests:
-    """Some n requests: of each its `sm`, its number among that SM's (`order`), `address` and
-    `bytes`, which of `kinds` it is, its `pc`, and which of `arrays` it lies in; all (n,)."""
+    """Some n requests: per request its `sm`, its number among that SM's (`order`), `address` and
+    `bytes`, its index in `kinds`, its `pc`, and its index in `arrays`; all (n,).
+    """
 
     kinds: tuple[Kind, ...]
     arrays: tuple[str, ...]
@@ -46,7 +47,7 @@ class Requests:
 
 
 class Tap:
-    """A model that hands on what it hears, and counts nothing."""
+    """A model that keeps its input rows and counts nothing."""
 
     counters: ClassVar[tuple[str, ...]] = ("seen",)
     serves_units: ClassVar[bool] = True
@@ -66,7 +67,7 @@ class Tap:
 def read_requests(
     trace: "LaunchTrace", device: Device, options: ReplayOptions
 ) -> Iterator[Requests]:
-    """Yield the requests of a launch, some at a time; none where the device cannot launch it."""
+    """Yield the requests of a launch, in batches; none if the device cannot launch it."""
     tap, numbers = Tap(), np.zeros(device.chip.sms, np.int64)
     for ordering in replay_taps(trace, device, options, [(_stateful_inputs(device), tap)]):
         site, zone = ordering.group_owners()
@@ -81,10 +82,10 @@ def replay_taps(
     options: ReplayOptions,
     ears: Sequence[tuple[Stage, Model]],
 ) -> Iterator[Ordering]:
-    """Let models hear a launch at stages beside a device's own; yield each time that some is heard.
+    """Attach models to a launch, at stages beside the device's own; yield after each batch of rows.
 
-    Of the device, what they come after is asked, and no more. A device that cannot launch it is
-    not heard.
+    Only the stages in front of these models are simulated. A launch that the device cannot run
+    yields nothing.
     """
     shapes = Shapes(trace.pattern_store())
     probe_device = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
@@ -108,7 +109,7 @@ def replay_taps(
 
 
 def _stateful_inputs(device: Device) -> Stage:
-    """A stage that hears all that those with state hear from those without."""
+    """Return a stage with all inputs that the stateful stages have from stateless ones."""
     wires = wire(device.stages, device.file)
     _, lasting = split_wires(wires)
     names = {each.stage.name for each in lasting}
@@ -121,7 +122,9 @@ def _stateful_inputs(device: Device) -> Stage:
 def _requests(
     batch: Batch, site: Ints, zone: Ints, arrays: tuple[str, ...], numbers: Ints
 ) -> Requests:
-    """What a batch asks for: its lanes row by row; `numbers` (sms,) are counted on."""
+    """Return the requests of a batch, row by row; `numbers` (sms,) are the next numbers, and
+    advance.
+    """
     assert batch.unit is not None
     assert batch.group is not None
     rows, lanes = np.nonzero(batch.active)

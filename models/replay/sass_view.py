@@ -1,17 +1,18 @@
-"""Assembled accesses: the loads and stores of the machine code, where the trace has them.
+"""SASS view: the loads and stores of the machine code, where the trace has them.
 
-What the hardware does. It runs machine code. ptxas joins neighbouring accesses into wide ones,
-leaves out what nobody reads and what a register holds, keeps arrays in registers, and lets a
-predicate do what a short branch did: then warps issue an access in which no lane takes part.
+Hardware: it runs machine code. ptxas merges neighbouring accesses into wide ones, removes dead ones
+and those whose value is in a register, keeps arrays in registers, and replaces short branches by
+predicates: then warps issue an access without an active lane.
 
-What is modelled. `LaunchTrace`s whose rows and instructions are those that the machine code has:
-every reader takes them for recorded ones. Accesses that no lane takes part in move nothing: they
-are counted as `empty`, for the counters of instructions that warps issue.
+Model: `LaunchTrace`s with the rows and instructions of the machine code; readers treat them as
+recorded ones. Accesses without an active lane move nothing: they are counted as `empty`, for the
+counters of issued instructions.
 
-What is not. Which lanes run together: ptxas unrolls loops whose lanes leave at different turns.
-Spills, which PTX has not. Other architectures than the one that the trace tells of.
+Limits: the lanes that run together are those of PTX, although ptxas unrolls loops whose lanes leave
+in different iterations. Spills, which PTX has not, are missing. The architecture is that of the
+trace.
 
-Source: `tracer/session/resources.py`; how near it comes: docs/validation.md.
+Source: `tracer/session/resources.py`; for the accuracy, docs/validation.md.
 """
 
 from collections import Counter
@@ -37,39 +38,39 @@ EMPTY = tuple(
     for space in ("global", "shared", "local")
     for access in ("load", "store")
 )
-"""Raw counters: warp instructions that were issued without a lane."""
+"""Raw counters: warp instructions issued without an active lane."""
 SPARE = "shared_load_spare"
 """Raw counter: loads before copies to shared memory that never run."""
 _KEYS = ("pc", "array", "scope")
 
 
 def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
-    """The assembled accesses of a launch; none if the trace has none."""
+    """Return the machine-code accesses of a launch; none if the trace has none."""
     arch = "sm_{}{}".format(*capability)
     return next((resource.accesses for resource in launch.resources if resource.arch == arch), ())
 
 
 @dataclass(frozen=True)
 class SassLaunch(LaunchTrace):
-    """A launch, `before`, with the accesses that the assembler made of its PTX's."""
+    """A launch, `before`, with the machine-code accesses that ptxas made of its PTX's."""
 
     before: LaunchTrace = field(kw_only=True, repr=False)
     sass_accesses: Mapping[int, AssembledAccess] = field(kw_only=True, repr=False)
 
     def instructions(self) -> pa.Table:
-        """Return all instructions, each with the bytes that its pieces move."""
+        """Return all instructions, each with the bytes of its pieces."""
         return self._widened
 
     def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """Return the patterns as before."""
+        """Return the patterns of `before`."""
         return self.before.patterns()
 
     def pattern_store(self) -> Patterns:
-        """Return the same, to be asked for some at a time."""
+        """Return the same as a store to read in parts."""
         return self.before.pattern_store()
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses, a row for each piece of those that have several."""
+        """Yield memory accesses, one row per piece."""
         source_columns = tuple(dict.fromkeys((*columns, "pc", "base"))) if columns else ()
         for batch in self.before.access_batches(source_columns):
             yield self._pieces(batch)
@@ -88,7 +89,7 @@ class SassLaunch(LaunchTrace):
 
     @cached_property
     def _starts(self) -> tuple[Ints, Ints]:
-        """Where the pieces of each pc begin, (pcs + 1,), and how far each lies from its access."""
+        """The first piece of each pc, (pcs + 1,), and the offset of each piece from its access."""
         whole = ((0, 0),)
         pieces = [
             self.sass_accesses[pc].pieces if pc in self.sass_accesses else whole
@@ -113,7 +114,7 @@ def _widen(table: pa.Table, accesses: tuple[AssembledAccess, ...]) -> pa.Table:
 
 
 def sass_view(trace: LaunchTrace, accesses: Sequence[AssembledAccess]) -> LaunchTrace:
-    """Return a launch with its accesses as the assembler made them."""
+    """Return a launch with the accesses of its machine code."""
     if not accesses:
         return trace
     return SassLaunch(
@@ -130,7 +131,7 @@ def sass_view(trace: LaunchTrace, accesses: Sequence[AssembledAccess]) -> Launch
 def count_empty(
     counts: pl.DataFrame, accesses: Sequence[AssembledAccess], instructions: pa.Table
 ) -> pl.DataFrame:
-    """Return raw counts with what warps issued of each access without a lane in it."""
+    """Add the instructions that warps issue without an active lane to raw counts."""
     issued = [access for access in accesses if access.issued >= 0]
     empties = _empty(counts, issued, instructions) if issued else {}
     if not empties:
@@ -153,13 +154,13 @@ def count_empty(
 def _empty(
     counts: pl.DataFrame, accesses: Sequence[AssembledAccess], instructions: pa.Table
 ) -> Mapping[tuple[int, str, str], int]:
-    """How often warps issued an access in vain: by pc, scope and raw counter, where they did."""
+    """Return the accesses issued without an active lane, by pc, scope and raw counter; no zeros."""
     kinds = rows_of(instructions, "space", "access")
     pcs, scopes = counts["pc"].to_list(), counts["scope"].to_list()
     sums: dict[str, Counter[tuple[int, str]]] = {}
 
     def by_pc(name: str) -> Counter[tuple[int, str]]:
-        """A raw counter by pc and scope; nothing if it is not counted."""
+        """Return a raw counter by pc and scope; empty if it is not counted."""
         if name not in sums:
             sums[name] = Counter()
             values = counts[name].to_list() if name in counts.columns else ()

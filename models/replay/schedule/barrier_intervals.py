@@ -1,8 +1,8 @@
-"""Barrier intervals: how many barriers of the block precede each access of a warp.
+"""Barrier intervals: the number of block barriers before each access of a warp.
 
-A barrier that the whole block takes part in lets no warp pass before all have come or ended, so
-the warps of a block pass the same barriers in the same order. A warp's interval is the number of
-barriers that it has passed; what two warps do in the same interval is not ordered.
+No warp passes a barrier of the whole block before all have arrived or exited, so the warps of a
+block pass the same barriers in the same order. A warp's interval is the number of barriers that it
+has passed. Accesses of two warps in the same interval are unordered.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ _STEP_BITS = 32
 
 @dataclass(frozen=True)
 class Intervals:
-    """The barriers of a launch; a warp is named by its place in `warps`.
+    """The barriers of a launch; a warp is named by its index in `warps`.
 
-    `refusal` says why intervals mean nothing here, or is empty.
+    `refusal` is the reason why intervals do not order warps here, or empty.
     """
 
     recorded: Recorded
@@ -37,12 +37,12 @@ class Intervals:
 
     @cached_property
     def warps(self) -> Ints:
-        """(w,): block * warps a block + warp of all that ran, rising."""
+        """(w,): block * warps per block + warp, of all warps that ran, rising."""
         return sorted_unique(self.recorded.control["id"])
 
     @cached_property
     def blocks(self) -> Ints:
-        """(w,): the linear index of the block that each warp belongs to."""
+        """(w,): the linear index of the block of each warp."""
         return self.warps // self.recorded.launch.warps
 
     @cached_property
@@ -51,7 +51,7 @@ class Intervals:
         return int((self._before + self._own).max(initial=0))
 
     def locate(self, block: Ints, warp: Ints) -> Ints:
-        """Return the place in `warps` of the warps of rows, (n,)."""
+        """Return the index in `warps` of the warp of each row, (n,)."""
         number = block * self.recorded.launch.warps + warp
         if len(self.warps) and self.warps[-1] == len(self.warps) - 1:
             place, is_present = number, number < len(self.warps)
@@ -65,7 +65,7 @@ class Intervals:
         return place
 
     def count(self, place: Ints, step: Ints) -> Ints:
-        """Return how many barriers the warps at `place` had passed when they came to `step`, (n,).
+        """Return the number of barriers that the warps at `place` had passed at `step`, (n,).
 
         A barrier itself is the last instruction of the interval that it ends.
         """
@@ -75,7 +75,7 @@ class Intervals:
         return self._before[row] + passed + self._rounds(entry, at)
 
     def begin(self, place: Ints, step: Ints) -> Ints:
-        """Return the step at which the interval of each row began, (n,): behind its barrier."""
+        """Return the step at which the interval of each row began, (n,): just after its barrier."""
         row, entry, at = self._find(place, step)
         first = self.recorded.paths["blocks first"][self._ordered["path"][row]]
         rounds = self._rounds(entry, at)
@@ -84,7 +84,9 @@ class Intervals:
         return np.where(offset > 0, self._ordered["step"][row] + offset, self._carried[row])
 
     def _find(self, place: Ints, step: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the row of CONTROL, the entry of its path, and the place in all paths."""
+        """Return the row of CONTROL, the entry of its path, and the index among the entries of all
+        paths.
+        """
         first = self.recorded.paths["blocks first"]
         starts = self._starts
         row = np.searchsorted(self._keys, (place << _STEP_BITS) + step, side="right") - 1
@@ -95,19 +97,19 @@ class Intervals:
         return row, np.searchsorted(starts, at, side="right") - 1, at
 
     def _rounds(self, entry: Ints, at: Ints) -> Ints:
-        """Return how many barriers lie before `at` in the entry's own repetitions."""
+        """Return the number of barriers before `at` in the entry's own repetitions."""
         through = (at - self._starts[entry]) // self._sizes[entry]
         return through * self._ends_with_barrier[entry]
 
     @cached_property
     def _closed(self) -> Ints:
-        """(entries + 1,): where the last barrier before each entry ended, in all paths."""
+        """(entries + 1,): the end of the last barrier before each entry, over all paths."""
         ends = np.where(self._ends_with_barrier, self._starts[1:], 0)
         return np.asarray(np.maximum.accumulate(np.concatenate([[0], ends])), np.int64)
 
     @cached_property
     def _carried(self) -> Ints:
-        """For each row of `_ordered` the step at which the warp's last barrier before it ended."""
+        """Per row of `_ordered`, the step at which the warp's last barrier before it ended."""
         first, path = self.recorded.paths["blocks first"], self._ordered["path"]
         offset = self._closed[first[path + 1]] - self._starts[first[path]]
         step = np.where(offset > 0, self._ordered["step"] + offset, 0)
@@ -121,7 +123,7 @@ class Intervals:
 
     @cached_property
     def _sizes(self) -> Ints:
-        """(entries,): instructions of the basic block of each entry of all paths."""
+        """(entries,): the instructions of the basic block of each entry, over all paths."""
         return np.diff(self.recorded.block_first)[self.recorded.paths["blocks"]]
 
     @cached_property
@@ -130,7 +132,7 @@ class Intervals:
 
     @cached_property
     def _passed(self) -> Ints:
-        """(entries + 1,): barriers before each entry, counted through all paths in order."""
+        """(entries + 1,): the barriers before each entry, summed over all paths in order."""
         times = self.recorded.paths["repeat"] * self._ends_with_barrier
         return np.concatenate([[0], np.cumsum(times)])
 
@@ -148,20 +150,20 @@ class Intervals:
 
     @cached_property
     def _own(self) -> Ints:
-        """For each row of `_ordered` the barriers that its path passes."""
+        """Per row of `_ordered`, the barriers of its path."""
         first, path = self.recorded.paths["blocks first"], self._ordered["path"]
         return np.asarray(self._passed[first[path + 1]] - self._passed[first[path]], np.int64)
 
     @cached_property
     def _before(self) -> Ints:
-        """For each row of `_ordered` the barriers that its warp had passed before."""
+        """Per row of `_ordered`, the barriers that its warp had passed before."""
         total = np.cumsum(self._own) - self._own
         opens = np.searchsorted(self._ordered["place"], self._ordered["place"])
         return np.asarray(total - total[opens], np.int64)
 
 
 def read_intervals(trace: "LaunchTrace") -> Intervals:
-    """Read what the warps of a launch ran; raises `CutraceError` for a broken trace."""
+    """Read the paths of the warps of a launch; raises `CutraceError` for a broken trace."""
     recorded = Recorded(trace)
     paths = recorded.paths
     if (paths["blocks"] >= len(recorded.block_first) - 1).any():
@@ -177,7 +179,7 @@ def _barrier_blocks(recorded: Recorded) -> Bools:
 
 
 def _reasons(recorded: Recorded) -> Iterator[str]:
-    """Yield why the order between warps does not follow from counting barriers."""
+    """Yield the reasons why barrier counts do not order the warps."""
     if not len(recorded.control["id"]):
         yield "the trace does not say what its warps ran"
         return
@@ -193,7 +195,7 @@ def _reasons(recorded: Recorded) -> Iterator[str]:
 
 
 def _problem(row: dict[str, Any], threads: int) -> str:
-    """Return the special property of a barrier, or nothing."""
+    """Return the special property of a barrier, or an empty string."""
     if row["opcode"] == "mbarrier":
         return "warps also meet at an mbarrier"
     if row["barrier"] is None:
@@ -211,7 +213,7 @@ def _problem(row: dict[str, Any], threads: int) -> str:
 
 
 def _arrives_in_parts(recorded: Recorded) -> bool:
-    """Whether a warp comes to a barrier with lanes that were not at the one before it."""
+    """Return whether a warp reaches a barrier with lanes that were not at the previous one."""
     paths, first = recorded.paths, recorded.paths["blocks first"]
     entries = np.flatnonzero(_barrier_blocks(recorded)[paths["blocks"]])
     if not len(entries):

@@ -1,8 +1,8 @@
 """Episodes: the shared-memory accesses of one block's warps between two barriers.
 
-Rows are gathered until every warp of their block has passed the interval, so memory holds the
-intervals in progress only. In a regular kernel most episodes are alike: equal ones (the same warps
-with the same instructions, patterns and bases, as often) are looked at once.
+Rows are gathered until every warp of their block has passed the interval, so memory holds only the
+intervals in progress. Most episodes of a regular kernel are alike: equal ones (the same warps with
+the same instructions, patterns and bases, as often) are examined once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,17 +21,19 @@ if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
 MOST_PENDING = 1 << 20
-"""Rows that wait before those of complete episodes are handed on."""
+"""Waiting rows from which on complete episodes are yielded."""
 
 _WEIGHTS = np.array([592925406497092373, 2302512737525391003], np.int64)
-"""Odd numbers at random, written out: `numpy.random` takes ten milliseconds to load."""
+"""Odd random multipliers of the hash, as constants: importing `numpy.random` takes ten
+milliseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Warp accesses to shared memory as (n,) columns; `owner` is a place in `Intervals.warps`.
+    """Warp accesses to shared memory as (n,) columns; `owner` is an index in `Intervals.warps`.
 
-    A row stands for `times` equal ones, the earliest of them at `step`.
+    A row represents `times` equal ones, the earliest of them at `step`.
     """
 
     owner: Ints
@@ -47,7 +49,7 @@ class Rows:
         return len(self.owner)
 
     def take(self, which: Ints | Bools | slice) -> "Rows":
-        """Return some of the rows."""
+        """Return the selected rows."""
         return Rows(*(getattr(self, column.name)[which] for column in fields(self)))
 
 
@@ -55,9 +57,9 @@ class Rows:
 class Episodes:
     """Distinct episodes: number e has the rows from `first[e]` to `first[e + 1]`.
 
-    They are in order of block and interval, and so are the `members`: for each episode of the
-    trace the number of the distinct one that it equals, with its `block` and `interval`. The rows
-    of a distinct episode are those of its first member, in order of warp and pc.
+    They are in order of block and interval, and so are the `members`: per episode of the trace, the
+    number of the distinct one that it equals, with its `block` and `interval`. The rows of a
+    distinct episode are those of its first member, in order of warp and pc.
     """
 
     rows: Rows
@@ -94,7 +96,7 @@ def gather(trace: "LaunchTrace", intervals: Intervals) -> Iterator[Episodes]:
 
 
 def _count(trace: "LaunchTrace", intervals: Intervals) -> Ints:
-    """Return how many accesses to shared memory each warp makes, (warps,)."""
+    """Return the number of accesses to shared memory per warp, (warps,)."""
     counts = np.zeros(len(intervals.warps), np.int64)
     for batch in trace.access_batches():
         block, warp = _columns(batch, "block", "warp")
@@ -118,7 +120,9 @@ def _read(batch: pa.RecordBatch, intervals: Intervals) -> Rows:
 
 
 def _slowest(latest: Ints, intervals: Intervals) -> Ints:
-    """Return for each warp the interval of the last warp of its block: those before are whole."""
+    """Return per warp the interval of the slowest warp of its block: earlier intervals are
+    complete.
+    """
     opens = np.flatnonzero(np.diff(intervals.blocks, prepend=-1))
     slowest = np.minimum.reduceat(latest, opens)
     return np.repeat(slowest, np.diff(opens, append=len(latest)))
@@ -129,7 +133,7 @@ def _join(parts: Sequence[Rows]) -> Rows:
 
 
 def _merge(rows: Rows, intervals: Intervals) -> Rows:
-    """Make one row of equal ones; in order of block, interval, warp, pc, pattern and base."""
+    """Merge equal rows, and sort by block, interval, warp, pc, pattern and base."""
     if not len(rows):
         return rows
     block = intervals.blocks[rows.owner]
@@ -142,7 +146,7 @@ def _merge(rows: Rows, intervals: Intervals) -> Rows:
 
 
 def _share(rows: Rows, intervals: Intervals) -> Episodes:
-    """Cut merged rows into episodes, and keep one of those that are alike."""
+    """Cut merged rows into episodes, and keep one of each set of equal episodes."""
     block = intervals.blocks[rows.owner]
     opens = find_openings(block, rows.interval)
     lengths = np.diff(opens, append=len(rows))
@@ -157,7 +161,7 @@ def _share(rows: Rows, intervals: Intervals) -> Episodes:
 def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
     """Return for each episode the number of the one that it equals, and the first of each kind.
 
-    Equality is checked: if two that differ share a hash, none is shared.
+    Hash matches are compared in full: if two episodes that differ share a hash, none is shared.
     """
     everyone = np.arange(len(opens))
     if len(everyone) < 2:
@@ -178,7 +182,7 @@ def _find_equal(content: Ints, opens: Ints, lengths: Ints) -> tuple[Ints, Ints]:
 
 
 def pack_columns(columns: Iterable[Ints]) -> Ints:
-    """Return a number for each row, (n,): it orders and tells apart rows as the columns do.
+    """Return a number per row, (n,), that has the lexicographic order of the columns.
 
     Columns are taken one at a time, so that not all need be in memory.
     """
@@ -196,7 +200,7 @@ def pack_columns(columns: Iterable[Ints]) -> Ints:
 
 
 def find_openings(*columns: Ints) -> Ints:
-    """Return the rows that differ from the one before them; the first is one."""
+    """Return the indices of rows that differ from the one before; the first row is one."""
     differs = np.zeros(len(columns[0]), np.bool_)
     differs[:1] = True
     for column in columns:

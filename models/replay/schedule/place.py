@@ -1,10 +1,10 @@
 """Placement of blocks on SMs. A profiler of 1.x counted one cluster, which is a group of SMs.
 
-Blocks go to clusters in turn: with c clusters, block b to cluster b mod c, and inside a cluster
-to its SMs in turn. The profiled cluster is the first: it receives blocks 0, c, 2c, ... A chip's
-own scheduler is not so even, so the user may say how many blocks it received: that many of these,
-and if there are not enough, those of the next cluster after them (1, c + 1, ...), and so on. Its
-first SM has every k-th of its blocks, with k SMs a cluster.
+Blocks go to clusters in turn: with c clusters, block b goes to cluster b mod c, and within a
+cluster to its SMs in turn. The profiled cluster is the first: it receives blocks 0, c, 2c, ... A
+chip's scheduler is less even, so the user may give the number of blocks that it received: it takes
+that many of these, and if there are not enough, then those of the next cluster (1, c + 1, ...), and
+so on. With k SMs per cluster, its first SM has every k-th of its blocks.
 """
 
 import numpy as np
@@ -16,19 +16,20 @@ from ....traces.schema import LANES, Sample
 from ..interface.model import Ints
 
 SCOPE_NAMES = ("sm", "cluster", "rest")
-"""What `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""
+"""The scopes that `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""
 
 GROUPS = 20
-"""Groups at most into which a sample is divided: how they differ says how far it may be off."""
+"""The most groups of a sample: their spread gives the error of sampling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """How many SMs there are and how many share a cluster; how fast and large the memory is.
+    """The numbers of SMs and of SMs per cluster, and the speed and size of memory.
 
-    `clock_mhz` is the cores' clock at best. `memory_bits`, `memory_mhz` and `l2_bytes` are what
-    CUDA tells of the memory: the width of its bus, a clock at which it moves two bits a cycle
-    whatever its kind, and the size of level 2, not all of which holds lines. 0 is not known.
+    `clock_mhz` is the maximum clock of the cores. `memory_bits`, `memory_mhz` and `l2_bytes` are
+    what CUDA reports: the bus width, a clock at which the bus moves two bits per cycle and line
+    whatever the kind of memory, and the size of L2, part of which does not hold lines. 0 is
+    unknown.
     """
 
     sms: int
@@ -41,7 +42,7 @@ class Chip:
     l2_bytes: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse clusters that are not all alike, and numbers below zero."""
+        """Refuse clusters of unequal size and negative numbers."""
         if self.memory_gb_per_s <= 0 or min(self.memory_bytes, self.clock_mhz) < 0:
             raise CutraceError(
                 f"memory of {self.memory_bytes} bytes at {self.memory_gb_per_s} GB/s, "
@@ -59,16 +60,17 @@ class Chip:
 
     @property
     def clusters(self) -> int:
-        """Clusters of the chip."""
+        """The number of clusters of the chip."""
         return self.sms // self.sms_per_cluster
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampling:
-    """The blocks of a sample, (n,), rising: each represents `weight` blocks, and is of a `group`.
+    """The blocks of a sample, (n,), rising: each represents `weight` blocks, and belongs to a
+    `group`.
 
-    Group 0 are the blocks at the ends of the grid, perhaps none. The others take turns, so that
-    each is spread over the grid.
+    Group 0 has the blocks at the ends of the grid, perhaps none. The others take blocks in turn, so
+    that each is spread over the grid.
     """
 
     block: Ints
@@ -77,19 +79,20 @@ class Sampling:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.group.max()) + 1
 
     def find(self, block: Ints) -> Ints:
-        """Return the number in the sample of each block, which is of it."""
+        """Return the index in the sample of each block; all must be in it."""
         return np.minimum(np.searchsorted(self.block, block), len(self.block) - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The blocks of one launch on one chip; `profiled` is the blocks of the profiled cluster.
+    """The placement of one launch on one chip; `profiled` is the number of blocks of the profiled
+    cluster.
 
-    Of a sample, the scopes are its groups.
+    The scopes of a sample are its groups.
     """
 
     chip: Chip
@@ -105,19 +108,21 @@ class Placement:
         return tuple(map(str, range(self.sampling.groups)))
 
     def rank(self, block: Ints) -> Ints:
-        """Return each block's place in the order in which the profiled cluster takes them."""
+        """Return each block's rank in the order in which the profiled cluster takes blocks."""
         share, remainder = divmod(self.blocks, self.chip.clusters)
         column = block % self.chip.clusters
         return column * share + np.minimum(column, remainder) + block // self.chip.clusters
 
     def weight(self, block: Ints) -> Ints | None:
-        """Return how many blocks each represents, (n,); None: all only themselves."""
+        """Return the number of blocks that each represents, (n,); None if each represents itself
+        only.
+        """
         if self.sampling is None:
             return None
         return self.sampling.weight[self.sampling.find(block)]
 
     def times(self, block: Ints) -> Ints:
-        """Return (n, scopes): how often a row of each block counts in each scope."""
+        """Return (n, scopes): the weight of each block's rows in each scope."""
         times: Ints = (self.scope(block)[:, None] == np.arange(len(self.names))).astype(np.int64)
         weight = self.weight(block)
         if weight is not None:
@@ -125,7 +130,7 @@ class Placement:
         return times
 
     def scope(self, block: Ints) -> NDArray[np.uint8]:
-        """Return an index in `names` for each block."""
+        """Return the scope of each block, an index in `names`."""
         if self.sampling is not None:
             groups: NDArray[np.uint8] = self.sampling.group.astype(np.uint8)
             return groups[self.sampling.find(block)]
@@ -152,7 +157,9 @@ class Placement:
         return np.asarray(self.cluster(block) * cores + place % cores, np.int64)
 
     def count_scopes(self) -> tuple[int, ...]:
-        """Return how many blocks each scope has or represents, in the order of `names`."""
+        """Return the number of blocks of each scope, represented ones included, in the order of
+        `names`.
+        """
         if self.sampling is not None:
             weights = np.bincount(self.sampling.group, self.sampling.weight, self.sampling.groups)
             return tuple(weights.astype(np.int64).tolist())
@@ -160,7 +167,7 @@ class Placement:
         return on_sm, peer_blocks, self.blocks - self.profiled
 
     def count_profiled(self) -> tuple[int, int]:
-        """Return how many blocks the profiled SM has, and the rest of its cluster."""
+        """Return the number of blocks of the profiled SM, and of the rest of its cluster."""
         on_sm = -(-self.profiled // self.chip.sms_per_cluster)
         return on_sm, self.profiled - on_sm
 
@@ -168,9 +175,9 @@ class Placement:
 def place(
     chip: Chip, blocks: int, profiled: int | None = None, sample: Sample | None = None
 ) -> Placement:
-    """Place a launch's blocks; `profiled` is what the profiled cluster is said to have received.
+    """Place a launch's blocks; `profiled` overrides the number of blocks of the profiled cluster.
 
-    Of a `sample` that is empty all blocks are there.
+    An empty `sample` means that the trace has all blocks.
     """
     share = -(-blocks // chip.clusters)
     share = min(blocks, share if profiled is None else profiled)
@@ -191,9 +198,9 @@ def divide_sample(sample: Sample) -> Sampling | None:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """How the blocks of a launch take turns on a chip that holds `blocks_per_wave` at once.
+    """The waves of a launch on a chip that holds `blocks_per_wave` at once.
 
-    There are `waves`; `tail_blocks` are those of the last one, if it is not full (else 0).
+    `tail_blocks` are the blocks of the last of `waves`, if it is not full (else 0).
     """
 
     blocks_per_wave: int
@@ -202,7 +209,7 @@ class Waves:
 
 
 def count_waves(chip: Chip, blocks: int, resident: int) -> Waves | None:
-    """Count the waves of a launch's blocks, `resident` of them on an SM; None if none fits."""
+    """Count the waves of a launch, with `resident` blocks per SM; None if none fits."""
     if not resident:
         return None
     at_once = chip.sms * resident
@@ -210,5 +217,5 @@ def count_waves(chip: Chip, blocks: int, resident: int) -> Waves | None:
 
 
 def count_padding_lanes(blocks: int, threads: int) -> int:
-    """Count the lanes that no thread of a launch fills: those at the end of each block."""
+    """Count the lanes of a launch without a thread: those at the end of each block's last warp."""
     return blocks * (-threads % LANES)

@@ -1,18 +1,19 @@
-"""Schedule: the order in which the SMs of a chip make the accesses of a launch.
+"""Schedule: the order in which the SMs of a chip issue the accesses of a launch.
 
-A trace has the order within each warp and no other. Here every SM holds as many blocks as fit, and
-when all of them have ended takes its next: a *wave*. Warps of a wave pass the barriers of their
-blocks together; between two of them
+A trace has the order within each warp only. In this model every SM holds as many blocks as fit, and
+takes its next blocks when all of these have ended: a *wave*. The warps of a wave pass the barriers
+of their blocks together. Between two barriers there are two policies:
 
-- `round-robin`: every resident warp of every SM runs TURN instructions, then each its next ones;
-  on an SM warps take turns in the order of blocks and warps, a little mixed, but always the same,
-  and SMs take turns access by access;
-- `greedy-oldest`: on each SM the oldest warp runs until it comes to a barrier or its end, then the
-  next; the oldest block first. SMs take turns, an access each.
+- `round-robin`: every resident warp of every SM issues ISSUE_SLOT instructions, then each its next
+  ones. Warps of an SM take turns in the order of blocks and warps, slightly shuffled but
+  deterministic. SMs take turns access by access.
+- `greedy-oldest`: each SM runs its oldest warp until a barrier or its end, then the next; the
+  oldest block first. SMs take turns access by access.
 
-What is not. Latency: on the chip a warp that waits for memory lets others run, so the truth is
-between the two. Blocks do not wait for one another's end: they are replaced one by one. Where
-barriers are for some warps only (`Intervals.refusal`), warps are ordered as if there were none.
+Not modelled: latency. On the chip a warp that waits for memory yields to others, so the real order
+is between the two policies. Real blocks do not wait for the end of others; they are replaced one by
+one. Where some barriers are for some warps only (`Intervals.refusal`), warps are ordered as if
+there were no barriers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,29 +38,27 @@ if TYPE_CHECKING:
 
 
 ISSUE_SLOT = 4
-"""Instructions that a warp runs before it is another's turn: about as many as it has between two
-that wait for what a load brings.
-"""
+"""Instructions that a warp issues per turn: about as many as it has between two stalls on loads."""
 
 MOST_BITS, SHORT = 63, 32
-"""Bits of a number that rows are sorted by, and of one that takes little memory."""
+"""Bits of a sort key, and of one that takes little memory."""
 RUN = 16
-"""Rows of a run, in the mean, from which on runs are put in order by themselves."""
+"""The mean rows per run from which on runs are sorted one by one."""
 TOGETHER = 1 << 17
-"""Rows of runs that are put in order before they are sent on."""
+"""Rows of runs that are sorted before they are yielded."""
 
 STRAY = 16
-"""Places by which a warp may be behind those that began with it: the warps among which one of an
-SM's four schedulers chooses.
+"""The most places by which a warp lags behind those that began with it: the warps among which one
+of an SM's four schedulers chooses.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The order on one device.
+    """The issue order on one device.
 
-    Of each block, (blocks,): its `sm`, its `wave`, and its `slot` among the resident blocks.
-    `intervals` are None where the kernel has no barrier, or barriers say nothing.
+    Per block, (blocks,): its `sm`, its `wave`, and its `slot` among the resident blocks.
+    `intervals` is None where the kernel has no barrier, or where barriers do not order warps.
     """
 
     sm: Ints
@@ -72,16 +71,16 @@ class Schedule:
 
     @property
     def ends(self) -> Ints:
-        """(waves,): the first block behind all blocks of each wave and of those before it."""
+        """(waves,): the end of each wave: all blocks from this one on belong to later waves."""
         last = np.zeros(int(self.wave.max(initial=-1)) + 1, np.int64)
         np.maximum.at(last, self.wave, np.arange(len(self.wave)) + 1)
         return np.maximum.accumulate(last)
 
     def order(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
-        """Return the rows in the order in which they happen, all (n,); those of a step as given.
+        """Return the row indices in issue order, (n,); the order is stable within a step.
 
-        `interval` and `since` are what `find_intervals` says. The columns may be of any integers
-        that hold them.
+        `interval` and `since` are those of `find_intervals`. Columns may have any integer dtype
+        that holds them.
         """
         if self.policy == SCHEDULES[0]:
             return _sort(self._take_turns(block, warp, interval, since))
@@ -92,7 +91,7 @@ class Schedule:
         return _sort([self.wave[block], rank, self.sm[block]])
 
     def _take_turns(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Iterator[Ints]:
-        """Yield what rows of resident warps that take turns are ordered by, a column at a time."""
+        """Yield the sort columns of rows whose warps take turns, one at a time."""
         yield self.wave[block]
         yield interval
         yield since // ISSUE_SLOT
@@ -102,8 +101,10 @@ class Schedule:
 
     @cached_property
     def widths(self) -> tuple[int, int, int, int] | None:
-        """The bits of what `turns.key_of` makes a key of, as many as any interval, turn, seat and
-        SM may have; None where keys do not say the order, or have no room for these.
+        """The field widths of a sort key (`turns.key_of`), for the largest interval, turn, seat and
+        SM.
+
+        None where keys do not give the order, or where a key has too few bits.
         """
         last = int(self.wave.max(initial=0)), self.resident * self.warps - 1
         wave, seat, sm = (number.bit_length() for number in (*last, int(self.sm.max(initial=0))))
@@ -117,7 +118,7 @@ class Schedule:
 
     @property
     def short_widths(self) -> tuple[int, int, int, int] | None:
-        """The same of a key of SHORT bits, whose turns are as far as there is room for them."""
+        """The widths of a key of SHORT bits; turns get the bits that remain."""
         if self.widths is None:
             return None
         interval, _, seat, sm = self.widths
@@ -127,18 +128,18 @@ class Schedule:
 
     @cached_property
     def seating(self) -> tuple[Ints, Ints, int, int]:
-        """What tells whose a key is, as `turns.place_of` has it."""
+        """The layout by which `turns.place_of` decodes the owner of a key."""
         slot, warp = np.divmod(np.argsort(self.issue_order), self.warps)
         return slot, warp, self.resident, int(self.sm.max(initial=0)) + 1
 
     @cached_property
     def places(self) -> Ints:
-        """(blocks,): the place of each block that `turns.place_of` tells."""
+        """(blocks,): the place of each block, as `turns.place_of` decodes it."""
         *_, resident, sms = self.seating
         return (self.wave * resident + self.slot) * sms + self.sm
 
     def by_place(self, of_block: NDArray[Any]) -> NDArray[Any]:
-        """Return what is said of each block by its place; anything where there is no block."""
+        """Reorder a column of blocks by place; a place without a block holds anything."""
         values = np.zeros(int(self.places.max(initial=-1)) + 1, of_block.dtype)
         values[self.places] = of_block
         return values
@@ -146,8 +147,8 @@ class Schedule:
     def order_runs(
         self, loops: ModuleType, keys: Ints, widths: tuple[int, int, int, int], wave_limit: int
     ) -> Iterator[Ints] | None:
-        """Return what `order` does, of rows of waves before `wave_limit`, by their keys, (n,),
-        about TOGETHER at a time; None where they do not come in runs.
+        """Yield the issue order of the rows of waves before `wave_limit` by their keys, (n,), about
+        TOGETHER at a time; None where the rows do not come in runs.
         """
         interval, quantum, *below = widths
         low, most = sum(below) + turns.TURN_BITS, len(keys) // RUN
@@ -163,20 +164,20 @@ class Schedule:
 
     @cached_property
     def _cached_orders(self) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
-        """What `turns.order_runs` remembers of turns that it has put in order."""
+        """The cache of sorted turns that `turns.order_runs` uses."""
         lows, places = np.empty((2, turns.CACHED_ORDERS, turns.LONGEST), np.int32)
         return np.zeros(turns.CACHED_ORDERS, np.int64), lows, places
 
     @cached_property
     def issue_order(self) -> Ints:
-        """(seats,): when each warp that an SM holds has its turn."""
+        """(seats,): the turn of each warp that an SM holds."""
         return shuffle(self.resident * self.warps)
 
     def order_compiled(
         self, loops: ModuleType, rows: Sequence[Ints], wave_limit: int
     ) -> Ints | None:
-        """Return what `order` does, of rows of waves before `wave_limit`; None where that cannot
-        say it.
+        """Return `order` of the rows of waves before `wave_limit`; None where the loops cannot
+        compute it.
 
         `rows` are block, warp, interval and since; `loops` are those of `turns.py`.
         """
@@ -200,7 +201,7 @@ class Schedule:
         return keys
 
     def find_intervals(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
-        """Return how many barriers lie before each row, and the steps since the last."""
+        """Return per row the number of barriers before it, and the steps since the last."""
         if self.intervals is None:
             return np.zeros(len(step), np.uint32), step
         block, warp, step = (column.astype(np.int64) for column in (block, warp, step))
@@ -209,7 +210,7 @@ class Schedule:
 
 
 def read_barriers(trace: "LaunchTrace") -> Intervals | None:
-    """Read which barriers order the warps of a launch, or None if none does."""
+    """Read the barriers that order the warps of a launch, or return None if none does."""
     if trace.instructions()["barrier"].null_count == len(trace.instructions()):
         return None
     intervals = read_intervals(trace)
@@ -219,7 +220,7 @@ def read_barriers(trace: "LaunchTrace") -> Intervals | None:
 def schedule(
     placement: Placement, resident: int, warps: int, policy: str, intervals: Intervals | None
 ) -> Schedule:
-    """Seat the blocks of a launch: `resident` of them on an SM at once."""
+    """Assign the blocks of a launch to SMs, `resident` at once."""
     sm = placement.sm(np.arange(placement.blocks))
     order = np.argsort(sm, kind="stable")
     position = np.empty_like(sm)
@@ -231,8 +232,8 @@ def schedule(
 
 
 def shuffle(seats: int) -> Ints:
-    """Return the turns of `seats` warps, (seats,): theirs in order, but each may be up to STRAY
-    places late, by numbers that look like chance and are the same on every machine.
+    """Return a permutation of `seats` turns, (seats,), in which each is at most STRAY places late.
+    It is pseudo-random and the same on every machine.
     """
     mixed = np.arange(seats, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
@@ -265,6 +266,6 @@ def _sort(columns: Iterable[Ints]) -> Ints:
 
 
 def _number_within(*columns: Ints) -> Ints:
-    """Number the rows of each run of equal ones from 0, (n,)."""
+    """Number the rows within each run of equal rows from 0, (n,)."""
     opens, many = find_openings(*columns), len(columns[0])
     return np.arange(many) - np.repeat(opens, np.diff(opens, append=many))

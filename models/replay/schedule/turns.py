@@ -1,31 +1,34 @@
-"""The order of warps that take turns, as a counting sort in loops that `compiled.py` compiles.
+"""Issue order of warps that take turns: sort keys, and a counting sort for `hot_loop.py` to
+compile.
 
 `Schedule.order` computes the same order with NumPy, for few rows. Rows that already come in order
-of wave, interval and turn are sorted run by run, within the processor's cache (`order_runs`); else
-all rows are sorted at once (`sort`).
+of wave, interval and turn are sorted run by run, within the processor's cache (`order_runs`);
+otherwise all rows are sorted at once (`sort`).
+
+A key packs, from the highest bits down: wave, interval, turn, seat, step within the turn, and SM.
 
 - `rows`: (block, warp, interval, since), each (n,).
-- `seated`: (wave, slot, sm), each (blocks,), and `turns` (seats,): when each seat has its turn.
-- `done`: only blocks of waves before this one are put in order.
+- `seated`: (wave, slot, sm), each (blocks,), and `ranks` (seats,): the turn of each seat.
+- `wave_limit`: only blocks of waves before this one are ordered.
 """
 
 from typing import Any
 
 TURN_BITS, DIGIT = 2, 11
-"""A turn has 1 << TURN_BITS instructions; and so many bits are sorted by in one pass."""
+"""A turn has 1 << TURN_BITS instructions; a pass of the radix sort has DIGIT bits."""
 FAR, NONE = 1 << 62, -1
 SPREAD, MIXED = 0x9E3779B1, (1 << 30) - 1
 CACHED_ORDERS, LONGEST = 16, 1 << 14
-"""Orders that are remembered, and their rows at most."""
+"""The number of cached orders, and the most rows of one."""
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay."""
 ROW_BITS, STEP_BITS = 32, 32
-"""Bits of a row's number below what it is sorted by, and of a step."""
+"""Bits of a row's number below its sort key, and of a step."""
 
 
 def measure(rows: Any, seated: Any, wave_limit: int) -> tuple[int, int, int, int, int, int, int]:
-    """Return how many rows are put in order, and of these the least and the greatest wave, interval
-    and turn.
+    """Return the number of rows to sort, and the minimum and maximum of their wave, interval and
+    turn.
     """
     blocks, _, intervals, since = rows
     waves = seated[0]
@@ -43,10 +46,10 @@ def measure(rows: Any, seated: Any, wave_limit: int) -> tuple[int, int, int, int
 def pack(
     rows: Any, seated: Any, ranks: Any, warps: int, wave_limit: int, low: Any, bits: Any, keys: Any
 ) -> None:
-    """Set the key of each row that is put in order: what it is sorted by, and its number below.
+    """Set the sort key of each row, with the row's number in the low bits.
 
-    `low` are the least wave, interval and turn; `bits` how many each takes, then those of the seat,
-    of the place in the turn, of the SM and of the row's number.
+    `low` are the least wave, interval and turn; `bits` are the widths of these, then of the seat,
+    of the step within the turn, of the SM and of the row's number.
     """
     blocks, of_block, intervals, since = rows
     waves, slots, sms = seated
@@ -64,8 +67,9 @@ def pack(
 
 
 def key_of(wave: Any, interval: Any, since: Any, rank: Any, sm: Any, widths: Any) -> Any:
-    """Return what a row, or each of arrays of them, is sorted by; `widths` are the bits of an
-    interval, of a turn's number, of a seat's place among all, `rank`, and of an SM.
+    """Return the sort key of a row, or of arrays of rows.
+
+    `widths` are the bits of the interval, of the turn, of the seat's place `rank`, and of the SM.
     """
     key = (wave << widths[0] | interval) << widths[1] | since >> TURN_BITS
     key = (key << widths[2] | rank) << TURN_BITS | since & (1 << TURN_BITS) - 1
@@ -73,7 +77,7 @@ def key_of(wave: Any, interval: Any, since: Any, rank: Any, sm: Any, widths: Any
 
 
 def parts_of(key: Any, widths: Any) -> tuple[Any, Any]:
-    """Return the interval of a key, or of an array of them, and the instructions since it began."""
+    """Return the interval of a key or an array of keys, and the instructions since it began."""
     interval, quantum, seat, sm = widths
     prefix = key >> seat + TURN_BITS + sm
     since = (prefix & (1 << quantum) - 1) << TURN_BITS | key >> sm & (1 << TURN_BITS) - 1
@@ -81,15 +85,15 @@ def parts_of(key: Any, widths: Any) -> tuple[Any, Any]:
 
 
 def wave_of(key: Any, widths: Any) -> Any:
-    """Return the wave of a key, or of an array of them."""
+    """Return the wave of a key or an array of keys."""
     interval, quantum, seat, sm = widths
     return key >> interval + quantum + seat + TURN_BITS + sm
 
 
 def place_of(key: Any, widths: Any, seating: Any) -> Any:
-    """Return the place, among all of all waves, of the block of a key, or of an array of keys.
+    """Return the place, among those of all waves, of the block of a key or an array of keys.
 
-    `seating`: (slots, warps, slots of an SM, SMs): of each turn its slot and its warp.
+    `seating` is (slots, warps, slots of an SM, SMs): the slot and the warp of each turn.
     """
     _, _, seat, sm = widths
     slots, _, resident, sms = seating
@@ -98,21 +102,22 @@ def place_of(key: Any, widths: Any, seating: Any) -> Any:
 
 
 def warp_of(key: Any, widths: Any, seating: Any) -> Any:
-    """Return the warp of its block that a key is of, or an array of them."""
+    """Return the warp within its block of a key or an array of keys."""
     _, _, seat, sm = widths
     return seating[1][key >> sm + TURN_BITS & (1 << seat) - 1]
 
 
 def lengthen(key: Any, widths: Any, more: int) -> Any:
-    """Return a key, or an array of them, with so many more bits for the number of a turn."""
+    """Return a key or an array of keys with `more` bits for the turn."""
     _, quantum, seat, sm = widths
     low = quantum + seat + TURN_BITS + sm
     return key >> low << low + more | key & (1 << low) - 1
 
 
 def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
-    """Find the runs of rows whose keys are the same from bit `low` on: these bits, and the first
-    row. Returns how many there are, or one more than there is room for.
+    """Find the runs of rows whose keys agree from bit `low` on: these bits, and the first row.
+
+    Returns the number of runs, or one more than there is room for.
     """
     many, last = 0, NONE
     for row in range(len(keys)):
@@ -128,12 +133,11 @@ def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
 def order_runs(
     keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, memo: Any
 ) -> None:
-    """Set the order of all rows of runs, (n,), which are in the order of their `tops`; rows of runs
-    that have this in common are sorted by the bits below `low`, equal ones as they are.
+    """Set the order of all rows of runs, (n,). Runs are in order of their `tops`; rows of runs with
+    equal tops are sorted by the bits below `low`, stably.
 
-    Turn after turn these bits are mostly the same: `memo` are (sizes, lows, places), what was
-    sorted lately and in which order, and `starts`, (2 << low // 2,), which like `spare` (3, n) may
-    hold anything.
+    These bits mostly repeat from turn to turn, so `memo` caches recent orders: (sizes, lows,
+    places), and `starts`, (2 << low // 2,), which like `spare` (3, n) is scratch memory.
     """
     sizes, lows, places, starts = memo
     rows, one, other = spare[0], spare[1], spare[2]
@@ -168,7 +172,7 @@ def order_runs(
 
 
 def is_same(first: Any, second: Any, many: int) -> bool:
-    """Whether the first `many` numbers of two arrays are equal."""
+    """Return whether the first `many` numbers of two arrays are equal."""
     differs = 0
     for place in range(many):
         differs |= first[place] ^ second[place]
@@ -176,16 +180,16 @@ def is_same(first: Any, second: Any, many: int) -> bool:
 
 
 def cache_order(sizes: Any, lows: Any, slot: int, numbers: Any, many: int) -> None:
-    """Remember numbers in a slot."""
+    """Store numbers in a slot of the cache."""
     sizes[slot] = many
     for place in range(many):
         lows[slot, place] = numbers[place]
 
 
 def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
-    """Sort keys by their bits from `low` to `high`; return 1 if they end up in `spare`, else 0.
+    """Sort keys by their bits from `low` to `high`; return 1 if the result is in `spare`, else 0.
 
-    `starts` (1 << DIGIT,) may hold anything.
+    `starts` (1 << DIGIT,) is scratch memory.
     """
     parity, passes = 0, (high - low + DIGIT - 1) // DIGIT
     digit = (high - low + passes - 1) // max(1, passes)
@@ -201,7 +205,7 @@ def sort(keys: Any, spare: Any, low: int, high: int, starts: Any) -> int:
 
 
 def distribute(keys: Any, to: Any, low: int, bits: int, starts: Any) -> None:
-    """Put keys in order of some of their bits, equal ones as they are."""
+    """Distribute keys by one digit, stably: one pass of the radix sort."""
     mask, place = (1 << bits) - 1, 0
     for digit in range(mask + 1):
         starts[digit] = 0
@@ -218,6 +222,6 @@ def distribute(keys: Any, to: Any, low: int, bits: int, starts: Any) -> None:
 
 
 def number(keys: Any, bits: int) -> None:
-    """Leave of each key the row's number, its last bits."""
+    """Reduce each key to the row's number in its low bits."""
     for one in range(len(keys)):
         keys[one] &= (1 << bits) - 1

@@ -214,6 +214,7 @@ def skip_bypassing(requests: Any, kinds: Any, passed: Any, number: int) -> int:
 
 
 def forward(requests: Any, kinds: Any, passed: Any, number: int) -> None:
+    """Pass on a request."""
     own = kinds[OWN][requests[KIND][number]]
     emit(passed, requests[ADDRESS][number], own, requests[INSTRUCTION][number])
 
@@ -447,6 +448,7 @@ def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> No
 
 
 def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
+    """Append an outgoing request."""
     head, addresses, kinds, causes = passed
     end = head[MANY]
     addresses[end] = address
@@ -456,6 +458,7 @@ def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
 
 
 def popcount(mask: int) -> int:
+    """Return the number of set bits."""
     count = 0
     while mask:
         mask &= mask - 1

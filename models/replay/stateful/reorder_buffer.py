@@ -62,6 +62,7 @@ class Groups:
 
     @property
     def is_full(self) -> bool:
+        """Whether a new group needs more room."""
         return self.many >= len(self.keys)
 
     def grow(self) -> None:
@@ -85,6 +86,7 @@ class Groups:
         return np.array(group_numbers, np.int64)[which]
 
     def key(self, site: Ints, zone: Ints, scope: Ints, mixed: Bools) -> Ints:
+        """Return the key of each row, (n,)."""
         return ((site * self.zones + zone) * len(SCOPE_NAMES) + scope) * 2 + mixed
 
     def parts(self) -> tuple[Ints, Ints, Ints, Bools]:
