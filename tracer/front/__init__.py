@@ -1,1 +1,1 @@
-"""Source text to PTX text, one file a language."""
+"""Compile or read source text to PTX text: CUDA C++ through NVRTC, or PTX as it is."""

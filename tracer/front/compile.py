@@ -1,4 +1,10 @@
-"""One compilation of a source by NVRTC, and the Compiled that is made of it."""
+"""Run one NVRTC compilation and turn its outcome into a Compiled.
+
+`compile_source` calls NVRTC with the source's options. `finish` builds the Compiled: kernels with
+signatures, texture references, warnings and sources. `read_diagnostics` parses the compiler's log.
+`portable_ptx` and `portable_log` remove this machine's paths, so that PTX and messages are the same
+on every machine.
+"""
 
 import os
 import re
@@ -19,10 +25,10 @@ from .texture_reference import list_references
 from .toolkit import in_cuda, include_folders
 
 LIGHT = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
-"""Keeps `cooperative_groups.h` from reading libcu++, which takes NVRTC 0.6 s."""
+"""Keeps `cooperative_groups.h` from including libcu++, which costs NVRTC 0.6 s."""
 
 _END = "\n;\n"
-"""NVRTC forgets the instances asked for after a last definition that is an unused template."""
+"""Ends a source: NVRTC drops requested instances behind a final unused template."""
 
 
 def compile_source(
@@ -34,9 +40,9 @@ def compile_source(
     headers: Mapping[str, str] | None = None,
     instances: Sequence[str] = (),
 ) -> nvrtc.Outcome:
-    """Compile `source` (or `text` in its place), its name expressions and `instances`.
+    """Compile `source` (or `text` in its place) with its name expressions and `instances`.
 
-    `headers` exist in memory only. The log has no path of this machine in it.
+    `headers` exist in memory only. The log contains no path of this machine.
     """
     cuda = (f"-I{folder}" for folder in include_folders())
     outcome = nvrtc.compile_program(
@@ -60,11 +66,11 @@ def finish(
     missing: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> Compiled:
-    """Make the result of a compilation that gave PTX; a source without kernels is a CutraceError.
+    """Return the result of a compilation that gave PTX; CutraceError for a source without kernels.
 
-    `textures` holds the template arguments of texture references; `notes` go into the log after
-    the warnings; `missing` are sentences on headers. `texts` are the user's headers as they were
-    compiled, by path.
+    `textures` holds the template arguments of texture references; `notes` follow the warnings in
+    the log; `missing` are sentences about headers. `texts` are the user's headers as compiled, by
+    path.
     """
     raw = with_plain_paths(outcome.ptx or "")
     mangled_names = {name: outcome.names[name] for name in source.options.name_expressions}
@@ -88,14 +94,14 @@ def finish(
 
 
 def _warnings(log: str) -> Iterator[str]:
-    """The messages of a log that speak of the user's files, not of CUDA's headers."""
+    """Yield the messages of a log about the user's files, not about CUDA's headers."""
     for each in read_diagnostics(log):
         if not in_cuda(each.places[0][0]):
             yield each.text
 
 
 def _virtual(target: str) -> str:
-    """The target as NVRTC takes it: `sm_75` is compiled for `compute_75`."""
+    """Return the target in NVRTC's form: `sm_75` is compiled for `compute_75`."""
     return target.replace("sm_", "compute_")
 
 
@@ -121,16 +127,17 @@ _HEAD = re.compile(
 _AT = re.compile(r' at line (\d+)(?: of "?([^"]+?)"?)?$')
 _TAIL = re.compile(r"^\d+ (?:catastrophic )?errors? detected|^Compilation terminated|^Remark: ")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
-_INDENT = 2  # the compiler shows a line two columns in
+_INDENT = 2  # the compiler indents a shown line by two columns
 NAME_MAP = "__nv_name_map"
-"""The file in which NVRTC says that it finds name expressions."""
+"""Pseudo file in which NVRTC reports errors of name expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message: `places` are (file, line), its own first, then whence it was instantiated.
+    """One compiler message.
 
-    `column` counts from 0, in characters of its own line, -1 where the compiler shows none.
+    `places` are (file, line): its own first, then the places of the template instantiations.
+    `column` counts from 0, in characters of its own line; -1 if the compiler shows none.
     """
 
     kind: str
@@ -141,31 +148,31 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether it kept the compiler from giving PTX."""
+        """Return True if the message is an error."""
         return self.kind.endswith("error")
 
     @property
     def missing_header(self) -> str:
-        """The header that could not be opened, or `""`."""
+        """Return the header that could not be opened, or `""`."""
         match = _MISSING.search(self.words)
         return match[1] if match else ""
 
     @property
     def name_expression(self) -> str:
-        """The template instance that was asked for and names nothing, or `""`."""
+        """Return the requested template instance that does not exist, or `""`."""
         if self.places[0][0] != NAME_MAP:
             return ""
         _, _, tail = self.text.partition("#pragma nv_mangled_name ")
         return tail.partition("\n")[0].strip()
 
     def at(self, path: str, line: int) -> "Diagnostic":
-        """The same words, said of another place alone, without what the compiler showed."""
+        """Return the message at another place, without the source line that the compiler shows."""
         text = f"{path}({line}): {self.kind}: {self.words}"
         return Diagnostic(self.kind, self.words, ((path, line),), -1, text)
 
 
 def read_diagnostics(log: str) -> tuple[Diagnostic, ...]:
-    """The messages of a log, in order; notes belong to the message before them."""
+    """Return the messages of a log in order; a note belongs to the message before it."""
     return tuple(_read(chunk) for chunk in _chunks(log))
 
 
@@ -195,13 +202,13 @@ def _read(chunk: list[str]) -> Diagnostic:
 _FILE = re.compile(r'^(\s*\.file\s+(\d+)\s+)"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _LOC = re.compile(r"^\s*\.loc\s+(\d+ \d+ \d+)(?:,.*inlined_at (\d+ \d+ \d+))?.*\n", re.MULTILINE)
 OWN = frozenset({NAME, MMA_HEADER})
-"""Headers that cutrace writes itself, whatever lies in a folder of that name."""
+"""Headers that cutrace supplies itself; they shadow files of the same name."""
 BUILT_IN = OWN | {"__nv_nvrtc_builtin_header.h"}
-"""Headers whose code nobody reads."""
+"""Headers whose code is never shown to the user."""
 
 
 def portable_ptx(ptx: str, source: Source) -> str:
-    """The same PTX with portable paths, forward slashes in them, and locations in files alone."""
+    """Return PTX with portable paths, forward slashes in them, and locations in files only."""
 
     def shorten(match: re.Match[str]) -> str:
         header = _cuda_header(match[3]) or _as_given(match[3], source)
@@ -211,7 +218,7 @@ def portable_ptx(ptx: str, source: Source) -> str:
 
 
 def _hide_built_in(ptx: str) -> str:
-    """Put what was inlined from the built-in header and cutrace's own at the line that calls it."""
+    """Attribute code from built-in headers to the line that calls it."""
     hidden = {number for _, number, path in _FILE.findall(ptx) if path in BUILT_IN}
     if not hidden:
         return ptx
@@ -232,16 +239,16 @@ def _hide_built_in(ptx: str) -> str:
 
 
 def portable_log(log: str) -> str:
-    """The compiler's messages with CUDA's headers named as they are included."""
+    """Return the compiler's messages with CUDA's headers named as they are included."""
     for folder in include_folders():
         log = log.replace(folder + os.sep, "").replace(folder + "/", "")
     return log.strip()
 
 
 def user_sources(ptx: str, source: Source, texts_by_path: Mapping[str, str]) -> dict[str, str]:
-    """The texts of the user's files that NVRTC's `ptx` names, the source first, by given path.
+    """Return the texts of the user's files in NVRTC's `ptx`, by given path, the source first.
 
-    Headers are read unless they are `texts_by_path`, by normal path, as they were compiled.
+    Headers in `texts_by_path` (by normal path, as compiled) are taken from there; others are read.
     """
     texts = {_slashes(source.name): source.text}
     for _, _, path in _FILE.findall(ptx):
@@ -257,7 +264,7 @@ def user_sources(ptx: str, source: Source, texts_by_path: Mapping[str, str]) -> 
 
 
 def _cuda_header(path: str) -> str:
-    """How a header of CUDA's is included, `""` for any other file."""
+    """Return the include name of a CUDA header, `""` for any other file."""
     return next(filter(None, (_below(path, folder) for folder in include_folders())), "")
 
 
@@ -268,14 +275,14 @@ def _as_given(path: str, source: Source) -> str:
 
 
 def _given_absolute(source: Source) -> Iterator[str]:
-    """The folders that the user gave as absolute paths."""
+    """Yield the folders that the user gave as absolute paths."""
     for folder in (os.path.dirname(source.name), *source.options.includes):
         if os.path.isabs(folder):
             yield folder
 
 
 def _below(path: str, folder: str) -> str:
-    """What follows `folder` in `path`, or `""` where it does not lie in it."""
+    """Return `path` relative to `folder`, or `""` if it is outside."""
     head = _slashes(folder).rstrip("/") + "/"
     whole = _slashes(path)
     return whole[len(head) :] if whole.startswith(head) else ""

@@ -1,6 +1,6 @@
-"""CUDA C++ to PTX by NVRTC, with line information and CUDA's own headers.
+"""Compile CUDA C++ to PTX with NVRTC, line information and CUDA's own headers.
 
-Nothing of this machine stays in the PTX: `.file` names the source as the user gave it, the user's
+The PTX contains no path of this machine: `.file` names the source as the user gave it, the user's
 headers relative to it or to their `-I`, and CUDA's headers as they are included (`cuda_fp16.h`).
 """
 
@@ -17,17 +17,16 @@ from .standin_headers import local_files
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRIES = 4
-"""How often a source is compiled whose headers change meanwhile."""
+"""Attempts to compile a source whose headers change during compilation."""
 _HOST_CODE = re.compile(r"<<<|\bmain\s*\(")
 
 
 def to_ptx(source: Source, target: str) -> Compiled:
-    """Compile for `target` (`compute_75`); the compiler's own errors are a CutraceError.
+    """Compile for `target` (`compute_75`); compiler errors raise a CutraceError.
 
-    Every `__global__` function that is no template is in the PTX, and of templates the instances
-    that `source.options.name_expressions` ask for. A file with host code in it is cut down to its
-    device code first (whole_file.py); there the instances that it launches, or its headers do, are
-    found too.
+    The PTX contains every `__global__` function that is no template, and the template instances of
+    `source.options.name_expressions`. A file with host code is first reduced to its device code
+    (whole_file.py); this also finds the instances that it or its headers launch.
     """
     source = replace(source, text=source.text.removeprefix("\ufeff"))
     if not _HOST_CODE.search(_COMMENT.sub(" ", source.text)):
@@ -40,9 +39,9 @@ def to_ptx(source: Source, target: str) -> Compiled:
 
 
 def _compile_plain(source: Source, target: str) -> tuple[Outcome, dict[str, str]]:
-    """Compile a source as it is; return the user's headers, too, as they were compiled.
+    """Compile a source unchanged; also return the user's headers as compiled.
 
-    NVRTC reads these from their files: it is asked again where they changed meanwhile.
+    NVRTC reads the headers from their files, so compile again if they changed meanwhile.
     """
     folders = (*source.options.includes, os.path.dirname(source.name) or ".")
     texts = local_files(source.name, source.text, folders)
@@ -59,7 +58,7 @@ _SIZE = re.compile(rf"\.b8 {_NAME}(\d+)\[(\d+)\]")
 
 
 def structure_sizes(source: Source, target: str, names: Sequence[str]) -> Mapping[str, int]:
-    """The bytes of each type so named, of those that the source defines; none if it fails."""
+    """Return the bytes of each type of `names` that the source defines; empty if that fails."""
     if not names:
         return {}
     declarations = "".join(

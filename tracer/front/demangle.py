@@ -1,8 +1,8 @@
-"""Names and parameter types of kernels from their PTX names: `_Z5scaleILi4EEvPf` -> `scale<4>`.
+"""Demangle kernel names and parameter types: `_Z5scaleILi4EEvPf` -> `scale<4>`.
 
-The grammar is the Itanium C++ ABI's, section 5.1 (https://itanium-cxx-abi.github.io/cxx-abi/),
-as far as kernels use it. A type is kept as a C declaration with `@` where the name goes:
-`const float *@`, `float (*@)[16]`.
+This is the subset of the Itanium C++ ABI's grammar that kernels use (section 5.1,
+https://itanium-cxx-abi.github.io/cxx-abi/). A type is a C declaration with `@` in the place of the
+name: `const float *@`, `float (*@)[16]`.
 """
 
 import re
@@ -34,7 +34,10 @@ _HIDDEN = ("_GLOBAL__N_", "_INTERNAL_", "__nv_")
 
 @dataclass(frozen=True, slots=True)
 class Demangled:
-    """`name` is qualified, without template arguments; `arguments` is None for no template."""
+    """A demangled name: `name` is qualified, without template arguments.
+
+    `arguments` is None for a name that is no template.
+    """
 
     name: str
     arguments: tuple[str, ...] | None
@@ -42,11 +45,11 @@ class Demangled:
 
 
 class _Unread(Exception):
-    """The name goes beyond the grammar that is read here."""
+    """The name uses grammar outside the supported subset."""
 
 
 def demangle(mangled: str) -> Demangled | None:
-    """Read a PTX name; None for one that is not mangled, or beyond what kernels are called.
+    """Demangle a PTX name; return None for one that is not mangled or not supported.
 
     >>> demangle("_Z5scaleILi4EfEvPT0_PKi")
     Demangled(name='scale', arguments=('4', 'float'), parameters=('float *@', 'const int *@'))
@@ -61,9 +64,9 @@ def demangle(mangled: str) -> Demangled | None:
 
 
 def without_file(mangled: str) -> str:
-    """Take off what nvcc puts before names that are a file's own in code that is linked later.
+    """Remove the prefix that nvcc gives a file's internal names in relocatable device code.
 
-    It is `__nv_static_`, how long the file's number is, that number, and `_`.
+    The prefix is `__nv_static_`, the length of the file's number, that number, and `_`.
 
     >>> without_file("__nv_static_18__d6e9c21f_4_a_cu_k__Z1kPf")
     '_Z1kPf'
@@ -76,14 +79,14 @@ def without_file(mangled: str) -> str:
 
 
 class _Reader:
-    """A cursor over one mangled name, with the table of what `S_`, `S0_`... stand for."""
+    """A cursor in one mangled name, with the table of substitutions `S_`, `S0_`..."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.seen: list[str] = []
         self.packs: list[tuple[str, ...]] = []
-        """The template arguments that `T_`, `T0_`... refer to: one, or those of a pack."""
+        """The template arguments that `T_`, `T0_`... refer to: one argument or a pack each."""
         self.used: set[int] = set()
         self.last: list[tuple[str, ...]] = []
 
@@ -104,7 +107,7 @@ class _Reader:
         name, arguments = self.nested() if self.take("N") else self.unscoped()
         if arguments is not None:
             self.packs = self.last
-            self.type()  # a template's name carries the type that it returns
+            self.type()  # a template's mangled name includes its return type
         parameters = []
         while self.at < len(self.text):
             parameters += self.types()
@@ -113,7 +116,7 @@ class _Reader:
         return Demangled(name, arguments, tuple(parameters))
 
     def nested(self) -> tuple[str, tuple[str, ...] | None]:
-        """After `N`: components up to `E`; every prefix may be referred to later."""
+        """Read a nested name after `N`: components up to `E`; all prefixes become substitutions."""
         name, arguments = "", None
         while not self.take("E"):
             if self.peek("I"):
@@ -131,7 +134,7 @@ class _Reader:
                 is_standard = self.take("St")
                 name = _join(name, "std" if is_standard else self.identifier())
                 arguments = None
-                if is_standard:  # it is never referred to, other than `std` in a namespace
+                if is_standard:  # `std` is no substitution, but a part of one
                     continue
             if not self.peek("E"):
                 self.seen.append(name)
@@ -146,16 +149,16 @@ class _Reader:
         return name, self.template_arguments()
 
     def local(self) -> str:
-        """After `Z`: the function in which a type is, `E`, and what the type is called there."""
+        """Read a local name after `Z`: the enclosing function, `E`, and the type's name in it."""
         scope = self.called()
         part = self.closure() if self.take("Ul") else self.identifier()
-        if self.take("__") or self.take("_"):  # which of several of that name
+        if self.take("__") or self.take("_"):  # the entity's number among equal names
             self.number()
             self.take("_")
         return f"{scope}::{part}"
 
     def called(self) -> str:
-        """After `Z`: a function or variable up to `E`, by its name alone."""
+        """Read the name of a function or variable after `Z`, up to `E`."""
         packs = self.packs
         name, arguments = self.nested() if self.take("N") else self.unscoped()
         if arguments is not None:
@@ -167,7 +170,7 @@ class _Reader:
         return f"{name}{_angle(arguments)}"
 
     def closure(self) -> str:
-        """After `Ul`: what a lambda takes, `E`, and which of its function's it is."""
+        """Read a lambda after `Ul`: its parameters, `E`, and its number in the function."""
         parameters: list[str] = []
         while not self.take("E"):
             parameters += map(plain, self.types())
@@ -175,9 +178,9 @@ class _Reader:
         return f"{{lambda({signature})#{self.sequence() + 1}}}"
 
     def identifier(self) -> str:
-        """`<length><characters>`; what the compiler wraps around a file's own names is dropped.
+        """Read `<length><characters>`; drop the compiler's decoration of a file's internal names.
 
-        So are the tags behind a name, as Numba has them: `B2v1`.
+        Drop ABI tags after a name, too, as Numba has them: `B2v1`.
         """
         self.take("L")
         word = self.characters()
@@ -186,7 +189,7 @@ class _Reader:
         return "" if word.startswith(_HIDDEN) else word
 
     def characters(self) -> str:
-        """`<length><characters>`."""
+        """Read `<length><characters>`."""
         length = self.number()
         word = self.text[self.at : self.at + length]
         self.at += length
@@ -203,7 +206,7 @@ class _Reader:
         return int(self.text[start : self.at])
 
     def substitution(self) -> str:
-        """`S_` is the first thing seen, `S0_` the second, in base 36."""
+        """Read a substitution: `S_` is the first, `S0_` the second, in base 36."""
         self.need("S")
         short = f"S{self.text[self.at]}"
         if short in _STANDARD:
@@ -220,7 +223,7 @@ class _Reader:
         return int(digits, 36) + 1 if digits else 0
 
     def template_arguments(self) -> tuple[str, ...]:
-        """After `I` or, for a pack, `J`: types, literals, addresses and packs up to `E`."""
+        """Read template arguments after `I` (`J`: pack): types, literals, addresses, packs, `E`."""
         if not self.take("J"):
             self.need("I")
         arguments: list[str] = []
@@ -244,7 +247,7 @@ class _Reader:
         return tuple(arguments)
 
     def literal(self) -> str:
-        """`Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2, `L_Z1fvE` is f."""
+        """Read a literal: `Li4E` is 4, `Lb1E` is true, `L4Mode2E` is (Mode)2, `L_Z1fvE` is f."""
         if self.take("L_Z"):
             return self.called()
         self.need("L")
@@ -256,7 +259,7 @@ class _Reader:
         return value if kind in _BUILTIN.values() else f"({kind}){value}"
 
     def expression(self) -> str:
-        """`T_` is the template's argument, `stT_` its size, `gtstT_Li4E` sizeof(T) > 4."""
+        """Read `T_`, a template argument, `stT_`, its size, or `gtstT_Li4E`: sizeof(T) > 4."""
         if self.take("T"):
             return self.argument()
         if self.peek("L"):
@@ -274,7 +277,7 @@ class _Reader:
         return f"({self.expression()} {sign} {self.expression()})"
 
     def member(self) -> str:
-        """After `sr`: the type, or what it is called up to `E`, and the member's name."""
+        """Read a member after `sr`: the type or its name up to `E`, and the member's name."""
         if not self.text[self.at].isdigit():
             return f"{plain(self.type())}::{self.identifier()}"
         scope = ""
@@ -285,7 +288,7 @@ class _Reader:
         return f"{scope}::{self.identifier()}"
 
     def types(self) -> list[str]:
-        """One type, or behind `Dp` one for each argument of the pack that its pattern names."""
+        """Read one type, or after `Dp` one type for each argument of the pack in its pattern."""
         if not self.take("Dp"):
             return [self.type()]
         start, table_size, packs, self.used = self.at, len(self.seen), self.packs, set()
@@ -302,7 +305,7 @@ class _Reader:
         return type_names
 
     def type(self) -> str:
-        """One type; all but builtin ones may be referred to later."""
+        """Read one type; all but builtin types become substitutions."""
         for length in (1, 2):
             code = self.text[self.at : self.at + length]
             if code in _BUILTIN:
@@ -338,13 +341,13 @@ class _Reader:
         return f"{name}{_angle(arguments)} @"
 
     def argument(self) -> str:
-        """After `T`: which of the template's arguments."""
+        """Read the index of a template argument after `T`."""
         number = self.sequence()
         self.used.add(number)
         return ", ".join(self.packs[number])
 
     def of_argument(self) -> str:
-        """After `T`: an argument that is a type, or a template whose own arguments follow."""
+        """Read a template argument after `T`: a type, or a template template with its arguments."""
         name = self.argument()
         if self.peek("I"):
             self.seen.append(name)
@@ -352,7 +355,7 @@ class _Reader:
         return f"{name} @"
 
     def function(self) -> str:
-        """After `F`: what it returns, what it takes, and `E`; `float (float)`."""
+        """Read a function type after `F`: result, parameters and `E`; `float (float)`."""
         self.take("Y")
         returned = plain(self.type())
         parameters: list[str] = []
@@ -361,7 +364,7 @@ class _Reader:
         return f"{returned} @({', '.join(parameters if parameters != ['void'] else [])})"
 
     def instance(self, name: str) -> str:
-        """What was seen is a type already, or the name of a template that arguments follow."""
+        """Read the template arguments after a substitution, if it is a template's name."""
         if self.peek("I"):
             name = f"{name}{_angle(self.template_arguments())} @"
             self.seen.append(name)
@@ -372,7 +375,7 @@ _QUALIFIERS = (("r", "__restrict__"), ("V", "volatile"), ("K", "const"))
 
 
 def plain(declaration: str) -> str:
-    """The type alone: `const float *@` -> `const float *`."""
+    """Return the type alone: `const float *@` -> `const float *`."""
     return declaration.replace("@", "").rstrip()
 
 

@@ -1,7 +1,7 @@
-"""NVRTC, NVIDIA's run-time compiler, asked in a process of its own: `process.py` is that program.
+"""Client of NVRTC, NVIDIA's run-time compiler, which runs in a worker: `nvrtc_process.py`.
 
-It is started by the first compilation and answers all that follow. A source that crashes it ends
-that process and not this one.
+The first compilation starts the worker, which serves all later ones. A source that crashes NVRTC
+ends the worker, not this process. Outcomes of self-contained sources are cached between runs.
 """
 
 import atexit
@@ -23,18 +23,18 @@ from .toolkit import library
 
 _PROGRAM = Path(__file__).with_name("nvrtc_process.py")
 _LASTING = frozenset({"-G", "--device-debug"})
-"""Options after which NVRTC 12.9 optimizes less whatever it compiles in the same process."""
+"""Options after which NVRTC 12.9 optimizes less in all later compilations of the same process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one compilation gave: `ptx` is None when it failed, and `log` says why."""
+    """Result of one compilation: `ptx` is None if it failed, and `log` has the messages."""
 
     ptx: str | None
     log: str
     names: Mapping[str, str]
     version: str = ""
-    """NVRTC's: `12.9`."""
+    """NVRTC's version: `12.9`."""
 
 
 def compile_program(
@@ -47,8 +47,8 @@ def compile_program(
 ) -> Outcome:
     """Compile `text` for `compute_75`; `headers` exist in memory only, by the name included.
 
-    A program that is wrong is an Outcome without PTX; anything else that fails is a CutraceError.
-    A source that includes nothing is compiled once (`kept_outcome.py`).
+    An invalid program gives an Outcome without PTX; any other failure raises a CutraceError. The
+    outcome of a source without includes is cached (`load_answer`, `keep_answer`).
     """
     request = {
         "text": text,
@@ -79,7 +79,7 @@ def _unknown(target: str, version: str, architectures: Sequence[str]) -> str:
 
 
 class _Process:
-    """The compiler's process: a new one after a fork, a crash or an interruption."""
+    """The worker process; a fork, a crash or an interruption replaces it by a new one."""
 
     def __init__(self) -> None:
         self._turn = Lock()
@@ -87,7 +87,7 @@ class _Process:
         self._owner = Owner()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One question at a time."""
+        """Send one request and wait for its answer; requests are serialized."""
         with self._turn:
             running = self._start()
             assert running.stdin is not None
@@ -98,7 +98,7 @@ class _Process:
                 line = running.stdout.readline()
             except BrokenPipeError:
                 line = ""
-            except BaseException:  # Ctrl-C: the answer would be taken for that of the next request
+            except BaseException:  # Ctrl-C: the next request would read this request's answer
                 self._end()
                 raise
             if not line:
@@ -120,7 +120,7 @@ class _Process:
         return self._running
 
     def _end(self) -> int:
-        """End the process, and say how it ended: minus the signal, if by one."""
+        """End the process and return its exit status, the negative signal if a signal ended it."""
         running, self._running = self._running, None
         if running is None or not self._owner.is_here:
             return 0
@@ -142,13 +142,13 @@ def _crashed(status: int, name: str) -> str:
 
 
 KIND, MOST_BYTES = "ptx", 1 << 26
-"""What answers are kept as, and how many bytes of them."""
+"""Cache kind of outcomes, and its size limit in bytes."""
 _CACHEABLE_OPTIONS = ("-D", "-I", "-U", "-lineinfo", "--gpu-architecture=", "-std=", "--std=", "-w")
-"""How options begin that read no file where nothing is included."""
+"""Prefixes of options that read no file if the source includes nothing."""
 
 
 def key_of_request(request: Mapping[str, Any]) -> str | None:
-    """Return a key for a request, None where its answer is not kept."""
+    """Return the cache key of a request, None if its answer is not cached."""
     stands_alone = "include" not in request["text"] and not request["headers"]
     if not stands_alone or not all(
         each.startswith(_CACHEABLE_OPTIONS) for each in request["options"]
@@ -158,20 +158,20 @@ def key_of_request(request: Mapping[str, Any]) -> str | None:
 
 
 def load_answer(key: str | None) -> dict[str, Any] | None:
-    """Return the answer that was kept."""
+    """Return the cached answer, None if there is none."""
     data = None if key is None else load(KIND, key)
     return None if data is None else dict(json.loads(data))
 
 
 def keep_answer(key: str | None, answer: Mapping[str, Any]) -> None:
-    """Keep an answer with PTX."""
+    """Cache an answer if it has PTX."""
     if key is not None and answer.get("ptx"):
         keep(KIND, key, json.dumps(answer).encode(), MOST_BYTES)
 
 
 @cache
 def _compiler() -> str:
-    """Which NVRTC, and which program of ours asks it."""
+    """Return a fingerprint of the NVRTC library and of the worker program."""
     files = (library("nvrtc"), Path(__file__).with_name("nvrtc_process.py"))
     file_stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return repr(file_stats)

@@ -1,7 +1,7 @@
-"""The program that loads NVRTC: a request in JSON a line on stdin, an answer a line on stdout.
+"""Worker program around NVRTC: JSON requests on stdin, answers on stdout, one per line.
 
-It runs as a process of its own, for NVRTC may crash on a source, and it handles Ctrl-C itself while
-it parses. It has nothing of cutrace and nothing but the standard library, so that it starts fast.
+It is a separate process because NVRTC can crash on a source and handles Ctrl-C itself while it
+parses. It imports only the standard library and nothing from cutrace, so that it starts fast.
 """
 
 import ctypes
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_WRONG = (6, 10)  # nvrtcResult: the program is wrong, or a name expression that names nothing
+_WRONG = (6, 10)  # nvrtcResult: an invalid program, or a name expression that names nothing
 
 
 class Failed(Exception):
-    """A call failed for another reason than a wrong program."""
+    """A call failed for another reason than an invalid program."""
 
 
 class Library:
-    """NVRTC's calls, by ctypes."""
+    """NVRTC's functions through ctypes."""
 
     def __init__(self, path: str) -> None:
         if sys.platform == "win32":
@@ -30,20 +30,20 @@ class Library:
         self.calls.nvrtcGetErrorString.restype = ctypes.c_char_p
 
     def check(self, status: int, call: str) -> None:
-        """Raise Failed with NVRTC's own words."""
+        """Raise Failed with NVRTC's message if a call failed."""
         if status:
             text: bytes = self.calls.nvrtcGetErrorString(status)
             raise Failed(f"{call} of NVRTC failed: {text.decode()}")
 
     def version(self) -> str:
-        """`12.9`."""
+        """Return the version: `12.9`."""
         major, minor = ctypes.c_int(), ctypes.c_int()
         status = self.calls.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
         self.check(status, "nvrtcVersion")
         return f"{major.value}.{minor.value}"
 
     def architectures(self) -> list[str]:
-        """The targets that it knows, oldest first: `["compute_50", ...]`."""
+        """Return the supported targets, oldest first: `["compute_50", ...]`."""
         count = ctypes.c_int()
         status = self.calls.nvrtcGetNumSupportedArchs(ctypes.byref(count))
         self.check(status, "nvrtcGetNumSupportedArchs")
@@ -52,7 +52,7 @@ class Library:
         return [f"compute_{number}" for number in numbers]
 
     def compile(self, request: dict[str, Any]) -> dict[str, Any]:
-        """`ptx` is None if the program is wrong, and `log` says why."""
+        """Compile a request; `ptx` is None for an invalid program, `log` has the messages."""
         program, headers = ctypes.c_void_p(), request["headers"]
         status = self.calls.nvrtcCreateProgram(
             ctypes.byref(program),
@@ -90,7 +90,7 @@ class Library:
         return (name.value or b"").decode()
 
     def _read(self, program: ctypes.c_void_p, what: str) -> str:
-        """Fetch the text that `nvrtcGet<what>` hands out, without its closing zero."""
+        """Return the text of `nvrtcGet<what>` without its terminating zero."""
         size = ctypes.c_size_t()
         status = getattr(self.calls, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
         self.check(status, what)
@@ -104,7 +104,7 @@ def _strings(texts: Sequence[str]) -> "ctypes.Array[ctypes.c_char_p]":
 
 
 def answer(library: Library, request: dict[str, Any]) -> dict[str, Any]:
-    """What one request gives, or `failed` and why."""
+    """Return the answer to one request, or the reason under `failed`."""
     architectures = library.architectures()
     about = {"version": library.version(), "architectures": architectures}
     if request["architecture"].rstrip("af") not in architectures:
@@ -117,10 +117,10 @@ def answer(library: Library, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks ends this process
+    """Answer requests until stdin closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
-        os.dup2(2, 1)  # what a compiler prints is no answer
+        os.dup2(2, 1)  # keep the compiler's prints out of the answers
         library = Library(sys.argv[1])
         for line in sys.stdin:
             print(json.dumps(answer(library, json.loads(line))), file=answers, flush=True)

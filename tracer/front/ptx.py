@@ -1,4 +1,4 @@
-"""PTX as it is: a .ptx file needs no compiler."""
+"""Load PTX directly: a .ptx file needs no compiler."""
 
 import os
 import re
@@ -15,13 +15,13 @@ _TARGET = re.compile(r"^\s*\.target\s+([\w, ]+)", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+\d+\s+"([^"]+)"', re.MULTILINE)
 _FILE_LINE = re.compile(r"^\s*\.file\s.*$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\\\|((?:\\[0-3][0-7]{2})+)")
-"""A backslash, or bytes in octal digits."""
+"""A backslash, or bytes as octal escapes."""
 _SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".py", ".cl", ".c", ".cpp"})
 _TOOLKIT = re.compile(r"[/\\]cuda[^/\\]*[/\\](?:.*[/\\])?include[/\\]")
 
 
 def to_ptx(source: Source, target: str = "") -> Compiled:
-    """Take `source.text` as PTX; the architecture is what its `.target` says."""
+    """Return `source.text` as PTX; its `.target` gives the architecture."""
     match = _TARGET.search(source.text)
     if not match:
         raise CutraceError(
@@ -41,7 +41,7 @@ def to_ptx(source: Source, target: str = "") -> Compiled:
 
 
 def with_plain_paths(ptx: str) -> str:
-    r"""Return PTX whose `.file` lines name paths as they are: compilers escape bytes beyond ASCII.
+    r"""Decode the paths in `.file` lines: compilers escape non-ASCII bytes.
 
     >>> with_plain_paths('.file 1 "gr\\303\\266\\303\\237e.cu"')
     '.file 1 "größe.cu"'
@@ -56,10 +56,10 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def compiled_from(ptx: str, typed: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The texts of the sources that a compiler named by absolute paths, where they lie there still.
+    """Return the texts of sources that the compiler named by absolute paths, if those files exist.
 
-    A relative path means another file in each folder; a toolkit's headers are nobody's to read.
-    What was `typed` and is in no file has its text by the path that the compiler gave it.
+    A relative path is skipped, since it depends on the folder; so are a toolkit's headers. Sources
+    in `typed` exist in no file: they have their text under the path that the compiler gave them.
     """
     paths = dict.fromkeys(_FILE.findall(ptx))
     memory_texts = {path: typed[path] for path in paths if path in typed} if typed else {}

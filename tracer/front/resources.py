@@ -1,9 +1,9 @@
-"""What a kernel takes of each architecture: registers, shared, local, constant bytes and spills.
+"""Measure a kernel per architecture: registers, shared, local, constant bytes, spills.
 
-The assembler is asked, and its report read; constant bytes come from the cubin's sections, since
-the report omits them for sm_90 and newer. Of one architecture it also says what its machine code
-does to memory. Answers are kept between runs: ten architectures take 0.2 s of a processor even for
-a small kernel.
+ptxas assembles the PTX, and its report is parsed. Constant bytes come from the cubin's sections,
+since the report omits them for sm_90 and newer. For one architecture the cubin's machine code is
+also analysed (sass.py). Results are cached between runs: ten architectures take 0.2 s of CPU time
+even for a small kernel.
 """
 
 import json
@@ -27,11 +27,11 @@ from .toolkit import find_file, missing
 ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
 )
-"""The architectures that are measured when nobody names others."""
+"""Architectures that are measured by default."""
 SASS_ARCHITECTURE = "sm_90"
-"""The architecture whose machine code is looked at: that of the chips that counts are held to."""
+"""Architecture whose machine code is analysed: that of the GPUs that validate the counters."""
 KIND, MOST_BYTES = "resources", 1 << 24
-"""What answers are kept as."""
+"""Cache kind of measurements, and its size limit in bytes."""
 
 _TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
 _ENTRY = re.compile(r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
@@ -45,8 +45,9 @@ _LOCAL = re.compile(r"(\d+) bytes lmem")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the assembler said of a kernel. `facts` are of the machine code for SEEN, by PTX line;
-    none where it was not asked for, or says nothing.
+    """The assembler's report on a kernel.
+
+    `facts` describe the machine code for SASS_ARCHITECTURE, by PTX line; empty if not measured.
     """
 
     resources: tuple[Resources, ...] = ()
@@ -56,20 +57,20 @@ class Measured:
 def resources(
     ptx: str, kernel: str, archs: Sequence[str] = ARCHS, options: Sequence[str] = ()
 ) -> tuple[Resources, ...]:
-    """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order."""
+    """Return the resources of `kernel` (its PTX name) on each accepted architecture, in order."""
     return measure(ptx, kernel, archs, options).resources
 
 
 def measure(
     ptx: str, kernel: str, archs: Sequence[str] = ARCHS, options: Sequence[str] = ()
 ) -> Measured:
-    """Measure `kernel` (its PTX name) for each of `archs` that the assembler accepts, in order.
+    """Measure `kernel` (its PTX name) on each of `archs` that the assembler accepts, in order.
 
-    PTX for a newer target is offered to an older architecture under that one's `.target`: it is
-    measured where the text needs nothing newer, and left out where the assembler refuses.
-    `options` are the assembler's: `-maxrregcount=32`, or `--compile-only` for code that is linked
-    later, whose registers are often others. Safe in a background thread, which runs beside Python.
-    Without the assembler (macOS) nothing is measured.
+    PTX for a newer target is assembled for an older architecture with a changed `.target`. If the
+    text needs newer features, the assembler refuses and the architecture is left out. `options` are
+    the assembler's: `-maxrregcount=32`, or `--compile-only` for code that is linked later, which
+    often has a different register count. Safe in a background thread, which runs in parallel with
+    Python. Without the assembler (macOS) nothing is measured.
     """
     if kernel not in entries(ptx):
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
@@ -105,7 +106,7 @@ def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, .
 
 
 def _read(data: bytes) -> Measured:
-    """Return what was kept as JSON, whose keys are texts."""
+    """Decode a cached measurement from JSON, whose keys are strings."""
     record = json.loads(data)
     facts = {
         int(line): [MachineInstruction(**each) for each in machine_code]
@@ -117,7 +118,7 @@ def _read(data: bytes) -> Measured:
 
 @cache
 def _made_by() -> str:
-    """Which assemblers, and which text of ours, what is kept was made by."""
+    """Return a fingerprint of the assemblers and of cutrace's own code behind the measurement."""
     files = ((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in assemblers())
     readers = [Path(__file__).with_name("sass.py")]
     return repr((*files, *(path.read_bytes() for path in (Path(__file__), *readers))))
@@ -126,7 +127,7 @@ def _made_by() -> str:
 def _assemble(
     ptx: str, kernel: str, arch: str, options: tuple[str, ...]
 ) -> tuple[Resources, bytes] | None:
-    """What the assembler reports of an architecture, and the cubin; None if it refuses."""
+    """Return the assembler's report for one architecture, and the cubin; None if it refuses."""
     text = _retarget(ptx, arch)
     assembly = assemble(text, _with_suffix(text, arch), "-v", *options)
     if assembly.cubin is None:
@@ -152,9 +153,9 @@ def _assemble(
 
 
 def _single_kernel(ptx: str, kernel: str) -> str:
-    """The text without the other kernels, so that the assembler need not go through them.
+    """Return the text without the other kernels, to save the assembler time.
 
-    Empty lines stand for theirs: each line keeps its number.
+    Empty lines replace them, so that line numbers stay the same.
     """
     fragments, at = [], 0
     for match in _ENTRY.finditer(ptx):
@@ -168,7 +169,7 @@ def _single_kernel(ptx: str, kernel: str) -> str:
 
 
 def _end_of_body(ptx: str, at: int) -> int:
-    """Return where the body that begins behind `at` ends; inline assembly has braces of its own."""
+    """Return the end of the body that starts after `at`; inline assembly contains braces."""
     depth = 0
     for brace in _BRACE.finditer(ptx, at):
         depth += 1 if brace[0] == "{" else -1
@@ -178,7 +179,7 @@ def _end_of_body(ptx: str, at: int) -> int:
 
 
 def _retarget(ptx: str, arch: str) -> str:
-    """Write the older `arch` into the `.target` line; a newer one takes the text as it is."""
+    """Write an older `arch` into the `.target` line; for a newer one keep the text."""
     number = int(re.sub(r"\D", "", arch))
 
     def older(match: re.Match[str]) -> str:
@@ -188,13 +189,13 @@ def _retarget(ptx: str, arch: str) -> str:
 
 
 def _with_suffix(ptx: str, arch: str) -> str:
-    """`sm_90a` for `sm_90` where the text is for that: it would not be taken for any other."""
+    """Return `sm_90a` for `sm_90` if the text targets it: no other architecture accepts it."""
     target = _TARGET.search(ptx)
     return f"sm_{target[2]}{target[3]}" if target and arch == f"sm_{target[2]}" else arch
 
 
 def _report_of(report: str, kernel: str) -> str:
-    """The lines about one kernel: from `Compiling entry function 'K'` to the next such line."""
+    """Return the report on one kernel: `Compiling entry function 'K'` to the next such line."""
     _, separator, tail = report.partition(f"Compiling entry function '{kernel}'")
     return tail.partition("Compiling entry function")[0] if separator else ""
 
@@ -205,7 +206,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int:
 
 
 def _constant_bytes(cubin: bytes, kernel: str) -> int:
-    """Bytes of all constant banks: the kernel's own, and bank 3 of `__constant__` variables."""
+    """Return the bytes of all constant banks: the kernel's own, and bank 3 of `__constant__`."""
     own = re.compile(rf"\.nv\.constant\d+(\.{re.escape(kernel)})?$")
     return sum(each.size for each in sections(cubin) if own.match(each.name))
 
@@ -213,14 +214,14 @@ def _constant_bytes(cubin: bytes, kernel: str) -> int:
 _SOURCE = re.compile(r"\s*\.(?:loc|file)\s")
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _WHOLE = (";", "{", "}", ":")
-"""What ends a statement, or comes between two."""
+"""Tokens that end a statement or separate two."""
 FILE = '\n\t.file 1 "kernel.ptx"\n'
 
 
 def mark_lines(ptx: str) -> str:
-    """Return PTX with the number of its own line before each statement of a kernel or function.
+    """Return PTX with its own line numbers as `.loc` before each statement of a function.
 
-    Lines of the source that it was compiled from are left out.
+    The line information of the original source is dropped.
     """
     marked: list[str] = []
     depth, begins = 0, True
@@ -238,33 +239,33 @@ def mark_lines(ptx: str) -> str:
 
 
 def _is_statement(statement: str) -> bool:
-    """Whether a line begins with an instruction, also behind an opening brace."""
+    """Return True if a line starts with an instruction, also after an opening brace."""
     word = statement.lstrip("{ \t")
     return bool(word) and (word[0] == "@" or word[0].islower())
 
 
 TIMEOUT = 60.0
-"""Seconds that one kernel may take."""
+"""Maximum assembly time per kernel in seconds."""
 
 NEWEST = (8, 8)
-"""The newest version of PTX that the assembler of 12.9 knows."""
+"""Newest PTX version that the assembler of 12.9 accepts."""
 
 LEAST_OF_13 = 75
-"""The oldest architecture that the assembler of 13 knows."""
+"""Oldest architecture that the assembler of 13 supports."""
 
 _VERSION = re.compile(r"^(\s*\.version\s+)(\d+)\.(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """`cubin` is None when ptxas refused; `report` is what it said."""
+    """Result of ptxas: `cubin` is None if it refused; `report` is its output."""
 
     cubin: bytes | None
     report: str
 
 
 def assemblers() -> tuple[Path, ...]:
-    """The programs that are installed: none on macOS, for which NVIDIA publishes none."""
+    """Return the installed assemblers: none on macOS, for which NVIDIA publishes none."""
     paths = (find_file(name) for name in ("ptxas", "ptxas 13"))
     return tuple(path for path in paths if path)
 
@@ -284,7 +285,7 @@ def assemble(ptx: str, arch: str, *options: str) -> Assembled:
 
 
 def _choose(ptx: str, arch: str) -> tuple[str, str]:
-    """Return which assembler takes a text for an architecture, and the text as it takes it."""
+    """Return the assembler for a text and an architecture, and the text in a form it accepts."""
     match = _VERSION.search(ptx)
     if not match or (int(match[2]), int(match[3])) <= NEWEST:
         return "ptxas", ptx
@@ -295,7 +296,7 @@ def _choose(ptx: str, arch: str) -> tuple[str, str]:
 
 
 def _run(command: list[str], arch: str) -> tuple[str, int]:
-    """What a command printed, and its status: 0 where it was content, 1 to 255 where it refused."""
+    """Return a command's output and its status: 0 for success, 1 to 255 for a refusal."""
     try:
         answer = subprocess.run(
             command,
@@ -307,6 +308,6 @@ def _run(command: list[str], arch: str) -> tuple[str, int]:
         )
     except subprocess.TimeoutExpired:
         raise CutraceError(f"NVIDIA's assembler did not finish this PTX, for {arch}") from None
-    if not 0 <= answer.returncode < 256:  # a signal; on Windows an exception's number
+    if not 0 <= answer.returncode < 256:  # a signal; on Windows the number of an exception
         raise CutraceError(f"NVIDIA's assembler crashed over this PTX, for {arch}")
     return answer.stdout.decode(errors="replace"), answer.returncode

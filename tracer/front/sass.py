@@ -1,4 +1,9 @@
-"""What a cubin does to memory, by the lines of the PTX that it was made of; and its schedule."""
+"""Read a cubin: its memory accesses and branches by PTX line, and its instruction schedule.
+
+The PTX is marked with its own line numbers before assembly (`mark_lines`), so the cubin's DWARF
+line table maps each machine instruction to a PTX line. The file parses the ELF sections, the line
+program and the few fields of an instruction that it needs.
+"""
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,16 +28,17 @@ OPERATIONS = {
     },
     **{0x147: "BRA", 0x149: "BRX", 0x14D: "EXIT"},
 }
-"""Operations that access memory or leave the straight way."""
+"""Machine operations that access memory or change the control flow."""
 _PLAIN = frozenset({"LD", "LDG", "LDL", "LDS", "ST", "STG", "STL", "STS"})
 _WIDTHS = (1, 1, 2, 2, 4, 8, 16, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class MachineInstruction:
-    """`bytes` is what a lane moves, 0 where it is not a load or a store; `guarded`: `@P0`.
+    """A machine instruction; `guarded` is True for `@P0`.
 
-    `operation` begins with `!` where it never runs: `@!PT LDS RZ, [RZ]`.
+    `bytes` is the size of one lane's access, 0 for anything but a load or a store. `operation`
+    starts with `!` if it never executes: `@!PT LDS RZ, [RZ]`.
     """
 
     address: int
@@ -42,7 +48,7 @@ class MachineInstruction:
 
 
 def decode(code: bytes) -> Iterator[MachineInstruction]:
-    """Yield the instructions that access memory or leave the straight way."""
+    """Yield the instructions that access memory or change the control flow."""
     for address in range(0, len(code) - BYTES + 1, BYTES):
         word = int.from_bytes(code[address : address + BYTES], "little")
         operation, predicate = OPERATIONS.get(word & 0x1FF), word >> 12 & 15
@@ -54,21 +60,21 @@ def decode(code: bytes) -> Iterator[MachineInstruction]:
 
 
 ByLine: TypeAlias = Mapping[int, Sequence[MachineInstruction]]
-"""Machine instructions that access memory or branch, by the PTX line that they come from."""
+"""Machine instructions that access memory or branch, by their PTX line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is read of a kernel's machine code; in its `schedule` a pc is a line of the PTX."""
+    """Facts read from a kernel's machine code; a pc in `schedule` is a PTX line."""
 
     by_line: ByLine = field(default_factory=dict)
     schedule: Sequence[Scheduled] = ()
 
 
 def read_facts(cubin: bytes, kernel: str) -> Facts:
-    """Return those of a kernel; none where it has functions of its own, or no line table.
+    """Return the facts of a kernel; empty if it calls functions or has no line table.
 
-    The cubin is of PTX of `mark_lines`, assembled with `-lineinfo`.
+    The cubin comes from PTX of `mark_lines`, assembled with `-lineinfo`.
     """
     sections_by_name = {each.name: each for each in sections(cubin)}
     code, table = sections_by_name.get(f".text.{kernel}"), sections_by_name.get(".debug_line")
@@ -86,14 +92,14 @@ def read_facts(cubin: bytes, kernel: str) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section: where its bytes begin in the file, and how many there are."""
+    """An ELF section: its offset in the file and its size in bytes."""
 
     name: str
     start: int
     size: int
 
     def of(self, elf: bytes) -> bytes:
-        """Its bytes."""
+        """Return the section's bytes."""
         return elf[self.start : self.start + self.size]
 
 
@@ -114,9 +120,9 @@ _END_OF_SEQUENCE = 1
 
 
 def read_lines(table: bytes) -> dict[int, int]:
-    """Return the line at each address where one begins; nothing where there are several functions.
+    """Return the line at each address where one starts; empty for several functions.
 
-    Of a cubin with one function: each further one has addresses of its own from 0 on.
+    With several functions addresses are ambiguous: each function's start at 0.
     """
     rows = list(_rows(table))
     ends = sum(line is None for _, line in rows)
@@ -174,7 +180,7 @@ def _run(
 
 
 def _unsigned(code: bytes, place: int) -> tuple[int, int]:
-    """A number in LEB128, and where it ends."""
+    """Return an unsigned LEB128 number and its end."""
     value = shift = 0
     while True:
         byte, place = code[place], place + 1
@@ -192,12 +198,12 @@ def _signed(code: bytes, place: int) -> tuple[int, int]:
 
 
 _BRANCHES = frozenset({0x143, 0x144, 0x147})
-"""BRA, and CALL to an address of the same function."""
+"""BRA, and CALL to an address in the same function."""
 _ALWAYS = 7
 
 
 def read_schedule(code: bytes, pcs: Mapping[int, int]) -> Iterator[Scheduled]:
-    """Yield the instructions of a function in order; `pcs` are those of addresses."""
+    """Yield the instructions of a function in order; `pcs` maps addresses to pcs."""
     for address in range(0, len(code) - BYTES + 1, BYTES):
         word = int.from_bytes(code[address : address + BYTES], "little")
         operation, control = word & 0x1FF, word >> 105
@@ -214,7 +220,7 @@ def read_schedule(code: bytes, pcs: Mapping[int, int]) -> Iterator[Scheduled]:
 
 
 def _target(word: int, address: int) -> int:
-    """The place where a branch goes, told in words of four bytes from the next instruction on."""
+    """Return a branch's target: the offset counts words of four bytes from the next instruction."""
     words = (word >> 34 & (1 << 30) - 1) << 8 | word >> 16 & 0xFF
     signed = words - (1 << 38) if words >> 37 else words
     return (address + 4 * signed) // BYTES + 1

@@ -1,6 +1,7 @@
-"""The kernels of a compiled source with their C signatures: PTX entries met with what was written.
+"""Match the PTX entries of a compiled source with the C signatures written in it.
 
-PTX says which kernels there are, by mangled name; the source says how their parameters are called.
+PTX lists the kernels by mangled name; the source has the names of their parameters. The demangled
+name selects the definition, and the parameter types select among overloads.
 """
 
 import ast
@@ -23,15 +24,15 @@ _PARAMETER = re.compile(
 )
 
 _NUMBA = re.compile(r"B\d+v\d+B\d+c")
-"""The tags behind the name of a Numba kernel: its number and its compiler's flags."""
+"""ABI tags of a Numba kernel's name: its number and its compiler flags."""
 
 _OBJECT = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b")
 
 
 def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
-    """The PTX names of the kernels in `ptx`, in order, with their parameters as PTX types them.
+    """Return the PTX names of the kernels in `ptx`, in order, with their parameters' PTX types.
 
-    One that is said to be a pointer (`.ptr`) is `void *`.
+    A parameter marked as a pointer (`.ptr`) is `void *`.
     """
     return {
         name: tuple(("void *" if ptr else t, own) for t, ptr, own in _PARAMETER.findall(listed))
@@ -42,10 +43,10 @@ def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
 def list_kernels(
     ptx: str, texts: Sequence[str] = (), names: Mapping[str, str] | None = None
 ) -> tuple[KernelSignature, ...]:
-    """A signature for each entry of `ptx`.
+    """Return a signature for each entry of `ptx`.
 
-    `texts` are the sources in which the kernels may be written; `names` maps name expressions to
-    PTX names, and an instance is called as it was asked for.
+    `texts` are the sources that may define the kernels; `names` maps name expressions to PTX names.
+    An instance is named by its name expression.
     """
     written = [kernel for text in texts for kernel in written_kernels(text)]
     expressions = {mangled: expression for expression, mangled in (names or {}).items()}
@@ -62,9 +63,9 @@ def list_kernels(
 
 
 def _with_names(kernel: KernelSignature, texts: Sequence[str]) -> KernelSignature:
-    """Call the parameters of a kernel of Numba or Triton as its Python function does.
+    """Name the parameters of a Numba or Triton kernel after those of its Python function.
 
-    Triton's have the name of the kernel in front.
+    Triton prefixes parameters with the kernel's name.
     """
     begin = f"{kernel.mangled}_param_"
     named = tuple((kind, name.removeprefix(begin)) for kind, name in kernel.parameters)
@@ -102,7 +103,7 @@ def _full_name(read: Demangled) -> str:
 
 
 def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]) -> Written | None:
-    """The writing with that name and number of parameters; of overloads the likest types."""
+    """Return the definition with this name and parameter count; of overloads the best match."""
     name = read.name if read else without_file(mangled)
     candidates = [k for k in written if k.name == name] or [
         k for k in written if _last(k.name) == _last(name)
@@ -114,14 +115,14 @@ def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]
 
 
 def _agreement(kernel: Written, read: Demangled | None) -> int:
-    """How many parameters are written with the very words that the PTX name has."""
+    """Return the number of parameters whose type words equal those of the PTX name."""
     types = read.parameters if read else ()
     pairs = zip(kernel.parameters, types, strict=False)
     return sum(_words(_instance(t, kernel, read)) == _words(plain(p)) for (t, _), p in pairs)
 
 
 def _instance(ctype: str, kernel: Written, read: Demangled | None) -> str:
-    """A parameter's type with the template's arguments put in: `const T *` -> `const float *`."""
+    """Substitute template arguments in a parameter's type: `const T *` -> `const float *`."""
     if not kernel.template or not read or not read.arguments:
         return ctype
     values = dict(zip(kernel.template, read.arguments, strict=False))
@@ -129,7 +130,7 @@ def _instance(ctype: str, kernel: Written, read: Demangled | None) -> str:
 
 
 def _words(ctype: str) -> list[str]:
-    """The words of a type, in any order, without those that a name does not carry.
+    """Return the words of a type, sorted, without those that a mangled name lacks.
 
     An array is a pointer: `float [8][N]` and `float (*)[N]` have the same words.
     """
@@ -143,7 +144,7 @@ def _last(name: str) -> str:
 
 
 def python_parameters(name: str, count: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """The parameters of the function of that name with so many of them; empty where there is none.
+    """Return the parameters of the Python function with this name and count, or ().
 
     >>> python_parameters("add", 2, ["def add(a, b):\\n    pass\\n"])
     ('a', 'b')
@@ -156,7 +157,7 @@ def python_parameters(name: str, count: int, texts: Iterable[str]) -> tuple[str,
 def _functions(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     try:
         return tuple(_defined(ast.parse(text)))
-    except (SyntaxError, ValueError):  # a source of another language
+    except (SyntaxError, ValueError):  # a source in another language
         return ()
 
 

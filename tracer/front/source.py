@@ -1,7 +1,7 @@
-"""What goes into a front end and what comes out: `to_ptx(source: Source, target: str) -> Compiled`.
+"""Input and output of a front end: `to_ptx(source: Source, target: str) -> Compiled`.
 
-A front end is a module of this folder with that one verb. `target` is a virtual architecture as
-the compiler spells it, `compute_75`. A source that does not compile is a CutraceError.
+A front end is a module of this folder with that function. `target` is a virtual architecture in the
+compiler's spelling, `compute_75`. A source that does not compile raises a CutraceError.
 """
 
 import codecs
@@ -13,16 +13,16 @@ from ...base.errors import CutraceError
 from ...traces.schema import Compiler
 
 DEFAULT_TARGET = "compute_75"
-"""What sources are compiled for when nobody says: the assembler still takes it back to sm_50."""
+"""Default target; the assembler still accepts it for architectures down to sm_50."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asks of the compiler.
+    """Compiler options of the user.
 
-    `defines` are `NAME` or `NAME=VALUE`; `includes` folders as given; `std` is `c++17` or empty
-    (the compiler's own choice); `name_expressions` name template instances (`scale<float, 4>`);
-    `extra` goes to the compiler as it is.
+    `defines` are `NAME` or `NAME=VALUE`; `includes` are folders as given; `std` is `c++17` or empty
+    (the compiler's default); `name_expressions` name template instances (`scale<float, 4>`);
+    `extra` is passed to the compiler unchanged.
     """
 
     defines: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Options:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options in the compiler's spelling, without the template names."""
+        """Return the options in the compiler's spelling, without the name expressions."""
         std = (f"--std={self.std}",) if self.std else ()
         defines = (f"-D{define}" for define in self.defines)
         includes = (f"-I{folder}" for folder in self.includes)
@@ -53,9 +53,9 @@ class Source:
 class KernelSignature:
     """A kernel: its PTX name, its name in the source, and (C type, name) for each parameter.
 
-    A template instance is named with its arguments, `scale<float, 4>`. Where no source was at hand
-    the parameters have no names, or (a C function in PTX) PTX types: `("u64", "scale_param_0")`.
-    `max_threads` are those that its `__launch_bounds__` allow a block, 0 where it has none.
+    The name of a template instance includes its arguments, `scale<float, 4>`. Without a source the
+    parameters have no names, or (a C function in PTX) PTX types: `("u64", "scale_param_0")`.
+    `max_threads` is the block size limit of `__launch_bounds__`, 0 if it has none.
     """
 
     mangled: str
@@ -64,17 +64,17 @@ class KernelSignature:
     max_threads: int = 0
 
     def __str__(self) -> str:
-        """The C signature: `reverseArrayBlock(int *d_out, const int *d_in)`."""
+        """Return the C signature: `reverseArrayBlock(int *d_out, const int *d_in)`."""
         return f"{self.name}({', '.join(_declare(*each) for each in self.parameters)})"
 
 
 @dataclass(frozen=True, slots=True)
 class TextureReference:
-    """`texture<uchar4, 2, cudaReadModeNormalizedFloat> name` at file scope, the old way.
+    """A legacy file-scope `texture<uchar4, 2, cudaReadModeNormalizedFloat> name`.
 
-    `symbol` is the 8-byte variable of the PTX into which a texture object's handle goes;
-    `texel` is the C type; `kind` is 1, 2, 3, or one of CUDA's numbers for layered and cubemap;
-    `read_mode` is `element` or `normalized_float`.
+    `symbol` is the 8-byte PTX variable that holds the texture object's handle; `texel` is the C
+    type; `kind` is 1, 2, 3, or one of CUDA's numbers for layered and cubemap; `read_mode` is
+    `element` or `normalized_float`.
     """
 
     name: str
@@ -86,12 +86,12 @@ class TextureReference:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """PTX, and all that a session keeps of how it came about.
+    """PTX, and the facts of its compilation that a session keeps.
 
     `names` maps each name expression to its PTX name; `log` holds the compiler's warnings;
-    `sources` maps the paths that PTX names in `.file` to their texts, where they are the user's.
-    `assembly` are the options with which it is assembled, those that move registers. `missing`
-    says which headers were not found, and left out.
+    `sources` maps the paths in PTX's `.file` to their texts, for the user's files. `assembly` are
+    the assembler options that change register counts. `missing` lists headers that were not found
+    and were left out.
     """
 
     ptx: str
@@ -106,7 +106,7 @@ class Compiled:
 
 
 def decode_source(raw: bytes) -> str:
-    r"""A source's text as compilers take it: UTF-8, else Latin-1, with UTF-8's mark or without.
+    r"""Decode a source as compilers do: UTF-8, else Latin-1, with or without a byte order mark.
 
     >>> decode_source(b"\xef\xbb\xbfint x;"), decode_source(b"\xef\xbb\xbf// caf\xe9")
     ('int x;', '// café')
@@ -123,7 +123,7 @@ _LONG = {"define-macro": "-D", "include-path": "-I", "std": "-std"}
 
 
 def read_options(words: Sequence[str], name_expressions: Sequence[str] = ()) -> Options:
-    """Sort a compiler's command line, `["-DN=4", "-I", "inc", "-std=c++14"]`, into Options.
+    """Parse a compiler's command line, `["-DN=4", "-I", "inc", "-std=c++14"]`, into Options.
 
     >>> read_options(["-DN=4", "-I", "inc", "--std=c++14", "-use_fast_math"]).words
     ('-DN=4', '-Iinc', '--std=c++14', '-use_fast_math')
@@ -152,7 +152,7 @@ def read_options(words: Sequence[str], name_expressions: Sequence[str] = ()) -> 
 
 
 def _split_option(word: str) -> tuple[str, str]:
-    """`-DN=4` -> `("-D", "N=4")`; what is neither define, include nor standard has kind `""`."""
+    """Split `-DN=4` into `("-D", "N=4")`; all but define, include, standard have kind `""`."""
     if word[:2] in ("-D", "-I"):
         return word[:2], word[2:]
     name, _, value = word.lstrip("-").partition("=")
@@ -162,7 +162,7 @@ def _split_option(word: str) -> tuple[str, str]:
 
 
 def _declare(ctype: str, name: str) -> str:
-    """A parameter as C declares it: `int *` and `a` make `int *a`, `float []` makes `float a[]`."""
+    """Return a parameter as C declares it: `int *a`, or `float a[]` for the type `float []`."""
     if not name:
         return ctype
     if "(*)" in ctype:

@@ -1,9 +1,10 @@
-"""Headers that stand in for those that a program includes and NVRTC cannot read.
+"""Supply headers that a program includes and NVRTC cannot read.
 
-Host headers (C, C++, POSIX, thrust, whatever is not there) are empty at first. When device code
-turns out to need them, the `full` set gives what NVIDIA ships for NVRTC: libcu++ under the names
-of the C++ standard library, and cub's block and warp primitives under `cub/cub.cuh`; it costs half
-a second, which is why it comes second.
+Host headers (C, C++, POSIX, thrust, any missing one) are empty at first. If device code turns out
+to need them, the `full` set supplies what NVIDIA ships for NVRTC: libcu++ under the names of the
+C++ standard library, and cub's block and warp primitives under `cub/cub.cuh`. It costs half a
+second, so it is only the second attempt. The file also lists the standard headers, and generates
+the vector operators of NVIDIA's `helper_math.h`.
 """
 
 import os
@@ -34,7 +35,7 @@ _SAMPLES = frozenset(
         *("sdkHelper.h", "shrQATest.h", "shrUtils.h"),
     )
 )
-"""Headers beside NVIDIA's samples, which help their host code."""
+"""Headers of NVIDIA's samples that serve their host code."""
 _LIBRARIES = re.compile(
     r"thrust/|cub/|boost/|opencv|GL/|mpi\.h|omp\.h|windows\.h|cudnn|nccl|nvml\.h|nvToolsExt|nvtx3/|npp"
     r"|cu(?:rand|fft|blas|sparse|solver)\w*\.h|cuda\w*(?:GL|_interop|_profiler_api|Profiler)\.h"
@@ -44,19 +45,20 @@ _NEVER_FULL = frozenset({"atomic", "barrier", "latch", "memory", "semaphore", "t
 
 
 def included(text: str) -> tuple[str, ...]:
-    """The headers that a text includes, as spelled, in order."""
+    """Return the headers that a text includes, as spelled, in order."""
     return tuple(angle or quoted for angle, quoted in _INCLUDE.findall(text))
 
 
 def quoted(text: str) -> tuple[str, ...]:
-    """The headers that a text includes in quotes, as spelled, in order."""
+    """Return the headers that a text includes in quotes, as spelled, in order."""
     return tuple(quoted for _, quoted in _INCLUDE.findall(text) if quoted)
 
 
 def may_be_missing(name: str) -> bool:
-    """Whether a header in quotes is none of the program's own, so that an empty one may stand in.
+    """Return True if a quoted header is not the program's own, so an empty one may replace it.
 
-    It is one of NVIDIA's samples, which are passed on without, of a library, or of the system.
+    It belongs to NVIDIA's samples, which are often shared without it, to a library or to the
+    system.
     """
     if os.path.basename(name) in _SAMPLES or _LIBRARIES.match(name) or _device_header(name):
         return True
@@ -64,10 +66,10 @@ def may_be_missing(name: str) -> bool:
 
 
 def find_local(includer: str, header: str, is_quoted: bool, folders: Iterable[str]) -> str:
-    """The normal path of the user's header that a line includes, `""` if it is none.
+    """Return the normal path of the user's header in an include line, `""` if it is none.
 
-    In quotes it lies in the folder of the file that includes it, else, as between angles, in one of
-    `folders`: the first has it.
+    A quoted header is searched in the includer's folder first, then, like one in angle brackets, in
+    `folders`; the first match wins.
     """
     for place in (*([os.path.dirname(includer)] if is_quoted else []), *folders):
         path = os.path.normpath(os.path.join(place, header))
@@ -77,7 +79,7 @@ def find_local(includer: str, header: str, is_quoted: bool, folders: Iterable[st
 
 
 def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
-    """The user's own headers that a source reaches, and theirs: texts by normal path."""
+    """Return the user's headers that a source includes, directly or not: texts by normal path."""
     places, texts, waiting = tuple(folders), dict[str, str](), [(name, text)]
     while waiting:
         includer, text = waiting.pop()
@@ -90,9 +92,9 @@ def local_files(name: str, text: str, folders: Iterable[str]) -> dict[str, str]:
 
 
 def resolve_includes(name: str, text: str, folders: Sequence[str]) -> str:
-    """The text of the file `name` with its local headers included by their normal paths.
+    """Return the text of the file `name` with its local headers included by their normal paths.
 
-    By these they are given from memory, where two of one name do not stand for one another.
+    These paths name headers in memory, where headers of the same name must not replace one another.
     """
 
     def resolve(line: re.Match[str]) -> str:
@@ -107,9 +109,9 @@ def _slashed(path: str) -> str:
 
 
 def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[str, str]:
-    """Texts of headers by the name included: the prelude, and all that must not or cannot be read.
+    """Return header texts by include name: the prelude, and replacements of unusable headers.
 
-    `folders` are where the user's headers lie; a header found there is left alone.
+    `folders` are the user's include folders; a header that exists there is not replaced.
     """
     classes = REFERENCE_CLASSES if any(map(declares_references, texts)) else ""
     headers = {NAME: PRELUDE + classes, **_with_our_integers()}
@@ -134,7 +136,7 @@ def stand_ins(texts: Sequence[str], folders: Iterable[str], full: bool) -> dict[
 
 @cache
 def _with_our_integers() -> dict[str, str]:
-    """CUDA's own headers that make 8-byte integers of another type than the prelude's for NVRTC."""
+    """Return CUDA's headers adapted to the prelude's 8-byte integer types."""
     headers: dict[str, str] = {}
     for folder in map(Path, include_folders()):
         for name in _OWN_INTEGERS:
@@ -151,7 +153,7 @@ _LONG_LONG = re.compile(r"^typedef +(?:un)?signed +long +long +u?int64_t;", re.M
 
 
 def _device_header(name: str) -> str:
-    """What device code needs of a header that is not there, as far as that is known."""
+    """Return the known device declarations of a missing header."""
     if os.path.basename(name) in HEADERS:
         return vector_math()
     return next((text for start, text in _OF_LIBRARIES.items() if name.startswith(start)), "")
@@ -173,12 +175,14 @@ _OF_LIBRARIES = {
     "nccl": _HALVES,
     **dict.fromkeys(("torch/", "ATen/", "c10/"), _HALVES),
 }
-"""The headers of CUDA that those of a library include, whose types programs then take for granted,
-by how the library's headers begin: cublas_api.h, cusolver_common.h, c10/util/Half.h and so on."""
+"""CUDA headers that a library's headers include, by the prefix of the library's headers.
+
+Programs use their types without an include: cublas_api.h, cusolver_common.h, c10/util/Half.h etc.
+"""
 
 
 def _standard(name: str) -> str:
-    """A header of the C++ library by libcu++, where that has it."""
+    """Return the libcu++ version of a C++ standard header, if there is one."""
     if name in _NEVER_FULL or not in_cuda(f"cuda/std/{name}"):
         return _ALGORITHM if name == "algorithm" else ""
     return f"#include <cuda/std/{name}>\nnamespace std {{ using namespace cuda::std; }}\n"
@@ -197,7 +201,7 @@ namespace thrust { template <class T> using complex = cuda::std::complex<T>; }
 
 @cache
 def _cub() -> str:
-    """`cub/cub.cuh` without its device-wide algorithms, which are host code."""
+    """Return `cub/cub.cuh` without its device-wide algorithms, which are host code."""
     return "".join(f"#include <{name}>\n" for name in _cub_headers())
 
 
@@ -227,7 +231,7 @@ _CPP = (
     "variant vector version "
 )
 STANDARD = frozenset((_C + _CPP).split())
-"""Headers of C, C++ and POSIX: none lies beside NVRTC, and each stands in the program as empty."""
+"""Headers of C, C++ and POSIX: NVRTC ships none, and each is empty in the program."""
 
 PRELUDE = (FOLDER / "prelude.cuh").read_text("utf-8")
 
@@ -247,7 +251,7 @@ _FUNCTION = "static __forceinline__ __host__ __device__"
 
 @cache
 def vector_math() -> str:
-    """The text of the header."""
+    """Return the text of NVIDIA's `helper_math.h`: operators and functions of vector types."""
     lines = ["#pragma once", *_scalars()]
     for base in _BASES:
         for size in (2, 3, 4):
@@ -290,7 +294,7 @@ def _operators(base: str, size: int) -> Iterator[str]:
 
 
 def _constructors(base: str, size: int) -> Iterator[str]:
-    """From one number, from a smaller or larger vector, from the other number types."""
+    """Yield constructors from a scalar, from smaller or larger vectors, from other number types."""
     vector, each = f"{base}{size}", "xyzw"[:size]
     kind = base.replace("uint", "unsigned int")
 

@@ -1,11 +1,11 @@
-"""Texture and surface references at file scope, which NVRTC 12 no longer has, turned into objects.
+"""Convert file-scope texture and surface references, which NVRTC 12 dropped, into objects.
 
-`texture<float, 1> t;` becomes, on the same lines, a constant variable that holds a handle:
+`texture<float, 1> t;` becomes, on the same line, a constant variable that holds a handle:
 `namespace cutrace_texture { __constant__ texture<float, 1> t; } using cutrace_texture::t;`, and
-`surface<void, 2> s;` likewise in `cutrace_surface`. The class templates and the fetches are in
-reference_class.py. So the PTX name of a handle is known by the namespace in it,
-`_ZN15cutrace_texture1tE` (`is_handle`), and the load that fetches it, which a real reference does
-not make, can be left out of a trace.
+`surface<void, 2> s;` likewise in `cutrace_surface`. `headers/reference_class.cuh` has the class
+templates and the fetches. The namespace identifies a handle by its PTX name,
+`_ZN15cutrace_texture1tE` (`is_handle`), so the trace can omit the load of the handle, which a real
+reference does not make.
 """
 
 import re
@@ -35,23 +35,23 @@ _KINDS = {
 
 
 def is_handle(symbol: str) -> bool:
-    """Whether a PTX variable holds the handle of a texture or surface reference."""
+    """Return True if a PTX variable holds the handle of a texture or surface reference."""
     return _MANGLED in symbol or bool(surface_name(symbol))
 
 
 def surface_name(symbol: str) -> str:
-    """The C name of the surface reference whose handle a PTX variable holds, or `""`."""
+    """Return the C name of the surface reference of a PTX variable, or `""`."""
     read = demangle(symbol) if _SURFACES in symbol else None
     return read.name.replace(f"{_SURFACES}::", "") if read else ""
 
 
 def declares_references(text: str) -> bool:
-    """Whether a text may declare references."""
+    """Return True if a text may declare references."""
     return _DECLARED.search(text) is not None
 
 
 def replace_references(text: str) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """The text with references turned into handles, and the template arguments of each by name."""
+    """Return the text with handles for references, and each one's template arguments by name."""
     if not declares_references(text):
         return text, {}
     raw = text.encode()
@@ -73,7 +73,7 @@ def replace_references(text: str) -> tuple[str, dict[str, tuple[str, ...]]]:
 def list_references(
     ptx: str, declared: Mapping[str, tuple[str, ...]]
 ) -> tuple[TextureReference, ...]:
-    """The references of a module, with the PTX names of their handles."""
+    """Return the references of a module, with the PTX names of their handles."""
     return tuple(_reference(symbol, declared) for symbol in _SYMBOL.findall(ptx))
 
 
@@ -100,7 +100,7 @@ def _references(node: "Node") -> Iterator["Node"]:
 
 
 def _template(kind: "Node") -> bytes:
-    """`texture` of `texture<float, 1>`."""
+    """Return `texture` of `texture<float, 1>`."""
     name = kind.child_by_field_name("name") if kind.type == "template_type" else None
     return (name.text if name else None) or b""
 
@@ -111,6 +111,6 @@ def _arguments(kind: "Node") -> tuple[str, ...]:
 
 
 def _name(declarator: "Node") -> str:
-    """The name alone: `t(0, cudaFilterModeLinear)` and `t = {...}` declare t."""
+    """Return the declared name: t for `t(0, cudaFilterModeLinear)` and `t = {...}`."""
     match = re.match(rb"\w+", declarator.text or b"")
     return match[0].decode() if match else ""

@@ -1,8 +1,8 @@
-"""Where NVIDIA's compiler lies: what its wheels bring, found without importing.
+"""Locate NVIDIA's compilers and headers in installed wheels, without importing these.
 
-The wheels of the CUDA 12 family put everything under one folder `nvidia`: `cuda_nvrtc/lib/*.so.12`
-on Linux and `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA
-publishes none for macOS: there PTX is still recorded, and only CUDA C++ cannot be compiled.
+The wheels of the CUDA 12 family share one folder `nvidia`: `cuda_nvrtc/lib/*.so.12` on Linux and
+`cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA publishes none
+for macOS: there cutrace can record PTX, but cannot compile CUDA C++.
 """
 
 import os
@@ -24,7 +24,7 @@ _MORE_HEADERS = {"curand": "nvidia-curand-cu12"}
 
 
 def _wheel_folders(package: str) -> Iterator[Path]:
-    """The folders `nvidia/PACKAGE` of this Python, wherever it looks for packages."""
+    """Yield the folders `nvidia/PACKAGE` on this Python's search path."""
     spec = find_spec("nvidia")
     for root in (spec and spec.submodule_search_locations) or ():
         folder = Path(root, package)
@@ -33,9 +33,9 @@ def _wheel_folders(package: str) -> Iterator[Path]:
 
 
 def find_file(name: str) -> Path | None:
-    """Where the library `nvrtc` or the program `ptxas` lies, if it is installed.
+    """Return the path of the library `nvrtc` or the program `ptxas`, None if not installed.
 
-    `ptxas 13` is that of `nvidia-cuda-nvcc` 13, which comes with `cutrace[programs]`.
+    `ptxas 13` is that of `nvidia-cuda-nvcc` 13, which `cutrace[programs]` installs.
     """
     package, patterns = _FILES[name]
     for folder in _wheel_folders(package):
@@ -47,7 +47,7 @@ def find_file(name: str) -> Path | None:
 
 
 def missing(name: str) -> CutraceError:
-    """The one sentence for a machine without NVIDIA's `nvrtc` or `ptxas`."""
+    """Return the error for a machine without NVIDIA's `nvrtc` or `ptxas`."""
     wheel = f"nvidia-{_FILES[name][0].replace('_', '-')}-cu12"
     if sys.platform == "darwin":
         return CutraceError(
@@ -61,7 +61,7 @@ def missing(name: str) -> CutraceError:
 
 
 def library(name: str) -> Path:
-    """Where the library lies; a machine without it is told how to get it."""
+    """Return the path of the library; the error for a missing one says how to install it."""
     path = find_file(name)
     if path is None:
         raise missing(name)
@@ -70,25 +70,25 @@ def library(name: str) -> Path:
 
 @cache
 def include_folders() -> tuple[str, ...]:
-    """The folders of CUDA's own headers (and cub, thrust, libcu++), absolute, without a slash.
+    """Return the folders of CUDA's headers (and cub, thrust, libcu++), absolute, no trailing slash.
 
-    cuRAND's wheel is used where it is installed; nvcc's has `crt/mma.h`, for which tensor_core.py
-    stands in.
+    cuRAND's wheel is used if it is installed. `crt/mma.h` is in nvcc's wheel; `headers/mma.cuh`
+    replaces it.
     """
     folders = (folder / "include" for package in _HEADERS for folder in _wheel_folders(package))
     return tuple(str(folder) for folder in folders if folder.is_dir())
 
 
 def older_libraries() -> list[Path]:
-    """The folder with Thrust, CUB and libcu++ of CUDA 12, which CUDA 13 changed, if it is there."""
+    """Return the folder with Thrust, CUB and libcu++ of CUDA 12 (13 changed them), if it exists."""
     return [folder / "include" for folder in _wheel_folders("cuda_cccl")]
 
 
 def in_cuda(header: str) -> bool:
-    """Whether a header, as it is included, is one of CUDA's."""
+    """Return True if a header, as included, is one of CUDA's."""
     return any(os.path.isfile(os.path.join(folder, header)) for folder in include_folders())
 
 
 def wheel_of(header: str) -> str:
-    """The wheel that would bring a header which is not there, or `""`."""
+    """Return the wheel that contains a missing header, or `""`."""
     return next((wheel for start, wheel in _MORE_HEADERS.items() if header.startswith(start)), "")

@@ -1,10 +1,12 @@
-"""Whole .cu files as people have them: the host code cut away, line numbers unmoved.
+"""Compile whole .cu files: blank the host code and keep all line numbers.
 
-The source is compiled as nvcc's device pass would, with a prelude, with everything unmarked taken
-for device code (`-default-device`), and with host headers empty. What then does not compile and
-bears no device marker is host code: it is blanked, and the rest compiled again, until PTX comes
-out or an error in device code remains, which is the user's. The template instances that the
-program uses are asked for.
+The source is compiled like nvcc's device pass, with a prelude, with all unmarked code treated as
+device code (`-default-device`), and with empty host headers. Code that fails to compile and has no
+device marker is host code: it is blanked, and the rest compiled again. This loop ends with PTX, or
+with an error in device code, which is the user's. The template instances that the program uses are
+requested.
+
+    compile -> errors -> blank each one's unmarked definition -> compile -> ... -> PTX
 """
 
 import os
@@ -51,9 +53,9 @@ _OPENING = re.compile(rb'\b(?:namespace\b[\w\s:]*|extern\s*"C"\s*)$')
 
 
 def chunks(text: str, markers: frozenset[str]) -> Iterator[Definition]:
-    """The file's definitions in order: each ends at a `;` or a `}` outside of all other braces.
+    """Yield the file's definitions in order; each ends at a top-level `;` or `}`.
 
-    Namespaces and `extern "C"` blocks are looked into; `markers` make a definition device code.
+    Namespaces and `extern "C"` blocks are searched inside; `markers` make a definition device code.
     """
     raw = text.encode()
     pattern = marker_pattern(markers)
@@ -73,7 +75,7 @@ def chunks(text: str, markers: frozenset[str]) -> Iterator[Definition]:
 
 
 def _chunk(raw: bytes, start: int, end: int, markers: re.Pattern[bytes]) -> Definition:
-    """What lies between two bytes, without the blanks before it."""
+    """Return the definition between two byte offsets, without leading blanks."""
     begin = end - len(raw[start:end].lstrip())
     return Definition(
         start=begin,
@@ -91,15 +93,15 @@ _ROUNDS = 100
 _SHOWN = 5
 _ECHO = re.compile('does not apply here|incomplete type "void"')
 DESIGNATING = "c++20"
-"""The first standard with designated initialisers, which g++ and so nvcc take in any."""
+"""First standard with designated initialisers, which g++ and so nvcc accept in any."""
 _DESIGNATED = re.compile(r"[{,]\s*\.\w+\s*=")
 _COMPOUND = re.compile(r"(?:(?<=[=(,?:])|\breturn\b)\s*\((?:struct\s+)?\w+\)(?=\s*\{)")
-"""C's compound literals, `(float4){0, 0, 0, 0}`, which g++ takes and NVRTC does not."""
+"""C compound literals, `(float4){0, 0, 0, 0}`, which g++ accepts and NVRTC does not."""
 _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
 
 def whole_to_ptx(source: Source, target: str) -> Compiled:
-    """Compile what device code a program has; its own errors, if any remain, are a CutraceError."""
+    """Compile the device code of a program; remaining errors of its own raise a CutraceError."""
     program = _Program(source, target)
     errors = program.compile()
     if errors and (_wants_libraries(source, errors) or program.misses_library(errors)):
@@ -122,12 +124,12 @@ def whole_to_ptx(source: Source, target: str) -> Compiled:
 
 
 def _braced(match: re.Match[str]) -> str:
-    """`= (S){1}` as `=  S {1}`: no character moves."""
+    """Return `= (S){1}` as `=  S {1}`: no character moves."""
     return re.sub(r"[()]|\bstruct\b", lambda word: " " * len(word[0]), match[0])
 
 
 def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
-    """Whether device code may have failed for want of the C++ library, of cub or of thrust."""
+    """Return True if device code may have failed for lack of the C++ library, cub or thrust."""
     return "using namespace std" in source.text or any(
         _LIBRARY.search(error.text) for error in errors
     )
@@ -137,8 +139,8 @@ def _wants_libraries(source: Source, errors: Iterable[Diagnostic]) -> bool:
 class _File:
     """One of the user's files: its text, with handles for texture references, and its definitions.
 
-    `cut` are those that are blanked, each with the reason; `chunks` are the definitions again, by
-    their braces.
+    `cut` are the blanked definitions, each with the reason; `chunks` are the definitions split by
+    braces alone.
     """
 
     original: str
@@ -148,20 +150,20 @@ class _File:
     cut: dict[Definition, str]
 
     def cut_host_code(self, line: int, column: int, reason: str) -> bool:
-        """Blank what is host code there; False where there is none.
+        """Blank the host code in that line; return False if there is none.
 
-        Of several definitions in a line the one at the column, if it is told.
+        Of several definitions in a line, blank the one at the column, if that is known.
         """
         matches = [each for each in self.definitions if each.covers(line)]
         matches = [each for each in matches if at_column(each, self.text, line, column)] or matches
         return self._cut(matches, reason)
 
     def cut_chunk(self, line: int, reason: str) -> bool:
-        """Blank what is host code there by its braces; False where there is none."""
+        """Blank the host code in that line by its braces; return False if there is none."""
         return self._cut([each for each in self.chunks if each.covers(line)], reason)
 
     def source_of(self, definition: Definition) -> str:
-        """Its text."""
+        """Return the text of a definition."""
         return self.text.encode()[definition.start : definition.end].decode()
 
     def _cut(self, candidates: Iterable[Definition], reason: str) -> bool:
@@ -171,7 +173,7 @@ class _File:
 
 
 class _Program:
-    """A source on its way to PTX: its files, the headers in memory, the instances to ask for."""
+    """Compilation state of a program: its files, headers in memory, instances to request."""
 
     def __init__(self, source: Source, target: str, full: bool = False) -> None:
         self.source = source
@@ -193,12 +195,12 @@ class _Program:
             for name in quoted(text)
             if self.headers.get(name) == "" and not self._open(name) and not may_be_missing(name)
         }
-        for name in self.own:  # nothing stands in for them: the compiler says which it needs
+        for name in self.own:  # no stand-in: the compiler reports the missing header
             del self.headers[name]
         self.instances = list(used_instances("\n".join([source.text, *texts.values()])))
 
     def with_libraries(self) -> "_Program":
-        """The same once more with libcu++, cub and thrust; what was cut of functions stays cut."""
+        """Return a copy with libcu++, cub and thrust; blanked functions stay blanked."""
         program = _Program(self.source, self.target, full=True)
         for old, new in zip(self._named_files(), program._named_files(), strict=True):
             new[1].cut |= {
@@ -209,7 +211,7 @@ class _Program:
         return program
 
     def misses_library(self, errors: Iterable[Diagnostic]) -> bool:
-        """Whether what an error names was cut since it needs the C++ library."""
+        """Return True if an error names a definition blanked for its use of the C++ library."""
         message = " ".join(error.words for error in errors)
         return any(
             f'"{each.name}"' in message
@@ -228,9 +230,12 @@ class _Program:
         return _File(original, text, parts, tuple(chunks(text, markers)), cut)
 
     def compile(self) -> list[Diagnostic]:
-        """Compile and blank until PTX is there; else the errors that are the user's."""
+        """Compile and blank until there is PTX; else return the user's errors."""
         errors: list[Diagnostic] = []
         for _ in range(_ROUNDS):
+            # Each round blanks at least one more definition or adds a header, so a round without a
+            # repair is final. The syntax tree goes first; splitting by braces is the fallback for
+            # code that it parses wrongly.
             self.outcome = self._compile_once()
             if self.outcome.ptx is not None:
                 return []
@@ -254,12 +259,12 @@ class _Program:
         )
 
     def _give_headers(self) -> None:
-        """Give the user's headers from memory, by the paths by which all files include them."""
+        """Put the user's blanked headers into memory under their include paths."""
         for path, file in self.local.items():
             self.headers[path.replace("\\", "/")] = blank(file.text, file.cut)
 
     def _repair(self, error: Diagnostic) -> bool:
-        """Take away what caused an error, if it is not the user's to answer for."""
+        """Remove the cause of an error, unless it is device code of the user."""
         if error.missing_header in self.own:
             return False
         if error.missing_header:
@@ -274,7 +279,7 @@ class _Program:
         return not self._open(error.places[0][0]) and self._stand_in(error.places[0][0])
 
     def _cut_chunk(self, errors: Iterable[Diagnostic]) -> bool:
-        """Where nothing else helps, cut what the syntax tree may have in pieces."""
+        """Fallback: blank host code by its braces, if the syntax tree split it wrongly."""
         for error in errors:
             for path, line in error.places:
                 file = self._open(path)
@@ -283,27 +288,27 @@ class _Program:
         return False
 
     def _open(self, path: str) -> _File | None:
-        """The user's file that the compiler calls `path`."""
+        """Return the user's file that the compiler calls `path`."""
         if path == self.source.name:
             return self.main
         return self.local.get(os.path.normpath(path))
 
     def _stand_in(self, header: str) -> bool:
-        """Let an empty text stand for a header; False where it already does."""
+        """Replace a header by an empty text; return False if it already is."""
         if self.headers.get(header) == "" or header in OWN:
             return False
         self.headers[header] = ""
         return True
 
     def _forget_instance(self, expression: str) -> bool:
-        """Ask no longer for an instance that was only guessed."""
+        """Drop the request for a guessed instance."""
         squeezed = "".join(expression.split())
         matches = [each for each in self.instances if "".join(each.split()) == squeezed]
         self.instances = [each for each in self.instances if each not in matches]
         return bool(matches)
 
     def left_out(self) -> Iterator[str]:
-        """What was blanked, for the log."""
+        """Yield log lines about blanked code."""
         for name, file in self._named_files():
             cut = sorted(file.cut, key=lambda each: each.start)
             if cut:
@@ -311,7 +316,7 @@ class _Program:
                 yield f"{name}: left out as host code, with their lines: {listed}"
 
     def refusal(self, errors: Sequence[Diagnostic]) -> Iterator[str]:
-        """The message: the compiler's own words, and what of the program was left out for them."""
+        """Yield the error message: the compiler's messages, and the blanked code that they name."""
         yield f"{self.source.name} does not compile"
         yield from self.missing_headers()
         yield from self._bad_instances(errors)
@@ -329,14 +334,14 @@ class _Program:
                     yield f"{name}({each.first}): {each.name} was left out as host code: {reason}"
 
     def _at_users_line(self, error: Diagnostic) -> Diagnostic:
-        """An error in what stands in for references, at the user's line that led there."""
+        """Move an error inside the reference classes to the user's line that uses them."""
         if error.places[0][0] not in BUILT_IN:
             return error
         places = (place for place in error.places if self._open(place[0]))
         return next((error.at(*place) for place in places), error)
 
     def _bad_instances(self, errors: Iterable[Diagnostic]) -> Iterator[str]:
-        """A line for each name expression that names nothing, with the compiler's first word."""
+        """Yield a line per name expression that names nothing, with the compiler's first error."""
         first = {each.name_expression: each.words for each in reversed([*errors])}
         kernel_names = [kernel.name for kernel in written_kernels(self.source.text)]
         for name, words in first.items():
@@ -349,7 +354,7 @@ class _Program:
         yield from self.local.items()
 
     def missing_headers(self) -> Iterator[str]:
-        """The headers that the files include, or CUDA's own do, and that nobody has."""
+        """Yield the missing headers that the user's files or CUDA's headers include."""
         nested = [name for name, text in self.headers.items() if not text and wheel_of(name)]
         for name, file in self._named_files():
             for line, text in enumerate(file.text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Headers that nvcc's users have and NVRTC has not: preludes and stand-ins, as text of C++.
+"""Texts of headers that nvcc provides and NVRTC lacks: prelude and stand-ins in CUDA C++.
 
-Which of them a source needs is decided here, too; where NVIDIA's own lie is not.
+`standin_headers.py` decides which of them a source needs; `toolkit.py` finds NVIDIA's own headers.
 """

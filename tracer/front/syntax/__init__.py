@@ -1,4 +1,4 @@
-"""A source as tree-sitter reads it: definitions, template instances, launches in macros.
+"""Parse a source with tree-sitter: definitions, template instances, launches in macros.
 
-Nothing here calls a compiler.
+No module here calls a compiler.
 """

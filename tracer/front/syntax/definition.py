@@ -1,7 +1,7 @@
-"""The top-level definitions of a file: where each lies, whether it is device code, and blanking.
+"""Find the top-level definitions of a file, classify them as host or device code, and blank them.
 
-Host code that NVRTC cannot compile is blanked: every character but the line ends becomes a space,
-so that no line moves. Preprocessor directives inside stay, since later text may need them.
+Host code that NVRTC cannot compile is blanked: every character except line ends becomes a space, so
+that no line moves. Preprocessor directives inside stay, since later text may need them.
 """
 
 import re
@@ -20,12 +20,12 @@ MARKERS = frozenset(
         *("cutrace_texture", "cutrace_surface"),
     }
 )
-"""Words that make a definition device code."""
+"""Words that mark a definition as device code."""
 
 _COMMENT = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:\([^)\n]*\))?((?:\\\r?\n|[^\n])*)", re.M)
 _NEAR = 400
-"""Bytes before a definition that are looked at for a marker of its own in a conditional."""
+"""Bytes before a definition that are searched for a marker in a conditional."""
 _CONDITIONAL_END = re.compile(rb"(?:\n[ \t]*#[ \t]*(?:else|elif|endif)\b[^\n]*\s*)+$")
 _DIRECTIVE = re.compile(rb"\s*#\s*(if|ifdef|ifndef|else|elif|endif|define|undef)\b")
 _HOST_CALL = re.compile(rb"<<<|\bmain\s*\(|\bcuda[A-Z]\w*\s*\(|\bstd::c(?:out|err)\b|\bexit\s*\(")
@@ -40,10 +40,10 @@ _NOT_CODE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Bytes `start` to `end` of the file's UTF-8 text, lines `first` to `last` from 1.
+    """A definition: bytes `start` to `end` of the UTF-8 text, lines `first` to `last` from 1.
 
-    `is_host` says that it can be nothing else: a function that launches or speaks to the runtime
-    library, or a file-scope variable that is not const. Device code cannot use either; with
+    `is_host` is True if it must be host code: a function that launches or calls the runtime
+    library, or a non-const file-scope variable. Device code cannot use either; with
     `-default-device` the variable would become a device variable and take memory.
     """
 
@@ -57,12 +57,12 @@ class Definition:
     name: str
 
     def covers(self, line: int) -> bool:
-        """Whether a part of it stands in that line."""
+        """Return True if the definition includes part of that line."""
         return self.first <= line <= self.last
 
 
 def marking_words(texts: Iterable[str]) -> frozenset[str]:
-    """The device markers, and macros that expand to one: `#define HD __host__ __device__`."""
+    """Return the device markers and macros that expand to one: `#define HD __host__ __device__`."""
     macros = [(name, set(re.findall(r"\w+", body))) for t in texts for name, body in _defines(t)]
     words = set(MARKERS)
     while more := {name for name, body in macros if body & words} - words:
@@ -75,16 +75,16 @@ def _defines(text: str) -> list[tuple[str, str]]:
 
 
 def definitions(text: str, markers: frozenset[str] = MARKERS) -> tuple[Definition, ...]:
-    """The definitions of a file in order; members of classes that hold device code among them.
+    """Return the definitions of a file in order, including members of classes with device code.
 
-    A namespace, an `extern "C"` block and an `#if` are looked into. Of a function only what stands
+    Namespaces, `extern "C"` blocks and `#if` are searched inside. For a function only the text
     before its body decides whether it is device code.
     """
     return tuple(_walk(parse_source(text), marker_pattern(markers), text.encode()))
 
 
 def marker_pattern(markers: frozenset[str]) -> re.Pattern[bytes]:
-    """Any of these words."""
+    """Return a pattern that matches any of these words."""
     return re.compile(rb"\b(?:" + b"|".join(word.encode() for word in sorted(markers)) + rb")\b")
 
 
@@ -105,7 +105,7 @@ def _walk(node: "Node", markers: re.Pattern[bytes], raw: bytes) -> Iterator[Defi
 
 
 def _is_class_for_both(node: "Node") -> bool:
-    """Whether it is a class of which some members are said to be the host's: others may not be."""
+    """Return True for a class with members marked as host code: its others may be device code."""
     is_class = any(
         each.type in _CLASSES and each.child_by_field_name("body")
         for each in (node, *node.children)
@@ -114,7 +114,7 @@ def _is_class_for_both(node: "Node") -> bool:
 
 
 def _is_marked_before(raw: bytes, start: int, markers: re.Pattern[bytes]) -> bool:
-    """Whether a conditional that ends just before a definition ends with a marker.
+    """Return True if a conditional right before a definition ends with a marker.
 
     `#if USE_CONSTANT` / `__constant__` / `#endif` / `float table[4] = {...};`
     """
@@ -125,14 +125,17 @@ def _is_marked_before(raw: bytes, start: int, markers: re.Pattern[bytes]) -> boo
 
 
 def _is_container(node: "Node") -> bool:
-    """What is looked into: a template is one definition, and so is `extern "C" void f() {...}`."""
+    """Return True if definitions are searched inside the node.
+
+    A template is one definition, and so is `extern "C" void f() {...}`.
+    """
     if node.type == "linkage_specification":
         return any(child.type == "declaration_list" for child in node.children)
     return node.type in CONTAINERS and node.type != "template_declaration"
 
 
 def _members(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
-    """The members without a marker of a class that has members with one."""
+    """Yield the unmarked members of a class that has marked ones."""
     for inner in (node, *node.children):
         body = inner.child_by_field_name("body") if inner.type in _CLASSES else None
         for member in body.named_children if body else ():
@@ -142,7 +145,7 @@ def _members(node: "Node", markers: re.Pattern[bytes]) -> Iterator[Definition]:
 
 
 def _deciding_text(node: "Node") -> bytes:
-    """The text whose markers count: up to the body of a function, all of anything else."""
+    """Return the text to search for markers: a function up to its body, all of anything else."""
     whole = node.text or b""
     function = node
     while function.type in ("template_declaration", "linkage_specification"):
@@ -158,7 +161,7 @@ def _is_host(node: "Node") -> bool:
 
 
 def _is_variable(node: "Node") -> bool:
-    """Whether a declaration makes a variable that may change."""
+    """Return True if a declaration creates a mutable variable."""
     declared = node.children_by_field_name("declarator")
     if node.type != "declaration" or any("function" in _innermost(each) for each in declared):
         return False
@@ -169,13 +172,13 @@ def _is_variable(node: "Node") -> bool:
 
 
 def _is_in_broken_braces(node: "Node") -> bool:
-    """Whether the parser lost count around it, so that it may be the member of some class."""
+    """Return True if the parser lost track of braces nearby, so this may be a class member."""
     around = node.parent.children if node.parent else []
     return any(each.type == "ERROR" and b"}" in (each.text or b"") for each in around)
 
 
 def _innermost(node: "Node") -> str:
-    """The types of the declarators from the outside in, as one word."""
+    """Return the node types of the declarators, outermost first, as one word."""
     inner = node.child_by_field_name("declarator")
     return f"{node.type} {_innermost(inner)}" if inner else node.type
 
@@ -194,14 +197,14 @@ def _definition(node: "Node", is_device: bool, is_host: bool) -> Definition:
 
 
 def defined_name(text: bytes) -> str:
-    """What a definition defines, by its first line: the word before `(`, `=`, `[`, or the last."""
+    """Return the defined name: the first line's word before `(`, `=`, `[`, or its last one."""
     head = _COMMENT.sub(b" ", text).decode(errors="replace").partition("{")[0]
     match = re.search(r"(~?\w+)\s*(?:\(|=|\[|;|$)", " ".join(head.split()))
     return match[1] if match else ""
 
 
 def at_column(definition: Definition, text: str, line: int, column: int) -> bool:
-    """Whether a definition covers a column (in characters, from 0) of a line of `text`."""
+    """Return True if a definition covers a column (in characters, from 0) of a line of `text`."""
     lines = text.split("\n")
     if column < 0 or line > len(lines):
         return False
@@ -210,7 +213,7 @@ def at_column(definition: Definition, text: str, line: int, column: int) -> bool
 
 
 def blank(text: str, cut: Iterable[Definition]) -> str:
-    """The text with these definitions blanked; line ends and `#if`, `#define` and such stay."""
+    """Return the text with these definitions blanked; line ends and `#if`, `#define` etc. stay."""
     raw = bytearray(text.encode())
     for each in cut:
         at = raw.rfind(b"\n", 0, each.start) + 1

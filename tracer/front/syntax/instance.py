@@ -1,10 +1,10 @@
-"""Template instances that a program uses: `reduce<float, 256>` before `<<<`, made to stand alone.
+"""Find the template instances that a program uses, as expressions valid at the end of the file.
 
-NVRTC evaluates a name expression at the end of the file, outside of every function and namespace.
-So a kernel's name has its namespaces, and a name of the launching function is replaced by what it
-stands for: a constant by its value, the parameter of a function template by the arguments of each
-use of that template. Where a launch leaves the arguments to the compiler, the declared types of
-what is passed give them.
+An example is `reduce<float, 256>` before `<<<`. NVRTC evaluates a name expression at the end of the
+file, outside all functions and namespaces. So kernel names are qualified, and names local to the
+launching function are replaced: a constant by its value, a parameter of a function template by the
+arguments of each use of that template. If a launch leaves template arguments to the compiler, they
+are deduced from the declared types of the call's arguments.
 """
 
 import re
@@ -37,13 +37,13 @@ _LITERALS = (
 
 
 class Scope:
-    """The declarations around a call: its function's, then its file's."""
+    """The declarations around a call: first its function's, then its file's."""
 
     def __init__(self, root: "Node", within: "Node | None") -> None:
         self.places = (within, root) if within else (root,)
 
     def type_of(self, node: "Node") -> str:
-        """The type of an expression as its declaration writes it, or `""`."""
+        """Return the declared type of an expression, or `""`."""
         text = text_of(node)
         reader = getattr(self, f"_{node.type}", None)
         if reader:
@@ -63,7 +63,7 @@ class Scope:
         return text_of(kind) if kind else ""
 
     def _compound_literal_expression(self, node: "Node") -> str:
-        """`Type{x}`."""
+        """Return the type of `Type{x}`."""
         kind = node.child_by_field_name("type")
         return text_of(kind) if kind else ""
 
@@ -85,7 +85,7 @@ class Scope:
         return self.type_of(node.named_children[0])
 
     def _call_expression(self, node: "Node") -> str:
-        """`static_cast<T>(x)`, `Type<T>(x)`, a vector's `data()` and `raw_pointer_cast(...)`."""
+        """Type `static_cast<T>(x)`, `Type<T>(x)`, a vector's `data()`, `raw_pointer_cast(...)`."""
         called, call_arguments = (
             node.child_by_field_name(name) for name in ("function", "arguments")
         )
@@ -112,7 +112,7 @@ class Scope:
         return name in {text_of(each) for each in names if each}
 
     def _declared(self, name: str, *kinds: str) -> str:
-        """The type with which `name` is declared, stars included."""
+        """Return the declared type of `name`, including stars."""
         word = re.compile(rf"([*&\s]*)\b{re.escape(name)}\b\s*((?:\[[^\]]*\])*)")
         for node in (node for place in self.places for node in find_nodes(place, *kinds)):
             kind = node.child_by_field_name("type")
@@ -126,7 +126,7 @@ class Scope:
 def deduce(
     template: Written, explicit: Sequence[str], values: Sequence["Node"], scope: Scope
 ) -> tuple[str, ...]:
-    """The arguments of `template`: those written, then as many as the call's values tell."""
+    """Return the arguments of `template`: explicit ones, then those deduced from `values`."""
     names = template.template or ()
     bindings = dict(zip(names, explicit, strict=False))
     for (declared, _), value in zip(template.parameters, values, strict=False):
@@ -137,12 +137,12 @@ def deduce(
                 bindings[name] = actual + "*" * (depth - stars)
     template_arguments = [bindings.get(name, "") for name in names]
     while template_arguments and not template_arguments[-1]:
-        template_arguments.pop()  # what follows may have a default
+        template_arguments.pop()  # the remaining parameters may have defaults
     return tuple(template_arguments) if all(template_arguments) else tuple(explicit)
 
 
 def _bare(ctype: str) -> tuple[str, int]:
-    """A type without qualifiers, and how many stars it has; an array counts as one."""
+    """Return a type without qualifiers, and its number of stars; an array counts as one."""
     words = _NOT_TYPE.sub(" ", ctype)
     stars = words.count("*") + words.count("[")
     return " ".join(re.sub(r"\[.*|\*", " ", words).split()), stars
@@ -153,12 +153,12 @@ def _without_star(ctype: str) -> str:
     return f"{head}{tail}" if head else ""
 
 
-_DEPTH = 4  # how far a function template is followed to those that use it
+_DEPTH = 4  # nesting depth of function templates that is followed
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A template with its arguments as written somewhere, and the function that it stands in."""
+    """A template with its arguments as written at a use, and the function around the use."""
 
     name: str
     arguments: tuple[str, ...]
@@ -166,7 +166,7 @@ class _Use:
 
 
 def used_instances(text: str) -> tuple[str, ...]:
-    """The instances of the file's kernel templates that its code uses, without repetition."""
+    """Return the distinct instances of the file's kernel templates that its code uses."""
     root = parse_source(write_out_launches(text))
     templates = _function_templates(root)
     kernels = {name: full for name, (_, full) in templates.items() if full}
@@ -182,7 +182,7 @@ def used_instances(text: str) -> tuple[str, ...]:
 
 
 def _function_templates(root: "Node") -> dict[str, tuple[Written, str]]:
-    """Function templates by name; with a kernel, its name with namespaces, else `""`."""
+    """Return the function templates by name; for a kernel with its qualified name, else `""`."""
     templates: dict[str, tuple[Written, str]] = {}
     for node in find_nodes(root, "template_declaration"):
         function = node.children[-1]
@@ -195,7 +195,7 @@ def _function_templates(root: "Node") -> dict[str, tuple[Written, str]]:
 
 
 def _scope(node: "Node", name: str) -> tuple[str, ...]:
-    """The namespaces around a node, from the outside in, then `name`."""
+    """Return the namespaces around a node, outermost first, then `name`."""
     at = node.parent
     while at and at.type != "namespace_definition":
         at = at.parent
@@ -206,7 +206,7 @@ def _scope(node: "Node", name: str) -> tuple[str, ...]:
 
 
 def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
-    """Every template with its arguments, and every call that leaves them to the compiler."""
+    """Yield every template with arguments, and every call with deduced arguments."""
     for node in find_nodes(root, "template_function", "template_type", "call_expression"):
         within = _enclosing(node)
         if node.type == "call_expression":
@@ -220,7 +220,7 @@ def _uses(root: "Node", templates: Mapping[str, Written]) -> Iterator[_Use]:
 def _call(
     node: "Node", templates: Mapping[str, Written], scope: Scope, within: "Node | None"
 ) -> Iterator[_Use]:
-    """A call of a template, with the arguments that are written and those that can be deduced."""
+    """Yield the use in a template call, with explicit and deduced arguments."""
     function = _unqualified(node.child_by_field_name("function"))
     listed = node.child_by_field_name("arguments")
     if not function or not listed:
@@ -234,7 +234,7 @@ def _call(
 
 
 def _named(node: "Node") -> tuple[str, tuple[str, ...]]:
-    """`scale<float, 4>` as a name and its arguments."""
+    """Return name and arguments of `scale<float, 4>`."""
     name = node.child_by_field_name("name")
     listed = node.child_by_field_name("arguments")
     if not name or not listed:
@@ -243,14 +243,14 @@ def _named(node: "Node") -> tuple[str, tuple[str, ...]]:
 
 
 def _unqualified(node: "Node | None") -> "Node | None":
-    """`move<T>` of `physics::move<T>`."""
+    """Return `move<T>` of `physics::move<T>`."""
     while node and node.type == "qualified_identifier":
         node = node.child_by_field_name("name")
     return node
 
 
 def _is_called(node: "Node") -> bool:
-    """Whether it is what a call calls, and seen there."""
+    """Return True if the node is the callee of a call, whose uses `_call` yields."""
     call = node.parent
     while call and call.type == "qualified_identifier":
         call = call.parent
@@ -262,7 +262,7 @@ def _is_called(node: "Node") -> bool:
 
 
 def _enclosing(node: "Node") -> "Node | None":
-    """The function definition around a node."""
+    """Return the function definition around a node."""
     at = node.parent
     while at and at.type != "function_definition":
         at = at.parent
@@ -270,7 +270,7 @@ def _enclosing(node: "Node") -> "Node | None":
 
 
 def _resolve(use: _Use, uses: Iterable[_Use], depth: int) -> Iterator[tuple[str, ...]]:
-    """The arguments of a use with nothing of its function left in them, a tuple an instance."""
+    """Yield the arguments of a use, one tuple per instance, without names of its function."""
     if not use.within or depth == 0:
         yield use.arguments
         return
@@ -288,7 +288,7 @@ def _resolve(use: _Use, uses: Iterable[_Use], depth: int) -> Iterator[tuple[str,
 
 
 def _owner(function: "Node") -> tuple[str, tuple[str, ...]]:
-    """The template that a function belongs to, itself or its class, and that one's parameters."""
+    """Return the template of a function or of its class, and its parameters."""
     at: Node | None = function
     while at and at.parent and at.parent.type != "template_declaration":
         at = at.parent
@@ -308,7 +308,7 @@ def _replace(text: str, values: Mapping[str, str]) -> str:
 
 
 def _constants(function: "Node") -> dict[str, str]:
-    """What the function's own constants, types and enumerators stand for: `const int n = 16`."""
+    """Return the values of the function's constants, types and enumerators: `const int n = 16`."""
     constants: dict[str, str] = {}
     for node in find_nodes(function, "declaration", "type_definition", "alias_declaration"):
         text = " ".join(text_of(node).rstrip(";").split())
@@ -328,7 +328,7 @@ def _constants(function: "Node") -> dict[str, str]:
 _DEFINE = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^)\n]*)\)((?:\\\r?\n|[^\n])*)", re.MULTILINE
 )
-_LIMIT = 500  # replacements: macros that call each other without end are left alone
+_LIMIT = 500  # maximum number of replacements: stops macros that call each other endlessly
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ class _Macro:
 
 
 def write_out_launches(text: str) -> str:
-    """The text with the macros that launch kernels replaced by what they stand for."""
+    """Return the text with the macros that launch kernels expanded."""
     macros = _launching_macros(text)
     if not macros:
         return text
@@ -355,7 +355,7 @@ def write_out_launches(text: str) -> str:
 
 
 def _launching_macros(text: str) -> dict[str, _Macro]:
-    """The macros whose bodies launch, or use one that does."""
+    """Return the macros whose bodies launch kernels, directly or through another macro."""
     defined = {
         name: _Macro(tuple(each.strip() for each in listed.split(",")), body.replace("\\\n", " \n"))
         for name, listed, body in _DEFINE.findall(text)
@@ -370,7 +370,7 @@ def _launching_macros(text: str) -> dict[str, _Macro]:
 
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
-    """The arguments of an invocation whose parenthesis opens before `start`, and where it ends."""
+    """Return the arguments of an invocation whose parenthesis opens before `start`, and its end."""
     depth, at, pieces = 1, start, [""]
     while at < len(text) and depth:
         letter = text[at]
@@ -390,7 +390,7 @@ def _expand(macro: _Macro, arguments: list[str]) -> str:
 
 
 def _pairs(parameters: tuple[str, ...], arguments: list[str]) -> Iterator[tuple[str, str]]:
-    """Each parameter with its argument; the last one of `...` takes the rest."""
+    """Yield pairs of parameter and argument; a variadic `...` takes all remaining arguments."""
     for at, parameter in enumerate(parameters):
         if parameter.endswith("..."):
             yield parameter.removesuffix("...") or "__VA_ARGS__", ", ".join(arguments[at:])

@@ -1,4 +1,4 @@
-"""The source as tree-sitter-cuda reads it: kernels with their parameters, before any compiler."""
+"""Parse sources with tree-sitter-cuda: kernels with their parameters, without a compiler."""
 
 import re
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ CONTAINERS = frozenset(
         *("preproc_elifdef", "ERROR"),
     }
 )
-"""Nodes that hold top-level definitions."""
+"""Node types that contain top-level definitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A function, as a rule a kernel, as its source writes it.
+    """A function, usually a kernel, as its source declares it.
 
-    `name` is qualified; `template` holds the names of its template parameters, None for no
+    `name` is qualified; `template` holds the names of its template parameters, None if it is no
     template; `parameters` are (C type, name); `line` counts from 1.
     """
 
@@ -45,10 +45,10 @@ def _parser() -> "Parser":
 
 
 def parse_source(text: str) -> "Node":
-    """The root of the syntax tree of CUDA C++; positions are bytes of the UTF-8 text.
+    """Return the root of the syntax tree of CUDA C++; positions are byte offsets in UTF-8.
 
-    `__align__(8)` is read as spaces: the grammar lacks it, and it says nothing that is asked here.
-    So are branches of conditionals that would upset the count of braces.
+    `__align__(8)` is replaced by spaces: the grammar lacks it, and no caller needs it. So are
+    branches of conditionals that would unbalance the braces.
     """
     raw = _ALIGN.sub(lambda match: b" " * len(match[0]), show_one_branch(text.encode()))
     return _parser().parse(raw).root_node
@@ -58,7 +58,7 @@ _ALIGN = re.compile(rb"\b(?:__align__|__builtin_align__|__declspec)[ \t]*\([^()\
 
 
 def find_nodes(root: "Node", *kinds: str) -> "list[Node]":
-    """Every node of these types at any depth, in the order of the text."""
+    """Return every node of these types at any depth, in text order."""
     import tree_sitter
 
     nodes = tree_sitter.QueryCursor(_query(kinds)).captures(root).get("found", [])
@@ -75,7 +75,7 @@ def _query(kinds: tuple[str, ...]) -> "Query":
 
 
 def written_kernels(text: str) -> tuple[Written, ...]:
-    """Every `__global__` function that is declared or defined in `text`, in order."""
+    """Return every `__global__` function that `text` declares or defines, in order."""
     return tuple(_kernels(parse_source(text), (), None))
 
 
@@ -99,7 +99,7 @@ def _kernels(
 def read_function(
     node: "Node", scope: tuple[str, ...] = (), template: tuple[str, ...] | None = None
 ) -> Written | None:
-    """What a function's declaration or definition says; None where it is none."""
+    """Return the signature in a function's declaration or definition; None if it is none."""
     function = _declarator(node, "function_declarator")
     name = function and function.child_by_field_name("declarator")
     parameters = function and function.child_by_field_name("parameters")
@@ -119,7 +119,7 @@ _PARAMETERS = (
 
 
 def _parameter(node: "Node") -> tuple[str, str]:
-    """`const float *x = 0` -> `("const float *", "x")`."""
+    """Return `("const float *", "x")` for `const float *x = 0`."""
     whole = node.text or b""
     default = node.child_by_field_name("default_value")
     if default:
@@ -144,7 +144,7 @@ _INNER = ("declarator", "identifier")
 
 
 def template_parameters(node: "Node") -> tuple[str, ...]:
-    """The names between `template <` and `>`."""
+    """Return the names between `template <` and `>`."""
     listed = node.child_by_field_name("parameters")
     names = []
     for each in listed.named_children if listed else ():
@@ -155,7 +155,7 @@ def template_parameters(node: "Node") -> tuple[str, ...]:
 
 
 def text_of(node: "Node") -> str:
-    """The source text of a node."""
+    """Return the source text of a node."""
     return (node.text or b"").decode()
 
 
@@ -164,7 +164,7 @@ def _texts(node: "Node | None") -> tuple[str, ...]:
 
 
 def _squeeze(text: bytes) -> str:
-    """One space between words, and before a star: `const float* ` -> `const float *`."""
+    """Put one space between words and before a star: `const float* ` -> `const float *`."""
     return re.sub(r"(?<=[\w>])(?=[*&])", " ", " ".join(text.decode().split()))
 
 
@@ -176,14 +176,14 @@ _NOT_CODE = re.compile(
 
 @dataclass
 class _Conditional:
-    """Where its branches begin, each after its directive's line, and where the last one ends."""
+    """Start of each branch of a preprocessor conditional, after its directive, and the end."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
 
 def show_one_branch(text: bytes) -> bytes:
-    """Blank all but the first branch of each conditional with a branch that leaves braces open."""
+    """Blank all but the first branch of each conditional with unbalanced braces in a branch."""
     if b"#" not in text:
         return text
     for each in _conditionals(text):
@@ -195,7 +195,7 @@ def show_one_branch(text: bytes) -> bytes:
 
 
 def _conditionals(text: bytes) -> list[_Conditional]:
-    """The conditionals of a text, inner ones before those around them."""
+    """Return the conditionals of a text, inner ones before outer ones."""
     waiting: list[_Conditional] = []
     conditionals = []
     for directive in _DIRECTIVE.finditer(text):
