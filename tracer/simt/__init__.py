@@ -1,1 +1,1 @@
-"""Kernel, launch and memory to rows: every thread executed, in arrays over lanes."""
+"""The SIMT core: runs kernels warp by warp and writes the rows of their trace."""

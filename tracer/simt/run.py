@@ -1,8 +1,9 @@
-"""Deadlock detection: a launch whose warps only wait, and whose state repeats.
+"""Runs a launch: waves of thread blocks in order, and deadlock detection.
 
-Warps whose loops wait for one another may do all their work inside of them, a tree that is summed
-up from its leaves, say: that they run such loops only is no reason to give up. What cannot go on
-comes back to a state in which it was: registers, memory, and where every warp stands.
+More waves become resident only while the present ones just spin: these may wait for later blocks. A
+spin loop alone is no proof of a deadlock, since warps may do all their work inside of such loops (a
+tree reduction from its leaves). A launch is deadlocked if its whole state repeats: registers,
+memory and SIMT stacks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,32 +23,36 @@ from .warp.program import Program, spoken_name
 from .warp.special_register import PLACE_REGISTERS
 
 FIRST_MARK, APART = 8, 4
-"""Rounds after which the state is first noted; later ones lie so many times further each."""
+"""The round in which the first state is saved, and the factor from each such round to the next."""
 
 WINDOW = 64
-"""Rounds after a mark, at most, in which the state is compared with the one that was noted."""
+"""The last round after a saved state in which the current state is compared with it."""
 
 LONG = 1 << 13
-"""Rounds at which it is enough that memory has not changed: a loop that counts its turns never
-comes back to the state in which it was."""
+"""Rounds after which unchanged memory is enough: a loop with a counter never repeats its state."""
 
 
 class DeadlockDetector:
-    """Looks at a launch whose waves only wait, round after round of all of them."""
+    """Detects a deadlock: all waves spin, and the state repeats.
+
+    One round is one turn of every resident wave. States are compared by digest, so that one saved
+    state costs no memory.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: something has run that is no waiting loop."""
+        """Start over: a warp ran a block outside of spin loops."""
         self._round = 0
         self._mark, self._next = 0, FIRST_MARK
         self._noted = self._noted_memory = b""
 
     def lasts(self, resident: Sequence[ArrayWave]) -> bool:
-        """Whether it is sure, after another round, that these waves wait for ever."""
+        """Count a round; return whether the waves are deadlocked for certain."""
         self._round += 1
+        # Save states ever more rarely, so that digests stay cheap however long the launch spins.
         if self._round == self._next:
             before, self._noted_memory = self._noted_memory, self._digest_of_memory(resident)
             if self._round >= LONG and before == self._noted_memory:
@@ -75,20 +80,20 @@ class DeadlockDetector:
 
 
 WAVE_LANES = 1 << 16
-"""Lanes that run together: enough to amortise NumPy's calls, few enough for the caches."""
+"""Lanes of a wave: enough to amortise NumPy's calls, few enough for the caches."""
 
 WAVE_MEMORY = 1 << 28
-"""Bytes of shared and local memory that the blocks of a wave may hold together."""
+"""Limit of shared and local memory of a wave's blocks, in bytes."""
 
 _PATTERNS = BufferPool(PatternTable)
-"""The dictionary of each session."""
+"""The pattern table of each session."""
 
 
 def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
-    """Execute every thread of a launch and hand its rows to `sink`.
+    """Execute every thread of a launch, and write its rows to `sink`.
 
-    Raises KernelFault for what the kernel does wrong (outside its arrays, misaligned, a barrier
-    that cannot complete), CutraceError for instructions that cutrace does not know.
+    Raises KernelFault for errors of the kernel (out of bounds, misaligned, a barrier that cannot
+    complete), and CutraceError for unknown instructions.
     """
     if len(launch.arguments) != len(kernel.parameters):
         raise CutraceError(
@@ -107,7 +112,7 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
 def _run_blocks(
     program: Program, blocks: int, choice: Choice, patterns: PatternTable, sink: Sink
 ) -> None:
-    """Run all waves by the engine that was chosen; anew by another where it was not brief."""
+    """Run all waves; a hot launch is restarted in the compiled engine."""
     if choice.is_brief:
         if run_interpreted(program, _waves_in_turn(program, blocks, choice, patterns), sink):
             return
@@ -119,7 +124,7 @@ def _run_blocks(
 def _waves_in_turn(
     program: Program, blocks: int, choice: Choice, patterns: PatternTable
 ) -> Callable[[Sink], Iterator[ArrayWave]]:
-    """Return what makes the waves of a launch, each when it is its turn."""
+    """Return a function to an iterator that makes each wave when it is needed."""
     launch = program.launch
 
     def waves(sink: Sink) -> Iterator[ArrayWave]:
@@ -132,7 +137,7 @@ def _waves_in_turn(
 def _run_waves(
     program: Program, blocks: int, make: MakeWave, patterns: PatternTable, sink: Sink
 ) -> None:
-    """Run one wave after another; admit the next one early while those before only wait."""
+    """Run waves in order; admit the next one early while all resident waves spin."""
     launch = program.launch
     waves = -(-launch.executed // blocks)
     resident: list[ArrayWave] = []
@@ -140,6 +145,8 @@ def _run_waves(
     stillness = DeadlockDetector(program.memory)
     number = 0
     while number < waves or resident:
+        # Every resident wave has spun for a turn: what they wait for may come from blocks not yet
+        # run.
         if number < waves and idle >= len(resident):
             resident.append(make(launch.wave(number, blocks), patterns, sink))
             number += 1
@@ -159,14 +166,14 @@ def _run_waves(
 
 
 def _patterns_of(memory: Memory) -> PatternTable:
-    """Return the dictionary of a session, empty."""
+    """Return a session's pattern table, reset for a new launch."""
     patterns = _PATTERNS.of(memory)
     patterns.begin_launch()
     return patterns
 
 
 def _no_progress(resident: list[ArrayWave]) -> KernelFault:
-    """Return the fault of warps that wait for what nobody will do."""
+    """Return the fault of a deadlock."""
     name = resident[0].program.name
     lines = sorted({line for wave in resident for line in wave.waiting_lines()})
     return KernelFault(
@@ -177,13 +184,14 @@ def _no_progress(resident: list[ArrayWave]) -> KernelFault:
 
 
 def blocks_a_wave(program: Program) -> int:
-    """Return how many blocks run together, whole clusters: it depends on kernel and launch only."""
+    """Return the blocks per wave, whole clusters; a function of kernel and launch only."""
     columns = -(-program.launch.threads // 32) * 32
     block_bytes = program.shared_bytes + columns * program.local_bytes
     blocks, together = (
         min(WAVE_LANES // columns, WAVE_MEMORY // max(block_bytes, 1)),
         program.launch.blocks_a_cluster,
     )
+    # A kernel that reads %smid sees a block's place on the chip: no more blocks than fit may run.
     if program.specials.keys() & PLACE_REGISTERS:
         blocks = min(blocks, program.launch.chip.sms * program.launch.resident)
     return max(1, blocks // together) * together

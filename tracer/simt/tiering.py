@@ -1,7 +1,10 @@
-"""Which engine runs a launch: arrays over many warps at once, or compiled basic blocks.
+"""Tiered execution: interpret a short launch; compile a hot one, or a kernel that is launched
+often.
 
-Both give the same trace to the last byte. The array engine is the definition and knows every
-instruction; it needs no compiler, which a short launch would wait for longer than it runs.
+Both engines write the same trace, byte for byte. The array engine (the interpreter) is the
+definition and supports every instruction; it needs no compiler, which takes longer than a short
+launch runs. A launch with loops has an unknown length: it is interpreted within a budget, and if it
+exceeds that, memory is restored and the launch restarted in the compiled engine.
 """
 
 from collections import Counter
@@ -26,22 +29,25 @@ from .warp.instruction_limit import Budget
 from .warp.program import Program, Wave
 
 MANY_LANES = 1 << 12
-"""Lanes of a launch whose loops are worth compiling: that takes some 0.1 s, once, while a skewed
-loop of as few lanes takes seconds where each step is a call of NumPy."""
+"""Lanes from which a launch with loops is compiled. Compiling takes some 0.1 s, once; in the array
+engine a divergent loop of as few lanes takes seconds, a NumPy call per step.
+"""
 
 VERY_MANY_LANES = 1 << 18
-"""Lanes of a launch that is worth compiling though each runs every instruction once at most."""
+"""Lanes from which a launch without loops is compiled."""
 
 MANY_INSTRUCTIONS = 1 << 24
-"""Instructions of all lanes of such a launch that are worth compiling: the array engine takes a
-second for them."""
+"""Instructions of all lanes from which a launch without loops is compiled: one second in the array
+engine.
+"""
 
 OFTEN = 32
-"""Launches of a kernel after which it is compiled, however short they are: compiling takes as long
-as some 30 of them take in the array engine, which decodes the kernel for each."""
+"""Short launches of a kernel after which it is compiled: compiling takes as long as some 30 of them
+in the array engine, which decodes the kernel for each.
+"""
 
 ASIDE_A_LAUNCH = 1 << 21
-"""Bytes of global memory that take as long to put aside as a short launch takes to run."""
+"""Bytes of global memory whose backup takes as long as a short launch."""
 
 MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], ArrayWave]
 """Makes a wave of the thread blocks with these numbers."""
@@ -49,10 +55,10 @@ MakeWave: TypeAlias = Callable[[NDArray[np.int64], PatternTable, Sink], ArrayWav
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An engine: it makes waves.
+    """The chosen engine, as a factory of waves.
 
-    A launch that `is_brief` runs by small_launch.py's rules first: if it was not, it is chosen for
-    again.
+    A launch with `is_brief` is interpreted within a budget first; if it exceeds that, the engine is
+    chosen again.
     """
 
     make: MakeWave
@@ -60,10 +66,10 @@ class Choice:
 
 
 def choose_engine(program: Program, blocks: int) -> Choice:
-    """Return what makes the waves of a launch, of `blocks` thread blocks at most.
+    """Return the engine of a launch, whose waves have at most `blocks` thread blocks.
 
-    CutraceError for instructions that cutrace does not know, and where the launch asks for the
-    compiled engine and that does not know the kernel.
+    Raises CutraceError for unknown instructions, and if the launch requires the compiled engine and
+    that does not support the kernel.
     """
     engine = program.launch.options.engine
     if engine == "array":
@@ -97,18 +103,18 @@ def _compiled(program: Program, blocks: int) -> Choice:
     place_parameters(program)
 
     def make(numbers: NDArray[np.int64], patterns: PatternTable, sink: Sink) -> CompiledWave:
-        own = Buffers() if program.waiting else buffers  # waves that wait are there at once
+        own = Buffers() if program.waiting else buffers  # resident at once if they spin
         return CompiledWave(code, arena_buffers, own, program, numbers, patterns, sink, escapes)
 
     return Choice(make)
 
 
 _SPENT: Counter[KernelKey] = Counter()
-"""What the array engine spent on the short launches of each kernel, in such launches."""
+"""Cost of each kernel's short launches in the array engine, in units of such launches."""
 
 
 def _is_launched_often(program: Program) -> bool:
-    """Count a short launch; whether there were so many of its kernel that it is compiled."""
+    """Count a short launch; return whether its kernel had enough of them to be compiled."""
     kernel = key_of(program.kernel)
     if len(_SPENT) > KERNELS:
         _SPENT.clear()
@@ -120,10 +126,11 @@ def _is_launched_often(program: Program) -> bool:
 
 
 def _is_worth_compiling(program: Program) -> bool:
-    """Whether the launch is likely to take longer in the array engine than compiling does."""
+    """Return whether the launch likely takes longer in the array engine than compiling does."""
     if was_hot(program) or _is_launched_often(program):
         return True
-    lanes = program.launch.blocks * program.launch.threads  # a sample's few blocks may run long
+    # Of the whole grid: the few blocks of a sample may run long.
+    lanes = program.launch.blocks * program.launch.threads
     if has_loops(key_of(program.kernel)):
         return lanes >= MANY_LANES
     instructions = len(program.kernel.instructions)
@@ -133,24 +140,24 @@ def _is_worth_compiling(program: Program) -> bool:
 Column = NDArray[Any]
 
 BRIEF = 1 << 15
-"""Instructions, each of some warps together, after which a launch is not brief: some 0.3 s."""
+"""Instructions, each of a group of warps, after which a launch is hot: some 0.3 s."""
 
 ASIDE_BYTES = 1 << 26
-"""Bytes of global memory that are put aside at most."""
+"""Maximum backup of global memory, in bytes."""
 
 _LASTING = frozenset({"sust", "sured"})
-"""Opcodes that write what is not put aside."""
+"""Opcodes whose writes are not in the backup."""
 
 _LONG: set[KernelKey] = set()
-"""Kernels that took long."""
+"""Kernels that had a hot launch."""
 
 
 class HotLaunchError(Exception):
-    """A launch is not brief."""
+    """Raised when an interpreted launch exceeds its budget."""
 
 
 def may_be_hot(program: Program) -> bool:
-    """Whether a launch that seems short may turn out long, and can be begun anew."""
+    """Return whether a launch has loops, and can be restarted from a backup."""
     kernel = key_of(program.kernel)
     return (
         has_loops(kernel)
@@ -161,13 +168,15 @@ def may_be_hot(program: Program) -> bool:
 
 
 def was_hot(program: Program) -> bool:
-    """Whether another launch of this kernel took long."""
+    """Return whether an earlier launch of this kernel was hot."""
     return key_of(program.kernel) in _LONG
 
 
 @lru_cache(maxsize=KERNELS)
 def _has_side_effects(kernel: KernelKey) -> bool:
-    """Whether a kernel does what cannot be taken back: it prints, or stores to a surface."""
+    """Return whether a kernel has effects that cannot be undone: it prints, or stores to a
+    surface.
+    """
     own = {span.function.name for span in kernel.kernel.functions}
     return any(
         instruction.opcode in _LASTING or _calls_beyond(instruction, own)
@@ -176,7 +185,7 @@ def _has_side_effects(kernel: KernelKey) -> bool:
 
 
 def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
-    """Whether an instruction calls a function by name that is none of the kernel's own."""
+    """Return whether an instruction calls a function by name that is not in the kernel."""
     targets = (o.callee for o in instruction.operands if isinstance(o, CallTarget))
     return any(isinstance(callee, Symbol) and callee.name not in own for callee in targets)
 
@@ -184,9 +193,11 @@ def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
 def run_interpreted(
     program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], sink: Sink
 ) -> bool:
-    """Run waves one after the other; False if that takes long, with memory as it was before."""
+    """Run waves in order; if the launch is hot, restore memory and return False."""
     memory = program.memory.global_
     before = memory.used.copy()
+    # Rows are buffered: a restarted launch must not have written any. A fault is final, so its rows
+    # go to the sink.
     row_buffer, budget = BufferedSink(), [BRIEF]
     try:
         for wave in waves(row_buffer):
@@ -205,14 +216,14 @@ def run_interpreted(
 
 
 class _Brief(Budget):
-    """The budget of a wave of a launch that has so many instructions `left`."""
+    """An instruction budget that also counts against the launch's shared `budget`."""
 
     def __init__(self, limit: int, budget: list[int]) -> None:
         super().__init__(limit)
         self._of_launch = budget
 
     def spend(self, wave: Wave, block: int, length: int) -> None:
-        """Count a basic block; LongError if the launch is not brief."""
+        """Count a basic block; raise HotLaunchError if the launch's budget is used up."""
         super().spend(wave, block, length)
         self._of_launch[0] -= length
         if self._of_launch[0] < 0:
@@ -220,20 +231,20 @@ class _Brief(Budget):
 
 
 class BufferedSink(NullSink):
-    """A sink that keeps what it is given, with numbers from 0, until it is handed over."""
+    """A sink that buffers rows, numbered from 0, until they are handed over."""
 
     def __init__(self) -> None:
         super().__init__()
         self._held: list[tuple[str, dict[str, Any], int]] = []
 
     def put(self, table: str, **columns: Any) -> int:
-        """Hold rows; number those of a dictionary."""
+        """Buffer rows; return the first number of a dictionary's rows."""
         first = super().put(table, **columns)
         self._held.append((table, columns, first))
         return first
 
     def hand_over(self, sink: Sink) -> None:
-        """Give everything to a sink, which numbers patterns and paths of a launch likewise."""
+        """Write all rows to a sink, which must give patterns and paths the same numbers."""
         for table, columns, first in self._held:
             first_row = sink.put(table, **columns)
             if table in NUMBERED and first_row != first:

@@ -1,4 +1,4 @@
-"""Facts that follow from a kernel's text alone: loops, layout of variables, function pointers.
+"""Properties of a kernel and its launch: loops, variable layout, function pointers, options.
 
-Nothing here knows a launch, a lane or a row of the trace.
+Nothing here runs an instruction.
 """

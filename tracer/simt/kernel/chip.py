@@ -1,7 +1,8 @@
-"""The chip that a kernel sees in its special registers, and where on it each block runs.
+"""The chip as special registers show it, and the SM of each block.
 
-A trace says nothing of hardware, but `%smid` has to: blocks go to SMs in turn, as the replay places
-them, and an SM runs at most as many at once as fit on it. Without a device this is the default one.
+A trace is independent of hardware, but `%smid` is not: blocks go to SMs round-robin, as in the
+replay, and an SM has at most as many resident blocks as fit. Without a device the default one
+holds.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,10 @@ from ..ops.lanes import LANES
 
 
 def _fits(registers: int, shared: int, threads: int) -> int:
-    """Blocks on an SM of capability 9.0 (CUDA C++ Programming Guide, "Compute Capabilities"):
-    registers come by 256 to the warps of each of four schedulers, shared memory by 128 bytes."""
+    """Return the resident blocks per SM of capability 9.0 (CUDA C++ Programming Guide, "Compute
+    Capabilities"): registers are allocated by 256 to the warps of each of four schedulers, shared
+    memory by 128 bytes.
+    """
     warps = -(-threads // LANES)
     by_registers = 4 * (16384 // max(256, -(-registers * LANES // 256) * 256)) // warps
     by_shared = 228 * 1024 // (-(-(shared + 1024) // 128) * 128)
@@ -24,10 +27,10 @@ def _fits(registers: int, shared: int, threads: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """`warps` are those that an SM holds, `sms_per_cluster` the SMs of a texture cluster of 1.x.
+    """`warps` is the warp capacity of an SM, `sms_per_cluster` the SMs of a texture cluster of 1.x.
 
-    `shared_unit` is what shared memory is allocated by, `shared_reserved` the system's share of
-    each block, in bytes. `fits(registers, shared bytes, threads)` blocks run on an SM at once.
+    `shared_unit` is the allocation unit of shared memory, `shared_reserved` the system's share of
+    each block, in bytes. `fits(registers, shared bytes, threads)` blocks are resident on an SM.
     """
 
     capability: int = 90
@@ -47,6 +50,6 @@ class Chip:
 
 DEFAULT_CHIP = Chip()
 EPOCH = 1 << 60
-"""Where `%globaltimer` begins, in nanoseconds since 1970: a time that no clock of today shows."""
+"""Start of `%globaltimer`, in nanoseconds since 1970: a time that no real clock shows today."""
 LAUNCH_NANOSECONDS = 1 << 31
-"""Time from launch to launch: more than the steps of any warp, so that it never runs back."""
+"""Time between launches: more than the steps of any warp, so that time never runs backwards."""

@@ -1,6 +1,6 @@
-"""Functions as values: their addresses, and which of them a call can reach.
+"""Function pointers: addresses of functions, the targets of calls, and shared parameter storage.
 
-Addresses lie in a window of their own among the generic ones; nothing can be loaded from it.
+Function addresses are in a window of the generic ones; nothing can be loaded from it.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ def function_address(module: Module, name: str) -> int | None:
 def callees(kernel: Kernel, caller: int, target: CallTarget) -> list[int]:
     """Return the indices of the kernel's functions that a call may enter.
 
-    Through a pointer those are the ones on its `.calltargets` list, or all whose address the module
-    takes, that have as many parameters of the same sizes.
+    For a pointer those are the ones on its `.calltargets` list, or all whose address the module
+    takes, with as many parameters of the same sizes.
     """
     if isinstance(target.callee, Symbol):
         name = kernel.module.aliases.get(target.callee.name, target.callee.name)
@@ -52,14 +52,14 @@ def _fits(caller: Function, target: CallTarget, callee: Function) -> bool:
 
 
 def calls(kernel: Kernel) -> Iterator[tuple[int, CallTarget, int]]:
-    """Yield every way from a call to a function: the caller, the operands, the callee."""
+    """Yield every edge of the call graph: the caller, the operands, the callee."""
     for caller, target, reached in _sites(kernel):
         for callee in reached:
             yield caller, target, callee
 
 
 def _sites(kernel: Kernel) -> Iterator[tuple[int, CallTarget, list[int]]]:
-    """Yield every call: the caller, the operands, the functions that it may enter."""
+    """Yield every call: the caller, the operands, the possible callees."""
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
             for operand in instruction.operands:
@@ -68,10 +68,10 @@ def _sites(kernel: Kernel) -> Iterator[tuple[int, CallTarget, list[int]]]:
 
 
 def apart(kernel: Kernel, recursive: frozenset[int]) -> frozenset[int]:
-    """Return the functions whose parameters a call copies, since they are not the caller's place.
+    """Return the functions whose parameters a call copies, instead of sharing the caller's storage.
 
-    Those that can call themselves still read theirs when they have written their callee's; so do
-    functions that one pointer can reach along with them.
+    Recursive functions read their own parameters after they wrote the callee's. So do functions
+    that share a pointer with recursive ones.
     """
     functions = set(recursive)
     groups = [set(reached) for _, _, reached in _sites(kernel)]
@@ -83,10 +83,10 @@ def apart(kernel: Kernel, recursive: frozenset[int]) -> frozenset[int]:
 def parameter_places(
     kernel: Kernel, copied: frozenset[int] = frozenset()
 ) -> dict[tuple[int, str], tuple[int, str]]:
-    """Map `.param` variables, (function, name), to the one that stands for all of their place.
+    """Map `.param` variables, (function, name), to the one that represents their shared storage.
 
-    What a caller passes and what its callee takes are one place, but for callees that get copies;
-    functions that one pointer can reach share theirs.
+    A caller's arguments and its callee's parameters share storage, except for callees with copies.
+    Functions that one pointer can reach share theirs.
     """
     above: dict[tuple[int, str], tuple[int, str]] = {}
 

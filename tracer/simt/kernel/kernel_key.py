@@ -1,4 +1,4 @@
-"""Kernels by content, so that what was found out of one is found again for its next launch."""
+"""Kernels by content, so that analyses are cached across launches."""
 
 from functools import lru_cache
 
@@ -6,11 +6,11 @@ from ...ptx.kernel import Kernel
 from .spin_loop import endless_blocks, loops, waiting_blocks
 
 KERNELS = 256
-"""Kernels remembered at most."""
+"""Maximum number of cached kernels."""
 
 
 class KernelKey:
-    """A kernel that equals every other of the same text."""
+    """Cache key of a kernel: equal for kernels of the same text."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -30,7 +30,7 @@ _FIRST: dict[KernelKey, KernelKey] = {}
 
 
 def key_of(kernel: Kernel) -> KernelKey:
-    """Return what stands for all kernels of this text; contents are compared once a kernel."""
+    """Return the cache key of a kernel; contents are compared once per kernel."""
     entry = _KEYS.get(id(kernel))
     if entry is None:
         if len(_KEYS) >= KERNELS:
@@ -43,17 +43,17 @@ def key_of(kernel: Kernel) -> KernelKey:
 
 @lru_cache(maxsize=KERNELS)
 def waits_of(kernel: KernelKey) -> frozenset[int]:
-    """Return the basic blocks of a kernel's waiting loops; see spin_loop.py."""
+    """Return the basic blocks of a kernel's spin loops; see spin_loop.py."""
     return waiting_blocks(kernel.kernel)
 
 
 @lru_cache(maxsize=KERNELS)
 def has_loops(kernel: KernelKey) -> bool:
-    """Whether a kernel may run an instruction twice."""
+    """Return whether a kernel may run an instruction twice."""
     return any(True for _ in loops(kernel.kernel))
 
 
 @lru_cache(maxsize=KERNELS)
 def endless_of(kernel: KernelKey) -> frozenset[int]:
-    """Return the basic blocks of a kernel's loops that nothing leaves; see spin_loop.py."""
+    """Return the basic blocks of a kernel's loops without exit; see spin_loop.py."""
     return endless_blocks(kernel.kernel)

@@ -1,4 +1,4 @@
-"""What the engine is asked to run, and where its rows go."""
+"""A launch, and the sink of its rows."""
 
 from collections.abc import Callable
 from math import prod
@@ -14,14 +14,13 @@ from .run_options import DEFAULTS, RunOptions
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch: grid and block in blocks and threads, dynamic shared memory in bytes.
+    """One launch: grid in blocks, block in threads, dynamic shared memory in bytes.
 
-    `arguments` holds, for each parameter of the kernel, its bytes (little-endian, the parameter's
-    own size). `output` takes what `printf` writes. Messages call the kernel `name`, or as its PTX
-    does. Only the blocks `sampled_blocks`, rising, are run, if any are chosen. `cluster` is how
-    many blocks form a cluster, along each axis; () where none were asked for: each block is one. It
-    is launch `number` of its session, and an SM of the `chip` that it sees runs `resident` blocks
-    at once.
+    `arguments` has the bytes of each kernel parameter (little-endian, of the parameter's size).
+    `output` receives `printf` output. `name` is the kernel's name in messages, else its PTX name.
+    If `sampled_blocks` (ascending) is not empty, only those blocks run. `cluster` is the blocks per
+    cluster along each axis; by default, (), each block is one. `number` is the launch's index in
+    its session. `chip` is the chip that it sees, and `resident` the blocks per SM.
     """
 
     grid: tuple[int, int, int]
@@ -39,24 +38,25 @@ class Launch:
 
     @property
     def begin(self) -> int:
-        """When it begins, in nanoseconds of `%globaltimer`."""
+        """The start time, in nanoseconds of `%globaltimer`."""
         return EPOCH + self.number * LAUNCH_NANOSECONDS
 
     @property
     def executed(self) -> int:
-        """Thread blocks that are run."""
+        """The number of thread blocks that run."""
         return len(self.sampled_blocks) or self.blocks
 
     def numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        """Return the numbers in the grid of `count` blocks that are run, from the `first` on."""
+        """Return the grid numbers of `count` executed blocks, from the `first` on."""
         if self.sampled_blocks:
             return np.array(self.sampled_blocks[first : first + count], dtype=np.int64)
         places = np.arange(first, first + count, dtype=np.int64)
         return self._by_cluster(places) if prod(self.cluster[1:]) > 1 else places
 
     def _by_cluster(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the blocks at these places of an order in which each cluster's follow each other,
-        by rank."""
+        """Return the blocks at these places of an order in which a cluster's blocks are
+        adjacent, by rank.
+        """
         cluster, rank = places // self.blocks_a_cluster, places % self.blocks_a_cluster
         block, before = np.zeros_like(places), 1
         for blocks, size in zip(self.grid, self.cluster, strict=True):
@@ -66,11 +66,11 @@ class Launch:
 
     @property
     def blocks_a_cluster(self) -> int:
-        """Thread blocks that are resident together and share their shared memory."""
+        """Thread blocks per cluster: resident together, with distributed shared memory."""
         return prod(self.cluster)
 
     def wave(self, number: int, blocks: int) -> NDArray[np.int64]:
-        """Return the numbers in the grid of the wave of this number, of so many `blocks` each."""
+        """Return the grid numbers of the blocks of wave `number`, with `blocks` per wave."""
         first = number * blocks
         return self.numbers(first, min(blocks, self.executed - first))
 
@@ -86,23 +86,25 @@ class Launch:
 
 
 class Sink(Protocol):
-    """Takes rows, as NumPy arrays with the column types of traces/schema.py: they are the sink's
-    from then on, and nobody changes them."""
+    """Takes rows, as NumPy arrays with the column types of traces/schema.py.
+
+    The sink owns the arrays: the caller must not change them afterwards.
+    """
 
     def put(self, table: str, **columns: Any) -> int:
-        """Add rows to a table, its columns by name; return the identifier of the first.
+        """Add rows to a table, columns by name; return the identifier of the first.
 
         A column may be one value for all rows. `paths` are flat columns and their `lengths`;
-        `outside` is what lanes did outside of every allocation, the fields of schema.Outside.
+        `outside` is the out-of-bounds lanes, with the fields of schema.Outside.
         """
 
 
 NUMBERED = {"patterns": "active", "paths": "lengths"}
-"""Dictionaries, and a column of each with a value a row."""
+"""Dictionary tables, and a column of each with a value per row."""
 
 
 class NullSink:
-    """A sink that drops every row, for a launch that is run and not recorded."""
+    """A sink that drops every row, for a launch that is not recorded."""
 
     def __init__(self) -> None:
         self._next = dict.fromkeys(NUMBERED, 0)

@@ -1,4 +1,4 @@
-"""Which functions of a kernel can call themselves, and how deep a lane has room for."""
+"""Layout of a kernel's variables: shared, local and parameter memory, and recursion depth."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,19 +23,19 @@ from .function_pointer import callees, calls
 from .kernel_key import KERNELS, KernelKey, key_of
 
 DEEPEST = 256
-"""Levels of recursion that a lane has room for."""
+"""Maximum recursion depth of a lane."""
 
 LOCAL_BYTES = 512 * 1024
-"""Local memory that a lane may have in all its levels, as on every device."""
+"""Maximum local memory of a lane in all its recursion levels, as on every device."""
 
 
 def levels_within(frame: int) -> int:
-    """Return how many levels of `frame` bytes of local variables a lane has room for."""
+    """Return how many levels of `frame` bytes of local variables a lane may have."""
     return min(DEEPEST, max(LOCAL_BYTES // max(frame, 1), 1))
 
 
 def recursive_functions(kernel: Kernel) -> frozenset[int]:
-    """Return the indices of the functions that can call themselves."""
+    """Return the indices of the recursive functions."""
     return _recursive(key_of(kernel))
 
 
@@ -49,17 +49,17 @@ def _recursive(like: KernelKey) -> frozenset[int]:
 
 
 def local_bytes(kernel: Kernel) -> int:
-    """Return the local memory that a thread needs, in bytes, with all levels of its recursion."""
+    """Return the local memory of a thread in bytes, with all its recursion levels."""
     return local_stride(kernel) * most_levels(kernel)
 
 
 def local_stride(kernel: Kernel) -> int:
-    """Return the local memory of one level, in bytes: a multiple of 16."""
+    """Return the local memory of one recursion level, in bytes: a multiple of 16."""
     return -(-local_layout(kernel).size // 16) * 16
 
 
 def most_levels(kernel: Kernel) -> int:
-    """Return how deep functions may call themselves."""
+    """Return the maximum recursion depth of the kernel."""
     return levels_within(local_stride(kernel)) if recursive_functions(kernel) else 1
 
 
@@ -67,9 +67,9 @@ def most_levels(kernel: Kernel) -> int:
 class Layout:
     """Offsets in bytes by (function index or -1 for the module, name), and their total.
 
-    Open-size arrays (`extern __shared__`) start where the sized ones end, on 16 bytes. A module
-    that declares one has the sized variables of all its kernels end on its alignment (ptxas 12.9
-    and 13.0; an H200's `launch__shared_mem_per_block_static` of SHOC's `vectorAddUniform4`).
+    Open-size arrays (`extern __shared__`) start at the end of the sized ones, aligned to 16 bytes.
+    In a module that declares one, the sized variables of every kernel end on its alignment (ptxas
+    12.9 and 13.0; an H200's `launch__shared_mem_per_block_static` of SHOC's `vectorAddUniform4`).
     """
 
     offsets: dict[tuple[int, str], int]
@@ -83,9 +83,9 @@ def shared_layout(kernel: Kernel) -> Layout:
 
 
 def local_layout(kernel: Kernel) -> Layout:
-    """Lay out the local variables of the kernel's functions: one frame for each function.
+    """Lay out the local variables of the kernel's functions: one frame per function.
 
-    A parameter of a function whose address is taken lies there too.
+    A function parameter whose address is taken is laid out there, too.
     """
     return _local(key_of(kernel))
 
@@ -113,7 +113,7 @@ def _local(like: KernelKey) -> Layout:
 
 
 def pointed_parameters(function: Function) -> tuple[Variable, ...]:
-    """Return the parameters of a function whose addresses it takes: `mov.b64 %rd1, f_param_0`."""
+    """Return the parameters of a function whose address it takes: `mov.b64 %rd1, f_param_0`."""
     named = {
         operand.name
         for instruction in function.instructions
@@ -133,7 +133,7 @@ def _own_variables(kernel: Kernel, space: str) -> dict[tuple[int, str], Variable
 
 
 def _lay_out(variables: dict[tuple[int, str], Variable], unit: int = 1) -> Layout:
-    """One after the other; the sized ones together take a multiple of `unit` bytes."""
+    """Place variables consecutively; the sized ones together take a multiple of `unit` bytes."""
     offsets: dict[tuple[int, str], int] = {}
     end = 0
     for key, variable in variables.items():
@@ -164,26 +164,26 @@ def _names(operand: Operand) -> Iterable[str]:
 
 
 Place: TypeAlias = tuple[int, str]
-"""A `.param` variable: the function that has it, and its name."""
+"""A `.param` variable: its function and name."""
 
 Span: TypeAlias = tuple[int, int]
 """Bytes of a parameter: offset and size."""
 
 WIDEST = 8
-"""Bytes of a piece at most."""
+"""Maximum bytes of a piece."""
 
 
 def parameter_pieces(
     kernel: Kernel, places: Mapping[Place, Place]
 ) -> Mapping[Place, tuple[Span, ...]]:
-    """Return the pieces of every parameter; those that `places` joins have the same."""
+    """Return the pieces of every parameter; parameters joined by `places` have the same pieces."""
     spans: dict[Place, set[Span]] = defaultdict(set)
     names = set(places)
     for block in kernel.blocks:
         for instruction in kernel.instructions[block.first : block.last]:
             for place, span in _read_bytes(kernel, block.function, instruction):
                 if not span[1]:
-                    continue  # of a type that nobody knows, which is refused where it is decoded
+                    continue  # of an unknown type: the decoder refuses the instruction
                 spans[places.get(place, place)].add(span)
                 names.add(place)
     pieces = {place: cut(place_spans) for place, place_spans in spans.items()}
@@ -204,7 +204,9 @@ def _read_bytes(
 
 
 def _passed(kernel: Kernel, function: int, target: CallTarget) -> Iterator[tuple[Place, Span]]:
-    """Yield what a call touches: all of a parameter that it passes a register to."""
+    """Yield the spans that a call accesses: the whole of each parameter that it passes a
+    register to.
+    """
     reached = callees(kernel, function, target)
     for callee in reached:
         formal = kernel.functions[callee].function
@@ -223,9 +225,9 @@ def _passed(kernel: Kernel, function: int, target: CallTarget) -> Iterator[tuple
 
 
 def cut(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return pieces in order so that every span is a whole number of them.
+    """Return pieces in order, such that every span is a whole number of them.
 
-    Spans that do not overlap are pieces themselves; others are of 1, 2, 4 or 8 bytes.
+    A span that overlaps no other is a piece itself; other pieces have 1, 2, 4 or 8 bytes.
     """
     whole = sorted(set(spans))
     if all(start + size <= after for (start, size), (after, _) in pairwise(whole)):
@@ -257,6 +259,6 @@ def parameter_offsets(kernel: Kernel) -> dict[str, int]:
 
 
 def parameter_bytes(kernel: Kernel) -> int:
-    """Return where the kernel's parameters end."""
+    """Return the end of the kernel's parameters, in bytes."""
     offsets = parameter_offsets(kernel)
     return max((offsets[p.name] + p.size for p in kernel.parameters), default=0)

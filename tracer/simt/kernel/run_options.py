@@ -1,4 +1,4 @@
-"""What limits and checks a launch while it runs, and which engine runs it."""
+"""Options of a run: limits, checks and the engine."""
 
 from dataclasses import field
 
@@ -7,14 +7,15 @@ from ....base.errors import CutraceError
 from ....base.options import option
 
 ENGINES = ("auto", "array", "compiled")
-"""What runs a launch: arrays over many warps, compiled basic blocks, or what suits the kernel."""
+"""The engines: chosen per kernel, the array engine (interpreter), the compiled engine."""
 
 BOUNDS = ("strict", "report")
-"""What an access of global memory outside of every allocation is: a fault; or, where memory is
-mapped, done as a chip does it, and counted."""
+"""Out-of-bounds accesses to global memory: a fault; or, within mapped pages, done as on a chip and
+counted.
+"""
 
 MOST_INSTRUCTIONS = 1 << 31
-"""Steps of a warp are 32 bits in a trace."""
+"""A warp's step numbers are 32 bits in a trace."""
 
 MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
 """Threads of the largest launch that any device takes."""
@@ -22,9 +23,9 @@ MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
 
 @dataclass(slots=True)
 class RunProgress:
-    """How much has been run: `launches` to their end, and of one more the `part` from 0 to 1.
+    """Progress of a run: `launches` completed, and the `part` of the current one, from 0 to 1.
 
-    `blocks` are those of each launch there will be, where that is known before.
+    `blocks` are the thread blocks of each launch, if known in advance.
     """
 
     launches: int = 0
@@ -33,7 +34,7 @@ class RunProgress:
 
     @property
     def share(self) -> float:
-        """The part of all thread blocks, from 0 to 1; 0 where nobody knows how many there are.
+        """The part of all thread blocks that has run, from 0 to 1; 0 if their number is unknown.
 
         >>> RunProgress(launches=1, part=0.5, blocks=(10, 20)).share
         0.6666666666666666
@@ -46,9 +47,9 @@ class RunProgress:
 class RunOptions:
     """How a launch is run: each field but `ran` is an option of `cutrace record` and of `Session`.
 
-    `engine` is one of ENGINES. `bounds` is one of BOUNDS; None is strict, unless who runs the
-    kernel maps memory. In `ran` the engine notes how far it is. Raises `CutraceError` for a value
-    that makes no sense.
+    `engine` is one of ENGINES. `bounds` is one of BOUNDS; the default None means strict, unless the
+    caller maps memory. The engine updates its progress in `ran`. Raises `CutraceError` for an
+    invalid value.
     """
 
     max_instructions: int = option(

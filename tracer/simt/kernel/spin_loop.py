@@ -1,12 +1,13 @@
-"""Loops that wait for another warp: found in the code, watched while they run.
+"""Spin loops: static detection of the loops that wait for another warp.
 
-A loop waits if whether it is left depends on an atomic's result, on an mbarrier, or on a load that
-may see another thread's store (volatile, relaxed, acquire); also by way of memory, where a thread
-asks for a lock and its block reads the answer behind a barrier, and by way of functions. A loop
-that counts its turns does not wait, whatever it does meanwhile; a loop inside of it may. Neither
-does one that takes work until there is none: each `add` moves the counter on, and the loop ends
-where that is beyond its end. Only waiting loops are ever interrupted, so that a loop that merely
-runs long keeps its divergence.
+A loop spins if its exit depends on an atomic's result, on an mbarrier, or on a load that may see
+another thread's store (volatile, relaxed, acquire). The dependence may go through memory, where a
+thread acquires a lock and its block reads the result behind a barrier, and through functions.
+
+Two kinds of loops do not spin: a loop with a trip counter, whatever its body does (a loop inside it
+may spin), and a loop that takes work until there is none, where each `add` increments a counter and
+the loop exits beyond a limit. Only spin loops are ever interrupted, so that a loop that merely runs
+long keeps its divergence.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -30,10 +31,10 @@ from ...ptx.warp_sync import blocking_places
 from .function_pointer import callees
 
 _LOCK_OPERATIONS = frozenset({"cas", "exch"})
-"""Atomics with which one thread asks for all of its block: `add` hands out work instead."""
+"""Atomics by which one thread acquires a lock for its block; `add` hands out work instead."""
 
 _OUT = LEAVES | {"call"}
-"""Opcodes with which a lane may leave a loop though no branch does."""
+"""Opcodes by which a lane may leave a loop without a branch."""
 
 _SIZES = ("%ntid", "%nctaid")
 
@@ -42,7 +43,9 @@ _Writers = dict[str, list[Instruction]]
 
 
 def waiting_blocks(kernel: Kernel) -> frozenset[int]:
-    """Return the numbers of the basic blocks that lie in loops that wait, and in what they call."""
+    """Return the numbers of the basic blocks in spin loops, and in the functions that these
+    call.
+    """
     numbers: set[int] = set()
     worklist = list(loops(kernel))
     while worklist:
@@ -57,14 +60,15 @@ def waiting_blocks(kernel: Kernel) -> frozenset[int]:
 
 
 def loops(kernel: Kernel, within: Collection[int] | None = None) -> Iterator[set[int]]:
-    """Yield the cycles of the control-flow graph, or of some of its blocks: its strongly connected
-    sets."""
+    """Yield the loops of the control-flow graph, or of some of its blocks: strongly connected
+    components.
+    """
     graph = {block.number: block.successors for block in kernel.blocks}
     return cycles(graph if within is None else subgraph(graph, within))
 
 
 def endless_blocks(kernel: Kernel) -> frozenset[int]:
-    """Return the numbers of the basic blocks in loops that nothing leaves."""
+    """Return the numbers of the basic blocks in loops without exit."""
     return frozenset(n for loop in loops(kernel) if not _leaves(kernel, loop) for n in loop)
 
 
@@ -77,7 +81,9 @@ def _leaves(kernel: Kernel, loop: set[int]) -> bool:
 
 
 def _is_waiting(kernel: Kernel, loop: set[int]) -> bool:
-    """Follow what decides whether the loop is left back to what that is computed from."""
+    """Return whether a loop's exit depends on other threads: follow its conditions back to
+    their sources.
+    """
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
     writers = _writers(inside)
     deciders = _deciding(kernel, loop, writers)
@@ -92,10 +98,10 @@ def _is_waiting(kernel: Kernel, loop: set[int]) -> bool:
 
 
 def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruction]:
-    """Return the instructions of a loop from which it follows whether a lane leaves it.
+    """Return the instructions of a loop that decide whether a lane exits it.
 
-    Those are what the conditions of its exits are computed from, and what decides whether that is
-    computed at all: the conditions of branches around it.
+    These compute the conditions of its exits, and the conditions of the branches around those
+    computations (control dependence).
     """
     blocks = [kernel.blocks[number] for number in sorted(loop)]
     ends = {b.number: kernel.instructions[b.last - 1] for b in blocks}
@@ -119,7 +125,9 @@ def _deciding(kernel: Kernel, loop: set[int], writers: _Writers) -> list[Instruc
 
 
 def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
-    """Return the basic blocks that run or not as a branch decides: those before its sides join."""
+    """Return the blocks that are control-dependent on a branch: those before its
+    reconvergence point.
+    """
     region: set[int] = set()
     join = branch.outer_joins[0] if branch.outer_joins else branch.join
     waiting = [s for s in branch.successors if s != join]
@@ -132,7 +140,7 @@ def _region(kernel: Kernel, branch: BasicBlock) -> set[int]:
 
 
 def _called(kernel: Kernel, loop: set[int]) -> set[int]:
-    """Return the functions that may be entered from a loop, and from those again."""
+    """Return the functions that a loop may enter, transitively."""
     functions: set[int] = set()
     here = set(loop)
     while here:
@@ -150,7 +158,7 @@ def _called(kernel: Kernel, loop: set[int]) -> set[int]:
 
 
 def _call_sees(kernel: Kernel, loop: set[int]) -> bool:
-    """Whether a function that is called from a loop may see what other threads store."""
+    """Return whether a function called from a loop may see other threads' stores."""
     called = _called(kernel, loop)
     return any(
         _sees_others(i)
@@ -169,7 +177,9 @@ def _writers(inside: Iterable[Instruction]) -> _Writers:
 
 
 def _makers(writers: _Writers, register_names: set[str]) -> list[Instruction]:
-    """Return the instructions from which the registers `register_names` are computed."""
+    """Return the instructions that the registers `register_names` are computed from,
+    transitively.
+    """
     producers: dict[int, Instruction] = {}
     closure, worklist = set(register_names), list(register_names)
     while worklist:
@@ -195,10 +205,10 @@ def _hands_out(instruction: Instruction) -> bool:
 
 
 def _takes_work(kernel: Kernel, atom: Instruction, exits: Iterable[Instruction]) -> bool:
-    """Whether an atomic moves a counter on, of which is asked if it is beyond an end.
+    """Return whether an atomic increments a work counter that is then compared with a limit.
 
-    `exits` are the instructions that decide whether the loop is left. What asks for one value, as
-    who tries a lock does (`atomicAdd(lock, 1) == 0`), waits for it.
+    `exits` are the instructions that decide whether the loop exits. A test for one value, as of a
+    lock (`atomicAdd(lock, 1) == 0`), is a spin.
     """
     if atom.opcode != "atom" or "add" not in atom.modifiers:
         return False
@@ -220,7 +230,7 @@ def _takes_work(kernel: Kernel, atom: Instruction, exits: Iterable[Instruction])
 
 
 def _is_some(kernel: Kernel, operand: Operand) -> bool:
-    """Whether an operand is a constant other than zero, or how many threads or blocks there are."""
+    """Return whether an operand is a nonzero constant, or a number of threads or blocks."""
     if isinstance(operand, Immediate):
         return operand.bits != 0
     if isinstance(operand, Special):
@@ -244,14 +254,14 @@ def _sees_others(instruction: Instruction) -> bool:
 
 
 def link_with_divergent_sync(module: Module, name: str) -> Kernel:
-    """Link a kernel; lanes meet also where they come from waiting loops."""
+    """Link a kernel; warp-wide instructions reachable from spin loops allow divergent lanes."""
     kernel = link_kernel(module, name)
     places = _places(kernel) - kernel.meetings
     return link_kernel(module, name, kernel.meetings | places) if places else kernel
 
 
 def _places(kernel: Kernel) -> frozenset[int]:
-    """Return the pcs of the instructions behind waiting loops, or in them, at which lanes wait."""
+    """Return the pcs of the warp-wide instructions in spin loops or reachable from them."""
     waiting = waiting_blocks(kernel)
     places: set[int] = set()
     start = 0
@@ -265,7 +275,7 @@ def _places(kernel: Kernel) -> frozenset[int]:
 
 
 def _reached(kernel: Kernel, first: frozenset[int]) -> set[int]:
-    """Return the blocks that lanes may come to from some blocks, also by calls and returns."""
+    """Return the blocks reachable from some blocks, also through calls and returns."""
     after = {block.number: set(block.successors) for block in kernel.blocks}
     ends: dict[int, list[int]] = {}
     for block in kernel.blocks:

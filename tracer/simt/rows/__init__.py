@@ -1,4 +1,4 @@
-"""Rows of the trace on their way out: address patterns, histories of warps, batches of accesses.
+"""Buffered trace rows: address patterns, control-flow paths of warps, batches of accesses.
 
-Both engines write through these; what an instruction computes does not belong here.
+Both engines write rows through this package. It knows no instruction's semantics.
 """

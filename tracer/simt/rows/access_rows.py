@@ -1,4 +1,6 @@
-"""Access rows of one wave: kept as one item an instruction, spread to a row a warp when written."""
+"""Access rows of one wave: buffered as one item per instruction, expanded to a row per warp
+on flush.
+"""
 
 import ctypes
 from collections.abc import Callable
@@ -20,12 +22,14 @@ from .pattern import PatternTable
 from .warps import Warps
 
 ROWS = 1 << 15
-"""Rows that wait at most: a megabyte, written as one record batch."""
+"""Maximum buffered rows: a megabyte, written as one record batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Rows of one instruction: `base`, `pattern` as _spread takes them, `warps` None for all."""
+    """Rows of one instruction: `base` and `pattern` as `_spread` takes them, `warps` None for
+    all.
+    """
 
     warps: NDArray[np.intp] | None
     step: NDArray[np.uint32] | int
@@ -39,7 +43,7 @@ class _Item:
 
 @dataclass(slots=True)
 class AccessRows:
-    """Collects the accesses of warps that lie in `block` and `warp` (W,)."""
+    """Collects the accesses of a wave's warps, which are `warp` (W,) of the blocks `block` (W,)."""
 
     sink: Sink
     patterns: PatternTable
@@ -52,7 +56,9 @@ class AccessRows:
         self, group: Warps, position: int, pc: int, space: Space, part: int,
         base: Array, pattern: Array, keep: Mask | None,
     ) -> None:  # fmt: skip
-        """Add a row for every warp of the group's shape that `keep` (rows, warps a row) leaves."""
+        """Add a row for each warp of the group's shape that `keep` (rows, warps per row)
+        selects.
+        """
         step: NDArray[np.uint32] | int
         step = position + (group.step if group.common_step is None else group.common_step)
         warps = group.warps if group.compacted else None
@@ -71,7 +77,7 @@ class AccessRows:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits, after the patterns that it names."""
+        """Write the buffered rows, after the patterns that they name."""
         items = self._items
         if not items:
             return
@@ -104,7 +110,7 @@ class AccessRows:
         self._pending = 0
 
     def _owners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-        """Return block and warp of every row that waits."""
+        """Return block and warp of every buffered row."""
         if all(item.warps is None for item in self._items):
             return np.tile(self.block, len(self._items)), np.tile(self.warp, len(self._items))
         everyone = np.arange(len(self.block))
@@ -115,7 +121,7 @@ class AccessRows:
 
 
 def _spread(into: NDArray[Any], values: Array) -> None:
-    """Fill `into` (n,) with values (n,), (1, 1), (rows, 1), (1, warps) or (rows, warps)."""
+    """Expand values (n,), (1, 1), (rows, 1), (1, warps) or (rows, warps) into `into` (n,)."""
     if values.size == into.size:
         into[:] = values.reshape(-1)
     elif values.size == 1:
@@ -127,11 +133,12 @@ def _spread(into: NDArray[Any], values: Array) -> None:
 
 
 class Columns(Struct):
-    """`runs` runs of rows, `run_count` rows each of the access `run_site`, whose pc, part and state
-    space are `site_pc`, `site_part` and `site_space`; of each row its `row_step`, `row_base`, and
-    `row_warp`, its warp in the wave, which is the warp `warp_number` of the block `warp_block`.
+    """Input and output columns of `fill_columns`.
 
-    To be filled are the columns `block`, `warp`, `step`, `part`, `pc`, `space` and `base`.
+    Input: `runs` runs of rows, each with `run_count` rows of the access `run_site`, whose pc, part
+    and state space are `site_pc`, `site_part` and `site_space`. Each row has its `row_step`,
+    `row_base` and `row_warp`, its warp in the wave, which is the warp `warp_number` of the block
+    `warp_block`. Output: the columns `block`, `warp`, `step`, `part`, `pc`, `space` and `base`.
     """
 
     runs: int
@@ -155,7 +162,7 @@ class Columns(Struct):
 
 
 def fill_columns(c: Columns) -> None:
-    """Fill the columns."""
+    """Fill the output columns."""
     row_warp = c.row_warp
     row_step = c.row_step
     row_base = c.row_base
@@ -203,8 +210,10 @@ _COLUMNS = {
 
 
 def columns_of(rows: int, **columns: Any) -> dict[str, NDArray[Any]]:
-    """Return the columns of so many `rows`, all but their patterns; `columns` are arrays of
-    Columns, unsigned ones of 64 bits as they are in a trace."""
+    """Return all columns but the patterns of `rows` rows.
+
+    `columns` are arrays of Columns, unsigned ones of 64 bits as they are in a trace.
+    """
     c = Columns()
     filled = {name: np.empty(rows, dtype=kind) for name, kind in _COLUMNS.items()}
     c.runs = len(columns["run_site"])

@@ -1,4 +1,8 @@
-"""Control-flow paths of warps, run-length coded, shared between warps with equal paths."""
+"""Control-flow paths of warps, run-length coded; warps with equal paths share one.
+
+The log of basic blocks is sorted by warp, equal neighbours are joined to (block, masks, repeats),
+and a hash table finds the warps with the same path.
+"""
 
 import ctypes
 from collections.abc import Callable
@@ -25,9 +29,11 @@ REPEAT = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Runs of a basic block in the order in which they were run: the warp, the block, the masks
-    (active lanes in the high half, those that took its branch in the low half) and how many times
-    in a row, (n,)."""
+    """A log of basic blocks in execution order: warp, block, masks and repeats, (n,).
+
+    `masks` has the active lanes in the high half, the lanes that took the block's branch in the
+    low half.
+    """
 
     warp: NDArray[np.int32]
     block: NDArray[np.int32]
@@ -37,9 +43,10 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What `warps` warps ran: `path` says which of n paths, -1 if nothing, and `steps` how many
-    instructions that is. A path is one of `lengths` (n,) cut from the flat `columns`: basic blocks,
-    active lanes, those of them that did not take its branch, targets, repeats."""
+    """Paths of `warps` warps: `path` is the index of each one's path, -1 if it ran nothing, `steps`
+    its instructions. A path is one of `lengths` (n,) cut from the flat `columns`: basic blocks,
+    active lanes, those of them that did not take its branch, targets, repeats.
+    """
 
     path: NDArray[np.int64]
     steps: NDArray[np.uint32]
@@ -48,15 +55,18 @@ class Shared:
 
 
 class Histories(Struct):
-    """`entries` as Entries has them, of `warps` warps; of each basic block its `instructions`, and
-    whether it has a branch.
+    """Arguments and results of the compiled `share_histories`.
 
-    Then in order of warp, equal neighbours joined: `sorted` has two words an entry, its masks and
-    REPEAT times its repeats plus its block; those of a warp lie from entry `first` on, `length` of
-    them, `ran` instructions in all. `places` holds at the hash of a history, or after it, the
-    number + 1 of its path (0: nothing); `path` gets the number of the first history that each
-    equals, counted among the `selection`, which stand for them, and whose `total` entries are laid
-    out in `blocks` and its like.
+    Input: `entries` as Entries has them, of `warps` warps; the `instructions` of each basic block,
+    and whether it has a branch (`branches`).
+
+    Sorted by warp, with equal neighbours joined: `sorted` has two words per entry, its masks, and
+    its repeats times REPEAT plus its block. A warp's entries begin at entry `first` and are
+    `length`; it ran `ran` instructions in all.
+
+    `places` is an open-addressing hash table: at a history's hash, or after it, the number + 1 of
+    its path (0: free). `path` is the index of each warp's path in the `selection`, the first warp
+    with each path. The `total` entries of these are in `blocks` and the columns that follow.
     """
 
     entries: int
@@ -87,7 +97,7 @@ class Histories(Struct):
 
 
 def share_histories(h: Histories) -> int:
-    """Fill all that was not given; return how many are chosen."""
+    """Fill all results; return the number of distinct paths."""
     sort_entries(h)
     distinct = 0
     for warp in range(h.warps):
@@ -107,7 +117,7 @@ def share_histories(h: Histories) -> int:
 
 
 def sort_entries(h: Histories) -> None:
-    """Put the entries in order of warp, those of a warp as it ran them."""
+    """Sort the entries by warp (a counting sort), in execution order within a warp."""
     warps = h.warp
     first = h.first
     length = h.length
@@ -128,6 +138,7 @@ def sort_entries(h: Histories) -> None:
         so_far = length[warp]
         at = 2 * (first[warp] + so_far)
         ran[warp] += instructions[block] * repeat[entry]
+        # The same block and masks again: only add to the repeats in the high half.
         if so_far and to[at - 2] == masks[entry] and to[at - 1] % REPEAT == block:
             to[at - 1] += repeats
         else:
@@ -137,7 +148,7 @@ def sort_entries(h: Histories) -> None:
 
 
 def hash_history(h: Histories, warp: int) -> int:
-    """Return a number that is mostly different for different histories; not below 0."""
+    """Return a non-negative hash of a warp's path."""
     count = h.length[warp]
     words = h.sorted[2 * h.first[warp] :]
     mixed = count
@@ -148,7 +159,7 @@ def hash_history(h: Histories, warp: int) -> int:
 
 
 def same_history(h: Histories, one: int, other: int) -> int:
-    """Return 1 if the histories of two warps are the same, else 0."""
+    """Return 1 if the paths of two warps are equal, else 0."""
     if h.length[one] != h.length[other]:
         return 0
     apart = 2 * (h.first[other] - h.first[one])
@@ -159,7 +170,7 @@ def same_history(h: Histories, one: int, other: int) -> int:
 
 
 def lay_out(h: Histories, warp: int) -> None:
-    """Append the history of a warp to the columns of paths."""
+    """Append a warp's path to the columns."""
     to = h.total
     for entry in range(h.first[warp], h.first[warp] + h.length[warp]):
         masks = h.sorted[2 * entry]
@@ -188,7 +199,7 @@ def _share() -> Callable[[int], int]:
 def share_paths(
     entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32]
 ) -> Shared:
-    """Return what warps ran; `instructions` of each basic block, and if it has a branch."""
+    """Return the paths of a log; `instructions` and `branches` describe each basic block."""
     h = Histories()
     count = len(entries.warp)
     h.entries, h.warps = count, warps
@@ -213,15 +224,16 @@ def share_paths(
 
 
 RUNS = 1 << 18
-"""Runs of a basic block by a warp that wait at most."""
+"""Maximum buffered log entries, one per basic block and warp."""
 
 _HALF = 32
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Warps (n,) that ran `block` together; `masks` as Entries has them, a single one where all
-    warps agree."""
+    """Warps (n,) that ran `block` together; `masks` as in Entries, a single one if all warps
+    agree.
+    """
 
     warps: NDArray[np.intp] | None
     count: int
@@ -230,8 +242,9 @@ class _Run:
 
 
 class HistoryRows:
-    """Collects which of `blocks` basic blocks the warps of a wave ran; they lie in `block`, `warp`
-    (W,)."""
+    """Collects the control flow of a wave's warps, which are `warp` (W,) of the blocks
+    `block` (W,).
+    """
 
     def __init__(
         self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], blocks: int
@@ -255,7 +268,7 @@ class HistoryRows:
     ) -> None:
         """Add a basic block of `length` instructions that `warps` (None: all) ran.
 
-        `active` and `branch_lanes` (n,) are their lanes, and those that took its branch, if it has
+        `active` (n,) are their lanes, `branch_lanes` (n,) those that took its branch, if it has
         one.
         """
         self._lengths[block] = length
@@ -271,10 +284,12 @@ class HistoryRows:
             self.flush()
 
     def flush(self) -> None:
-        """Write a control row for each warp that ran, and the paths that they took."""
+        """Write a control row for each warp that ran, and the distinct paths."""
         if not self._runs:
             return
         if all(run.warps is None and len(run.masks) == 1 for run in self._runs):
+            # The usual case: every warp ran every block with the same lanes, so one path serves
+            # all.
             one = share_paths(self._one_for_all(), 1, self._lengths, self._branches)
             every = len(self._block)
             path, steps = np.repeat(one.path, every), np.repeat(one.steps, every)
@@ -287,9 +302,9 @@ class HistoryRows:
     def write_log(
         self, log: Entries, lengths: NDArray[np.int32], branches: NDArray[np.int32]
     ) -> None:
-        """Write runs that lie in the order in which they were run.
+        """Write the rows of a log in execution order.
 
-        `lengths` and `branches` say of each basic block its instructions, and if it has a branch.
+        `lengths` are the instructions of each basic block, `branches` whether it has a branch.
         """
         if len(log.warp):
             self._write(share_paths(log, len(self._block), lengths, branches))
@@ -309,14 +324,14 @@ class HistoryRows:
         self._steps += shared.steps
 
     def _one_for_all(self) -> Entries:
-        """Return the history of one warp, which all share."""
+        """Return the log of one warp, for all have the same."""
         blocks = np.array([run.block for run in self._runs], dtype=np.int32)
         masks = np.concatenate([run.masks for run in self._runs])
         zeros = np.zeros(len(blocks), dtype=np.int32)
         return Entries(zeros, blocks, masks, zeros + 1)
 
     def _all_runs(self) -> Entries:
-        """Return all runs, those of one basic block side by side."""
+        """Return the log of all warps, in execution order."""
         counts = [run.count for run in self._runs]
         everyone = np.arange(len(self._block), dtype=np.int32)
         warps: NDArray[np.int32] = np.empty(self._pending, dtype=np.int32)

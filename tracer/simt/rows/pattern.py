@@ -1,8 +1,8 @@
-"""The dictionary of address patterns of a launch: an active mask and 32 offsets, by content.
+"""The address patterns of a launch, interned: an active mask and 32 offsets.
 
-While rows wait their patterns have numbers of the hash table. Identifiers of the trace are given
-when rows are written, in the order in which the rows name them first: so the dictionary follows
-from the rows alone, however the engine came to look its patterns up.
+Buffered rows name a pattern by its index in the hash table. Its identifier in the trace is assigned
+when rows are written, in the order in which rows first name it. So the dictionary depends on the
+rows alone, not on the order in which an engine interned its patterns.
 """
 
 import ctypes
@@ -23,20 +23,23 @@ from ..ops.lanes import LANES, Array, Bits
 _DRAWN = Random(20)
 _ODD = [_DRAWN.getrandbits(31) | 1 for _ in range(LANES)]
 AT_ONCE = 64
-"""Patterns that are looked up together: they fit into the nearest cache."""
+"""Patterns looked up as one batch: they fit into the L1 cache."""
 
 FEW_PLACES = 1 << 12
-"""Places of a table of hashes at first: all are emptied when patterns are forgotten."""
+"""Initial size of the hash table, which is cleared whenever patterns are forgotten."""
 
 NONE = (1 << 32) - 1
-"""The identifier of a pattern that no row has named."""
+"""The identifier of a pattern that no row has named yet."""
 
 _WEIGHTS = ", ".join(f"i32 {weight}" for weight in _ODD)
 
 
 class Table(Struct):
-    """`count` patterns, `active` (capacity,) and `offsets` (capacity * 32,); `places` holds at the
-    hash of a pattern, or after it, its number + 1 (0: nothing), for those from `first` on."""
+    """A hash table of `count` patterns: `active` (capacity,) and `offsets` (capacity * 32,).
+
+    `places` uses open addressing: at a pattern's hash, or after it, its number + 1 (0: free).
+    Patterns from before the last `forget` are not in it.
+    """
 
     active: U32
     offsets: I32
@@ -60,7 +63,7 @@ define internal i64 @hash_offsets(ptr %offsets, i64 %active) {{
 }}
 """)
 def hash_offsets(offsets: I32, active: int) -> int:
-    """Return a number that is mostly different for different patterns; not below 0."""
+    """Return a non-negative hash of a pattern."""
     raise NotImplementedError
 
 
@@ -76,7 +79,7 @@ define internal i64 @differ(ptr %p, ptr %q) {
 }
 """)
 def differ(a: I32, b: I32) -> int:
-    """Return 1 if the first 32 elements of two arrays are not the same, else 0."""
+    """Return 1 if the first 32 elements of two arrays differ, else 0."""
     raise NotImplementedError
 
 
@@ -88,12 +91,12 @@ define internal i64 @copy_offsets(ptr %from, ptr %to) {
 }
 """)
 def copy_offsets(offsets: I32, to: I32) -> None:
-    """Put 32 elements of an array into another."""
+    """Copy 32 elements."""
     raise NotImplementedError
 
 
 def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
-    """Return the number of a pattern with this hash, a new one if it is not in the table."""
+    """Return the number of the pattern with this hash; insert it if it is new."""
     at = hashed & t.mask
     while t.places[at]:
         pattern = t.places[at] - 1
@@ -109,7 +112,7 @@ def find_hashed(t: Table, hashed: int, active: int, offsets: I32) -> int:
 
 
 def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
-    """Put the numbers of `count` patterns into `numbers`."""
+    """Write the numbers of `count` patterns to `numbers`."""
     first = 0
     while first < count:
         last = min(first + AT_ONCE, count)
@@ -120,15 +123,19 @@ def find_patterns(t: Table, count: int, active: U32, offsets: I32, numbers: I64)
 
 
 def hash_ahead(t: Table, active: int, offsets: I32) -> int:
-    """Return the hash of a pattern that is looked up later: its place is on its way."""
+    """Return a pattern's hash, and prefetch its place in the table for a later lookup."""
     hashed = hash_offsets(offsets, active)
     prefetch(t.places[hashed & t.mask])
     return int(hashed)
 
 
 def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
-    """Put the numbers of AT_ONCE patterns at most into `numbers`, which has their hashes."""
+    """Look up at most AT_ONCE patterns, whose hashes are in `numbers`; replace these by the
+    numbers.
+    """
     for place in range(count):
+        # First prefetch the candidates of the whole batch (128 bytes of offsets, two lines), then
+        # compare: the cache misses overlap.
         pattern = t.places[numbers[place] & t.mask]
         if pattern:
             prefetch(t.offsets[32 * pattern - 32])
@@ -140,8 +147,11 @@ def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64)
 def name_patterns(
     numbers: U32, count: int, identifiers: U32, first: int, names: U32, fresh: I64
 ) -> int:
-    """Put the identifiers of `count` rows' patterns into `names`; those that have none, NONE, get
-    the next from `first` on, in order, and go into `fresh`. Return how many these are."""
+    """Write the identifiers of `count` rows' patterns to `names`; return the number of new ones.
+
+    A pattern without an identifier (NONE) gets the next one from `first` on, in order of rows, and
+    its number is added to `fresh`.
+    """
     new = 0
     for row in range(count):
         number = numbers[row]
@@ -166,7 +176,9 @@ def _routines() -> tuple[Callable[..., int], Callable[..., int]]:
 def name_rows(
     numbers: NDArray[np.uint32], identifiers: NDArray[np.uint32], first: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the identifiers of rows' patterns, and the numbers of those that were named now."""
+    """Return the identifiers of rows' patterns, and the numbers of the patterns named for the
+    first time.
+    """
     names = np.empty(len(numbers), dtype=np.uint32)
     fresh = np.empty(len(numbers), dtype=np.int64)
     row_numbers = np.ascontiguousarray(numbers)
@@ -176,7 +188,7 @@ def name_rows(
 
 
 class PatternStore:
-    """Numbers patterns by content, from 0 on; `forget` lets equal ones be new again."""
+    """Numbers patterns by content, from 0 on; after `forget` equal ones get new numbers."""
 
     def __init__(self) -> None:
         self.table = Table()
@@ -187,24 +199,24 @@ class PatternStore:
 
     @property
     def count(self) -> int:
-        """How many numbers were given."""
+        """The number of assigned numbers."""
         return self.table.count
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its arrays."""
+        """Bytes of its arrays."""
         t = self.table
         return int(t.active.nbytes + t.offsets.nbytes + self._room.nbytes)
 
     def forget(self, drop: bool = False) -> None:
-        """Find no earlier pattern again; with `drop` the numbers start from 0 again too."""
+        """Clear the hash table; with `drop` restart the numbers from 0, too."""
         if drop:
             self.table.count, self._places = 0, FEW_PLACES
         self._since = self.table.count
         self._rehash()
 
     def reserve(self, more: int) -> None:
-        """Make room for so many new patterns."""
+        """Make room for `more` new patterns; keep the load factor at one half or less."""
         count = self.table.count
         if count + more > len(self.table.active):
             self._resize(max(count + more, 2 * len(self.table.active)))
@@ -227,7 +239,7 @@ class PatternStore:
 
     def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """Return masks (n,) and offsets (n, 32) of patterns."""
-        lanes = self.table.offsets.reshape(-1, LANES)  # [numbers] would take three times as long
+        lanes = self.table.offsets.reshape(-1, LANES)  # indexing takes three times as long as take
         return self.table.active[numbers], lanes.take(numbers, axis=0)
 
     def _resize(self, capacity: int) -> None:
@@ -240,8 +252,9 @@ class PatternStore:
         self.table.active, self.table.offsets = active, offsets
 
     def _rehash(self) -> None:
-        """Put the patterns since `forget` into a new table of places, in order: they keep their
-        numbers."""
+        """Reinsert the patterns since `forget` into a larger table, in order, so that they
+        keep their numbers.
+        """
         if len(self._room) < self._places:
             self._room = np.zeros(self._places, dtype=np.int32)
             self.table.places = self._room
@@ -255,14 +268,14 @@ class PatternStore:
 
 
 EPOCH = 1 << 16
-"""Patterns remembered at most when a batch of rows has been written; then none is."""
+"""Written patterns after which all are forgotten, to bound memory."""
 
 
 class PatternTable:
-    """Gives numbers to patterns, and identifiers to those that rows name.
+    """Interns patterns, and assigns trace identifiers to those that rows name.
 
-    `epoch` grows when all are forgotten, and what had a number has to be looked up again. `waves`
-    is how many waves have rows that wait. Launches use one in turn.
+    `epoch` is incremented when all are forgotten: cached numbers are invalid then. `waves` is the
+    number of waves with buffered rows. Successive launches share one table.
     """
 
     def __init__(self) -> None:
@@ -273,11 +286,11 @@ class PatternTable:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its arrays."""
+        """Bytes of its arrays."""
         return self.store.nbytes + self._identifiers.nbytes
 
     def begin_launch(self) -> None:
-        """Forget the launch before: identifiers start from 0 again."""
+        """Reset for a new launch: identifiers start from 0."""
         self.waves = 0
         self._written = 0
         self._forget()
@@ -285,7 +298,7 @@ class PatternTable:
     def intern(self, active: Bits, offsets: Array) -> NDArray[np.uint32]:
         """Return the numbers (n,) of patterns given as masks (n,) and offsets (n, 32).
 
-        An empty mask is no pattern: it gets number 0, since nothing accesses memory there.
+        An empty mask is no pattern, since no lane accesses memory: it gets number 0.
         """
         if not (on := active != 0).all():
             identifiers = np.zeros(len(active), dtype=np.uint32)
@@ -299,7 +312,7 @@ class PatternTable:
         return self.store.find(active, narrow).astype(np.uint32)
 
     def write(self, numbers: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
-        """Return the identifiers of the patterns of rows, after handing new ones to the sink."""
+        """Return the identifiers of rows' patterns; write new patterns to the sink first."""
         self._grow()
         names, fresh = name_rows(numbers, self._identifiers, self._written)
         if len(fresh):
@@ -316,13 +329,14 @@ class PatternTable:
         self._written += len(fresh)
 
     def _grow(self) -> None:
-        """Make room for the identifiers of the patterns that have numbers by now."""
+        """Make room for the identifiers of all numbered patterns."""
         if self.store.count > len(self._identifiers):
             more = np.full(2 * self.store.count - len(self._identifiers), NONE, dtype=np.uint32)
             self._identifiers = np.concatenate((self._identifiers, more))
 
     def _forget(self) -> None:
-        """Begin a new epoch; numbers are used again unless rows of another wave wait."""
+        """Begin a new epoch."""
+        # Other waves' buffered rows still name patterns by number: then numbers must not be reused.
         is_sole_wave = self.waves <= 1
         if is_sole_wave:
             self._identifiers[: self.store.count] = NONE
@@ -332,8 +346,11 @@ class PatternTable:
 
 
 class Questions(Struct):
-    """`count` patterns: `active` (AT_ONCE,) and `offsets` (AT_ONCE * 32,), and their hashes in
-    `numbers`; the number of each goes into the rows at `row` and the last patterns at `last`."""
+    """A batch of `count` lookups: `active` (AT_ONCE,), `offsets` (AT_ONCE * 32,) and hashes in
+    `numbers`.
+
+    The resulting numbers are written to the rows at `row`, and to the last patterns at `last`.
+    """
 
     count: int
     active: U32
@@ -344,7 +361,7 @@ class Questions(Struct):
 
 
 def no_questions() -> Questions:
-    """Return room for AT_ONCE patterns."""
+    """Return an empty batch."""
     q = Questions()
     q.numbers, q.row, q.last = np.empty((3, AT_ONCE), dtype=np.int64)
     q.active = np.empty(AT_ONCE, dtype=np.uint32)
@@ -353,7 +370,7 @@ def no_questions() -> Questions:
 
 
 def enqueue(q: Questions, t: Table, active: int, row: int, last: int) -> None:
-    """Add the pattern that lies in `offsets` already, behind those that wait."""
+    """Add a lookup, whose offsets are in `offsets` already."""
     q.numbers[q.count] = hash_ahead(t, active, q.offsets[32 * q.count :])
     q.active[q.count] = active
     q.row[q.count] = row
@@ -362,7 +379,7 @@ def enqueue(q: Questions, t: Table, active: int, row: int, last: int) -> None:
 
 
 def answer(q: Questions, t: Table, rows: I32, lasts: I32) -> None:
-    """Look up all that wait."""
+    """Look up the whole batch, and write the results."""
     find_together(t, q.count, q.active, q.offsets, q.numbers)
     for place in range(q.count):
         rows[q.row[place]] = q.numbers[place]

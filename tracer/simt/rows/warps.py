@@ -1,4 +1,4 @@
-"""What rows need to know of the warps that run an instruction together."""
+"""The interface of a group of warps that rows are written from."""
 
 from typing import Protocol
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 
 class Warps(Protocol):
-    """Warps (indices in the wave, ascending) whose lanes lie in arrays (rows, columns).
+    """Warps (indices in the wave, ascending) whose lanes are in arrays (rows, columns).
 
-    `place` (rows * warps a row) has each warp's index in the wave, `step` its running instruction
-    number, `common_step` the one of all where they agree; `row_block` (rows,) is the thread block
-    of each row.
+    `place` (rows * warps per row) is each warp's index in the wave, `step` its running instruction
+    number, `common_step` the one of all if they agree; `row_block` (rows,) is the thread block of
+    each row.
     """
 
     warps: NDArray[np.intp]
@@ -24,7 +24,7 @@ class Warps(Protocol):
 
     @property
     def warps_a_row(self) -> int:
-        """Warps that lie side by side in a row."""
+        """Warps side by side in a row."""
 
     @property
     def blocks_in_wave(self) -> int:
