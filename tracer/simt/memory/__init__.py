@@ -1,4 +1,4 @@
-"""Memory and the instructions that reach it: bounds, faults, loads, stores, atomics, mbarrier.
+"""Device memory: arenas and allocations, the device heap, textures, surfaces, address facts.
 
-Textures and surfaces have a room of their own; addresses here are bytes, not sectors or banks.
+Addresses here are bytes, not sectors or banks.
 """

@@ -1,8 +1,8 @@
-"""What is known of a register's value as addresses: range, alignment, bases and patterns a warp.
+"""Address facts of register values: range, alignment, and a base and pattern per warp, cached.
 
 Facts belong to one value (an array object) under one set of active lanes. A later value that
-differs from it by a uniform number shares them, shifted: so a loop that steps a pointer, or loads
-at immediate offsets from it, works its addresses out once.
+differs from it by a uniform number shares them, shifted. So a loop that increments a pointer, or
+loads at immediate offsets from it, computes its address facts once.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,21 @@ from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
 from ..rows.pattern import PatternTable
 
 REMEMBERED = 48
-"""Values kept for their facts; more would only hold memory."""
+"""Maximum number of cached values; more would only cost memory."""
 
 FACT_BYTES = 3 << 22
-"""Bytes of values kept for their facts, and of those kept as steps from others."""
+"""Maximum bytes of the values cached for their facts, and of those cached as offsets from
+others.
+"""
 
 
 @dataclass(slots=True)
 class AddressRange:
-    """`addresses` (r, c) int64 of lanes; `lanes` the active ones (None: all).
+    """Facts of the addresses (r, c) int64 of lanes; `lanes` are the active ones (None: all).
 
     `low` and `high` bound the active lanes' addresses, `odd_bits` has each of the four low bits
-    that is set in one of them. `base` and `pattern` are (r, warps a row), or broadcast to it;
-    `keep` (same shape) is False for warps without an active lane, None when there are none.
+    that is set in one of them. `base` and `pattern` are (r, warps per row), or broadcast to it;
+    `keep` (same shape) is False for warps without an active lane, None if there are none.
     """
 
     addresses: Array
@@ -51,24 +53,24 @@ class AddressRange:
 
 
 def as_addresses(value: Array) -> Array:
-    """Return the bits of a 32- or 64-bit register as int64: those of 32 are never negative."""
+    """Return the bits of a 32- or 64-bit register as int64: 32-bit values are unsigned."""
     if value.dtype.itemsize == 8:
         return value.view(np.int64)
     return value.view(np.uint32).astype(np.int64)
 
 
 def add_offset(value: Array, delta: int) -> Array:
-    """Return a register's value, `delta` further, within the width of the register."""
+    """Return a register's value plus `delta`, wrapped to the register's width."""
     bits = np.dtype(f"u{value.dtype.itemsize}")
     further: Array = value.view(bits) + bits.type(delta & int(np.iinfo(bits).max))
     return further
 
 
 def wrap_offset(facts: AddressRange, delta: int, value: Array) -> int | None:
-    """Return `delta` less the times that adding it goes around the register that holds `value`.
+    """Return `delta` less the multiples of the register's range by which adding it to `value`
+    wraps.
 
-    A number of 32 bits lies between 0 and 2^32, one of 64 bits is signed. None if some lanes go
-    around more often than others.
+    32-bit values are unsigned, 64-bit ones signed. None if some lanes wrap and others do not.
     """
     size = 8 * value.dtype.itemsize
     start = -(1 << 63) if size == 64 else 0
@@ -131,7 +133,7 @@ def _of_some(addresses: Array, lanes: Mask, patterns: PatternTable) -> AddressRa
 
 
 def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[np.uint32]:
-    """Intern offsets (rows, warps, 32), a single time where all rows and warps agree."""
+    """Intern offsets (rows, warps, 32): once, if all rows and warps agree."""
     rows, warps = offsets.shape[:2]
     if bool((offsets == offsets[:1]).all()) and bool((active == active[0]).all()):
         one = patterns.intern(active[:warps], offsets[0])
@@ -140,9 +142,10 @@ def _interned(offsets: Array, active: Bits, patterns: PatternTable) -> NDArray[n
 
 
 class AddressCache:
-    """Remembers facts by value and lanes, and which values are a uniform step from others.
+    """Caches facts by value and lanes, and which values are a uniform offset from others.
 
-    What it holds is bounded in number and bytes; the oldest goes first.
+    Keys are ids of arrays, so each entry holds its arrays: an id cannot be reused while it is
+    cached. The cache is bounded in entries and bytes; the oldest entry is evicted first.
     """
 
     def __init__(self, patterns: PatternTable) -> None:
@@ -157,9 +160,9 @@ class AddressCache:
     def of(
         self, value: Array, lanes: Mask | None, columns: int, offset: int = 0
     ) -> tuple[AddressRange | None, int]:
-        """Return facts, and the number of bytes by which a value plus `offset` lies beyond them.
+        """Return facts, and the distance in bytes of the value plus `offset` from them.
 
-        The sum is as wide as the register: what goes below zero and comes back has no carry.
+        The sum has the register's width: it wraps without carry.
         """
         if self._epoch != self._patterns.epoch:
             self.forget()
@@ -171,20 +174,21 @@ class AddressCache:
         facts = self._facts_of(start, lanes, columns)
         if facts is None:
             return None, 0
+        # One distance serves all lanes only if they wrap alike; else the sum gets facts of its own.
         beyond = wrap_offset(facts, delta, value)
         if beyond is not None:
             return facts, beyond
         return self._facts_of(add_offset(value, offset), lanes, columns), 0
 
     def values(self) -> Iterator[Array]:
-        """Yield all arrays that facts are kept of, and from which they follow."""
+        """Yield all arrays that the cache refers to."""
         for value, _, facts in self._facts.values():
             yield from (value,) if facts is None else (value, facts.addresses)
         for result, source, _ in self._steps.values():
             yield from (result, source)
 
     def _facts_of(self, value: Array, lanes: Mask | None, columns: int) -> AddressRange | None:
-        """Return the facts of a value, worked out once."""
+        """Return the facts of a value, computed once."""
         key = (id(value), id(lanes))
         entry = self._facts.get(key)
         if entry is None:
@@ -197,9 +201,10 @@ class AddressCache:
         return entry[2]
 
     def note_sum(self, result: Array, source: Array, addend: Array) -> None:
-        """Remember that `result` is `source` plus the single number in `addend`."""
+        """Record that `result` is `source` plus the single number in `addend`."""
         base, delta = source, int(as_addresses(addend)[0, 0])
         earlier = self._steps.get(id(source))
+        # A chain of sums refers to its first value, so that a loop's pointer stays one offset away.
         if earlier is not None and earlier[0] is source and id(source) not in self._known:
             base, delta = earlier[1], earlier[2] + delta
         while len(self._steps) >= REMEMBERED or self._step_bytes > FACT_BYTES:
@@ -209,7 +214,7 @@ class AddressCache:
         self._step_bytes += result.nbytes
 
     def drop(self, value: Array) -> None:
-        """Forget a value that is about to change in place."""
+        """Evict a value that is about to change in place."""
         place = id(value)
         if place not in self._known and place not in self._steps:
             return
@@ -220,14 +225,14 @@ class AddressCache:
             self._forget_step(step)
 
     def forget(self) -> None:
-        """Let go of every value."""
+        """Evict all values."""
         self._facts.clear()
         self._steps.clear()
         self._known.clear()
         self._fact_bytes = self._step_bytes = 0
 
     def _forget_fact(self, key: tuple[int, int]) -> None:
-        """Let go of one value under one set of lanes."""
+        """Evict one value under one set of lanes."""
         self._fact_bytes -= _held_bytes(self._facts.pop(key)[2])
         if not any(place == key[0] for place, _ in self._facts):
             self._known.discard(key[0])
@@ -238,5 +243,5 @@ class AddressCache:
 
 
 def _held_bytes(facts: AddressRange | None) -> int:
-    """Return the bytes that facts come to hold: addresses, and indices made from them."""
+    """Return the bytes that facts may hold: addresses, and indices computed from them."""
     return 0 if facts is None else 2 * facts.addresses.nbytes

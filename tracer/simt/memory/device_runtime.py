@@ -1,8 +1,8 @@
-"""Device heap: memory that kernels allocate and free by `malloc` and `new`, in global memory.
+"""The device runtime: the heap of `malloc` and `new`, and launches and copies from a kernel.
 
-Pieces are taken in the order in which lanes ask, each the first place that is large enough, and
-stay taken from launch to launch until a kernel gives them back (CUDA C++ Programming Guide,
-"Dynamic Global Memory Allocation": 8 MB unless a program asks for more, multiples of 16 bytes).
+The heap is in global memory. Lanes allocate in order, first-fit, and a block stays allocated across
+launches until a kernel frees it (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation":
+by default 8 MB, multiples of 16 bytes).
 """
 
 from bisect import insort
@@ -23,14 +23,14 @@ class _Place(Protocol):
 
 
 class Heap:
-    """The part of memory that is `place`."""
+    """A first-fit allocator over the addresses of `place`."""
 
     def __init__(self, place: _Place) -> None:
         self._free = [(place.address, place.address + place.size)]
         self._taken: dict[int, int] = {}
 
     def take(self, size: int) -> int:
-        """Return the address of so many bytes, or 0 where there is no room for them."""
+        """Allocate `size` bytes; return their address, or 0 if there is no room."""
         size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
         for number, (start, end) in enumerate(self._free):
             if start + size <= end:
@@ -41,7 +41,7 @@ class Heap:
         return 0
 
     def give(self, address: int) -> bool:
-        """Take a piece back; False if none begins at this address."""
+        """Free the block at an address; False if none begins there."""
         size = self._taken.pop(address, 0)
         if size:
             insort(self._free, (address, address + size))
@@ -49,7 +49,7 @@ class Heap:
         return bool(size)
 
     def _join(self, number: int) -> None:
-        """Join a free piece with the next, and with the one before."""
+        """Coalesce a free block with the next, and with the one before."""
         for index in (number, number - 1):
             if (
                 0 <= index < len(self._free) - 1
@@ -64,7 +64,7 @@ TAIL_STREAM = 3
 
 @dataclass(frozen=True, slots=True)
 class DeviceLaunch:
-    """A launch that a kernel asked for; its parameters lie at the address `buffer`."""
+    """A kernel launch by a kernel; its parameters are at the address `buffer`."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -76,7 +76,7 @@ class DeviceLaunch:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCopy:
-    """A copy of `size` bytes that a kernel asked for."""
+    """A copy of `size` bytes by a kernel."""
 
     to: int
     source: int
@@ -86,7 +86,7 @@ class DeviceCopy:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSet:
-    """A request of a kernel to set each of `size` bytes to `value`."""
+    """A memset by a kernel: `size` bytes, each to `value`."""
 
     to: int
     value: int
@@ -99,18 +99,18 @@ DeviceWork = DeviceLaunch | DeviceCopy | DeviceSet
 
 @dataclass
 class DeviceLaunches:
-    """What kernels prepared by buffers, and what of it they launched."""
+    """Parameter buffers that kernels prepared, by address, and the work that they launched."""
 
     prepared: dict[int, DeviceLaunch] = field(default_factory=dict)
     launched: list[DeviceWork] = field(default_factory=list)
 
     def take(self) -> list[DeviceWork]:
-        """Return what was launched since, in the order in which it is to run."""
+        """Return the work launched since the last call, in execution order; tail launches last."""
         launches = self.launched[:]
         self.launched.clear()
         return sorted(launches, key=lambda each: each.stream == TAIL_STREAM)
 
     def clear(self) -> None:
-        """Forget all of it: the kernel that asked for it has failed."""
+        """Discard all work: the kernel that launched it has failed."""
         self.prepared.clear()
         self.launched.clear()

@@ -1,9 +1,9 @@
-"""Device memory: one arena for global memory, one bank for constants, and what lies where.
+"""Device memory: arenas of global, constant and surface memory, their allocations, and modules.
 
 Allocations start at multiples of 256 bytes, in order, from a fixed base, with a guard gap between
-them, so that the same calls give the same addresses on every machine and an index past the end of
-one array never lands in the next. Global memory is mapped in pages, as a chip maps it: up to the
-end of the last allocation's page there are bytes, zeros unless somebody wrote them.
+them. So the same calls give the same addresses on every machine, and an index past the end of one
+array never reaches the next. Global memory is mapped in pages, as on a chip: up to the end of the
+last allocation's page there are bytes, zeros until written.
 """
 
 from bisect import bisect_right
@@ -33,20 +33,21 @@ TAKES_FROM_HEAP = (
     *("malloc", "free"),
     *("__cudaCDP2GetParameterBufferV2", "__cudaCDP2Malloc", "__cudaCDP2Free"),
 )
-"""Functions of CUDA's for which a module needs a heap."""
+"""CUDA functions for which a module needs a heap."""
 WINDOWS: Mapping[Space, tuple[int, int]] = {
     Space.SHARED: (0x0100_0000, 0x0200_0000),
     Space.LOCAL: (0x0200_0000, 0x0300_0000),
     Space.CONST: (0x0300_0000, 0x0400_0000),
     Space.GLOBAL: (GLOBAL_BASE, 1 << 62),
 }
-"""Where each state space lies among generic addresses: first address, end."""
+"""The window of each state space in generic addresses: first address, end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Bytes of device memory. `address` is what a kernel sees: generic for global memory,
-    an offset in the bank for constants."""
+    """An allocation of device memory. `address` is as a kernel sees it: generic for global memory,
+    an offset in the bank for constants.
+    """
 
     name: str
     address: int
@@ -58,12 +59,12 @@ class Allocation:
 
     @property
     def offset(self) -> int:
-        """The address in the window of its space, as the trace has it."""
+        """The address in the window of its space, as in the trace."""
         return self.address - (GLOBAL_BASE if self.space == Space.GLOBAL else 0)
 
 
 class NoRoomError(CutraceError):
-    """Memory has no room for a module's variable."""
+    """Raised when memory has no room for a module's variable."""
 
     def __init__(self, problem: str, variable: Variable) -> None:
         super().__init__(f"PTX line {variable.line}: {problem}")
@@ -72,20 +73,20 @@ class NoRoomError(CutraceError):
 
 
 class ReservedBytes(Protocol):
-    """Bytes that somebody else reserved for an arena, all zeros: they do not move or grow."""
+    """Zeroed bytes that the caller reserved for an arena: they do not move or grow."""
 
     bytes: NDArray[np.uint8]
 
     def wipe(self, start: int, end: int) -> None:
-        """Make these bytes zeros again: nobody needs them."""
+        """Zero these bytes; their contents are no longer needed."""
 
 
 class Arena:
-    """The bytes of one state space, and the allocations in them in order of address.
+    """The bytes of one state space, and its allocations in order of address.
 
-    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes. They
-    are those of `room` where that is given; else they grow as they are needed. The first `before`
-    bytes, whole pages, are always mapped and never allocated.
+    Between allocations there are `guard` bytes; memory is mapped in multiples of `page` bytes. The
+    bytes are those of `buffer` if given, else they grow on demand. The first `before` bytes, whole
+    pages, are always mapped and never allocated.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Arena:
         self.written = np.zeros(1 << 16, dtype=np.uint8) if is_watched else None
         self.allocations: list[Allocation] = []
         self.mapped = before
-        """Bytes from `base` on up to the end of the last page that was ever mapped."""
+        """Bytes from `base` up to the end of the last page that was ever mapped."""
         self._guard = guard
         self._page = page
         self._limit = limit if buffer is None else buffer.bytes.size - max(guard, page)
@@ -114,10 +115,10 @@ class Arena:
 
     def allocate(self, size: int, name: str, align: int, block: int = 0, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
-        """Reserve `size` zeroed bytes; CutraceError when space or machine has no room for them.
+        """Allocate `size` zeroed bytes; raise CutraceError if the space or the machine has no room.
 
-        They do not cross a multiple of `block`, or begin at one if they are more; what stays free
-        before them is a hole for smaller ones.
+        They cross no multiple of `block`; larger allocations begin at one. The gap before them
+        stays free for smaller ones.
         """
         start = self._take_hole(size, align, block)
         if start is None:
@@ -133,7 +134,7 @@ class Arena:
         self._starts.insert(place, allocation.address)
 
     def reserve(self, size: int, align: int) -> int:
-        """Keep a range of addresses for `allocate_at`; CutraceError where there is no room."""
+        """Reserve an address range for `allocate_at`; raise CutraceError if there is no room."""
         start = self._take_hole(size, align)
         if start is None:
             start = self._take_end(size, "reserved addresses", align)
@@ -141,7 +142,9 @@ class Arena:
         return self.base + start
 
     def allocate_at(self, address: int, size: int, name: str) -> Allocation | None:
-        """Allocate zeroed bytes in a reserved range; None outside of all, or where one lies."""
+        """Allocate zeroed bytes in a reserved range; None if outside of all ranges, or if
+        occupied.
+        """
         start = address - self.base
         before = self.find(address + size - 1)
         is_free = before is None or before.address + before.size <= address
@@ -159,7 +162,7 @@ class Arena:
         )
 
     def unreserve(self, address: int) -> bool:
-        """Give a reserved range back; False if none begins there or something lies in it."""
+        """Free a reserved range; False if none begins there or an allocation is in it."""
         start = address - self.base
         size = self._reserved.get(start, 0)
         last = self.find(address + size - 1)
@@ -174,12 +177,13 @@ class Arena:
         self._holes = _joined(self._holes)
 
     def free(self, allocation: Allocation) -> None:
-        """Give an allocation's bytes back, as zeros; a later one of its size may lie there."""
+        """Free an allocation and zero its bytes; a later allocation may reuse them."""
         place = bisect_right(self._starts, allocation.address) - 1
         del self.allocations[place], self._starts[place]
         self._mapped_ranges = None
         start = allocation.address - self.base
         self._clear(start, start + allocation.size)
+        # A reserved range stays reserved: only `allocate_at` may use it again.
         if not self._is_reserved(start, allocation.size):
             self._give(start, start + allocation.size + self._guard)
 
@@ -187,7 +191,7 @@ class Arena:
         self.bytes[start:end] = 0
 
     def _take_hole(self, size: int, align: int, block: int = 0) -> int | None:
-        """Return the first place among what was given back that has `size` bytes, if any."""
+        """Return the first free hole of `size` bytes, if any (first fit)."""
         for number, (start, end) in enumerate(self._holes):
             begin = _fit(start, size, align, block)
             tail_start = begin + size + self._guard
@@ -199,7 +203,7 @@ class Arena:
         return None
 
     def _take_end(self, size: int, name: str, align: int, block: int = 0) -> int:
-        """Return a place behind all others; CutraceError if there is no room."""
+        """Return a place behind all allocations; raise CutraceError if there is no room."""
         start = _fit(self._end, size, align, block)
         if start + size > self._limit:
             raise CutraceError(
@@ -222,7 +226,7 @@ class Arena:
         return start
 
     def _clear(self, start: int, end: int) -> None:
-        """Make zeros of bytes that were mapped before: a kernel may have written there."""
+        """Zero bytes that were mapped before: a kernel may have written there."""
         if end > start:
             self._wipe(start, end)
             if self.written is not None:
@@ -230,11 +234,11 @@ class Arena:
 
     @property
     def used(self) -> NDArray[np.uint8]:
-        """The bytes that allocations and the gaps between them take; good until the next one."""
+        """The bytes of all allocations and gaps; valid until the next allocation."""
         return self.bytes[: self._end]
 
     def widen(self, size: int) -> None:
-        """Allow `size` bytes more."""
+        """Raise the limit by `size` bytes."""
         self._limit += size
 
     def _grow(self, needed: int) -> None:
@@ -244,7 +248,7 @@ class Arena:
             self.written = _grown(self.written, max(needed, 2 * self.written.size))
 
     def rename(self, allocation: Allocation, name: str) -> Allocation:
-        """Call an allocation by another name; return it as it is from then on."""
+        """Rename an allocation; return the new one."""
         place = bisect_right(self._starts, allocation.address) - 1
         self.allocations[place] = replace(allocation, name=name)
         return self.allocations[place]
@@ -255,18 +259,20 @@ class Arena:
         return self.allocations[place - 1] if place else None
 
     def view(self, allocation: Allocation) -> NDArray[np.uint8]:
-        """Return the allocation's bytes; good until the next allocation."""
+        """Return the allocation's bytes; valid until the next allocation."""
         start = allocation.address - self.base
         return self.bytes[start : start + allocation.size]
 
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the allocations start and end, and 0 after the last."""
+        """Return the starts and the ends of the allocations, each with a final 0."""
         ends = [a.address + a.size for a in self.allocations]
         return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
 
     def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where ranges of mapped memory start and end, rising, and 0 after the last: those
-        before all allocations, and the pages that hold a byte of one."""
+        """Return the starts and the ends of the mapped ranges, ascending, each with a final 0.
+
+        Mapped are the bytes before all allocations, and the pages of the allocations.
+        """
         if self._mapped_ranges is None:
             self._mapped_ranges = self._find_mapped_ranges()
         return self._mapped_ranges
@@ -284,13 +290,18 @@ class Arena:
         )
 
     def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
-        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        """Return a map of the allocation, 1 for each written byte; None if not watched.
+
+        Valid until the next allocation.
+        """
         start = allocation.address - self.base
         return None if self.written is None else self.written[start : start + allocation.size]
 
 
 def _fit(start: int, size: int, align: int, block: int) -> int:
-    """The first multiple of `align` from `start` on where bytes cross no multiple of `block`."""
+    """Return the first multiple of `align` from `start` on where the bytes cross no multiple
+    of `block`.
+    """
     begin = -(-start // align) * align
     if block and begin % block + size > block:
         begin = -(-begin // block) * block
@@ -298,7 +309,7 @@ def _fit(start: int, size: int, align: int, block: int) -> int:
 
 
 def _joined(holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return holes in order, those that touch as one."""
+    """Return holes in order, adjacent ones coalesced."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(holes):
         if joined and joined[-1][1] >= start:
@@ -316,30 +327,30 @@ def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModule:
-    """A module whose `.global` and `.const` variables have their place in memory."""
+    """A module whose `.global` and `.const` variables are allocated."""
 
     module: Module
     symbols: Mapping[str, Allocation]
     handles: dict[str, int] = field(default_factory=dict)
-    """What is bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
+    """Handles bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
     parameters: Allocation | None = None
-    """Where a launch's arguments lie for kernels that take a generic address of a parameter."""
+    """Memory of a launch's arguments, for kernels that take a generic address of a parameter."""
     workspace: Allocation | None = None
-    """Memory through which the blocks of a grid meet (`grid.sync()`): its size, then a barrier.
+    """Memory of the grid barrier (`grid.sync()`): its size, then the barrier.
 
     The driver passes its address in `%envreg1` (high half) and `%envreg2` (CUDA's header
     cooperative_groups/details/driver_abi.h).
     """
     heap: Allocation | None = None
-    """Memory that its kernels may take by `malloc`."""
+    """The device heap, for kernels that call `malloc`."""
 
 
 class Memory:
     """All device memory of a session: `global_`, the constant bank, textures and surfaces.
 
-    `is_watched` keeps a map of the bytes of global memory that anybody wrote. `rooms` are where
-    the bytes of some spaces lie, for a program; the bank of constants may then be larger than a
-    device's, and a page of global memory lies before the first array, as the driver's own does.
+    `is_watched` keeps a map of the written bytes of global memory. `buffers` are the bytes of some
+    spaces, for a program; its constant bank may then be larger than a device's, and a page of
+    global memory precedes the first array, as the driver's own does.
     """
 
     def __init__(
@@ -360,14 +371,14 @@ class Memory:
         self.textures: list[Texture] = []
         self.surfaces: list[Surface] = []
         self.heap: Heap | None = None
-        """What kernels take by `malloc`, once a module that does is loaded."""
+        """The allocator of `malloc`, once a module that calls it is loaded."""
         self.heap_bytes = HEAP_BYTES
         self.device_launches = DeviceLaunches()
         self._heap_place: Allocation | None = None
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
-        """Every allocation: global memory first, each space in order of address."""
+        """All allocations: global memory first, each space in order of address."""
         return (*self.global_.allocations, *self.const.allocations)
 
     def arena(self, space: Space) -> Arena:
@@ -377,32 +388,35 @@ class Memory:
 
     def allocate(self, size: int, name: str, itemsize: int = 0,
                  shape: tuple[int, ...] = (), pitch: int = 0) -> Allocation:  # fmt: skip
-        """Reserve zeroed global memory at a multiple of 256 bytes."""
+        """Allocate zeroed global memory at a multiple of 256 bytes."""
         return self.global_.allocate(
             size, name, ALIGNMENT, itemsize=itemsize, shape=shape, pitch=pitch
         )
 
     def view(self, allocation: Allocation) -> NDArray[np.uint8]:
-        """Return an allocation's bytes to read and write; good until the next allocation."""
+        """Return an allocation's bytes to read and write; valid until the next allocation."""
         return self.arena(allocation.space).view(allocation)
 
     def view_written(self, allocation: Allocation) -> NDArray[np.uint8] | None:
-        """Return 1 for each byte that anybody wrote, if that is watched; good as long."""
+        """Return a map of the allocation, 1 for each written byte; None if not watched.
+
+        Valid until the next allocation.
+        """
         return self.arena(allocation.space).view_written(allocation)
 
     def mark_written(self, allocation: Allocation) -> None:
-        """Take all of an allocation's bytes for written."""
+        """Mark all of an allocation's bytes as written."""
         written = self.view_written(allocation)
         if written is not None:
             written[:] = 1
 
     def add_texture(self, texture: Texture) -> int:
-        """Keep a texture; return its handle, the 64-bit number that kernels take."""
+        """Register a texture; return its handle, the 64-bit number that kernels take."""
         self.textures.append(texture)
         return len(self.textures)
 
     def add_surface(self, surface: Surface) -> Allocation:
-        """Reserve zeroed memory for a surface, and keep it: its address is set here."""
+        """Allocate zeroed memory for a surface, set its address, and register it."""
         bytes_, rows = surface.texel_bytes, (surface.slices, surface.rows, surface.extent[0])
         place = self.surface.allocate(
             surface.nbytes, surface.name, ALIGNMENT, 0, bytes_, rows, surface.pitch
@@ -411,7 +425,9 @@ class Memory:
         return place
 
     def load(self, module: Module) -> LoadedModule:
-        """Place a module's variables, write their initialisers, then the addresses in them."""
+        """Allocate a module's variables, write their initialisers, then relocate the
+        addresses in them.
+        """
         placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
         meets = any(map(_meets_grid, module.functions.values()))
         workspace = self._grid_workspace() if meets else None
@@ -429,7 +445,7 @@ class Memory:
         return loaded
 
     def _bank(self, module: Module) -> Allocation | None:
-        """Reserve room behind the constants for the arguments of any kernel with `cvta.param`."""
+        """Reserve space behind the constants for the arguments of any kernel with `cvta.param`."""
         sizes = [
             sum(p.size + p.align for p in function.parameters)
             for function in module.functions.values()
@@ -495,13 +511,13 @@ def _points_at_parameters(function: Function) -> bool:
 
 
 def takes_parameter_address(instruction: Instruction) -> bool:
-    """Whether it turns the address of a parameter into a generic one."""
+    """Return whether an instruction converts the address of a parameter to a generic one."""
     modifiers = instruction.modifiers
     return instruction.opcode == "cvta" and instruction.space == "param" and "to" not in modifiers
 
 
 class Shadow:
-    """The maps of a wave's shared and local memory, and of global memory."""
+    """Maps of written bytes: of a wave's shared and local memory, and of global memory."""
 
     def __init__(self, shared: NDArray[np.uint8], local: NDArray[np.uint8], memory: Memory) -> None:
         self._own = {Space.SHARED: np.zeros_like(shared), Space.LOCAL: np.zeros_like(local)}
@@ -513,24 +529,24 @@ class Shadow:
 
 
 MOST_BYTES = 1 << 26
-"""Bytes that are kept for a session to come at most: more go with the one that had them."""
+"""Maximum size of a cached free buffer; larger ones are freed with their session."""
 
 
 class Sized(Protocol):
-    """Anything that holds memory."""
+    """An object with a size in bytes."""
 
     @property
     def nbytes(self) -> int:
-        """The bytes it holds."""
+        """Its size in bytes."""
 
 
 T = TypeVar("T", bound=Sized)
 
 
 class BufferPool(Generic[T]):
-    """Lends each session, known by its memory, what `make` made, for it or for one that has ended.
+    """Lends each session, keyed by its memory, a buffer of its own, made by `make` or reused.
 
-    Of what no session has, one is kept.
+    At most one free buffer is cached.
     """
 
     _all: ClassVar[list["BufferPool[Any]"]] = []
@@ -542,7 +558,7 @@ class BufferPool(Generic[T]):
         self._all.append(self)
 
     def of(self, memory: Memory) -> T:
-        """Return what a session works in; at first it is as the session before left it."""
+        """Return the session's buffer; a reused one still has the previous session's contents."""
         instance = self._lent.get(memory)
         if instance is None:
             instance = self._lent[memory] = self._take()
@@ -551,12 +567,12 @@ class BufferPool(Generic[T]):
     def _take(self) -> T:
         try:
             return self._kept.pop()
-        except IndexError:  # there is none, or another thread's session took it
+        except IndexError:  # empty, or another thread took the last one
             return self._make()
 
     @classmethod
     def end(cls, memory: Memory) -> None:
-        """Keep what a session has that launches nothing more."""
+        """Take back the buffers of a session that launches nothing more."""
         for each in cls._all:
             instance = each._lent.pop(memory, None)
             if instance is not None and instance.nbytes <= MOST_BYTES:

@@ -1,7 +1,7 @@
-"""Surfaces: memory of texels that kernels write, and where its bytes lie.
+"""Surfaces: texel memory that kernels write, its layout and texel formats.
 
-A surface lies in a space of its own, row after row, each row from a multiple of 16 bytes on; how a
-device arranges its texels is the replay's to know.
+A surface has a space of its own, row after row, each row aligned to 16 bytes. The replay models how
+a device arranges its texels.
 """
 
 import re
@@ -19,9 +19,9 @@ ROW_ALIGNMENT = 16
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A surface: `extent` x first, `layers` 0 if it has none, `pitch` bytes from row to row.
+    """A surface: `extent` x first, `layers` 0 if it has none, `pitch` the bytes between rows.
 
-    `address` is its first byte in the space of surfaces, `format` as the trace has it (`u8x4`).
+    `address` is its first byte in the surface space, `format` as in the trace (`u8x4`).
     """
 
     name: str
@@ -34,7 +34,7 @@ class Surface:
 
     @property
     def shape(self) -> tuple[int, bool]:
-        """How many dimensions it has, layers apart, and whether it is layered."""
+        """The number of dimensions, without layers, and whether it is layered."""
         return len(self.extent), self.layers > 0
 
     @property
@@ -63,24 +63,26 @@ _FORMAT = re.compile(r"(?P<kind>[uif])(?P<bits>\d+)(?:x(?P<channels>\d))?")
 
 @dataclass(frozen=True, slots=True)
 class Texel:
-    """`dtype` of a channel, and how many."""
+    """A texel format: `dtype` of a channel, and number of channels."""
 
     dtype: np.dtype[Any]
     channels: int
 
     @property
     def bytes(self) -> int:
-        """All channels together."""
+        """Bytes of a texel."""
         return self.dtype.itemsize * self.channels
 
     def convert(self, value: Array) -> Array:
-        """Return 32-bit values as a channel: floats cut off, integers held in its range."""
+        """Return 32-bit values as a channel: floats rounded towards zero, integers clamped to
+        its range.
+        """
         return _CONVERT[self.dtype.kind](value, self.dtype)
 
 
 @cache
 def texel_of(format_: str) -> Texel:
-    """Read a trace's format: `f32`, `u8x4`."""
+    """Parse a trace's format: `f32`, `u8x4`."""
     match = _FORMAT.fullmatch(format_)
     assert match
     return Texel(np.dtype(f"{match['kind']}{int(match['bits']) // 8}"), int(match["channels"] or 1))

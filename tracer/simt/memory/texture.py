@@ -1,15 +1,15 @@
-"""Textures and how they are sampled: coordinates, address modes, taps.
+"""Textures and their sampling: coordinates, address modes, taps, filtering, mipmaps, cubemaps.
 
 CUDA C++ Programming Guide, texture fetching. Point sampling takes the texel at the floor of the
-coordinate; linear filtering (filter.py) takes the lower corner's and its neighbours. The address
-mode folds the indices: clamp to the edge, border (0 outside), wrap (modulo the size), mirror (with
-a period of two sizes). Wrap and mirror exist for normalised coordinates only and are clamp
-otherwise. Clamped coordinates are clamped before they are split into index and fraction.
+coordinate; linear filtering takes the lower corner's texel and its neighbours, with weights in
+1/256. The address mode maps indices outside: clamp to the edge, border (0 outside), wrap (modulo
+the size), mirror (with a period of two sizes). Wrap and mirror exist for normalised coordinates
+only and are clamp otherwise. Coordinates are clamped before they are split into index and fraction.
 
 Integer coordinates (tex1Dfetch) name texels; outside of the texture, or its layers, they read 0.
 
 All as measured on an NVIDIA H200, every sample of every mode. There normalised coordinates are
-first cut to multiples of 2**-21, and a coordinate that is no number is 0.
+first truncated to multiples of 2**-21, and a NaN coordinate is 0.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ from ..ops.lanes import Array
 from .texture_border import LINEAR
 
 Step: TypeAlias = tuple[int, ...]
-"""Where a tap lies from the lower corner: 0 or 1 in x, y, z."""
+"""A tap's offset from the lower corner: 0 or 1 in x, y, z."""
 
 ONE = 256
-"""The weights of all taps together."""
+"""The sum of all taps' weights."""
 
 
 def split_weight(
@@ -36,7 +36,7 @@ def split_weight(
 ) -> Iterator[tuple[Step, Array]]:
     """Yield the taps and their weights; `fractions` (n,) are those of x, y, z, 0 to 255.
 
-    Of a mipmapped texture's level the `whole` (n,) is its part: the level is split before z.
+    For one level of a mipmapped texture, `whole` (n,) is its weight: levels are split before z.
     """
     x, *other_axes = (f.astype(np.int64) for f in fractions)
     y, z = other_axes[0] if other_axes else None, other_axes[1] if len(other_axes) > 1 else None
@@ -51,7 +51,7 @@ def split_weight(
 
 
 def _halves(weight: Array, fraction: Array | None) -> tuple[Array, ...]:
-    """Split a weight in near and far by the far one's fraction; whole where there is none."""
+    """Split a weight into near and far by the far one's fraction; undivided without a fraction."""
     if fraction is None:
         return (weight,)
     far = (weight * fraction + ONE // 2) >> 8
@@ -63,7 +63,7 @@ def blend(
 ) -> NDArray[np.float64]:
     """Return the filtered texels (n, channels); a tap is its weights (n,) and texels (n, channels).
 
-    `normalized` integers become numbers from -1 or 0 to 1. The first `colors` are sRGB.
+    `normalized` integers are scaled to [0, 1] or [-1, 1]. The first `colors` channels are sRGB.
     """
     return settle(weigh(taps, normalized, colors), taps[0][1].dtype, normalized, colors)
 
@@ -71,7 +71,7 @@ def blend(
 def weigh(
     taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
 ) -> NDArray[np.float64]:
-    """Return the sum of what `blend` takes, 256 times too large: more sums may be added to it."""
+    """Return the weighted sum of taps, scaled by 256, to which further sums may be added."""
     if not (normalized and taps[0][1].dtype.kind in "iu"):
         return _total(taps, np.dtype(np.float64))
     total: NDArray[np.float64] = _total(taps, np.dtype(np.int64)).astype(np.float64)
@@ -83,7 +83,7 @@ def weigh(
 def settle(
     total: NDArray[np.float64], dtype: np.dtype[Any], normalized: bool, colors: int = 0
 ) -> NDArray[np.float64]:
-    """Round a sum of texels of a type, once for all that were added."""
+    """Round a weighted sum of texels of type `dtype`, once for all taps."""
     if normalized and dtype.kind in "iu":
         texels = _INTEGER[dtype.str[1:]](total.astype(np.int64))
         if colors:
@@ -94,11 +94,11 @@ def settle(
 
 
 def _linear_total(taps: Sequence[tuple[Array, NDArray[Any]]], colors: int) -> NDArray[np.float64]:
-    """Return the sum of sRGB texels as linear numbers.
+    """Return the weighted sum of sRGB texels as linear numbers.
 
-    Of each slice in z they are cut off 8 bits below the largest that has a weight; from 0.945 of a
-    power of two on that is taken for the next one. On an NVIDIA H200 so are all samples of one
-    dimension, of two 1 in 150 differs, of three 1 in 25, by a 400th at most.
+    In each slice in z, values are truncated 8 bits below the largest with a weight; from 0.945 of a
+    power of two on that counts as the next power. An NVIDIA H200 gives the same for all samples of
+    one dimension; 1 in 150 differs in two dimensions, 1 in 25 in three, by a 400th at most.
     """
     total = np.zeros((len(taps[0][0]), colors))
     for start in range(0, len(taps), 4):
@@ -119,7 +119,7 @@ _NEXT = 0.945
 def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> Array:
     total: Array = np.zeros(taps[0][1].shape, dtype)
     for weight, texels in taps:
-        with np.errstate(invalid="ignore"):  # an infinite texel of no weight
+        with np.errstate(invalid="ignore"):  # an infinite texel with weight 0
             shares = weight[:, None] * texels.astype(dtype)
         if dtype.kind == "f":
             shares[weight == 0] = 0
@@ -128,12 +128,12 @@ def _total(taps: Sequence[tuple[Array, NDArray[Any]]], dtype: np.dtype[Any]) -> 
 
 
 def _octets(total: Array) -> NDArray[np.float64]:
-    """Round a sum of unsigned 8-bit texels, widened."""
+    """Round a sum of unsigned 8-bit texels, widened to 16 bits."""
     return _part(_rounded(total * 257), 65535)
 
 
 def _signed_octets(total: Array) -> NDArray[np.float64]:
-    """Widen a sum of signed 8-bit texels, 256 times too large, to 16 bits."""
+    """Widen a sum of signed 8-bit texels, scaled by 256, to 16 bits."""
     return _part(total + (((total >> 4) * 257 + 1024) >> 11), 32767)
 
 
@@ -171,12 +171,14 @@ def _as_half(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 FARTHEST_LEVEL = 1 << 10
-"""Levels of detail beyond this are taken as this."""
+"""Levels of detail are clamped to this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mipmap:
-    """How the levels of a texture are chosen; the textures of the others follow its own."""
+    """Level selection of a mipmapped texture, whose other levels are the textures that follow
+    it.
+    """
 
     count: int
     filter_mode: str
@@ -188,7 +190,9 @@ class Mipmap:
 def split_levels(
     mipmap: Mipmap, detail: Array, adds_bias: bool = True
 ) -> Iterator[tuple[int, NDArray[np.intp], Array]]:
-    """Yield each level that is read, the samples (m,) of `detail` (n,) that do, and its weights."""
+    """Yield each level that is read, the samples (m,) of `detail` (n,) that read it, and its
+    weights.
+    """
     level_of_detail = _parts(np.nan_to_num(detail)) + (_parts(mipmap.bias) if adds_bias else 0)
     final_level = np.maximum(np.minimum(level_of_detail, _parts(mipmap.most)), _parts(mipmap.least))
     final_level = np.clip(final_level, 0, ONE * (mipmap.count - 1))
@@ -205,7 +209,7 @@ def split_levels(
 
 
 def _parts(detail: Array | float) -> Array:
-    """A level of detail in 1/256, cut off towards 0; no number is as far as can be."""
+    """Return a level of detail in 1/256, truncated towards 0; NaN is the farthest level."""
     plain = np.nan_to_num(
         np.asarray(detail, np.float64),
         nan=FARTHEST_LEVEL,
@@ -217,7 +221,9 @@ def _parts(detail: Array | float) -> Array:
 
 
 def detail_of(extent: Sequence[int], gradients: Sequence[Sequence[Array]]) -> Array:
-    """The level of detail (n,) of two gradients in normalised coordinates, a component an axis."""
+    """Return the level of detail (n,) of two gradients in normalised coordinates, a component
+    per axis.
+    """
     scale = np.array(extent, np.float64)[:, None]
     one, other = (np.stack(each) * scale for each in gradients)
     along = np.maximum(_length(one), _length(other))
@@ -238,17 +244,17 @@ CUT = float(1 << 21)
 """Normalised coordinates are multiples of one part in this many."""
 
 FAR = 1 << 30
-"""Coordinates beyond this many texels are taken as this many."""
+"""Coordinates are clamped to this many texels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texture:
     """A texture and its texels: `texels()` gives (layers, depth, height, width, channels).
 
-    For linear memory the function reads the memory as it is now. Of a mipmapped texture it gives
-    level 0. `border` (channels,) is the texel of what lies outside, none: zeros. The
-    first `colors` channels are sRGB. A filter of `bordered_rows` reads one dimension as the lower
-    edge of two, beyond which the border lies: half of each sample is border.
+    For linear memory the function reads the memory as it is now. For a mipmapped texture it gives
+    level 0. `border` (channels,) is the texel outside, by default zeros. The first `colors`
+    channels are sRGB. A filter of `bordered_rows` reads one dimension as the lower edge of two,
+    beyond which is the border: half of each sample is border.
     """
 
     description: Description
@@ -262,7 +268,7 @@ class Texture:
 
     @property
     def shape(self) -> tuple[int, bool]:
-        """How many dimensions it has, layers apart, and whether it is layered."""
+        """The number of dimensions, without layers, and whether it is layered."""
         return len(self.description.extent), self.description.layers > 0
 
     @property
@@ -272,7 +278,7 @@ class Texture:
 
     @property
     def is_linear_memory(self) -> bool:
-        """Whether it lies over an array, and is no copy."""
+        """Whether it is a view of an array, not a copy."""
         return self.description.array != ""
 
     @property
@@ -282,12 +288,12 @@ class Texture:
 
     @property
     def gives_floats(self) -> bool:
-        """Whether samples are floats, and not integers."""
+        """Whether samples are floats, not integers."""
         return self.is_normalized_read or self.description.format[0] == "f"
 
 
 def shape_words(dimensions: int, layered: bool, is_cubemap: bool = False) -> str:
-    """Say a texture's shape: `2 dimensions`, `layers of 1 dimension`."""
+    """Return a texture's shape in words: `2 dimensions`, `layers of 1 dimension`."""
     if is_cubemap:
         return "the faces of a cube"
     words = f"{dimensions} dimension{'s' if dimensions > 1 else ''}"
@@ -304,11 +310,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where n lanes sample: `coordinates`, one (n,) array a dimension, x first; `layer` is (n,).
+    """Sample coordinates of n lanes: `coordinates`, one (n,) array per dimension, x first; `layer`
+    (n,).
 
-    With `fetch` the coordinates are integers that name texels (tex1Dfetch): neither normalised
-    nor filtered. `offsets` are whole texels to add, an array (n,) a dimension, or none. `share` is
-    the weight (n,) in 1/256 that these texels have beside another level's, or none: all.
+    With `fetch` the coordinates are integers that name texels (tex1Dfetch): neither normalised nor
+    filtered. `offsets` are whole texels to add, an array (n,) per dimension, or none. `share` is
+    the weight (n,) in 1/256 of this level beside another one, or none: all.
     """
 
     coordinates: Sequence[Array]
@@ -318,14 +325,14 @@ class Places:
     share: Array | None = None
 
     def some(self, lanes: NDArray[np.intp], share: Array | None) -> "Places":
-        """Those of some lanes only, with their share."""
+        """Return the coordinates of some lanes, with their share."""
         coordinates = [each[lanes] for each in self.coordinates]
         offsets = [each[lanes] for each in self.offsets]
         return Places(coordinates, self.layer[lanes], self.fetch, offsets, share)
 
 
 def sample(texture: Texture, at: Places) -> Sample:
-    """Sample a texture at places; those with a share give sums that `settled` rounds."""
+    """Sample a texture; samples with a share are sums that `settled` rounds."""
     texels = texture.texels()
     extent = texels.shape[3:0:-1]
     places = _all_in_texels(texture, at, extent)
@@ -356,7 +363,7 @@ def sample(texture: Texture, at: Places) -> Sample:
 
 
 def settled(texture: Texture, total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round what was summed of samples with shares, of all levels."""
+    """Round the sums of samples with shares, over all levels."""
     dtype = texture.texels().dtype
     return settle(total, dtype, texture.is_normalized_read, texture.colors)
 
@@ -366,7 +373,7 @@ COUNTER_CLOCKWISE: tuple[Step, ...] = ((0, 1), (1, 1), (1, 0), (0, 0))
 
 
 def gather(texture: Texture, at: Places, channel: int) -> Sample:
-    """Return one channel of the four texels that a linear filter would weigh, unweighted."""
+    """Return one channel of the four texels that a linear filter would blend, unweighted."""
     texels = texture.texels()
     places = _all_in_texels(texture, at, texels.shape[3:0:-1])
     layer = np.clip(at.layer, 0, len(texels) - 1)
@@ -386,7 +393,7 @@ def gather(texture: Texture, at: Places, channel: int) -> Sample:
 
 
 def _all_in_texels(texture: Texture, at: Places, extent: tuple[int, ...]) -> list[Array]:
-    """Return the coordinates in texels, offsets added."""
+    """Return the coordinates in texels, with offsets."""
     places: list[Array]
     if at.fetch:
         places = [np.clip(each.astype(np.int64), -FAR, FAR) for each in at.coordinates]
@@ -401,7 +408,7 @@ def _all_in_texels(texture: Texture, at: Places, extent: tuple[int, ...]) -> lis
 
 
 def _fixed(places: list[Array]) -> list[Array]:
-    """Return coordinates less half a texel as multiples of 1/256."""
+    """Return coordinates minus half a texel as multiples of 1/256."""
     return [np.floor(ONE * (place - 0.5) + 0.5).astype(np.int64) for place in places]
 
 
@@ -418,13 +425,15 @@ def _moved(fixed: list[Array], step: Step) -> list[Array]:
 
 
 def _clamped(texture: Texture, fixed: Array, size: int, axis: int) -> Array:
-    """Return a coordinate less half a texel, in 1/256, held inside the texture if it clamps."""
+    """Return a coordinate minus half a texel, in 1/256, clamped to the texture if its mode is
+    clamp.
+    """
     clamps = _mode(texture, axis, False) == "clamp"
     return np.clip(fixed, 0, ONE * (size - 1)) if clamps else fixed
 
 
 def _in_texels(texture: Texture, coordinate: Array, size: int, axis: int) -> NDArray[np.float64]:
-    """Return a coordinate in texels; NaN is 0, and wrapping modes fold it first."""
+    """Return a coordinate in texels; NaN is 0, and wrap and mirror are applied first."""
     x = np.where(np.isnan(coordinate), 0.0, coordinate.astype(np.float64))
     if texture.description.normalized_coords:
         mode = _mode(texture, axis, False)
@@ -471,7 +480,7 @@ def _taps(
 
 
 def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
-    """Texels (n, channels) of layers at z, y and x, or at as many of these as there are."""
+    """Return texels (n, channels) at layer, z, y and x, as far as these are given."""
     if not texels.flags.c_contiguous:  # rows of pitched memory
         return np.asarray(texels[(layer, *(0,) * (3 - len(places)), *places)])
     number = layer
@@ -481,7 +490,7 @@ def _at(texels: NDArray[Any], layer: Array, places: list[Array]) -> Array:
 
 
 def _as_read(texture: Texture, values: Array) -> Array:
-    """Return texels as they are, or integers of 8 or 16 bits as normalised numbers."""
+    """Return texels unchanged, or 8- or 16-bit integers as normalised numbers."""
     if not texture.is_normalized_read or values.dtype.kind == "f":
         return values if values.dtype.kind in "iu" else values.astype(np.float64)
     largest = np.iinfo(values.dtype).max
@@ -494,7 +503,9 @@ FACES = 6
 
 
 def project(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
-    """Return the face (n,), and the two coordinates on it, of directions (n,); z wins a tie."""
+    """Return the cube face (n,), and the two coordinates on it, of directions (n,); z wins a
+    tie.
+    """
     size_x, size_y, size_z = np.abs(x), np.abs(y), np.abs(z)
     along_z = (size_z >= size_x) & (size_z >= size_y)
     along_y = ~along_z & (size_y >= size_x)

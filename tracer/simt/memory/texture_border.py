@@ -1,8 +1,9 @@
-"""The color of what lies outside of a texture, as a texel of it.
+"""The border color of a texture as a texel, and its sRGB curve.
 
-Measured on an NVIDIA H200, 640 numbers a format: integers read as they are take the low bits of the
-float. Normalised ones are cut off 4 bits below the texel's last, times the largest texel, and
-rounded, halves towards zero; sRGB colors are encoded and rounded. Half floats are cut off.
+Measured on an NVIDIA H200, 640 numbers per format. Integer texels read as integers take the low
+bits of the float. Normalised ones are truncated 4 bits below the texel's lowest bit, multiplied by
+the largest texel, and rounded, halves towards zero; sRGB colors are encoded and rounded. Half
+floats are truncated.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from .surface import Texel
 def border_texel(
     color: Sequence[float], element: np.dtype[Any], is_normalized: bool, colors: int
 ) -> NDArray[Any]:
-    """Return the border's texel (4,) of a descriptor's color; the first `colors` are sRGB."""
+    """Return the border texel (4,) of a descriptor's color; the first `colors` channels are
+    sRGB.
+    """
     values = np.array(color, np.float32)
     if element.kind == "f":
         return Texel(element, 4).convert(values)
@@ -54,17 +57,17 @@ _LINEAR = (
     15488, 15616, 15744, 16000, 16128, 16256, 16384,
 )
 # fmt: on
-"""What the chip has for the curve of IEC 61966-2-1, in 1/16384."""
+"""The chip's curve of IEC 61966-2-1, in 1/16384."""
 
 LINEAR = np.array(_LINEAR, np.float64) / 16384
 
 
 def colors_of(channels: int) -> int:
-    """How many of a texel's channels are linearized."""
+    """Return how many of a texel's channels are linearized."""
     return 3 if channels == 4 else 1
 
 
 def encode(values: Array) -> Array:
-    """Return linear numbers from 0 to 1 as sRGB numbers from 0 to 1."""
+    """Return linear numbers in [0, 1] as sRGB numbers in [0, 1]."""
     encoded = 1.055 * values ** (1 / 2.4) - 0.055
     return np.where(values <= 0.0031308, values * 12.92, encoded)

@@ -1,4 +1,4 @@
-"""Rows of one wave on their way to the trace, written in batches of bounded size."""
+"""Row buffers of one wave: written to the sink in batches of bounded size."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from .memory import GLOBAL_BASE
 
 
 class WaveRows:
-    """Collects the rows of a wave whose warps lie in `block` and `warp` (W,)."""
+    """Collects the rows of a wave's warps, which are `warp` (W,) of the blocks `block` (W,)."""
 
     def __init__(
         self,
@@ -34,13 +34,13 @@ class WaveRows:
         self.outside = OutsideRows(sink, block, warp)
 
     def add_lanes_on(self, pc: int, group: Warps, lanes: Mask) -> None:
-        """Add the number of lanes that are on, summed by block, to the instruction's count."""
+        """Add the number of `lanes` that are on, per block, to the instruction's count."""
         sums = self._lanes_on.setdefault(pc, np.zeros(group.blocks_in_wave, dtype=np.uint64))
         on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
         np.add.at(sums, group.row_block, on)
 
     def set_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
-        """Take sums of lanes that are on, by block of the wave, as an instruction's count."""
+        """Set an instruction's count of lanes that are on, per block of the wave."""
         self._lanes_on[pc] = lanes
 
     def add_texels(
@@ -54,7 +54,7 @@ class WaveRows:
         )  # fmt: skip
 
     def finish(self) -> None:
-        """Write all that waits at the end of the wave."""
+        """Flush all buffers at the end of the wave."""
         self.accesses.flush()
         self.history.flush()
         self.outside.flush()
@@ -69,10 +69,11 @@ class WaveRows:
 
 
 class OutsideRows:
-    """Counts lanes by instruction, and keeps the first lane of the first warp that did so.
+    """Counts out-of-bounds lanes per instruction, and keeps the first lane of the first warp.
 
-    The wave's warps lie in `block` and `warp` (W,). Both engines run the instructions of a warp in
-    the same order, so that what comes first of a warp does not depend on them.
+    The wave's warps are `warp` (W,) of the blocks `block` (W,). Engines may run warps in different
+    orders, but each warp's instructions in the same order: so the lowest warp is kept, not the
+    earliest.
     """
 
     def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
@@ -82,7 +83,7 @@ class OutsideRows:
         self._found: dict[int, tuple[int, int, int, int]] = {}
 
     def add(self, pc: int, group: Warps, lanes: Mask, addresses: Array) -> None:
-        """Count `lanes` (rows, columns) of a group, which are outside at `addresses`."""
+        """Count out-of-bounds `lanes` (rows, columns) of a group, with their `addresses`."""
         places = np.flatnonzero(lanes)
         if len(places):
             warps = group.place[places // LANES]
@@ -91,14 +92,14 @@ class OutsideRows:
             self.note(pc, len(places), int(warps.min()), first % LANES, address)
 
     def note(self, pc: int, lanes: int, warp: int, lane: int, address: int) -> None:
-        """Count lanes, the first of which is `lane` of the wave's warp of this number."""
+        """Count `lanes` lanes, the first of which is `lane` of warp `warp` of the wave."""
         before, *first = self._found.get(pc, (0, warp, lane, address))
         if warp < first[0]:
             first = [warp, lane, address]
         self._found[pc] = (before + lanes, first[0], first[1], first[2])
 
     def flush(self) -> None:
-        """Hand everything over."""
+        """Write all counts."""
         if not self._found:
             return
         pcs = sorted(self._found)
