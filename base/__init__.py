@@ -1,1 +1,4 @@
-"""Infrastructure of every stage: errors, options, TOML, cache, folder claims, executors."""
+"""What every stage uses: errors, options, TOML, the cache, claims on folders, executors.
+
+Imports nothing of cutrace. Code that knows a trace, a kernel or a device belongs in a stage.
+"""

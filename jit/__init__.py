@@ -1,5 +1,5 @@
-"""The compiler: LLVM assembly to cached machine code, and two front ends for it.
+"""Machine code: plain loops in Python and functions of NumPy arrays as LLVM assembly, compiled and
+cached between runs.
 
-`loop.py` compiles plain Python loops, `ufunc.py` and `numpy_tracer.py` NumPy functions of single
-elements. Nothing here depends on traces, models or instructions.
+Imports `base` alone. Nothing here knows a trace, a model or an instruction of PTX.
 """

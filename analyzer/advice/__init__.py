@@ -1,4 +1,4 @@
-"""Advice on a launch: the evidence, what a change would save, and the report of it.
+"""Advice on a launch: ask every rule, order the findings, render them.
 
-A single rule is a file in `rules`.
+Imports `evidence`, and finds `rules` by listing that folder. A single rule is a file in `rules`.
 """

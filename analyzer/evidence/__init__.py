@@ -1,1 +1,4 @@
-"""What the rules of advice look at: a launch's accesses, trials of changes, and their gain."""
+"""Evidence for the rules of advice: address use, trials of a change, and the time it can save.
+
+Imports `counting`, `why` and `models`, never `rules` or `advice`.
+"""

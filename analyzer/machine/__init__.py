@@ -1,1 +1,4 @@
-"""The machine code of a kernel: its blocks, loops, pipes, and what it issues at least."""
+"""Machine code of a kernel: basic blocks, loops, pipes, and the fewest instructions it issues.
+
+Imports device files (`models/replay/device`) and `traces`; it reads no row of a trace.
+"""

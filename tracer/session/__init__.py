@@ -1,1 +1,4 @@
-"""The host side: sessions, arrays, modules, arguments, launch lines."""
+"""Sessions on the host side: device arrays, modules, textures, arguments, filters of a recording.
+
+Imports `front`, `ptx`, `isa`, `simt` and `traces`. Running a kernel belongs in `simt`.
+"""

@@ -1,1 +1,5 @@
-"""The SIMT core: runs kernels warp by warp and writes the rows of their trace."""
+"""Engines: run every thread of a launch and write its rows. `run` runs waves of blocks, `tiering`
+chooses between interpreter and machine code.
+
+Imports `ptx`, `isa`, `traces`, `jit` and `base`, never `session` or `program`.
+"""

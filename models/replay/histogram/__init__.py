@@ -1,4 +1,5 @@
-"""Counting: rows through the stages of each device, and the totals by line and array.
+"""Stages without state: the distinct rows of a launch, how often each occurred, and the totals per
+line and array.
 
-Here belong stages without state and the sums; what needs the order of rows is in `ordered`.
+Imports `device`, `rows` and `schedule`. Stages that need the order of rows are in `stateful`.
 """

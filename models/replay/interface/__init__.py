@@ -1,1 +1,4 @@
-"""What a model sees of a trace and answers, and the options of a replay."""
+"""Interface of a model: the batches it takes, the steps it returns, the options of a replay.
+
+Imports `base` and `jit` alone; every model imports it, and it imports none.
+"""

@@ -1,4 +1,5 @@
-"""Stateful stages: simulate caches over all rows of a launch in issue order.
+"""Stages with state: caches, stream buffers and the L2 request coalescer, which take the rows of a
+launch in the order of the schedule.
 
-The loops of the caches and of the L2 request coalescer are here, with the code that feeds them.
+Imports `histogram`, `rows` and `schedule`. Tags, victims and write-backs are in `cache_sim`.
 """

@@ -61,7 +61,7 @@ def test_every_folder_of_the_package_says_what_it_is_for() -> None:
 def test_files_and_folders_that_the_pages_name_are_there(page: str) -> None:
     text = re.sub(r"^```diff$.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     named = re.findall(
-        r"`((?:analyzer|commands|docs|models|scripts|tests|tracer|traces)/[\w/.]+)`", text
+        r"`((?:analyzer|base|commands|docs|jit|models|scripts|tests|tracer|traces)/[\w/.]+)`", text
     )
     assert named
     made = {"commands/VERB.py", "models/devices/NAME.toml"}

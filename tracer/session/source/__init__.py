@@ -1,4 +1,4 @@
-"""Recording a source file: launch lines, scripts, the first values of arrays, and what to type.
+"""Recording a source file: launch lines, scripts, first values of arrays, suggested launch lines.
 
-What a launch does with them is in `launch`.
+Imports `front` and `session`. Compilers are in `front`.
 """

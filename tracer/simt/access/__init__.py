@@ -1,1 +1,4 @@
-"""Instructions that reach memory: loads, stores, atomics, copies; bounds and faults."""
+"""Instructions that access memory: loads, stores, atomics, `cp.async`; bounds checks and faults.
+
+Imports `memory`, `warp`, `ops` and `kernel`. Memory itself is in `memory`.
+"""

@@ -1,4 +1,4 @@
-"""Calls: arguments and results, recursion, and the functions that the runtime brings (printf).
+"""Calls: arguments and results, recursion, device launches, functions of the runtime (`printf`).
 
-Which functions a pointer may mean is in `kernel`.
+Imports `access`, `memory`, `warp`, `ops` and `kernel`, which finds what a function pointer reaches.
 """

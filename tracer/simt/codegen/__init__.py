@@ -1,1 +1,5 @@
-"""The compiled engine: basic blocks as machine code over the 32 lanes of a warp."""
+"""Compiled engine: LLVM assembly for each basic block (`emit_*`), the scheduler of warps, and the
+fallback to the interpreter.
+
+Imports `interp` and what that imports; `run` and `tiering` import it, no folder of `simt` does.
+"""

@@ -1,4 +1,4 @@
-"""Properties of a kernel and its launch: loops, variable layout, function pointers, options.
+"""A launch with its options, and facts of a kernel's text: loops, layout, function pointers.
 
-Nothing here runs an instruction.
+Imports `ptx`, `ops` and `traces`. Nothing here knows a warp or a row of the trace.
 """

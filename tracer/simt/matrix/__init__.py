@@ -1,4 +1,4 @@
-"""Matrix instructions: `mma`, `ldmatrix` and their fragments in the lanes of a warp.
+"""Matrix instructions: `mma`, `wgmma`, `wmma`, `ldmatrix`, and fragments in the lanes of a warp.
 
-The arithmetic of their elements is in `op`.
+Imports `access`, `memory`, `tma`, `warp` and `ops`; the arithmetic of elements is in `ops`.
 """

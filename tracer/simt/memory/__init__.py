@@ -1,4 +1,4 @@
-"""Device memory: arenas and allocations, the device heap, textures, surfaces, address facts.
+"""Device memory: arena, constant bank, device heap, textures and surfaces with their filtering.
 
-Addresses here are bytes, not sectors or banks.
+Imports `kernel`, `ops` and `rows`. Instructions that reach memory are in `access` and `texture`.
 """

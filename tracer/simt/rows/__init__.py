@@ -1,4 +1,4 @@
-"""Buffered trace rows: address patterns, control-flow paths of warps, batches of accesses.
+"""Rows of the trace: address patterns, paths of warps, batches of accesses, for both engines.
 
-Both engines write rows through this package. It knows no instruction's semantics.
+Imports `kernel`, `ops`, `jit` and `traces`. Nothing here runs an instruction.
 """

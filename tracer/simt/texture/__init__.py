@@ -1,4 +1,4 @@
-"""Textures and surfaces: handles, sampling, filtering, and the instructions that use them.
+"""Instructions of textures and surfaces: `tex`, `tld4`, `suld`, `sust`, `sured`, queries.
 
-Plain loads and stores are in `memory`.
+Imports `access`, `memory`, `warp` and `ops`. Filtering is in `memory/texture.py`.
 """

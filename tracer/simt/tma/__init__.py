@@ -1,5 +1,5 @@
-"""Bulk copies: what one thread has the tensor memory accelerator move between memories.
+"""Bulk copies of the tensor memory accelerator: `cp.async.bulk`, tensor maps, completion.
 
-`bytes_of.py` finds and checks the bytes, `completion.py` tells an mbarrier; the rest are
-instructions.
+Imports `access`, `memory`, `warp` and `ops`. `transfer` moves bytes, `operand` counts them at an
+mbarrier.
 """
