@@ -1,4 +1,4 @@
-"""What a CUDA kernel does to the memory system, and why, without a GPU."""
+"""Explain what a CUDA kernel does to the memory system, without a GPU."""
 
 from typing import TYPE_CHECKING
 
@@ -70,12 +70,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used: `import cutrace` alone stays cheap."""
+    """Import a public name on first use: `import cutrace` alone stays cheap."""
     if name in _HOME:
         from importlib import import_module
 
         value = getattr(import_module(_HOME[name], __name__), name)
-        if name == "Session":  # the recorder knows no profiler; it calls what it is handed
+        if name == "Session":  # the recorder does not import profilers; it calls hooks
             from .analyzer.profilers.profiler_environment import attach
 
             attach(value.at_close)
@@ -84,7 +84,7 @@ def __getattr__(name: str) -> object:
 
 
 def load_ipython_extension(ipython: object) -> None:
-    """`%load_ext cutrace` in IPython and Jupyter brings `%%cutrace`."""
+    """`%load_ext cutrace` in IPython and Jupyter adds `%%cutrace`."""
     from .commands.running.magic import load
 
     load(ipython)

@@ -1,8 +1,7 @@
-"""The pytest plugin: `cutrace_session`, `cutrace_recording`, `cutrace_program`: a test holds their
-kernels to numbers.
+"""The pytest plugin: `cutrace_session`, `cutrace_recording`, `cutrace_program`.
 
-Every run of pytest beside an installed cutrace imports this file, so it imports nothing more until
-a test asks for the fixture.
+With the fixtures a test checks kernels against limits. Every pytest run with cutrace installed
+imports this file, so it imports nothing else until a test uses a fixture.
 """
 
 import os
@@ -45,7 +44,7 @@ def cutrace_program(tmp_path: Path) -> "Callable[..., CheckedProgram]":
     def run(
         *words: "str | os.PathLike[str]", device: str = "", timeout: float = 0.0
     ) -> "CheckedProgram":
-        """Run a program, or a source (.cu) that is built before, with arguments."""
+        """Run a program, or build a source (.cu) and run that, with arguments."""
         return CheckedProgram(words, tmp_path / f"program{next(count)}.cutrace", device, timeout)
 
     return run

@@ -156,6 +156,7 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
         make(draft)
         os.rename(draft, folder)
     except OSError:
+        # Another process may have won the race: its folder has the same key, so it is as good.
         if not folder.is_dir():
             raise
     finally:

@@ -138,6 +138,8 @@ class Claim:
         parent = Path(os.path.abspath(parent))  # the working directory may change
         name = name or (f".cutrace-{number}.partial" if target else f"cutrace-{number}")
         self.folder = parent / name
+        # Mark first, then the folder, then the mark moves in: a process killed between any two of
+        # these steps leaves a mark that a later sweep finds.
         lock = _make_mark(self.folder, target)
         sibling = _beside(self.folder)
         is_new = False

@@ -1,1 +1,1 @@
-"""The command line: one file a verb, found by listing this folder."""
+"""The command line: one file per verb; the verbs are found by listing this folder."""

@@ -1,4 +1,4 @@
-"""The application of the command line, assembled from the verbs beside this file."""
+"""Assemble the command line's application from the verbs in this folder."""
 
 from functools import partial
 from importlib import import_module
@@ -17,17 +17,18 @@ from .terminal.screen import WHEN, is_quiet, screen_of, without_next
 
 ABOUT = "What a CUDA kernel does to the memory system, and why, without a GPU."
 PANELS = ("Record", "Ask", "Compare", "Look up")
-"""The groups of verbs in the help, in order."""
+"""Groups of verbs in the help, in order."""
 
 
 def call(arguments: list[str]) -> object:
-    """Run one command line; return what its verb returns, raise what it raises.
+    """Run one command line; return the verb's result, raise its exceptions.
 
-    What commands that were killed have left goes first: in the folder for such, and in this one.
+    First remove temporary folders of killed commands: in the temporary directory and in the current
+    folder.
     """
     sweep_scratch()
     sweep(Path())
-    if arguments[:1] == ["nvcc"]:  # all that follows is the compiler's
+    if arguments[:1] == ["nvcc"]:  # all further arguments are the compiler's
         return _run(arguments)
     with screen_of(arguments) as words:
         answer = _run(words)
@@ -37,15 +38,16 @@ def call(arguments: list[str]) -> object:
 
 
 def _run(arguments: list[str]) -> object:
-    """Let a verb answer."""
+    """Parse the arguments and run the verb."""
     command = get_command(assemble(arguments[0] if arguments else ""))
     take_as_given(command)
     return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
 def assemble(verb_name: str = "") -> typer.Typer:
-    """The application: every module of `commands/`, not its folders, without an underscore; the
-    one verb that is asked for, if there is such a one.
+    """Return the application: the modules of `commands/` without a leading underscore.
+
+    Subfolders are not verbs. With a `verb_name` only that verb is imported, if it exists.
     """
     app = typer.Typer(cls=Verbs, help=ABOUT, add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_options)
@@ -91,13 +93,13 @@ _LISTS: dict[Any, type] = {list[str]: str, list[Path]: Path}
 
 
 def take_as_given(command: Any) -> None:
-    """Let texts, paths and options that are not given pass, of a command and the verbs in it."""
+    """Skip typer's conversion of texts, paths and absent options, for a command and its verbs."""
     parameters = command.get_params
 
     def plain(context: Any) -> list[Any]:
-        options: list[Any] = parameters(context)  # with `--help`, which is no parameter before
+        options: list[Any] = parameters(context)  # includes `--help`, which is no parameter before
         for parameter in options:
-            described = getattr(parameter, "type_descriptor", None)  # older releases have none
+            described = getattr(parameter, "type_descriptor", None)  # older releases lack it
             if described is not None and "process_value" not in vars(parameter):
                 checked = parameter.process_value
                 parameter.process_value = partial(_take, parameter, described.annotation, checked)
@@ -109,7 +111,7 @@ def take_as_given(command: Any) -> None:
 
 
 def _take(parameter: Any, kind: Any, checked: Any, context: Any, value: Any) -> Any:
-    """Return a value as typer would; values missing or in need of a check are left to typer."""
+    """Convert a value as typer would; leave missing values and those with checks to typer."""
     if value is None and not parameter.required:
         plain: Any = () if parameter.multiple or parameter.nargs == -1 else None
     elif kind in _PLAIN and isinstance(value, str):

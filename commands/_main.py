@@ -1,8 +1,8 @@
-"""The command line: runs what `commands/` assembles and turns errors into exit codes.
+"""Entry point of the command line: run the application and map errors to exit codes.
 
-0 done; 1 a check or the kernel failed; 2 cutrace could not; 130 Ctrl-C; 141 the reader of a pipe
-went away. A verb returns what it prints. Heavy packages are imported inside functions only: Ctrl-C
-is one line from the first moment on.
+0 success; 1 a check or the kernel failed; 2 cutrace could not do it; 130 Ctrl-C; 141 the reader of
+a pipe closed it. A verb returns its output as text. Heavy packages are imported inside functions
+only, so that Ctrl-C prints one line, without a traceback, from the start.
 """
 
 import gc
@@ -19,15 +19,18 @@ PIPE_CLOSED = 141
 COULD_NOT = 2
 
 ENDINGS = ("SIGTERM", "SIGHUP")
-"""What ends a process whose batch job, container or terminal ends."""
+"""Signals that end a process together with its batch job, container or terminal."""
 
 GARBAGE = (200_000, 20, 20)
-"""How seldom Python looks for circles of garbage: at its own pace it goes some hundred times
-through all that is being imported, which is fewer objects than these."""
+"""Thresholds of Python's cycle collector.
+
+With Python's defaults it runs some hundred times during the imports, which make fewer objects than
+these.
+"""
 
 
 def main() -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line and exit with its status."""
     listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listens:
         signal.signal(signal.SIGINT, _leave)
@@ -39,19 +42,19 @@ def main() -> None:
     status = run(sys.argv[1:])
     if listens:
         signal.signal(signal.SIGINT, _leave)
-    gc.freeze()  # else Python looks for circles in all that was imported, twice, on its way out
+    gc.freeze()  # else Python scans all imported objects for cycles, twice, on exit
     sys.exit(status)
 
 
 class WithoutPandas:
-    """Keeps pyarrow from importing pandas, where it is installed, to see if an array is of that.
+    """Import hook that keeps pyarrow from importing pandas to test an array's type.
 
-    pyarrow's own code is in no frame of Python: the import looks as if it came from cutrace, which
-    knows no pandas. A model of the user's may import it.
+    pyarrow's own code has no Python frame, so its import looks like one by cutrace, which itself
+    never imports pandas. A user's model may import it.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Refuse pandas to cutrace itself, and leave all else to those who know."""
+        """Refuse pandas to cutrace itself; leave all other imports to the other finders."""
         if name == "pandas":
             frame: FrameType | None = sys._getframe(1)
             while frame and frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -72,14 +75,14 @@ def run(arguments: Sequence[str]) -> int:
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         return _pipe_closed()
-    except SystemExit as leaving:  # how typer ends for a reader that went away, with status 1
+    except SystemExit as leaving:  # typer's exit, with status 1, if the reader of a pipe closed it
         if isinstance(leaving.__context__, BrokenPipeError):
             return _pipe_closed()
         raise
     except KeyboardInterrupt:
         return _interrupted()
     except Exception as error:
-        if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
+        if type(error).__name__ == "Abort":  # typer's exception for Ctrl-C
             return _interrupted()
         from ..base.errors import message_of
         from ..base.sanitize import sanitize
@@ -89,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _answer(arguments: list[str]) -> object:
-    """What a command line returns; the version without the time that typer takes to load."""
+    """Return a command line's result; `--version` is answered without the import of typer."""
     if arguments == ["--version"]:
         return f"cutrace {__version__}"
     from ._application import call
@@ -100,7 +103,7 @@ def _answer(arguments: list[str]) -> object:
 
 
 def _show(text: str) -> None:
-    """Print what a verb returns; what a trace brought with it does nothing to the terminal."""
+    """Print a verb's result; text from a trace cannot control the terminal."""
     from ..base.sanitize import Styled, sanitize
 
     shown = text if isinstance(text, Styled) else sanitize(text)
@@ -108,13 +111,13 @@ def _show(text: str) -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End at once on Ctrl-C while nothing has begun, or everything is done."""
+    """Exit immediately on Ctrl-C before the start or after the end of the work."""
     os.write(2, b"cutrace: interrupted\n")
     os._exit(INTERRUPTED)
 
 
 def _clear_and_end(number: int, frame: FrameType | None) -> None:
-    """Remove the folders of this process, and end by the signal as if nobody had listened."""
+    """Remove this process's folders, restore the signal's default action and end by it."""
     if claim := sys.modules.get("cutrace.base.claim"):
         claim.release_all()
     signal.signal(number, signal.SIG_DFL)
@@ -127,6 +130,6 @@ def _interrupted() -> int:
 
 
 def _pipe_closed() -> int:
-    """Give Python a place to flush its buffers, so that it does not complain on its way out."""
+    """Redirect stdout to devnull, so that Python's flush on exit reports no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return PIPE_CLOSED

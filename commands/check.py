@@ -192,7 +192,7 @@ def _project(
     allow_missing: bool,
     against: str | None,
 ) -> "ProjectCheck":
-    """All checks of a project's file."""
+    """Return all checks of a project file."""
     from ..analyzer.budget.project import read_project
     from .running.project import ProjectCheck
 

@@ -113,7 +113,7 @@ def command(
 
 
 def named(words: list[str], least: int = 2) -> dict[str, Path]:
-    """Variants by name: `NAME=TRACE`, or a path by its last part, longer where that is taken."""
+    """Return variants by name: `NAME=TRACE`, or a path by its shortest unambiguous suffix."""
     pairs = [
         (name, Path(path)) for name, equals, path in (w.partition("=") for w in words) if equals
     ]
@@ -133,7 +133,9 @@ def named(words: list[str], least: int = 2) -> dict[str, Path]:
 def variants_of(
     words: list[str], program: tuple[str, ...] | None, least: int
 ) -> tuple[dict[str, Path | None], tuple[str, ...] | None]:
-    """Variants by name, and the program behind `--`, or its arguments where variants are named."""
+    """Return the variants by name, and the program after `--`, or its arguments if there are
+    variants.
+    """
     if words or not program:
         return {**named(words, least)}, program
     return {Path(program[0]).stem: None}, program

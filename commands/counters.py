@@ -56,7 +56,7 @@ def command(
 
 
 def _list(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The rows; without units, and without devices, where they have no room."""
+    """Format the rows; drop units and devices if the terminal is too narrow."""
     from ..analyzer.text.layout import align
 
     whole, *narrower = (align([row[:columns] for row in rows]) for columns in (3, 2, 1))
@@ -65,7 +65,7 @@ def _list(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _definition(counter: "Counter") -> str:
-    """Everything that is known of a counter."""
+    """Return the full description of a counter."""
     rows = [
         ("unit", counter.unit),
         ("devices", f"compute capability {counter.devices}"),

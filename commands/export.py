@@ -32,7 +32,7 @@ FORMATS = {
     "speedscope": ("stacks", "render_speedscope", DEFAULT_DEVICE),
     "callgrind": ("stacks", "render_callgrind", DEFAULT_DEVICE),
 }
-"""The file of `analyzer/profilers` that renders each format, its function, a device that had it."""
+"""Format: the file of `analyzer/profilers`, its function, and a device that had it."""
 NAMES = (*FORMATS, *names())
 
 
@@ -83,7 +83,7 @@ def command(
 
 
 def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptions) -> str:
-    """Have a format written that is a file of `analyzer/exports`, or of the user's."""
+    """Write a format by its file in `analyzer/exports`, or by a user's extension."""
     from ..traces.reader import read_trace
 
     options = with_devices(replay, writer.DEVICE) if writer.DEVICE else replay
@@ -96,6 +96,6 @@ def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptio
 
 
 def _tell_device(replay: ReplayOptions, otherwise: str) -> None:
-    """Say on stderr which device is meant, if none was chosen on the command line."""
+    """Name the device on stderr if the command line selects none."""
     if (line := first_line(replay, otherwise)) and not is_quiet():
         print(line, file=sys.stderr)

@@ -43,7 +43,7 @@ def command(
 
 
 def _explain(folder: Path) -> str:
-    """The explanation of a family, and its files."""
+    """Return a family's explanation and its files."""
     text = (folder / "why.md").read_text(encoding="utf-8")
     if width():
         text = "\n\n".join(map(_unbroken, text.split("\n\n")))
@@ -52,18 +52,18 @@ def _explain(folder: Path) -> str:
 
 
 def _unbroken(paragraph: str) -> str:
-    """A paragraph as one line, for a terminal to break; tables, lists and code as they are."""
+    """Join a paragraph to one line for the terminal to wrap; keep tables, lists and code."""
     lines = paragraph.split("\n")
     is_text = not any(line.startswith(("|", "-", "#", "```", " ")) for line in lines)
     return " ".join(lines) if is_text else paragraph
 
 
 def _copy(folder: Path, to: Path) -> str:
-    """Copy the family as a folder of its own; refuses to write over one."""
+    """Copy a family to a new folder; refuse to overwrite."""
     target = to / folder.name
     if target.exists():
         raise CutraceError(f"{target} is there already: name another folder, or remove it")
     shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
     scripts = set(target.glob("*.py")) - {target / "reference.py"}
-    first = min(scripts or target.glob("*.cu"))  # a script where a comment is not enough
+    first = min(scripts or target.glob("*.cu"))  # prefer a script: a comment is not enough there
     return f"{target}\nnext: cutrace analyze {quote(first)}"

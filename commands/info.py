@@ -67,7 +67,7 @@ def command(
 
 
 def _verdict(trace: "Trace") -> str:
-    """The result of `verify`; `CheckFailed` with all findings if the trace is not sound."""
+    """Return the result of `verify`; raise `CheckFailed` with all findings on damage."""
     from ..traces.verify import STAGES, verify
 
     with progress("verifying") as share:
@@ -82,10 +82,10 @@ Pairs = Iterator[tuple[str, ...]]
 Item = TypeVar("Item")
 
 MOST = 100
-"""Things of one kind that are listed."""
+"""Most listed items of one kind."""
 
 MANY = 12
-"""Launches of which each is shown by itself at most."""
+"""Most launches that are shown individually."""
 
 
 def _some(items: Sequence[Item]) -> Sequence[Item]:
@@ -93,16 +93,16 @@ def _some(items: Sequence[Item]) -> Sequence[Item]:
 
 
 def _more(what: str, items: Sized) -> Pairs:
-    """Say how many there are besides those that are listed, if there are any."""
+    """Return a row that counts the omitted items, if any."""
     if len(items) > MOST:
         yield "...", f"and {len(items) - MOST} more {what}"
 
 
 def session_rows(trace: "Trace") -> Pairs:
-    """The trace as a whole: its size, who compiled it, its sources, the copies."""
+    """Return rows for the whole trace: size, compilers, sources, copies."""
     manifest = trace.manifest
     files = [path.stat() for path in trace.path.rglob("*") if path.is_file()]
-    size = sum({status.st_ino: status.st_size for status in files}.values())  # what is linked, once
+    size = sum({status.st_ino: status.st_size for status in files}.values())  # hard links: once
     yield "trace", f"{trace.label}, format {manifest.format_version}, {size} bytes"
     for compiler in _some(manifest.compilers):
         words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
@@ -126,7 +126,7 @@ def session_rows(trace: "Trace") -> Pairs:
 
 
 def kernel_rows(trace: "Trace") -> Pairs:
-    """Many launches by kernel, that with most threads in all first: how many, which, and shapes."""
+    """Return rows of launches grouped by kernel, most threads first: count, numbers, shapes."""
     from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
 
     groups: dict[str, list[LaunchTrace]] = {}
@@ -157,13 +157,13 @@ def _threads(launches: "Sequence[LaunchTrace]") -> int:
 
 
 def _spans(launches: "Sequence[LaunchTrace]") -> str:
-    """Their numbers: the first and the last."""
+    """Return the first and last launch number."""
     first, last = launches[0].number, launches[-1].number
     return f"number {first}" if first == last else f"the first is number {first}, the last {last}"
 
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
-    """One launch: the kernel, the arrays in reach, the assembler's facts, the tables' rows."""
+    """Return rows for one launch: kernel, accessible arrays, assembler's facts, table sizes."""
     from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
     from ..analyzer.text.partial_text import kept_text
     from ..traces.out_of_bounds import outside_text

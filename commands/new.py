@@ -11,9 +11,9 @@ from .options.quote import quote
 PANEL = "Look up"
 EXAMPLES = ("cutrace new model tlb", "cutrace new model tlb --folder models")
 TEMPLATES = Path(__file__).parent / "templates"
-"""A folder for each kind; names of files end in .txt, so that no tool takes them for its own."""
+"""One folder per kind; files have the suffix .txt, so that tools do not process them."""
 TEMPLATE_NAME = "my_model"
-"""What stands for the name."""
+"""Placeholder for the name."""
 
 
 def command(
@@ -41,7 +41,7 @@ def command(
 
 
 def _write(kind: str, name: str, target: Path) -> str:
-    """Write the files of a template, with the name in place of STANDS."""
+    """Write a template's files, with `TEMPLATE_NAME` replaced by the name."""
     changes = {TEMPLATE_NAME: name, _camel(TEMPLATE_NAME): _camel(name)}
     target.mkdir(parents=True)
     for each in sorted((TEMPLATES / kind).iterdir()):
@@ -54,5 +54,5 @@ def _write(kind: str, name: str, target: Path) -> str:
 
 
 def _camel(name: str) -> str:
-    """`my_model` as a class: `MyModel`."""
+    """Return `my_model` as a class name: `MyModel`."""
     return "".join(part.capitalize() for part in name.split("_"))

@@ -15,10 +15,10 @@ _KEY = "cutrace.nvcc"
 
 
 class TakesAll(Verb):
-    """A verb that gets its command line as it is, options and all."""
+    """A verb that receives its command line unparsed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the command line."""
+        """Keep the arguments unparsed."""
         ctx.meta[_KEY] = tuple(args)
         return super().parse_args(ctx, [])
 

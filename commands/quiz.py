@@ -58,7 +58,7 @@ def command(
 
 
 def _run_questions(selection: "list[Question]") -> Iterator[bool]:
-    """Ask one after the other, until the answers end; whether each was right."""
+    """Ask the questions until input ends; yield whether each answer was right."""
     shown: Path | None = None
     for number, question in enumerate(selection, 1):
         if question.source != shown:
@@ -78,7 +78,7 @@ def _run_questions(selection: "list[Question]") -> Iterator[bool]:
 
 
 def _answer_text(question: "Question") -> str:
-    """The answer, with its arithmetic."""
+    """Return the answer with its arithmetic."""
     return f"{question.answer}, since {question.why}"
 
 
@@ -89,7 +89,7 @@ _LAUNCH = re.compile(r"^// cutrace: *(?P<first>.*(?:\n// {2,}.*)*)", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """How much a counter is for a launch of a source on a device; `why` is the arithmetic."""
+    """A question about a counter of a launch on a device; `why` is the arithmetic of the answer."""
 
     source: Path
     launch: int
@@ -102,13 +102,13 @@ class Question:
 
     @property
     def words(self) -> str:
-        """The question."""
+        """Text of the question."""
         options = f" with {self.options}" if self.options else ""
         return f"{self.source.name}, launch {self.launch} on {self.device}{options}: {self.text}"
 
 
 def questions(folder: Path) -> Iterator[Question]:
-    """All questions of a family that have an answer with arithmetic."""
+    """Yield all questions of a family that have an answer with arithmetic."""
     path = folder / "expected.toml"
     text = path.read_text(encoding="utf-8")
     tables = read_toml(text, str(path)).get("expected", [])
@@ -137,7 +137,7 @@ def _of(source: Path, table: Mapping[str, Any], text: str) -> Iterator[Question]
 
 
 def _arithmetic(text: str, number: int, launches: int) -> str:
-    """The arithmetic of one launch: of a list with a part for each, its part.
+    """Return the arithmetic of one launch; select its item from lists with one item per launch.
 
     >>> _arithmetic("[256 * 4, 40 * 9]", 1, 2), _arithmetic("2 half-warps * [1, 16]", 0, 2)
     ('40 * 9', '2 half-warps * 1')
@@ -151,12 +151,12 @@ def _arithmetic(text: str, number: int, launches: int) -> str:
 
 
 def launch_lines(source: str) -> list[str]:
-    """The launches of a source's comments, without the arrays' values."""
+    """Return the launch comments of a source, without array values."""
     lines = (re.sub(r"\n// +", " ", match["first"]) for match in _LAUNCH.finditer(source))
     return [line.partition(">>>(")[0] + ">>>" for line in lines if ">>>(" in line]
 
 
 def choose(every: Sequence[Question], number: int, seed: int) -> list[Question]:
-    """So many questions in the order of the family; with each seed others."""
+    """Return `number` questions in the family's order; the seed selects them."""
     indices = Random(seed).sample(range(len(every)), min(number, len(every)))
     return [every[index] for index in sorted(indices)]

@@ -109,7 +109,7 @@ def _record(source: Path, out: Path | None, recording: Recording) -> Path:
 
 
 def _only(sources: list[Path]) -> Path:
-    """The one source of kernels."""
+    """Return the source; raise CutraceError unless there is exactly one."""
     if len(sources) == 1:
         return sources[0]
     if sources:

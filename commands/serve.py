@@ -22,7 +22,7 @@ EXAMPLES = (
 )
 PORT = 8017
 PAUSE = 0.2
-"""Seconds between two looks at the files."""
+"""Seconds between two polls of the files."""
 
 
 @records

@@ -85,7 +85,7 @@ def command(
 
 
 def find_suite(name: str) -> Path:
-    """A file, or the suite of a family of the gallery."""
+    """Return a file's path, or the suite of a gallery family."""
     by_name = suites()
     if Path(name).is_file():
         return Path(name)

@@ -81,7 +81,7 @@ def command(
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:
-    """A line, or an access: what stands where a line may is either."""
+    """Parse the argument, which is either a line or an access."""
     if line is None or not re.fullmatch(r"\d+(\.\d+){4}", line):
         return line, access
     if access not in (None, line):

@@ -1,5 +1,5 @@
-"""Verbs as functions: each answers with a value that shows itself in a notebook and has a frame.
+"""Verbs as Python functions: each returns a value with a notebook view and a data frame.
 
-A file is a verb. `subject` is what all of them ask about: a trace, its path, or a source, which is
-recorded for this once. Options of the replay have the names and values of `cutrace.analyze`.
+One file per verb. `subject` is the input of each: a trace, its path, or a source, which is recorded
+temporarily. Replay options have the names and values of `cutrace.analyze`.
 """

@@ -1,4 +1,4 @@
-"""`cutrace.advise`: what to change in a kernel, with the line and the evidence."""
+"""`cutrace.advise`: changes to make in a kernel, with the line and the evidence."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -24,7 +24,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Advice(Sequence[tuple[LaunchProfile, Finding]]):
-    """All findings, each with the launch on the device that it is about, the best first."""
+    """All findings, each with its launch on a device, the best first."""
 
     by_launch: tuple[tuple[LaunchProfile, tuple[Finding, ...]], ...]
 
@@ -47,7 +47,7 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
         return render_advice(self.by_launch, None, "", "").rstrip()
 
     def frame(self) -> pl.DataFrame:
-        """A row a finding; `share` is of the launch's traffic, 0 to 1, `gain_ns` at most."""
+        """Return one row per finding; `share` of the launch's traffic, 0 to 1, most `gain_ns`."""
         return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
@@ -75,7 +75,7 @@ def _item(launch: LaunchProfile, finding: Finding) -> str:
 
 
 def advise(subject: Subject, **replay: Any) -> Advice:
-    """What every rule finds in the launches of a trace, on each device.
+    """Return the findings of every rule for the launches of a trace, on each device.
 
     `replay` are options of `analyze`. Raises `CutraceError` as it does.
     """

@@ -1,4 +1,4 @@
-"""`cutrace.check`: whether a trace keeps to a budget."""
+"""`cutrace.check`: compare a trace with a budget."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,13 +23,13 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Every limit on every launch; it is true where all of them hold."""
+    """Every limit on every launch; true if all of them hold."""
 
     checked: Checked
 
     @property
     def holds(self) -> bool:
-        """Whether no limit is broken."""
+        """True if no limit is exceeded."""
         return not self.checked.broken
 
     def __bool__(self) -> bool:
@@ -43,11 +43,11 @@ class CheckResult:
         return render_held(self.checked) if self.holds else render_broken(self.checked)
 
     def render(self, format: str) -> str:
-        """The report that `cutrace check --format` prints."""
+        """Return the report that `cutrace check --format` prints."""
         return FORMATS[format](self.checked)
 
     def frame(self) -> pl.DataFrame:
-        """A row for each limit and launch; `value` is null where there was nothing to divide."""
+        """Return one row per limit and launch; `value` is null where the divisor was zero."""
         rows = [
             (
                 *(v.entry.kernel, v.entry.line, v.entry.array, v.launch.device, v.launch.number),
@@ -77,11 +77,11 @@ def check(
     allow_missing: bool = False,
     **replay: Any,
 ) -> CheckResult:
-    """Hold the launches of a trace to a budget.
+    """Check the launches of a trace against a budget.
 
-    `budget` is a file, or limits by kernel: `{"turn": {"shared_conflicts": 0}}`. Devices are those
-    of the options, else of the file. Raises `CutraceError` for what does not exist; a limit that is
-    broken is no error.
+    `budget` is a file, or limits by kernel: `{"turn": {"shared_conflicts": 0}}`. The devices are
+    those of the options, else those of the file. Raises `CutraceError` for names that do not exist;
+    an exceeded limit raises nothing.
     """
     limits = _budget(budget)
     if limits.devices and not replay.get("device"):

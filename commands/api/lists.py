@@ -1,4 +1,4 @@
-"""`cutrace.devices`, `cutrace.counters`, and the launches of a trace: what there is, as frames."""
+"""`cutrace.devices`, `cutrace.counters`, and the launches of a trace, as data frames."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from ...traces.reader import LaunchTrace
 
 
 def devices(pattern: str = EVERY) -> pl.DataFrame:
-    """A row a device: its name here, its board's, and the numbers that name it."""
+    """Return one row per device: its name, its board's, and the numbers that identify it."""
     rows = [
         (
             *(d.key, d.name, ".".join(map(str, d.capability))),
@@ -25,7 +25,7 @@ def devices(pattern: str = EVERY) -> pl.DataFrame:
 
 
 def counters() -> pl.DataFrame:
-    """A row a counter of every vocabulary, with its definition and source."""
+    """Return one row per counter of every vocabulary, with its definition and source."""
     rows = [
         (v.name, c.name, c.unit, c.devices, c.doc, c.formula, c.better, c.source)
         for v in vocabularies()
@@ -36,7 +36,7 @@ def counters() -> pl.DataFrame:
 
 
 def launches(traced: Iterable[LaunchTrace]) -> pl.DataFrame:
-    """A row a launch of a trace: what was launched, and how many rows were recorded of it."""
+    """Return one row per launch of a trace: its configuration, and the number of recorded rows."""
     rows = [
         (
             *(one.number, one.launch.name, launch_text(one.launch), one.launch.signature),

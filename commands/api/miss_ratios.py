@@ -1,4 +1,4 @@
-"""`cutrace.miss_ratios`: what caches of every size would miss, from one replay."""
+"""`cutrace.miss_ratios`: misses of caches of every size, from one replay."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ POINTS = {
 
 @dataclass(frozen=True)
 class MissRatios(Sequence[CacheReuse]):
-    """The caches of each launch on each device, each with its curve."""
+    """The caches of each launch on each device, each with its miss-ratio curve."""
 
     caches: tuple[CacheReuse, ...]
 
@@ -46,11 +46,11 @@ class MissRatios(Sequence[CacheReuse]):
         return render(self.caches, "reuse").rstrip()
 
     def frame(self) -> pl.DataFrame:
-        """A row for each launch, cache and size, in bytes.
+        """Return one row per launch, cache and size, in bytes.
 
-        `misses` are sectors that a cache of this size does not have, give or take `error` where
-        lines were sampled; `reuses` have their line as far away as this size, and not as the one
-        before; `working_set` are the bytes of all lines that any unit reads.
+        `misses` are the sectors that a cache of this size lacks, within `error` if lines were
+        sampled; `reuses` have a reuse distance of at most this size and more than the size before;
+        `working_set` is the bytes of all lines that any unit reads.
         """
         rows = [
             (
@@ -63,7 +63,7 @@ class MissRatios(Sequence[CacheReuse]):
         return pl.DataFrame(rows, {**HEAD, **POINTS}, orient="row")
 
     def histogram(self) -> pl.DataFrame:
-        """A row for each distance that occurs, in bytes of other lines used between."""
+        """Return one row per reuse distance, in bytes of other lines used in between."""
         rows = [
             (*_head(one), distance * one.line, sectors)
             for one in self.caches
@@ -72,8 +72,8 @@ class MissRatios(Sequence[CacheReuse]):
         return pl.DataFrame(rows, {**HEAD, "bytes": pl.Int64, "sectors": pl.Int64}, orient="row")
 
     def working_sets(self) -> pl.DataFrame:
-        """A row for each cache: the bytes of all lines that any unit reads, and how much room a
-        unit needs to find half, 90 % and all of what it reads again.
+        """Return one row per cache: the bytes of all lines that any unit reads, and the capacity
+        that a unit needs to hit half, 90 % and all of its reuses.
         """
         rows = [
             (*_head(one), one.working_set, *(one.room_for(part) for part in (0.5, 0.9, 1.0)))
@@ -83,9 +83,9 @@ class MissRatios(Sequence[CacheReuse]):
         return pl.DataFrame(rows, {**HEAD, **columns}, orient="row")
 
     def sets(self) -> pl.DataFrame:
-        """A row for each set of the device's own cache, all units together.
+        """Return one row per set of the device's own cache, all units together.
 
-        Of the sectors asked for, `cold` were never there, `lost` had to go before they were used.
+        Of the requested sectors, `cold` were never present, `lost` were evicted before their reuse.
         """
         rows = [
             (*_head(one), use.number, use.accesses, use.cold, use.lost)
@@ -121,13 +121,13 @@ def miss_ratios(
     sets: bool = False,
     **replay: Any,
 ) -> MissRatios:
-    """What caches of every size, exactly LRU, would miss of loads, from one replay.
+    """Return the load misses of exact LRU caches of every size, from one replay.
 
-    `device` and what follows are options of `analyze`. `cache` is a stage of the device, without it
-    each of its caches; `sizes` are in bytes, or say `"64K"`; without them they double. One line in
-    `sampled` is looked at; without it all are, unless a launch has more than 8 million accesses of
-    warps. `sets` counts by set of the device's cache, too. The stages in front of a cache are as
-    the device has them. Raises `CutraceError` for a cache or size that there cannot be.
+    `device` and the following are options of `analyze`. `cache` is a stage of the device, default:
+    each of its caches; `sizes` are in bytes, or texts like `"64K"`, default: powers of two. One
+    line in `sampled` is simulated; default: all lines, unless a launch has more than 8 million warp
+    accesses. `sets` also counts by set of the device's cache. The stages in front of a cache are
+    the device's own. Raises `CutraceError` for an impossible cache or size.
     """
     options = replayed({"device": device, **replay})
     return measure_each(opened(subject, options), options, cache, sizes, sampled, sets)
@@ -141,7 +141,7 @@ def measure_each(
     sampled: int | None = None,
     sets: bool = False,
 ) -> MissRatios:
-    """The reuse in each launch of a trace, on each device."""
+    """Return the reuse of each launch of a trace, on each device."""
     devices = load_devices(options.devices, options.set)
     arguments = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
     by_launch: list[list[CacheReuse]] = []

@@ -1,4 +1,4 @@
-"""`cutrace.occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
+"""`cutrace.occupancy`: resident blocks per SM, and the resource that limits them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Occupancies(Sequence[Resident]):
-    """A launch, or numbers alone, on each device."""
+    """The occupancy of a launch, or of given numbers, on each device."""
 
     residents: tuple[Resident, ...]
     options: ReplayOptions
@@ -50,7 +50,7 @@ class Occupancies(Sequence[Resident]):
         return render(self.residents, [()] * len(self)).rstrip()
 
     def frame(self) -> pl.DataFrame:
-        """A row a launch and device."""
+        """Return one row per launch and device."""
         return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
@@ -101,11 +101,12 @@ def occupancy(
     blocks: int | None = None,
     **replay: Any,
 ) -> Occupancies:
-    """The limits on resident blocks: of each launch of a trace, or of numbers alone.
+    """Return the limits on resident blocks: of each launch of a trace, or of given numbers.
 
-    Without a trace `threads` a block are needed, with bytes of `shared` memory and named
-    `barriers`; `registers=` are a thread's. `total` threads of the grid are for advice, `blocks`
-    asks whether so many fit. Raises `CutraceError` for both, and for neither.
+    Without a trace, `threads` per block are required, with bytes of `shared` memory and named
+    `barriers`; `registers=` is per thread. `total` threads of the grid are for advice, `blocks`
+    checks whether that many fit. Raises `CutraceError` for both a trace and numbers, and for
+    neither.
     """
     options = replayed(replay)
     devices = load_devices(options.devices, options.set)

@@ -1,4 +1,4 @@
-"""`cutrace.report`: the page with everything, in a notebook or as a file."""
+"""`cutrace.report`: the full HTML report, in a notebook or as a file."""
 
 from collections.abc import Mapping
 from html import escape
@@ -13,12 +13,12 @@ from ...traces.reader import Trace
 from .subject import Subject, opened, replayed
 
 HIGH = 800
-"""Pixels of the page in a notebook."""
+"""Height of the page in a notebook, in pixels."""
 
 
 @dataclass(frozen=True)
 class ReportPage:
-    """A page of HTML."""
+    """A report as one HTML page."""
 
     html: str
 
@@ -26,13 +26,13 @@ class ReportPage:
         return f"<report of {len(self.html.encode()):,} bytes; save(FILE) writes it>"
 
     def save(self, path: str | Path) -> Path:
-        """Write the page; a file that is no report is left alone, with a `CutraceError`."""
+        """Write the page; raise `CutraceError` rather than overwrite a file that is no report."""
         check_output(Path(path))
         write_page(Path(path), self.html)
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which cannot reach the notebook."""
+        """Return the page in an iframe, sandboxed from the notebook."""
         return (
             f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="cutrace report"'
             f' style="width: 100%; height: {HIGH}px; border: 1px solid #ccc"></iframe>'
@@ -40,7 +40,7 @@ class ReportPage:
 
 
 def report(subject: Subject | Mapping[str, Subject], **replay: Any) -> ReportPage:
-    """Make the page about a trace, or about several by their names, side by side.
+    """Return the report on a trace, or on several by name, side by side.
 
     `replay` are options of `analyze`. Raises `CutraceError` as it does.
     """

@@ -1,4 +1,4 @@
-"""The subject of a question: a trace, its path, or a source that is recorded temporarily."""
+"""The input of a verb: a trace, its path, or a source that is recorded temporarily."""
 
 from os import PathLike
 from pathlib import Path
@@ -13,13 +13,14 @@ from ..options.replay import with_devices
 
 Subject: TypeAlias = Trace | str | PathLike[str]
 _CLAIMS: list[Claim] = []
-"""Folders of traces that nobody named: they last as long as the process."""
+"""Folders of temporary traces: they live as long as the process."""
 
 
 def opened(subject: Subject, options: ReplayOptions | None = None) -> Trace:
-    """The trace; a source is recorded by its own `// cutrace:` lines.
+    """Open a trace; a source is recorded by its own `// cutrace:` lines.
 
-    With options it is as these suppose it. `CutraceError` where it cannot be read or recorded.
+    With options, apply their assumptions to it. Raises `CutraceError` if it cannot be read or
+    recorded.
     """
     trace = subject if isinstance(subject, Trace) else _read(Path(subject))
     return suppose(trace, options.pad, options.align) if options else trace
@@ -36,5 +37,5 @@ def _read(path: Path) -> Trace:
 
 
 def replayed(named: dict[str, Any]) -> ReplayOptions:
-    """Options of the replay by their names, the default device filled in."""
+    """Return the replay options by name, with the default device filled in."""
     return with_devices(ReplayOptions(**named))

@@ -1,4 +1,4 @@
-"""`cutrace.why`: the worst warp of a line, drawn."""
+"""`cutrace.why`: a drawing of the worst warp of a line."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Why(Sequence[Explanation]):
-    """One access on each device: a sequence of explanations; `svg` is their drawing."""
+    """One access on each device, as a sequence of explanations; `svg` is their drawing."""
 
     explanations: tuple[Explanation, ...]
 
@@ -45,16 +45,16 @@ class Why(Sequence[Explanation]):
 
     @property
     def svg(self) -> str:
-        """The picture of `cutrace why --figure FILE.svg`."""
+        """The drawing of `cutrace why --figure FILE.svg`."""
         return svg.render(self.explanations)
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture as SVG, PNG or PDF, as the name ends; return its path."""
+        """Write the drawing as SVG, PNG or PDF, by the suffix; return its path."""
         write_figure(Path(path), self.svg)
         return Path(path)
 
     def frame(self) -> pl.DataFrame:
-        """A row a device: what the access costs and needs at best, and why."""
+        """Return one row per device: the access's cost, its minimum, and the reason."""
         return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
@@ -74,9 +74,9 @@ class Why(Sequence[Explanation]):
 def why(
     subject: Subject, where: str | None = None, access: str | None = None, **replay: Any
 ) -> Why:
-    """Explain on each device the worst access of a line (`FILE:LINE`), or of all.
+    """Explain on each device the worst access of a line (`FILE:LINE`), or of the whole trace.
 
-    `access` is an identifier that an explanation gave; `replay` are options of `analyze`. Raises
+    `access` is an identifier from an earlier explanation; `replay` are options of `analyze`. Raises
     `CutraceError` for a line, access or device that does not exist.
     """
     options = replayed(replay)

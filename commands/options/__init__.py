@@ -1,4 +1,4 @@
-"""Options that several verbs share: replay, recording, views, completion in the shell.
+"""Options that several verbs share: replay, recording, views, shell completion.
 
-A verb is a file of `commands`, not of this folder.
+This folder contains no verbs; those are the files of `commands`.
 """

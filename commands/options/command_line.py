@@ -1,4 +1,4 @@
-"""Options of a verb from the fields of a dataclass, and the command line that repeats them."""
+"""Convert dataclass fields to a verb's options, and options back to a command line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
@@ -19,9 +19,9 @@ Complete = Callable[..., list[str]]
 def takes(
     options: Callable[[], Options], name: str, panel: str, complete: Mapping[str, Complete] = {}
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Give a verb the fields of a dataclass as options, and what was typed as argument `name`.
+    """Add the fields of a dataclass as options to a verb, which gets the object as argument `name`.
 
-    `complete` has what the shell offers for a half-typed value, by field.
+    `complete` maps a field to its shell completion.
     """
     own = {field.name: field for field in _options(options)}
     kinds = get_type_hints(options)
@@ -44,7 +44,7 @@ def takes(
 
 
 def typed(options: object) -> str:
-    """The options again, as one would type them; empty if all are as they are by default."""
+    """Return the options as command-line text; empty if all have their defaults."""
     changes = changed(options)
     words = [
         w for f in _options(type(options)) if f.name in changes for w in _typed(f, changes[f.name])
@@ -53,13 +53,13 @@ def typed(options: object) -> str:
 
 
 def _options(options: Any) -> list[Field[Any]]:
-    """The fields that are options, a class's own before those that it inherits."""
+    """Return the fields that are options, a class's own before inherited ones."""
     option_fields = (field for field in fields(options) if "option" in field.metadata)
     return sorted(option_fields, key=lambda field: field.name not in options.__annotations__)
 
 
 def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | None) -> Parameter:
-    """A field as typer wants it: nothing given is None."""
+    """Return typer's parameter for a field; an absent option is None."""
     option: Option = field.metadata["option"]
     more: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
     more |= {"autocompletion": complete} if complete else {}
@@ -79,13 +79,13 @@ def _parameter(field: Field[Any], kind: Any, panel: str, complete: Complete | No
 
 
 def _annotation(kind: Any) -> Any:
-    """The annotation by which typer reads a field of this type."""
+    """Return typer's annotation for a field's type."""
     many = _many(kind)
     return list[many[0]] | None if many else kind if kind is bool else kind | None  # type: ignore
 
 
 def _many(kind: Any) -> tuple[Any, ...]:
-    """The type of each value of an option that is given as often as one likes, else nothing."""
+    """Return the element type of a repeatable option, else an empty tuple."""
     for one in (kind, *get_args(kind)):
         if get_origin(one) is Mapping:
             return (str,)
@@ -95,7 +95,7 @@ def _many(kind: Any) -> tuple[Any, ...]:
 
 
 def _read(field: Field[Any], kind: Any, value: Any) -> Any:
-    """A typed value converted to the field's type."""
+    """Convert a typed value to the field's type."""
     option: Option = field.metadata["option"]
     if kind is bool:
         return value if field.default is False else not value
@@ -107,7 +107,7 @@ def _read(field: Field[Any], kind: Any, value: Any) -> Any:
 
 
 def _pair(option: str, text: str, expected: str) -> tuple[str, str]:
-    """`stage.key=value` as a pair."""
+    """Parse `stage.key=value` into a pair."""
     key, equals, value = text.partition("=")
     if not (key and equals and value):
         raise CutraceError(f"--{option} {text}: expected {expected}")

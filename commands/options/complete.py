@@ -10,12 +10,12 @@ Names = Callable[[], Iterable[str]]
 
 
 def starting(names: Names) -> Callable[[str], list[str]]:
-    """Complete one name."""
+    """Return a completion for one name."""
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
 def last_of(names: Names) -> Callable[[str], list[str]]:
-    """Complete the last name of a list with commas: `8800gtx,h1` gives `8800gtx,h100`."""
+    """Return a completion for a comma-separated list: `8800gtx,h1` gives `8800gtx,h100`."""
 
     def complete(incomplete: str) -> list[str]:
         prefix, comma, begun = incomplete.rpartition(",")
@@ -25,34 +25,34 @@ def last_of(names: Names) -> Callable[[str], list[str]]:
 
 
 def devices() -> list[str]:
-    """The devices that come with cutrace."""
+    """Return the names of cutrace's own devices."""
     from ...models.replay.device.catalog import device_names
 
     return device_names()
 
 
 def counters() -> list[str]:
-    """The counters of all vocabularies."""
+    """Return the counters of all vocabularies."""
     from ...analyzer.counting.vocabulary import vocabularies
 
     return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
 
 
 def formats() -> list[str]:
-    """The report formats."""
+    """Return the report formats."""
     from ...analyzer.report import formats
 
     return list(formats())
 
 
 def gallery() -> list[str]:
-    """The folders of the gallery."""
+    """Return the gallery's families."""
 
     return [folder.name for folder in folders()]
 
 
 def kernels(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The kernels of the source file on the line, each with the beginning of a launch."""
+    """Complete the kernels of the source file on the line, each with the start of a launch."""
     words = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
     source = next((Path(word) for word in words if word.endswith((".cu", ".ptx"))), Path())
     try:
@@ -68,16 +68,16 @@ FOLDER = Path(__file__).parents[2] / "traces" / "gallery"
 
 
 def folders() -> list[Path]:
-    """Its folders, in order."""
+    """Return the gallery's folders, in order."""
     return sorted(path.parent for path in FOLDER.glob("*/why.md"))
 
 
 def headline(folder: Path) -> str:
-    """The first heading of its `why.md`."""
+    """Return the first heading of a family's `why.md`."""
     first, *_ = (folder / "why.md").read_text(encoding="utf-8").splitlines()
     return first.removeprefix("# ")
 
 
 def suites() -> dict[str, Path]:
-    """The suites of its folders, by the folder's name."""
+    """Return the suites of the gallery, by folder name."""
     return {path.parent.name: path for path in sorted(FOLDER.glob("*/suite.toml"))}

@@ -1,7 +1,7 @@
-"""Help as text: what a verb does, examples, what it takes, in panels of options by their purpose.
+"""Format help texts: summary, examples, arguments, and options in panels by purpose.
 
-The verbs come before the options of `cutrace` itself. Every value has its name in capitals, or the
-words that it may be; a flag has none.
+The verbs come before the options of `cutrace` itself. A value is shown by a capitalized placeholder
+or by its choices; a flag has none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from ..terminal.screen import has_colour
 
 MOST, NAME_COLUMNS, INDENT = 100, 30, 2
-"""Columns of the whole, of what stands left of an explanation, and before it."""
+"""Columns in all, columns left of an explanation, and columns of indentation."""
 FILES = ("OUT", "SVG")
-"""Options whose value is a file to write."""
+"""Placeholders of output files."""
 NO_DEFAULT: tuple[object, ...] = (None, False, "", (), [])
 
 
 class Verb(TyperCommand):
-    """A verb that explains itself by this module."""
+    """A verb with this module's help format."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -29,7 +29,7 @@ class Verb(TyperCommand):
 
 
 class Verbs(TyperGroup):
-    """`cutrace` itself, which lists its verbs."""
+    """`cutrace` itself; its help lists the verbs."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -37,7 +37,7 @@ class Verbs(TyperGroup):
 
 
 def group_help(group: TyperGroup, ctx: Any) -> str:
-    """The verbs by panels, then the options."""
+    """Return the help of `cutrace`: verbs by panels, then the options."""
     panels: dict[str, list[tuple[str, str]]] = {}
     for name, verb in group.commands.items():
         about = (verb.help or "").partition("\n")[0]
@@ -50,7 +50,7 @@ def group_help(group: TyperGroup, ctx: Any) -> str:
 
 
 def verb_help(verb: TyperCommand, ctx: Any) -> str:
-    """The help of a verb: summary, examples, arguments, and options by panels."""
+    """Return the help of a verb: summary, examples, arguments, and options by panels."""
     arguments = [p for p in verb.get_params(ctx) if isinstance(p, TyperArgument)]
     usage = " ".join((ctx.command_path, *map(_value, arguments), "[OPTIONS]"))
     parts = [f"Usage: {usage}", "\n".join(_paragraph(verb.help or ""))]
@@ -67,7 +67,7 @@ def verb_help(verb: TyperCommand, ctx: Any) -> str:
 
 
 def _row(parameter: Any) -> tuple[str, str]:
-    """An option as one types it, and its explanation."""
+    """Return an option's spelling and its explanation."""
     names = sorted(parameter.opts, key=lambda name: (not name.startswith("--"), name))
     value = "" if getattr(parameter, "is_flag", False) else f" {_value(parameter)}"
     others = "".join(f", {name}" for name in (*names[1:], *parameter.secondary_opts))
@@ -75,7 +75,7 @@ def _row(parameter: Any) -> tuple[str, str]:
 
 
 def _value(parameter: Any) -> str:
-    """The placeholder of a value: its metavar, FILE, else the parameter's name."""
+    """Return a value's placeholder: its metavar, FILE, else the parameter's name."""
     if parameter.metavar:
         return str(parameter.metavar)
     is_argument = isinstance(parameter, TyperArgument)
@@ -86,7 +86,7 @@ def _value(parameter: Any) -> str:
 
 
 def _explain(parameter: Any) -> str:
-    """The explanation, with the default where that is a value."""
+    """Return the explanation, with the default if there is one."""
     default = parameter.default
     if default in NO_DEFAULT or default is True or callable(default):
         return parameter.help or ""
@@ -94,7 +94,7 @@ def _explain(parameter: Any) -> str:
 
 
 def _panel(name: str, rows: Sequence[tuple[str, str]]) -> str:
-    """A heading and its rows: a long name has a line of its own."""
+    """Format a heading and its rows: a long name gets its own line."""
     if not rows:
         return ""
     indent = min(NAME_COLUMNS, max(len(row[0]) for row in rows) + 2)
@@ -114,7 +114,7 @@ def _lines(rows: Iterable[tuple[str, str]], indent: int) -> Iterator[str]:
 
 
 def _choices(text: str) -> Iterator[str]:
-    """A name in as many lines as its words need, which are broken behind their |."""
+    """Break a list of choices into lines, after a |."""
     while len(text) > _width() and (end := text.rfind("|", 0, _width())) > 0:
         yield text[: end + 1]
         text = " " * 2 * INDENT + text[end + 1 :]

@@ -1,4 +1,4 @@
-"""Words as one would type them."""
+"""Quote words for a command line."""
 
 import re
 from pathlib import PurePath
@@ -7,7 +7,7 @@ from ...traces.address import as_given
 
 
 def quote(word: object) -> str:
-    """The word, in double quotes where a shell needs them: good for bash, zsh and cmd.
+    """Return the word, in double quotes if a shell needs them; for bash, zsh and cmd.
 
     >>> quote("reverse.cu"), quote("f<<<1, 2>>>()")
     ('reverse.cu', '"f<<<1, 2>>>()"')

@@ -1,4 +1,4 @@
-"""The recording options, and the trace of an argument: a trace itself, or a recorded source."""
+"""Recording options, and the trace for an argument: a trace itself, or a recorded source."""
 
 import sys
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ SOURCES = (".cu", ".ptx", ".py")
 
 @dataclass(frozen=True, slots=True)
 class Recording(RecordOptions):
-    """How to record a source: launch lines, the compiler's options, and those of its session."""
+    """Options that record a source: launch lines, compiler options and session options."""
 
     launch: tuple[str, ...] = option(
         (),
@@ -42,7 +42,7 @@ class Recording(RecordOptions):
 
     @property
     def compiler_options(self) -> tuple[str, ...]:
-        """The options that are the compiler's, in its own spelling."""
+        """The compiler's options, in its own spelling."""
         return (
             *(f"-D{text}" for text in self.define),
             *(f"-I{folder}" for folder in self.include),
@@ -51,15 +51,15 @@ class Recording(RecordOptions):
 
 
 records = takes(Recording, "recording", "Recording options", {"launch": kernels})
-"""Decorates a verb that records: it takes the options above, and gets them as `recording`."""
+"""Decorator of verbs that record: adds the options above, passed as `recording`."""
 
 
 def record_source(
     source: Path, out: Path | None, recording: Recording, replay: ReplayOptions
 ) -> Path:
-    """Record a source into `out`; a profiler's log that the environment asks for comes with it.
+    """Record a source into `out`, and write the profiler log that the environment requests.
 
-    `replay` says how to replay for that log.
+    `replay` configures the replay for that log.
     """
     from ...analyzer.profilers.profiler_environment import attach
     from ...tracer.front.source import DEFAULT_TARGET
@@ -69,7 +69,7 @@ def record_source(
 
     attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
-    read_filter(recording)  # what makes no sense is refused before anything runs
+    read_filter(recording)  # reject invalid options before anything runs
     ran, share = RunProgress(), ProgressReporter()
 
     def how_far() -> str:
@@ -81,7 +81,7 @@ def record_source(
 
 
 def launches_text(ran: RunProgress) -> str:
-    """How far it is where nobody knows how many launches there will be; empty at first.
+    """Return the progress if the number of launches is unknown; empty at first.
 
     >>> launches_text(RunProgress(launches=1, part=0.5))
     '1 launch, 50 % of the next'
@@ -94,9 +94,9 @@ def launches_text(ran: RunProgress) -> str:
 
 @contextmanager
 def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Iterator[Path]:
-    """The trace at `source`, or a temporary one of the program there.
+    """Yield the path of the trace at `source`, or of a temporary one of the program there.
 
-    What that program prints goes to stderr: stdout belongs to the report.
+    The program's output goes to stderr: stdout carries the report.
     """
     if source.suffix in SOURCES:
         with scratch_folder() as folder:

@@ -1,4 +1,4 @@
-"""The replay options on the command line: fields of `ReplayOptions`, given to verbs that replay."""
+"""Replay options on the command line: the fields of `ReplayOptions`, for verbs that replay."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,9 +27,9 @@ _takes = takes(ReplayOptions, "replay", PANEL, {"device": last_of(devices)})
 
 
 def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a verb that replays: it takes the options, and gets them as `replay`.
+    """Decorator of verbs that replay: adds the options, passed as `replay`.
 
-    As long as it takes, the counters are known that files of devices bring.
+    Counters that device files define are registered for the duration of the call.
     """
 
     @wraps(verb)
@@ -44,9 +44,9 @@ def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> ReplayOptions:
-    """The options, the default device filled in.
+    """Return the options with the default device filled in.
 
-    `CutraceError` for a device or a setting that does not exist, before anything is recorded.
+    Raises `CutraceError` for an unknown device or setting, before anything is recorded.
     """
     from ...models.replay.device.device import load_devices
 
@@ -56,7 +56,7 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
 
 
 def first_line(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> str:
-    """The first line of an answer: the device, if none was chosen on the command line."""
+    """Return the first line of a report: the device, if the command line selects none."""
     if options.device:
         return ""
     if device := environ.get("CUTRACE_DEVICE"):

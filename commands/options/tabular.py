@@ -1,7 +1,7 @@
-"""`--format` and `--counters`; JSON and CSV of verbs whose answer is a frame.
+"""`--format` and `--counters`; JSON and CSV of verbs that return a data frame.
 
-JSON is one object: `format` is `cutrace-VERB-1`, `rows` a list of objects by column. A column is
-added at the end without notice; one that changes or goes raises the number.
+JSON is one object: `format` is `cutrace-VERB-1`, `rows` a list of objects by column. New columns
+are appended without notice; a change or removal of a column increments the number.
 """
 
 import json
@@ -56,7 +56,7 @@ def check_format(name: str) -> None:
 
 
 def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
-    """A frame as JSON or CSV."""
+    """Return a frame as JSON or CSV."""
     rows: list[dict[str, Any]] = frame.to_dicts()
     if format == "json":
         return json.dumps({"format": f"cutrace-{verb}-1", "rows": rows}, indent=1)
@@ -66,12 +66,12 @@ def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
 
 
 def _in_a_cell(value: object) -> object:
-    """The parts of a list stand behind one another."""
+    """Join a list's items in one cell."""
     return " ".join(map(str, value)) if isinstance(value, list) else value
 
 
 FINER = {"launch": "line", "line": "array", "array": "instruction"}
-"""The grouping to look at next."""
+"""The next finer grouping."""
 
 
 def view_here(
@@ -83,11 +83,10 @@ def view_here(
     threshold: float | None = None,
     suffix: str = "",
 ) -> "View":
-    """The view for stdout; `CutraceError` for a grouping or counter that does not exist.
+    """Return the view for stdout; raise `CutraceError` for an unknown grouping or counter.
 
-    `names` are counters with commas between; `typed` is the command that asks for this report,
-    without its grouping, and `suffix` the program at its end; `sort` and `threshold` are
-    the view's.
+    `names` are comma-separated counters; `typed` is the command of this report without its
+    grouping, and `suffix` the program at its end; `sort` and `threshold` are the view's.
     """
     from ...analyzer.counting.vocabulary import check_parts, find_counters
     from ...analyzer.sheet import check_sifting

@@ -1,4 +1,4 @@
-"""The work of the verbs: programs, sweeps, budgets and advice on a trace.
+"""Implementation of the verbs: programs, sweeps, budgets and advice on a trace.
 
-No option is declared here.
+No option is declared in this folder.
 """

@@ -1,4 +1,4 @@
-"""Advice for the terminal: what every rule finds in a trace that was replayed."""
+"""Advice for the terminal: the findings of every rule for a replayed trace."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 ROWS = 1 << 22
-"""Rows of accesses from which on advice reads them only where it is asked for: else counts do."""
+"""Number of accesses from which advice without an explicit request uses counters only."""
 
 
 def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> str:
-    """The first advice on the costliest launch, with its gain; empty if nothing gains."""
+    """Return the first advice on the costliest launch, with its gain; empty if nothing gains."""
     from ...analyzer.advice.advise import advise, counted_reuse, gain_text
     from ...models.replay.whatif.suppose import suppose
 
@@ -38,7 +38,7 @@ def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> s
 def advise_here(
     trace: "Trace", profile: "Profile", options: ReplayOptions, format: str = "table"
 ) -> str:
-    """The advice on a trace that was replayed with these options."""
+    """Return the advice on a trace that was replayed with these options."""
     from ...analyzer.advice.advise import advise, render
     from ...models.replay.whatif.suppose import suppose
 

@@ -1,6 +1,6 @@
 """Executors by name: `--on dask`, `--on dask:tcp://host:8786`, `--on ray`, `--on slurm`.
 
-Each needs an extra of cutrace's to be installed. An executor that exists already can be passed to
+Each requires an extra of cutrace. An existing executor can be passed to
 `cutrace.sweep(executor=...)` and `cutrace.analyze(executor=...)`.
 """
 
@@ -20,16 +20,18 @@ from ...models.replay.interface.options import ReplayOptions
 
 @contextmanager
 def replayed_on(name: str | None, options: ReplayOptions) -> Iterator[ReplayOptions]:
-    """The options with an executor, if one is named, of `jobs` workers where any are started."""
+    """Yield the options with the named executor, if any; it starts `jobs` workers where it starts
+    any.
+    """
     with named_executor(name, options.jobs) if name else nullcontext() as executor:
         yield replace(options, executor=executor)
 
 
 @contextmanager
 def named_executor(name: str, processes: int | None = None) -> Iterator[Executor]:
-    """Open an executor for as long as the body runs. CutraceError if there is no such one.
+    """Open an executor while the body runs; raise CutraceError for an unknown name.
 
-    `processes` is how many workers are started, where any are.
+    `processes` is the number of workers, if the executor starts any.
     """
     kind, _, address = name.partition(":")
     if kind not in _KINDS:
@@ -48,22 +50,22 @@ def _package(name: str, extra: str) -> Any:
 
 
 class _Dask:
-    """Dask's client: a call is done again where its worker is lost, and never taken for another."""
+    """Dask's client: calls are not cached, and are repeated if their worker is lost."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
-        """Have a call done by a worker."""
+        """Submit a call to a worker."""
         return self._client.submit(call, *arguments, pure=False, retries=2)
 
 
 @contextmanager
 def _dask(address: str, processes: int | None) -> Iterator[Executor]:
-    """The scheduler at an address; without one, workers of this machine, one for each core.
+    """Connect to the scheduler at an address; without one, start local workers, one per core.
 
-    They have no thread that looks ten times a second where they are: a job is Python all through,
-    and a tenth slower then.
+    Their profiler thread, which samples ten times per second, is off: a job is pure Python and
+    becomes a tenth slower by it.
     """
     dask, distributed = _package("dask", "dask"), _package("distributed", "dask")
     workers = {"n_workers": processes or os.cpu_count(), "threads_per_worker": 1}
@@ -79,7 +81,7 @@ def _dask(address: str, processes: int | None) -> Iterator[Executor]:
 
 @contextmanager
 def _slurm(partition: str, processes: int | None) -> Iterator[Executor]:
-    """Workers that Slurm starts as there is work, in a partition if one is named.
+    """Start workers by Slurm on demand, in a partition if one is named.
 
     A worker has a core and 4 GB, unless Dask's own configuration (`jobqueue.slurm`) says more.
     """
@@ -93,21 +95,21 @@ def _slurm(partition: str, processes: int | None) -> Iterator[Executor]:
 
 
 class _Ray:
-    """Ray: its references make futures."""
+    """Ray, with futures made from its references."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
-        """Have a call done by a worker."""
+        """Submit a call to a worker."""
         return self._ray.remote(call).remote(*arguments).future()
 
 
 @contextmanager
 def _ray(address: str, processes: int | None) -> Iterator[Executor]:
-    """The cluster at an address; without one, workers of this machine.
+    """Connect to the cluster at an address; without one, start local workers.
 
-    Meanwhile what is printed goes to stderr: of workers that die Ray tells on stdout.
+    Prints go to stderr meanwhile: Ray reports dead workers on stdout.
     """
     ray = _package("ray", "ray")
     where = {"address": address} if address else {"num_cpus": processes}

@@ -1,4 +1,4 @@
-"""`%%cutrace` in IPython and Jupyter: record what a cell launches, and show what it costs."""
+"""`%%cutrace` in IPython and Jupyter: record a cell's launches and show their costs."""
 
 import argparse
 import shlex
@@ -14,7 +14,7 @@ USAGE = (
 
 
 class _Options(argparse.ArgumentParser):
-    """Reports errors as cutrace does; a notebook must not exit."""
+    """A parser that raises cutrace's errors; it must not end the notebook's process."""
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of ending the process."""
@@ -32,7 +32,7 @@ def _read(line: str) -> argparse.Namespace:
 
 
 def load(ipython: Any) -> None:
-    """Teach a shell of IPython the magic `cutrace`, for a line and for a cell."""
+    """Register the line and cell magic `cutrace` in an IPython shell."""
 
     def cutrace(line: str, cell: str | None = None) -> None:
         """Record what a cell, or the statement in the line, launches, and count it by line."""

@@ -1,4 +1,4 @@
-"""`cutrace check --model`: whether a model of one's own keeps the contract."""
+"""`cutrace check --model`: test a user's model against the interface contract."""
 
 import inspect
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def check_model_here(name: str) -> str:
-    """The tests of each model; `CheckFailed` with its violations of the contract.
+    """Test each model; raise `CheckFailed` with its violations of the contract.
 
-    `name` is a device's file with stages of one's own, a file with a model, `FILE.py:CLASS` of one
-    with several, or whatever else a device's file may call a model.
+    `name` is a device file with custom stages, a file with a model, `FILE.py:CLASS` for one of
+    several, or any other model name that a device file accepts.
     """
     from ...models.replay.device.conformance import ROWS, SIZES, check_model
 
@@ -37,7 +37,7 @@ def check_model_here(name: str) -> str:
 
 
 def _models(name: str) -> Iterator[tuple["Build", str, tuple[str, ...], int]]:
-    """Each model: its name, its state spaces, and the lanes of rows."""
+    """Yield each model: its constructor, name, state spaces, and number of lanes."""
     if name.endswith(".toml"):
         yield from _of_device(name)
         return
@@ -79,7 +79,7 @@ def _unguarded(build: Any) -> Any:
 
 
 def _only_class(path: Path) -> str:
-    """The name of the one class of a file that has a `step`."""
+    """Return the name of the only class in a file that has a `step`."""
     from ...models.replay.device.wiring import import_file
 
     try:

@@ -1,4 +1,4 @@
-"""The program behind `--` on a command line, which is run unchanged and recorded."""
+"""The program after `--` on a command line: build it, run it unchanged, and record it."""
 
 import shlex
 import sys
@@ -35,10 +35,10 @@ SourceOrProgram = Annotated[
 
 
 class TakesProgram(Verb):
-    """A verb whose arguments end at `--`: what follows is kept as it is, for `program_of`."""
+    """A verb with arguments up to `--`; the rest is kept unparsed for `program_of`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Split the command line."""
+        """Split the command line at `--`."""
         if "--" in args:
             at = args.index("--")
             ctx.meta[_KEY] = tuple(args[at + 1 :])
@@ -47,13 +47,13 @@ class TakesProgram(Verb):
 
 
 def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
-    """The words behind `--`; None if there was no `--`."""
+    """Return the words after `--`; None without `--`."""
     words: tuple[str, ...] | None = ctx.meta.get(_KEY)
     return words
 
 
 def choose_device(name: str | None) -> "Device":
-    """The device that the program is shown, $CUTRACE_DEVICE or the default if none is named."""
+    """Return the device that the program sees; without a name $CUTRACE_DEVICE or the default."""
     from ...models.analyses.occupancy import Need, occupancy
     from ...models.replay.device.device import load_device
     from ...tracer.program.device import Device
@@ -74,7 +74,7 @@ def choose_device(name: str | None) -> "Device":
 
 
 def _facts(model: "Model") -> dict[str, int]:
-    """A device's numbers by the names that a program's library knows."""
+    """Return a device's attributes by the names that the library uses."""
     limits, chip, rates = model.limits, model.chip, model.rates
     return {
         "major": model.capability[0],
@@ -101,7 +101,7 @@ def _facts(model: "Model") -> dict[str, int]:
 
 
 def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
-    """Say on stderr how it went and what to type next; return the exit status for a shell."""
+    """Report on stderr how the run ended and what to type next; return the shell's exit status."""
     summary = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     are = "is" if ended.refused == 1 else "are"
     lost = f", {ended.refused} that failed {are} left out" if ended.refused else ""
@@ -128,13 +128,13 @@ def _print_note(text: str) -> None:
 def record_command(
     order: "Order", name: str, out: Path | None, device: "Device", recording: Recording
 ) -> int:
-    """Record a program that the user calls so; return the exit status for a shell."""
+    """Record a program under the user's name for it; return the shell's exit status."""
     trace = out or Path(f"{Path(name).stem}.cutrace")
     return tell_end(name, trace, run_program(order, trace, device, recording))
 
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":
-    """Run and record a program; memory is mapped in pages for it, as on a chip."""
+    """Run and record a program; its memory is mapped in pages, as on a chip."""
     from ...tracer.program.run import record_program
     from ...tracer.session.record_options import default_options
     from ...tracer.simt.kernel.run_options import RunProgress

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProjectCheck:
-    """A project, how to record and replay it, and what was asked on the command line."""
+    """A project, its recording and replay options, and the command line's requests."""
 
     project: "Project"
     recording: Recording
@@ -36,7 +36,7 @@ class ProjectCheck:
     allow_missing: bool = False
 
     def run(self, format: str) -> str:
-        """A report of all checks; `CheckFailed` with all that is broken, if anything is."""
+        """Return a report of all checks; raise `CheckFailed` with all failures, if any."""
         from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
 
         before = self._before()
@@ -68,7 +68,7 @@ class ProjectCheck:
         return "\n\n".join((*parts, last))
 
     def write(self, path: Path) -> str:
-        """Write what all checks cost now as a baseline."""
+        """Write the present costs of all checks as a baseline."""
         from ...analyzer.budget.budget_check import write_baseline
 
         baseline = self.costs()
@@ -76,7 +76,7 @@ class ProjectCheck:
         return f"{quote(path)}: what {len(baseline)} checks cost now"
 
     def _check(self, number: int, before: "Costs | None") -> "tuple[list[Checked], list[Trial]]":
-        """One check: its limits judged, and what it looks for besides."""
+        """Run one check; return its judged limits and its trials."""
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
         from ...analyzer.budget.budget_check import Checker, budget_of
         from ...traces.reader import read_trace
@@ -104,7 +104,7 @@ class ProjectCheck:
         return judged, trials
 
     def _before(self) -> "Mapping[str, Costs]":
-        """The counters of the baseline, a file or a git ref; empty without one."""
+        """Return the baseline's counters, from a file or a git ref; empty without a baseline."""
         from ...analyzer.budget.budget_check import read_baseline
 
         name = self.project.baseline
@@ -117,7 +117,7 @@ class ProjectCheck:
             return self.costs(tree)
 
     def costs(self, folder: Path | None = None) -> "Mapping[str, Costs]":
-        """The counters of each check whose source exists in the folder (default: the project's)."""
+        """Return the counters of each check with a source in `folder` (default: the project's)."""
         from ...analyzer.budget.budget_check import costs
 
         folder = folder or self.project.path.parent
@@ -132,7 +132,7 @@ class ProjectCheck:
 
     @contextmanager
     def _trace(self, folder: Path, check: "Check") -> Iterator[Path]:
-        """The trace of a check whose paths are those of a folder."""
+        """Yield the trace of a check, with paths relative to a folder."""
         recording = replace(
             self.recording,
             launch=(*check.launch,),
@@ -144,7 +144,9 @@ class ProjectCheck:
             yield trace
 
     def _options(self, check: "Check") -> ReplayOptions:
-        """The devices of the command line, else the check's, else the project's."""
+        """Return the options with the devices of the command line, else the check's, else the
+        project's.
+        """
         named = self.replay.devices or (*check.devices,) or self.project.devices
         return with_devices(replace(self.replay, device=named))
 
@@ -156,7 +158,7 @@ def _count(path: Path, options: ReplayOptions) -> "Profile":
 
 
 def merged(path: Path, judged: "Sequence[Checked]") -> "Checked":
-    """All limits as those of one budget, for reports that are one file."""
+    """Merge all limits into one budget, for reports in one file."""
     from ...analyzer.budget.budget import Budget
     from ...analyzer.budget.budget_check import Checked
 
@@ -170,7 +172,7 @@ def merged(path: Path, judged: "Sequence[Checked]") -> "Checked":
 
 @contextmanager
 def tree_of(folder: Path, ref: str) -> Iterator[Path]:
-    """A folder as it was at a ref of git; `CutraceError` if git does not know it."""
+    """Yield a copy of a folder at a git ref; raise `CutraceError` if git does not know it."""
     command = ["git", "-C", str(folder), "archive", "--format=tar", "--end-of-options", ref]
     try:
         process = subprocess.run(command, capture_output=True, check=False)

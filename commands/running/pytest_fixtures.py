@@ -20,17 +20,16 @@ from .program import build, choose_device, run_program
 
 
 class CheckedTrace:
-    """`trace` is the path of what was recorded. Questions take the options of `cutrace.analyze()`,
-    device and all."""
+    """A recorded trace, at the path `trace`; methods take the options of `cutrace.analyze()`."""
 
     trace: Path
 
     def end(self) -> Trace:
-        """Read the trace, once it is whole."""
+        """Read the trace; it must be complete."""
         return read_trace(self.trace)
 
     def profile(self, device: str | Sequence[str] = (), **options: Any) -> Profile:
-        """Replay what was recorded and count."""
+        """Replay the trace and return its counters."""
         return analyze(self.end(), device, **options)
 
     def assert_budget(
@@ -43,12 +42,12 @@ class CheckedTrace:
         array: str = "",
         **options: Any,
     ) -> None:
-        """Fail the test unless every launch of a kernel keeps to the limits.
+        """Fail the test unless every launch of a kernel keeps the limits.
 
         `limits` maps counters, or expressions over counters in polars SQL, to numbers ("not more
         than") or comparisons such as `">= 0.9"`. `line`, FILE:LINE or a part of its text, or
-        `array` is the part of the kernel that is meant, else all of it. An AssertionError names the
-        line that costs most, and why.
+        `array` restricts the check to a part of the kernel; default: all of it. An AssertionError
+        names the costliest line, and why it costs that.
         """
         __tracebackhide__ = True
         place = {"kernel": kernel, "line": line, "array": array}
@@ -59,9 +58,9 @@ class CheckedTrace:
     def assert_budget_file(
         self, path: str | PathLike[str], device: str | Sequence[str] = (), **options: Any
     ) -> None:
-        """Fail the test unless the trace keeps to a budget file, as `cutrace check` reads it.
+        """Fail the test unless the trace keeps a budget file, as `cutrace check` reads it.
 
-        Without `device` the file's own devices are asked.
+        `device` defaults to the file's own devices.
         """
         __tracebackhide__ = True
         budget = read_budget(Path(path))
@@ -81,9 +80,9 @@ class CheckedTrace:
 
 
 class CheckedProgram(CheckedTrace):
-    """A program that has ended with `status`, minus a signal's number if one ended it.
+    """A program that ended with `status`, or minus the number of the signal that ended it.
 
-    `launches` are those in its trace, `refused` those that failed.
+    `launches` counts those in its trace, `refused` those that failed.
     """
 
     def __init__(
@@ -102,9 +101,9 @@ class CheckedProgram(CheckedTrace):
 
 
 class CheckedSession(CheckedTrace, Session):
-    """A `cutrace.Session` that ends when it is first asked: `profile` and `assert_budget`.
+    """A `cutrace.Session` that ends on first query: `profile` and `assert_budget`.
 
-    Once asked, it launches no more.
+    It launches no kernels after that.
     """
 
     _ended = False
@@ -124,6 +123,6 @@ class CheckedSession(CheckedTrace, Session):
             super().__exit__(kind, problem, traceback)
 
     def end(self) -> Trace:
-        """End the recording, if it has not, and read its trace."""
+        """End the recording if necessary, and read its trace."""
         self.__exit__(None, None, None)
         return super().end()

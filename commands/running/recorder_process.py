@@ -1,7 +1,7 @@
-"""The recorder beside a process that calls `cutrace.recording()`; it ends with that process.
+"""The recorder process for `cutrace.recording()`; it ends with the process that started it.
 
-Started with `-m` and the words LISTENING CONTROL DEVICE: the numbers of sockets that it inherits,
-and the name of a device.
+Run with `-m` and the words LISTENING CONTROL DEVICE: two inherited socket descriptors, and a device
+name.
 """
 
 import signal
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> None:
-    """Answer until the process has gone; then end the trace that is open, if any."""
+    """Serve until the process exits; then end an open trace."""
     from ...tracer.program.arena import SharedMemory
     from ...tracer.program.inprocess.persistent_session import make_persistent
     from ...tracer.program.inprocess.recorder_process import Control
     from ...tracer.program.server import Connections
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the recorded process
     listening, control = (socket.socket(fileno=int(word)) for word in words[:2])
     shared = SharedMemory()
     lasting = make_persistent(shared, choose_device(words[2] or None))
@@ -38,7 +38,7 @@ def main(words: list[str]) -> None:
 
 
 def _serve(lasting: "PersistentRecorder", connections: "Connections", control: "Control") -> None:
-    """Answer the process: calls of its device before requests about the trace."""
+    """Serve the process: device calls before control requests, so that a trace ends complete."""
     stderr = StringIO()
     while True:
         line = connections.wait(control.line.fileno())
@@ -57,7 +57,7 @@ def _serve(lasting: "PersistentRecorder", connections: "Connections", control: "
 
 
 def _answer(lasting: "PersistentRecorder", question: dict[str, Any]) -> dict[str, Any]:
-    """Begin or end a trace, or take a source."""
+    """Begin or end a trace, or store a source."""
     try:
         if "begin" in question:
             _begin(lasting, **question)

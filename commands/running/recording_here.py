@@ -1,4 +1,4 @@
-"""`with cutrace.recording("x.cutrace"):` what this process launches, by whichever package."""
+"""`with cutrace.recording("x.cutrace"):` record this process's launches by any package."""
 
 import os
 import sys
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from ...tracer.program.inprocess.recorder_process import RecorderProcess
 
 _recorder: "RecorderProcess | None" = None
-"""The recorder of this process, once it has one."""
+"""The recorder of this process, after its start."""
 
 
 class recording(CheckedTrace):
     """Record the launches inside `with`: of Numba, CuPy, Triton, cuda-python and others.
 
-    The first one of a process brings cutrace's library in place of CUDA's driver, which shows
-    `device` for as long as the process lasts; so it comes before the first call of CUDA's. Arrays
-    and kernels last from one recording to the next. Recorded are launches of `kernels`, a regular
-    expression, behind the first `skip`; `only` and `options` are a Session's. Once it has ended it
-    answers `profile()` and `assert_budget()`, and shows itself in a notebook.
+    The first one in a process loads cutrace's library in place of CUDA's driver; it presents
+    `device` for the lifetime of the process, so it must come before the first CUDA call. Arrays and
+    kernels persist between recordings. It records launches of `kernels`, a regular expression,
+    after the first `skip`; `only` and `options` are a Session's. After the block it has
+    `profile()`, `assert_budget()` and a notebook view.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class recording(CheckedTrace):
             print(self.said, end="", file=sys.stderr)
 
     def end(self) -> Trace:
-        """End the recording, if it has not ended, and read its trace."""
+        """End the recording if necessary, and read its trace."""
         self.__exit__(None, None, None)
         return super().end()
 
@@ -82,12 +82,12 @@ class recording(CheckedTrace):
 
 
 def shown_device() -> str:
-    """The device that this process has since its first recording; empty before."""
+    """Return the device of this process since its first recording; empty before."""
     return _recorder.device if _recorder else ""
 
 
 def recorder(device: str | None = None) -> "RecorderProcess":
-    """The recorder of this process; CutraceError where it shows another device than this."""
+    """Return the recorder of this process; raise CutraceError if it has another device."""
     global _recorder
     if _recorder is None:
         from ...tracer.program.inprocess.recorder_process import RecorderProcess
@@ -104,5 +104,5 @@ def recorder(device: str | None = None) -> "RecorderProcess":
 
 
 def _command(words: Sequence[str]) -> Sequence[str]:
-    """How the recorder is started: `-P` so that nothing in the current folder is imported."""
+    """Return the recorder's command: `-P`, so that it imports nothing from the current folder."""
     return [sys.executable, "-P", "-m", "cutrace.commands.running.recorder_process", *words]

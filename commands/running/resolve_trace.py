@@ -1,4 +1,7 @@
-"""Python scripts on a command line: those that import cutrace run here, others as programs."""
+"""The trace for a command line: a trace itself, a recorded source, or a recorded program.
+
+A Python script that imports cutrace runs in this process; others run as programs.
+"""
 
 import os
 import re
@@ -24,9 +27,9 @@ _RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
 
 
 def script_command(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
-    """The command that runs a script which does not import cutrace; empty where there is none.
+    """Return the command for a script that does not import cutrace; empty if there is none.
 
-    What stands behind the script, and `arguments` the `--`, are its arguments.
+    Its arguments are the words after the script, and `arguments`, those after `--`.
     """
     script = sources[0] if sources else Path()
     if script.suffix != ".py" or not script.is_file():
@@ -46,9 +49,9 @@ def resolve_trace(
     recording: Recording,
     replay: ReplayOptions,
 ) -> Iterator[Path]:
-    """The trace at `source`, or a temporary one; `program` is what stood behind `--`, if it did.
+    """Yield the path of the trace at `source`, or of a temporary one; `program` is after `--`.
 
-    What a program prints goes to stderr: stdout belongs to the answer.
+    A program's output goes to stderr: stdout carries the report.
     """
     recording = replace(recording, launch=_lines(recording))
     if source is not None and not _is_run(source, program):
@@ -64,12 +67,12 @@ def resolve_trace(
 
 
 def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
-    """Whether it is run as a program, and not a trace, or a source with launches of its own."""
+    """Return whether the input runs as a program: it is no trace, and no source with launches."""
     return not source.is_dir() and (program is not None or is_program(source))
 
 
 def is_program(path: Path) -> bool:
-    """Whether a file is one that can be started, and no source of kernels."""
+    """Return whether a file is executable and no source of kernels."""
     return path.suffix not in SOURCES and path.is_file() and os.access(path, os.X_OK)
 
 
@@ -80,7 +83,7 @@ def _record(
     recording: Recording,
     replay: ReplayOptions,
 ) -> None:
-    """Record a program into `trace`; CutraceError if it launches nothing."""
+    """Record a program into `trace`; raise CutraceError if it launches nothing."""
     from ...tracer.program.run import Order
 
     device, path = choose_device(next(iter(replay.devices), None)), None
@@ -101,17 +104,17 @@ def _record(
 
 
 def program_suffix(program: tuple[str, ...] | None) -> str:
-    """The end of a command line with a program: ` -- ./app 1024`."""
+    """Return the end of a command line with a program: ` -- ./app 1024`."""
     return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
 
 
 def _lines(recording: Recording) -> tuple[str, ...]:
-    """The launches to make: those of `--launch` that are no numbers."""
+    """Return the launches to make: the values of `--launch` that are no numbers."""
     return tuple(text for text in recording.launch if not _NUMBERS.fullmatch(text))
 
 
 def select_launches(trace: "Trace", words: Sequence[str]) -> "Trace":
-    """The trace with the launches that `--launch N` or `N-M` names alone; all if none does."""
+    """Return the trace with the launches that `--launch N` or `N-M` selects; default: all."""
     texts = [text for text in words if _NUMBERS.fullmatch(text)]
     if not texts:
         return trace

@@ -1,4 +1,4 @@
-"""The least time of launches on a device, from their bounds, by a temporary trace."""
+"""Lower bound of launches' device time, from a replay of a temporary trace."""
 
 from contextlib import ExitStack
 
@@ -8,7 +8,7 @@ from ...traces.writer import TraceWriter
 
 
 class Stopwatch:
-    """Takes launches in a temporary trace."""
+    """Records launches in a temporary trace, for their time."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -18,7 +18,7 @@ class Stopwatch:
         self._exits.callback(self.recorder.discard)
 
     def nanoseconds(self) -> float:
-        """The sum of their bounds; 0 where nothing is known."""
+        """Return the sum of the launches' bounds; 0 if nothing is known."""
         with self._exits:
             self.recorder.close()
             profile = analyze(self.recorder.path, self._device)

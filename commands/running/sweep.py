@@ -1,4 +1,4 @@
-"""Running a sweep: each job in a process of its own or by an executor, done ones kept."""
+"""Run a sweep: each job in its own process or by an executor; completed jobs are cached."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 
 SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".ptx", ".py", ".npy")
-"""Files beside a source that may change what it does."""
+"""Suffixes of files next to a source that may affect the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is `set` in the devices, of which a suite has `parameters` some.
+    """Values of the devices' `set`, one combination of a suite's `parameters`.
 
-    `devices` are those that there are then; `refusals` say of others why they cannot be made.
+    `devices` are the resulting devices; `refusals` hold the reasons for those that cannot be made.
     """
 
     parameters: Mapping[str, Any]
@@ -55,9 +55,9 @@ class Setting:
 
 
 def list_settings(suite: "Suite", options: ReplayOptions) -> tuple[Setting, ...]:
-    """Everything that a suite sets in the devices.
+    """Return all combinations of device settings in a suite.
 
-    `CutraceError` for a device of which none can be made.
+    Raises `CutraceError` for a device without any valid combination.
     """
     from ...models.replay.device.catalog import match_devices
     from ...models.replay.device.device import load_device
@@ -83,8 +83,8 @@ def list_settings(suite: "Suite", options: ReplayOptions) -> tuple[Setting, ...]
 class Task:
     """A worker's task: the job, the replay options, and the `settings` of devices.
 
-    `files` are the source and those beside it, for workers on other machines; empty where the
-    worker reads them itself.
+    `files` are the source and its neighbours, for workers on other machines; empty if the worker
+    reads them itself.
     """
 
     job: "Job"
@@ -94,7 +94,7 @@ class Task:
 
 
 def files_beside(source: Path) -> dict[str, bytes]:
-    """The source and the files beside it, by name."""
+    """Return the source and the files next to it, by name."""
     paths = sorted(
         p for p in source.parent.iterdir() if p.suffix in SOURCE_SUFFIXES and p.is_file()
     )
@@ -102,7 +102,7 @@ def files_beside(source: Path) -> dict[str, bytes]:
 
 
 def do_task(task: Task) -> "pl.DataFrame":
-    """Record a job and count it; return its table. `CutraceError` for what goes wrong."""
+    """Record and replay a job; return its table. Raises `CutraceError` on failure."""
     with scratch_folder() as folder, _environment(task.job), _quiet():
         return _count(task, Path(folder))
 
@@ -136,16 +136,16 @@ def _count(task: Task, folder: Path) -> "pl.DataFrame":
             options = replace(task.options, device=setting.devices, set=setting.set)
             frames.append(tabulate(job, count(trace, options)))
         tables += [with_settings(table, setting.parameters) for table in frames]
-    return pl.concat(tables, how="vertical_relaxed")  # numbers and texts of one key are texts
+    return pl.concat(tables, how="vertical_relaxed")  # a key with numbers and texts becomes text
 
 
 _ENVIRONMENT = Lock()
-"""One script at a time has its settings: the threads of a process share one environment."""
+"""Serializes scripts' settings: the threads of a process share one environment."""
 
 
 @contextmanager
 def _environment(job: "Job") -> Iterator[None]:
-    """The settings of a script's job as environment variables, for as long as it runs."""
+    """Set a script job's settings as environment variables while the body runs."""
     if job.source.suffix != ".py":
         yield
         return
@@ -160,8 +160,10 @@ def _environment(job: "Job") -> Iterator[None]:
 
 
 def _quiet() -> AbstractContextManager[Any]:
-    """What kernels print goes to stderr: stdout belongs to the report. Threads share it, and would
-    leave it to one another in any order; they leave it as it is."""
+    """Redirect kernels' prints to stderr: stdout carries the report.
+
+    Threads share stdout and would restore it in any order, so in threads it stays unchanged.
+    """
     return redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext()
 
 
@@ -173,15 +175,16 @@ def sweep(
     processes: int | None = None,
     **arguments: Any,
 ) -> "pl.DataFrame":
-    """Record every variant of a suite in every size, and write and return one tidy table.
+    """Record every variant of a suite in every size; write and return one tidy table.
 
-    `executor` does the jobs instead of `processes` of this machine: anything with `submit`, such as
-    those of `concurrent.futures`, or Dask's client. Sources travel with the jobs; workers need the
-    same cutrace. `arguments` are those of `analyze`, devices among them. `out` is a file, .parquet
-    or .csv, or an address, at which a name without an ending is a folder: a Parquet dataset. Jobs
-    that are done are kept beside it until all are: after an interruption the next call goes on.
+    `executor` runs the jobs instead of `processes` of this machine: any object with `submit`, for
+    example from `concurrent.futures`, or Dask's client. Sources are sent with the jobs; workers
+    need the same cutrace. `arguments` are those of `analyze`, devices among them. `out` is a file,
+    .parquet or .csv, or an address, where a name without a suffix is a folder: a Parquet dataset.
+    Completed jobs are cached next to it until all are done: after an interruption the next call
+    resumes.
 
-    Raises `CutraceError` for a suite that is wrong, and for jobs that failed, after all others.
+    Raises `CutraceError` for an invalid suite, and for failed jobs, after all others.
     """
     from ...analyzer.counting.vocabulary import with_counters_of
     from ...analyzer.sweep.destination import find_destination
@@ -204,10 +207,10 @@ def run_suite(
     processes: int | None = None,
     executor: Executor | None = None,
 ) -> "list[pl.DataFrame]":
-    """Run what has not been run, write the table, and return every job's in order.
+    """Run the open jobs, write the table, and return every job's table in order.
 
-    What is done is kept at `out`, where the next sweep finds it.
-    `CutraceError` names the jobs that failed, after the others have ended.
+    Completed jobs are cached at `out`, where the next sweep reads them. Raises `CutraceError`
+    naming the failed jobs, after the others have ended.
     """
     from ...analyzer.sweep.suite import list_jobs
     from ...analyzer.sweep.sweep_table import join_tables
@@ -217,7 +220,7 @@ def run_suite(
     names, keys = [_key(job, parameters) for job in jobs], out.begin()
     waiting = [n for n, name in enumerate(names) if name not in keys]
     count = min(processes or os.cpu_count() or 1, len(waiting))
-    if executor or count > 1:  # other jobs have the other cores
+    if executor or count > 1:  # other jobs use the other cores
         options = replace(options, jobs=options.jobs or 1)
     tasks = [
         Task(
@@ -254,7 +257,7 @@ def run_suite(
 def _work(
     tasks: Sequence[Task], count: int, executor: Executor | None
 ) -> Iterator[tuple[int, Any]]:
-    """Do the tasks; yield the number of each as it ends, with its table or what went wrong."""
+    """Run the tasks; yield the number of each on completion, with its table or its error."""
     if executor is not None:
         yield from run_tasks(executor, do_task, tasks)
     elif count <= 1:
@@ -265,7 +268,7 @@ def _work(
 
 
 def _key(job: "Job", arguments: Mapping[str, Any]) -> str:
-    """A name for all that a job's numbers depend on."""
+    """Return a cache key over all inputs of a job's numbers."""
     texts = {name: sha256(data).hexdigest() for name, data in files_beside(job.source).items()}
     parts = [__version__, str(job), job.launches, job.options, job.arch, job.take, job.source.name]
     whole = dumps([parts, texts, dict(arguments)], sort_keys=True, default=str)

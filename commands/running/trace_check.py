@@ -1,4 +1,4 @@
-"""`cutrace check --races` and `--memory`: data races, and accesses outside of arrays."""
+"""`cutrace check --races` and `--memory`: data races and out-of-bounds accesses; budgets."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 RACE_PASSES = 2.0
-"""Passes over the accesses of a trace that looking for races makes."""
+"""Passes over a trace's accesses that race detection makes."""
 
 
 def tried(kind: str, judge: Callable[["Trace"], str], trace: "Trace", source: str) -> "Trial":
-    """Check a trace for `races` or `memory`; the result says whether it holds."""
+    """Check a trace for `races` or `memory`; the result has the verdict."""
     from ...analyzer.budget.budget_check import Trial
 
     try:
@@ -42,7 +42,7 @@ def tried(kind: str, judge: Callable[["Trace"], str], trace: "Trace", source: st
 
 
 def faulted(fault: KernelFault, source: Path) -> "Trial":
-    """The check of a source whose kernel ended by a fault before there was a trace."""
+    """Return a failed check of a source: its kernel faulted before a trace was complete."""
     from ...analyzer.budget.budget_check import Trial
 
     place = _first_place(str(fault), (source.as_posix(), source.name))
@@ -50,7 +50,7 @@ def faulted(fault: KernelFault, source: Path) -> "Trial":
 
 
 def _first_place(report: str, sources: Iterable[str]) -> "Place | None":
-    """The first line of a source that a report names."""
+    """Return the first source line that a report names."""
     from ...analyzer.why.place import Place
 
     names = "|".join(sorted(map(re.escape, sources), key=len, reverse=True))
@@ -59,7 +59,7 @@ def _first_place(report: str, sources: Iterable[str]) -> "Place | None":
 
 
 def check_memory(trace: "Trace") -> str:
-    """`CheckFailed` with every line that accessed memory outside of every array, if any did."""
+    """Raise `CheckFailed` with every line that accesses memory outside of all arrays."""
     from ...traces.out_of_bounds import outside_text
 
     lines = [
@@ -76,7 +76,7 @@ def check_memory(trace: "Trace") -> str:
 
 
 def check_races(trace: "Trace") -> str:
-    """The report on races; `CheckFailed` with it if there are any."""
+    """Return the report on races; raise `CheckFailed` with it if there are any."""
     from ...analyzer.text.race_text import render_races
     from ...models.analyses.race import find_races
 
@@ -89,7 +89,7 @@ def check_races(trace: "Trace") -> str:
 
 
 REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
-"""Formats of a report that is there, and all that is printed, also where no limit is broken."""
+"""Formats whose whole output is the report, also if no limit is exceeded."""
 
 
 def check_budget(
@@ -100,9 +100,9 @@ def check_budget(
     format: str,
     trials: "Sequence[Trial]",
 ) -> str:
-    """A row a limit, or a report for programs; `CheckFailed` with reasons if any is broken.
+    """Return one row per limit, or a report for programs; raise `CheckFailed` on exceeded limits.
 
-    `trials` are checks without limits that the report holds, too.
+    `trials` are checks without limits, included in the report.
     """
     from ...analyzer.budget.budget import Budget, name_compiler, read_budget
     from ...analyzer.budget.budget_check import Checked
@@ -131,7 +131,7 @@ def check_budget(
 
 
 def show_failed(trial: "Trial", format: str) -> None:
-    """Print the report of a check that ended before anything was counted."""
+    """Print the report of a check that ended before the replay."""
     from ...analyzer.budget.budget import Budget
     from ...analyzer.budget.budget_check import Checked
     from ...analyzer.budget.budget_report import FORMATS
@@ -140,7 +140,7 @@ def show_failed(trial: "Trial", format: str) -> None:
 
 
 def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
-    """Write the present numbers; say how many."""
+    """Write the present numbers as limits; return how many."""
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_update import update_budget
 
@@ -151,7 +151,7 @@ def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
 
 
 def _checker(path: Path, budget: "Budget | None", replay: ReplayOptions) -> "Checker":
-    """The trace, counted on the devices of the command line, else the budget's, else as ever."""
+    """Replay the trace on the devices of the command line, else the budget's, else the default."""
     from ...analyzer.budget.budget_check import Checker
     from ...analyzer.profile import count
     from ...models.replay.whatif.suppose import suppose

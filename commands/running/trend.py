@@ -17,7 +17,7 @@ NOW = "now"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A commit, its day, and what each check cost there."""
+    """A commit, its date, and the costs of each check."""
 
     commit: str
     day: str
@@ -25,7 +25,7 @@ class Point:
 
 
 def trend(project_check: ProjectCheck, last: int, format: str) -> str:
-    """A table of the counters that changed, or all of them as JSON; the oldest commit first."""
+    """Return a table of the counters that changed, or all of them as JSON; oldest commit first."""
     points = [*_past(project_check, last), Point(NOW, "", project_check.costs())]
     if format == "json":
         return json.dumps([{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points])
@@ -51,7 +51,7 @@ def _past(project_check: ProjectCheck, last: int) -> Iterator[Point]:
 
 
 def _tables(points: Sequence[Point]) -> Iterator[str]:
-    """For each kernel of a check on a device the counters that are not the same throughout."""
+    """Yield per check, device and kernel a table of the counters that vary."""
     from ...analyzer.counting.vocabulary import find_counters
     from ...analyzer.text.layout import align
     from ...analyzer.text.number import number
@@ -72,7 +72,7 @@ def _tables(points: Sequence[Point]) -> Iterator[str]:
 
 
 def _kernels(costs: "Mapping[str, Costs]") -> dict[tuple[str, str, str], Mapping[str, float]]:
-    """The counters of each check, device and kernel."""
+    """Return the counters of each check, device and kernel."""
     return {
         (check, device, kernel): counters
         for check, devices in costs.items()

@@ -1,5 +1,5 @@
-"""`cutrace serve`: a report that follows its source, from a server on this machine alone.
+"""`cutrace serve`: a report that follows its source, from a server on this machine only.
 
-`live` watches the source, keeps the last good result and the present error, and serves a browser
-that knows the token.
+`live` holds the whole of it: it polls the files, keeps the last good result and the present error,
+and serves browsers that know the token.
 """

@@ -1,7 +1,8 @@
-"""A live report: the last good result, and the error of the present source, if it has one.
+"""A live report: poll the source, record and replay on a change, and serve the page.
 
 One thread records and replays; request threads read the page and wait for the next version. After
-an error the last good result stays, with the error above it.
+an error the last good result stays, below the error. The server listens on this machine only, and
+answers requests with the right token.
 """
 
 from collections.abc import Mapping
@@ -46,14 +47,14 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 def stamp(paths: Iterable[Path]) -> Stamp:
-    """The modification times, sizes and inodes of files, -1 for a missing one."""
+    """Return modification time, size and inode of each file, -1 for a missing one."""
     return tuple((str(path), *_of(path)) for path in sorted({*paths}))
 
 
 def _of(path: Path) -> tuple[int, int, int]:
     try:
         status = path.stat()
-    except (OSError, ValueError):  # ValueError: a name with a zero in it
+    except (OSError, ValueError):  # ValueError: a name with a NUL
         return -1, -1, -1
     return status.st_mtime_ns, status.st_size, status.st_ino
 
@@ -82,18 +83,18 @@ class Live:
     _profile: "Profile | None" = None
 
     def request(self, form: Mapping[str, str]) -> None:
-        """Count with other options, as soon as the present count is done."""
+        """Replay with other options after the present replay."""
         self._form = form
         self._request.set()
 
     def wait(self, since: int, seconds: float) -> int:
-        """The number of the shown result: at once if it is not `since`, else when it changes."""
+        """Return the page's version: at once if it is not `since`, else on change or timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self.number != since or self.ended.is_set(), seconds)
             return self.number
 
     def follow(self, pause: float) -> None:
-        """Count whenever a file has changed or somebody asks, until it is ended."""
+        """Replay whenever a file changes or a request arrives, until the end."""
         try:
             while not self.ended.is_set():
                 self.look()
@@ -103,14 +104,14 @@ class Live:
             self._resources.close()
 
     def end(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting threads."""
         self.ended.set()
         self._request.set()
         with self._changed:
             self._changed.notify_all()
 
     def look(self) -> bool:
-        """Count if there is a reason to; say whether there was. The page shows what went wrong."""
+        """Replay if files changed or on request; return whether it did. The page shows errors."""
         stamps = stamp(self._watched())
         is_new, is_asked = stamps != self._stamp, self._request.is_set()
         self._request.clear()
@@ -126,24 +127,26 @@ class Live:
             error = ""
         except (Exception, SystemExit) as problem:
             changes, error = (), message_of(problem)
-        by_path = {entry[0]: entry for entry in stamps}  # what was saved meanwhile is new next time
+        # Keep the stamps from before the replay: a file saved during it counts as changed at the
+        # next poll. Only files that the new trace added get their present stamp.
+        by_path = {entry[0]: entry for entry in stamps}
         self._stamp = tuple(by_path.get(entry[0], entry) for entry in stamp(self._watched()))
         try:
             self._show(error, changes, monotonic() - begin)
-        except (Exception, SystemExit) as problem:  # the last result cannot be shown
+        except (Exception, SystemExit) as problem:  # the last result cannot be rendered
             self._report = self._profile = None
             self._show(error or message_of(problem), (), monotonic() - begin)
         return True
 
     def _watched(self) -> list[Path]:
-        """The source, or the trace's manifest, and the files that its lines come from."""
+        """Return the files to poll: the source, or the trace's manifest, and files of its lines."""
         if self.source.suffix not in SOURCES:
             return [self.source / MANIFEST]
         neighbors = (self.source.parent / name for name in self._names)
         return [self.source, *(path for path in neighbors if path.is_file())]
 
     def _record(self) -> None:
-        """Record the source; the trace before goes when the new one is there."""
+        """Record the source; remove the previous trace after the new one is complete."""
         from ...traces.reader import read_trace
 
         with ExitStack() as stack:
@@ -154,7 +157,7 @@ class Live:
         before.close()
 
     def _count(self) -> "tuple[Comparison, ...]":
-        """Replay, gather the report, and return what differs from the one before."""
+        """Replay, build the report, and return the differences from the previous one."""
         from ...analyzer.html.gather import Subject
         from ...analyzer.html.page import gather
         from ...analyzer.profile import count_supposed
@@ -169,7 +172,7 @@ class Live:
         return differences(before, profile) if before else ()
 
     def _show(self, error: str, changes: "tuple[Comparison, ...]", seconds: float) -> None:
-        """Make the page, and tell all who wait."""
+        """Render the page, and notify all waiting threads."""
         from ...analyzer.html.page import fill
         from ...analyzer.html.value import Report, Served
 
@@ -190,8 +193,9 @@ class Live:
 
 
 def differences(before: "Profile", now: "Profile") -> "tuple[Comparison, ...]":
-    """What two results differ in, a part for each launch and device; nothing where their devices
-    are not the same.
+    """Return the differences of two results, one per launch and device.
+
+    Empty if their devices differ.
     """
     from ...analyzer.comparison.comparison import compare_profiles
     from ...analyzer.html.figures import compare_table
@@ -203,12 +207,12 @@ def differences(before: "Profile", now: "Profile") -> "tuple[Comparison, ...]":
 
 
 PAIRS = {"pad": "ARRAY=[ROW+]N", "align": "ARRAY=BYTES[+BEYOND]", "set": "STAGE.KEY=VALUE"}
-"""Fields of pairs, and what one looks like."""
+"""Fields of pairs, with their syntax."""
 _BETWEEN = re.compile(r"[\s,]+")
 
 
 def apply_form(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions:
-    """The options with what the form says in their place; `CutraceError` for what cannot be."""
+    """Return the options changed by a form; raise `CutraceError` for invalid values."""
     read = {name: _pairs(name, form.get(name, "")) for name in PAIRS}
     devices = tuple(_words(form.get("device", "")))
     schedule = form.get("schedule") or SCHEDULES[0]
@@ -225,7 +229,7 @@ def apply_form(form: Mapping[str, str], options: ReplayOptions) -> ReplayOptions
 
 
 def fields(options: ReplayOptions) -> tuple[Field, ...]:
-    """The controls with what they hold now."""
+    """Return the form's controls with their present values."""
     return (
         Field("device", " ".join(options.devices), "NAME ..."),
         *(Field(name, _typed(getattr(options, name)), like) for name, like in PAIRS.items()),
@@ -253,9 +257,9 @@ def _typed(pairs: Mapping[str, object]) -> str:
 
 HOST = "127.0.0.1"
 WAIT = 20.0
-"""Seconds after which a browser that waits for a change is told that there is none."""
+"""Seconds after which a waiting browser gets the answer that nothing changed."""
 MOST = 16_384
-"""Bytes of a form."""
+"""Most bytes of a form."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -265,10 +269,10 @@ HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one live report; raises `CutraceError` if the port is taken."""
+    """HTTP server of one live report; raises `CutraceError` if the port is in use."""
 
     daemon_threads = True
-    allow_reuse_address = os.name != "nt"  # there it would share the port with who has it
+    allow_reuse_address = os.name != "nt"  # on Windows it would share a port that is in use
 
     def __init__(self, live: Live, port: int) -> None:
         self.live, self.token = live, token_urlsafe(16)
@@ -285,17 +289,17 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """URL of the page."""
         return f"http://{HOST}:{self.server_port}/{self.token}/"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing where the browser has gone away; anything else is a fault of ours."""
+        """Ignore a browser that has disconnected; report any other exception."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request."""
+    """Handles one request."""
 
     server: Server
     server_version = "cutrace"
@@ -303,7 +307,7 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def do_GET(self) -> None:
-        """The page, or whether there is a newer one."""
+        """Send the page, or whether there is a newer one."""
         name, query = self._parse_request()
         if name == "":
             self._answer(HTTPStatus.OK, self.server.live.page, "text/html")
@@ -315,7 +319,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "there is no such page\n")
 
     def do_POST(self) -> None:
-        """Other devices and suppositions."""
+        """Apply other devices and assumptions."""
         name, _ = self._parse_request()
         if name is None:
             return
@@ -336,7 +340,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
 
     def _parse_request(self) -> tuple[str | None, dict[str, str]]:
-        """The path behind the token, and the query; None if the request was refused."""
+        """Return the path after the token, and the query; None if the request was refused."""
         url = urlsplit(self.path)
         _, token, *tail = (*url.path.split("/", 2), "")
         if self.headers.get("Host") not in self.server.hosts:
@@ -361,4 +365,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of requests."""
+        """Do not log requests."""

@@ -1,4 +1,4 @@
-"""A line on stderr for what takes over a second; nothing where stderr is no terminal."""
+"""A progress line on stderr for work of over a second; nothing if stderr is no terminal."""
 
 import os
 import sys
@@ -16,26 +16,27 @@ if TYPE_CHECKING:
     from ...traces.reader import Trace
 
 UPDATE_SECONDS = 1.0
-"""Seconds before the first word, and between two."""
+"""Seconds before the first line, and between two updates."""
 PREDICTABLE_SHARE = 0.02
-"""The share from which on the time that is left can be foreseen."""
+"""Fraction from which on the remaining time is estimated."""
 REPLAY, ADVICE, PAGE = 4.0, 1.0, 1.0
-"""How long stages take, in the mean: a replay on a device, advice, and a page beyond its advice."""
+"""Mean relative duration of stages: a replay on a device, advice, and a page after its advice."""
 ADVICE_PASSES, PAGE_PASSES = 1.5, 1.5
-"""Passes over the accesses of a trace that advice makes on a device, and a page beyond its advice,
-those included that need not be made as what they find is kept."""
+"""Passes over a trace's accesses that advice makes on a device, and a page after its advice,
+including passes that cached results save.
+"""
 PAGE_ROWS = 1 << 25
-"""Rows that are read in the time in which a page is drawn."""
+"""Rows read in the time that it takes to render a page."""
 
 
 @dataclass(slots=True)
 class ProgressReporter:
-    """How much of something is done, told by whoever does it, in stages as long as `sizes` say.
+    """Progress through stages with durations proportional to `sizes`, reported by the worker.
 
-    `fraction` is the part of the present `stage`, from 0 to 1, last told `at` a moment; it `began`
-    at another, after a stage that took `pace` seconds for each unit of size. A stage that reads
-    `rows` of traces need not tell: what it `read` is heard. Where nobody is shown it, rows are not
-    counted.
+    `fraction` is the completed part of the present `stage`, from 0 to 1, last reported `at` a time;
+    the stage `began` at another, after one that took `pace` seconds per unit of size. A stage that
+    reads `rows` of traces need not report: its reads, `read`, are counted. Rows are not counted if
+    nothing is displayed.
     """
 
     sizes: Sequence[float] = (1.0,)
@@ -49,7 +50,7 @@ class ProgressReporter:
     is_shown: bool = True
 
     def update(self, fraction: float) -> None:
-        """Note how much is done of this stage."""
+        """Set the completed part of this stage."""
         if fraction != self.fraction:
             self.fraction, self.at = fraction, monotonic()
 
@@ -64,23 +65,28 @@ class ProgressReporter:
         self.stage, self.fraction, self.began, self.rows = self.stage + 1, 0.0, now, 0
 
     def expect(self, trace: "Trace", passes: float, more: int = 0) -> None:
-        """This stage makes so many passes over a trace, those of its launches that share tables
-        once, and does as much as reads so many `more` rows."""
+        """Announce the work of this stage: `passes` over a trace, and as much as reading `more`
+        rows.
+
+        Launches that share tables count once.
+        """
         rows, apart = 0, {launch.place: launch for launch in trace.launches if self.is_shown}
         for launch in apart.values():
             rows += launch.count("accesses")
-            launch.forget()  # there may be thousands
+            launch.forget()  # free it: there may be thousands
         self.rows, self.read = self.rows + int(passes * rows) + more, 0
 
     def watch_launches(self, trace: "Trace") -> "Trace":
-        """The trace, of which every pass over its accesses is heard."""
+        """Return the trace with every pass over its accesses counted as progress."""
         heard = (replace(launch, on_rows_read=self._count_rows) for launch in trace.launches)
         return replace(trace, launches=tuple(heard))
 
     def _count_rows(self, rows: int) -> None:
-        """Note rows that were read, or less than 0 that need not be."""
+        """Add rows that were read; a negative number cancels rows that need not be read."""
         if not self.rows:
             return
+        # A cached result shrinks the total instead of advancing the count, so that the pace stays
+        # that of rows which were really read.
         if rows < 0:
             self.rows = max(1, self.rows + rows)
         else:
@@ -88,7 +94,7 @@ class ProgressReporter:
         self.update(min(1.0, self.read / self.rows))
 
     def text(self) -> str:
-        """The share, and the time left at the pace at which it came about."""
+        """Return the completed share, and the remaining time at the present pace."""
         size, before, whole = self.sizes[self.stage], sum(self.sizes[: self.stage]), sum(self.sizes)
         fraction, at, pace = before + size * self.fraction, self.began, self.pace
         if self.fraction >= PREDICTABLE_SHARE:
@@ -103,9 +109,11 @@ class ProgressReporter:
 def progress(
     what: str, how_far: Callable[[], str] | None = None, sizes: Sequence[float] = (1.0,)
 ) -> Iterator[ProgressReporter]:
-    """While the body runs, tell how long it has been running, and `how_far` it is or what it tells
-    the share that it gets, with stages of these sizes; leave no line behind. What something else
-    prints meanwhile is written over the line."""
+    """Show the elapsed time while the body runs, and remove the line at its end.
+
+    The line also has `how_far`, or the share that the body reports, with stages of these sizes.
+    Other output overwrites the line.
+    """
     share = ProgressReporter(sizes)
     if is_quiet() or not sys.stderr.isatty():
         share.is_shown = False
@@ -122,7 +130,7 @@ def progress(
 
 
 def _draw_line(what: str, how_far: Callable[[], str], event: Event) -> None:
-    """Rewrite the line every second until done."""
+    """Redraw the line every second until done."""
     begin, seconds = monotonic(), 0.0
     while not event.wait(UPDATE_SECONDS):
         seconds = monotonic() - begin
@@ -134,7 +142,7 @@ def _draw_line(what: str, how_far: Callable[[], str], event: Event) -> None:
 
 
 def fitted(what: str, suffix: str, columns: int) -> str:
-    """A line that no terminal breaks, of which only one row could be rewritten.
+    """Shorten a line so that the terminal does not wrap it: only one row can be redrawn.
 
     >>> fitted("recording product.cu", ": 3 s, 50 %", 28)
     'recording pro...: 3 s, 50 %'
@@ -145,8 +153,8 @@ def fitted(what: str, suffix: str, columns: int) -> str:
 
 
 def _columns() -> int:
-    """Columns of the terminal that stderr is."""
+    """Return the width of the terminal on stderr."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):  # none, in tests and in consoles that only look like one
+    except (OSError, ValueError):  # no terminal, in tests and in consoles that imitate one
         return 80

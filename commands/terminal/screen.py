@@ -1,7 +1,7 @@
 """The terminal that a verb prints to: width, colours, and `--quiet`.
 
-`--color` and `--quiet` may stand anywhere before `--`, for every verb; `$NO_COLOR`, `$FORCE_COLOR`
-and `$COLUMNS` count as elsewhere. A pipe has no width unless `$COLUMNS` gives it one.
+`--color` and `--quiet` may be anywhere before `--`, for every verb; `$NO_COLOR`, `$FORCE_COLOR` and
+`$COLUMNS` have their usual meaning. A pipe has no width unless `$COLUMNS` gives it one.
 """
 
 import os
@@ -22,7 +22,7 @@ _NEXT = re.compile(r"^(?:\x1b\[[0-9;]*m)?next: ")
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The options of the screen; `color` is one of WHEN."""
+    """Screen options; `color` is one of WHEN."""
 
     color: str = "auto"
     quiet: bool = False
@@ -34,7 +34,7 @@ _SCREEN: ContextVar[Screen] = ContextVar("screen", default=_AS_USUAL)
 
 @contextmanager
 def screen_of(arguments: Sequence[str]) -> Iterator[list[str]]:
-    """The arguments without those about the screen, which hold while the body runs."""
+    """Yield the arguments without the screen options, which apply while the body runs."""
     read, tail = read_screen(arguments)
     before = _SCREEN.set(read)
     try:
@@ -44,7 +44,7 @@ def screen_of(arguments: Sequence[str]) -> Iterator[list[str]]:
 
 
 def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
-    """The options of the screen, and the other arguments.
+    """Return the screen options, and the other arguments.
 
     >>> read_screen(["why", "--color=never", "k.cu", "-q", "--", "./app", "-q"])
     (Screen(color='never', quiet=True), ['why', 'k.cu', '--', './app', '-q'])
@@ -68,12 +68,12 @@ def read_screen(arguments: Sequence[str]) -> tuple[Screen, list[str]]:
 
 
 def is_quiet() -> bool:
-    """Whether only the answer is wanted."""
+    """Return whether `--quiet` suppresses all but the answer."""
     return _SCREEN.get().quiet
 
 
 def fitted(text: str) -> str:
-    """Lines that are wider than the terminal, broken between words; tables and commands are not."""
+    """Wrap lines at words to the terminal's width; keep tables and commands."""
     columns = width()
     if columns is None:
         return text
@@ -91,14 +91,14 @@ def _fitted(line: str, columns: int) -> list[str]:
 
 
 def width() -> int | None:
-    """Columns of the terminal, or what `$COLUMNS` says; None where a line may have any length."""
+    """Return the terminal's width, or `$COLUMNS`; None if lines may have any length."""
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
 
 
 def has_colour() -> bool:
-    """Whether to print colours: as asked, else as the environment says, else on a terminal."""
+    """Return whether to print colours: by option, else by environment, else on a terminal."""
     color = _SCREEN.get().color
     if color != "auto":
         return color == "always"
@@ -108,6 +108,6 @@ def has_colour() -> bool:
 
 
 def without_next(text: str) -> str:
-    """A report without its last line, if that says what to type next."""
+    """Return a report without its last line, if that suggests the next command."""
     *lines, last = text.rstrip("\n").split("\n")
     return "\n".join(lines).rstrip() if _NEXT.match(last) else text

@@ -44,6 +44,7 @@ class SharedRoom:
             return
         self.bytes[start:first] = 0
         self.bytes[last:end] = 0
+        # MADV_REMOVE punches a hole into the file: the pages read as zeros in both processes.
         self._mapped.madvise(mmap.MADV_REMOVE, self._start + first, last - first)
 
 

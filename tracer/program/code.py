@@ -342,6 +342,9 @@ def link_texts(texts: Sequence[str]) -> str:
         return texts[0]
     parts = [list(_statements(_renumbered(text, n))) for n, text in enumerate(texts)]
     own = Counter(each.name for part in parts for each in part if each.name and not each.linkage)
+    # Names without linkage are local to their text, so two texts may use one for different symbols.
+    # Only those are renamed; all other names must stay as they are, because the program looks them
+    # up or another text refers to them.
     clashing = {name for name, count in own.items() if count > 1}
     parts = [[_renamed(each, clashing, n) for each in part] for n, part in enumerate(parts)]
     statements = [each for part in parts for each in part]
@@ -351,6 +354,8 @@ def link_texts(texts: Sequence[str]) -> str:
         each for each in statements if not each.name and not each.text.startswith(_WHOLE_LINES)
     ]
     files = [each for each in statements if each.text.startswith(".file")]
+    # PTX requires a declaration before use: prototypes first, because initializers of variables may
+    # take the address of a function, then variables, then bodies.
     ordered = [
         *(head + [each for each in named if each.is_function and each.is_declaration]),
         *(each for each in named if not each.is_function),
