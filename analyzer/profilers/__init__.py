@@ -1,4 +1,5 @@
-"""Files of NVIDIA's profilers: those that are read, and the log of 2008 that is written.
+"""File formats of NVIDIA's profilers: readers, and writers of logs that look like the profilers'
+own.
 
-One profiler a file; what is done with the values belongs elsewhere.
+One profiler per file; other packages use the values.
 """

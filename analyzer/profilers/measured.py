@@ -1,12 +1,12 @@
-"""Files of NVIDIA's profilers, read back: what a chip counted, launch by launch.
+"""Read files of NVIDIA's profilers: the counters that a chip measured, launch by launch.
 
-Five forms are known: the raw page of `ncu --csv` (a row a launch), its details page and what it
-prints for `--metrics` (a row a metric), its `--print-summary` (a row a metric of all launches of
-one shape), the summary of `nvprof --csv` (a row a kernel and metric), and what `ncu` prints for
-people (`ncu_print.py`). What programs and
-profilers print around the table is passed over. Numbers may have thousands separators of any
-language; scaled units (Kbyte, Mbyte) are scaled back. Another program may have written the table
-again: without quotes, with a byte order mark, in UTF-16 as PowerShell redirects.
+Five forms are known: the raw page of `ncu --csv` (a row per launch); its details page and its
+output for `--metrics` (a row per metric); its `--print-summary` (a row per metric of all launches
+of one shape); the summary of `nvprof --csv` (a row per kernel and metric); and the text output of
+`ncu` (`ncu_print.py`). Output of programs and profilers around the table is skipped. Numbers may
+have thousands separators of any language; scaled units (Kbyte, Mbyte) are converted back. Tables
+rewritten by other programs are accepted: without quotes, with a byte order mark, in UTF-16 as
+PowerShell redirects.
 
 Source: reports of ncu 2020 to 2025 and of nvprof in public repositories.
 """
@@ -39,9 +39,9 @@ EVENTS = ("Kernel", "Event Name", "Avg")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLaunch:
-    """One launch, or all of a kernel together (`times` of them, values on average).
+    """One launch, or the average over `times` launches of a kernel.
 
-    `values` are by the profiler's own metric names; `capability` is the device's, as printed.
+    `values` are keyed by the profiler's own metric names; `capability` is the device's, as printed.
     """
 
     kernel: str
@@ -52,9 +52,9 @@ class MeasuredLaunch:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A file: `vocabulary` is `ncu` or `nvprof`; the launches in the order of the file.
+    """A file: `vocabulary` is `ncu` or `nvprof`; launches are in file order.
 
-    `is_averaged` says that a launch stands for all of its kernel.
+    `is_averaged` is set if an entry is the average over all launches of its kernel.
     """
 
     vocabulary: str
@@ -63,19 +63,19 @@ class Measured:
 
 
 def is_measured(path: Path) -> bool:
-    """Whether a file is a profiler's: by its ending, or by what is in it."""
+    """Return whether a file is a profiler's: by its suffix, or by its content."""
     if path.suffix in (".cu", ".ptx", ".py") or path.is_dir():
         return False
     if path.suffix in (".csv", ".txt", ".log", REPORT):
         return True
     try:
         return any(_tables(_decoded(path.read_bytes()).splitlines()))
-    except OSError:  # the reader of traces says why
+    except OSError:  # the trace reader reports why
         return False
 
 
 def read_measured(path: Path) -> Measured:
-    """Read what a profiler printed; `CutraceError` for a file that is none or has no launch."""
+    """Read a profiler's output; `CutraceError` if the file is in no known form or has no launch."""
     if path.suffix == REPORT:
         raise CutraceError(
             f"{path}: a report, which only Nsight Compute reads: compare what"
@@ -98,7 +98,7 @@ def read_measured(path: Path) -> Measured:
 
 
 def _tables(lines: Sequence[str]) -> Iterator[Measured]:
-    """The tables of a file: those of --csv, or else those for people."""
+    """Yield the tables of a file: CSV tables, or else text tables."""
     has_csv = False
     for start in (number for number, line in enumerate(lines) if "Kernel" in line):
         if table := _table(lines, start):
@@ -109,13 +109,14 @@ def _tables(lines: Sequence[str]) -> Iterator[Measured]:
 
 
 def _decoded(data: bytes) -> str:
-    """The text, whichever encoding its byte order mark tells of."""
+    """Return the text, decoded by its byte order mark."""
     is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return data.decode("utf-16" if is_wide else "utf-8-sig", errors="replace")
 
 
 def _joined(tables: Sequence[Measured]) -> Iterator[MeasuredLaunch]:
-    """The launches of all tables; nvprof has events and metrics of a kernel in two."""
+    """Yield the launches of all tables; nvprof prints events and metrics of a kernel in two
+    tables."""
     if tables[0].vocabulary == "ncu":
         yield from (launch for table in tables for launch in table.launches)
         return
@@ -127,7 +128,7 @@ def _joined(tables: Sequence[Measured]) -> Iterator[MeasuredLaunch]:
 
 
 def _table(lines: Sequence[str], start: int) -> Measured | None:
-    """The table whose header is this line; None if it is no header."""
+    """Return the table whose header is this line; None if it is not a header."""
     header = next(csv.reader([lines[start]]), [])
     rows = _rows(header, lines[start + 1 :], lines[start].startswith('"'))
     if {"Kernel Name", *METRIC} <= {*header}:
@@ -143,13 +144,13 @@ def _table(lines: Sequence[str], start: int) -> Measured | None:
 
 
 def _rows(header: Sequence[str], lines: Sequence[str], quoted: bool) -> list[dict[str, str]]:
-    """The rows under a header; lines that are none are passed over, missing cells are empty.
+    """Return the rows under a header; other lines are skipped, missing cells are empty.
 
-    Where the header has no quotes, a row is what has as many cells.
+    Without quotes in the header, a row is a line with as many cells as the header.
     """
     rows = []
     for cells in csv.reader(line for line in lines if line.startswith('"') or not quoted):
-        if "Kernel" in cells or "Kernel Name" in cells:  # another table
+        if "Kernel" in cells or "Kernel Name" in cells:  # next table
             break
         if len(cells) > 1 and (quoted or len(cells) == len(header)):
             padded = [*cells, *[""] * (len(header) - len(cells))]
@@ -158,7 +159,7 @@ def _rows(header: Sequence[str], lines: Sequence[str], quoted: bool) -> list[dic
 
 
 def _raw(header: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
-    """A row of units, then a row a launch."""
+    """Yield a launch per row, after the row of units."""
     units = rows[0] if rows and not rows[0]["ID"] else {}
     for row in rows[1 if units else 0 :]:
         values = {
@@ -171,13 +172,13 @@ def _raw(header: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[Meas
 
 
 def _details(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
-    """A row a metric: those of one ID are a launch."""
+    """Yield a launch per ID from a row per metric."""
     ids = [(row.get("ID", str(number)),) for number, row in enumerate(rows)]
     yield from _gathered(rows, ids, "Metric Value")
 
 
 def _shapes(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
-    """A row a metric: those of one kernel, block and grid are its launches, on average."""
+    """Yield a launch per kernel, block and grid, averaged, from a row per metric."""
     shapes = [tuple(row.get(name, "") for name in SHAPE) for row in rows]
     yield from _gathered(rows, shapes, "Average")
 
@@ -185,7 +186,7 @@ def _shapes(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
 def _gathered(
     rows: Sequence[dict[str, str]], keys: Sequence[tuple[str, ...]], column: str
 ) -> Iterator[MeasuredLaunch]:
-    """A launch for all rows of one key, with the metrics' values from a column."""
+    """Yield a launch per key, with the metrics' values from a column."""
     labels = _labels()
     launches: dict[tuple[str, ...], tuple[dict[str, str], dict[str, float]]] = {}
     for key, row in zip(keys, rows, strict=True):
@@ -200,7 +201,7 @@ def _gathered(
 
 
 def _summary(rows: Sequence[dict[str, str]], names: Sequence[str]) -> Iterator[MeasuredLaunch]:
-    """A row a kernel and metric."""
+    """Yield a launch per kernel from a row per kernel and metric."""
     kernel, metric, average = names
     averages: dict[str, dict[str, float]] = {}
     times: dict[str, int] = {}
@@ -214,13 +215,13 @@ def _summary(rows: Sequence[dict[str, str]], names: Sequence[str]) -> Iterator[M
 
 
 def _labels() -> dict[tuple[str, str], str]:
-    """Metric names by section and label of the details page."""
+    """Return metric names by section and label of the details page."""
     (ncu,) = (v for v in vocabularies() if v.name == "ncu")
     return {(c.section, c.label.lower()): c.name for c in ncu.counters if c.label}
 
 
 def _number(text: str, unit: str) -> float | None:
-    """A number as profilers print it; None for one that is none.
+    """Parse a number as profilers print it; None if the text is not a number.
 
     >>> _number("1,215,000.50", ""), _number("93.75%", ""), _number("1.02", "Kbyte/block")
     (1215000.5, 93.75, 1020.0)
@@ -244,7 +245,7 @@ def _number(text: str, unit: str) -> float | None:
 
 
 def _plain(digits: str) -> str:
-    """Digits with a point, whatever separates thousands."""
+    """Return digits with a decimal point, whatever the thousands separator."""
     marks = [mark for mark in digits if mark in ".,"]
     if len(set(marks)) == 2:
         decimal = marks[-1]
@@ -257,11 +258,12 @@ def _plain(digits: str) -> str:
 
 
 ENGINE_STREAM = "7"
-"""What profilers call the default stream."""
+"""The number that profilers print for the default stream."""
 
 
 def demangled(launch: Launch) -> str:
-    """`reverse(int*, const int*)`: the C name with the parameters' types, as profilers print it."""
+    """Return `reverse(int*, const int*)`: the C name with parameter types, as profilers print
+    it."""
     types = (argument.type.replace(" *", "*") for argument in launch.arguments)
     return f"{launch.name}({', '.join(types)})"
 
@@ -269,7 +271,7 @@ def demangled(launch: Launch) -> str:
 def chosen_counters(
     vocabulary: str, capability: Capability, names: Sequence[str]
 ) -> tuple[Counter, ...]:
-    """The counters to export: those named, else the profiler's, else cutrace's own."""
+    """Return the counters to export: the named ones, else the profiler's, else cutrace's own."""
     if names:
         return tuple(c for c in find_counters(names) if c.exists_on(capability))
     every = {v.name: v for v in vocabularies()}

@@ -1,7 +1,7 @@
-"""What `ncu --csv` prints: the raw page, a row a launch, and the details page, a row a metric.
+"""Write the CSV of `ncu --csv`: the raw page, a row per launch; the details page, a row per metric.
 
-Every field is in quotes. Numbers have no thousands separators, whatever the language; a metric that
-the device does not have is an empty field in the raw page, and no row in the details.
+Every field is quoted. Numbers have no thousands separators, in any locale; a metric that the device
+does not have is an empty field of the raw page, and has no row in the details page.
 
 Source: reports of ncu 2020 to 2024 in public repositories; Nsight Compute 2022.3 CLI manual.
 """
@@ -29,9 +29,9 @@ HOST = ("0", "cutrace", "127.0.0.1")
 
 
 def render_raw(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`ncu --page raw --csv`: a header, a row of units, a row a launch and device.
+    """Return `ncu --page raw --csv`: a header, a row of units, a row per launch and device.
 
-    `names` are the counters to export; without them all that ncu has, or cutrace's own where the
+    `names` are the counters to export; the default is all that ncu has, or cutrace's own if the
     device has none of those.
     """
     launches = _running(profile)
@@ -46,10 +46,10 @@ def render_raw(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def render_details(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`ncu --page details --csv`: a row a launch, device and metric.
+    """Return `ncu --page details --csv`: a row per launch, device and metric.
 
-    `names` are the counters to export, as for `--metrics`; without them all that ncu has, those
-    that its sections have words for under these.
+    `names` are the counters to export, as for `--metrics`; by default all that ncu has, with the
+    section's label for those that have one.
     """
     return _write([(*HEAD, *DETAILS), *_details(profile, names)])
 
@@ -70,7 +70,7 @@ def _running(profile: Profile) -> list[LaunchProfile]:
 
 
 def _head(profile: Profile, number: int, launch: LaunchProfile) -> tuple[str, ...]:
-    """The fields that every page begins with."""
+    """Return the leading fields of every page."""
     return (
         *(str(number), *HOST, csv_cell(demangled(launch.launch)), "1", ENGINE_STREAM),
         *(_extent(launch.launch.block), _extent(launch.launch.grid)),
@@ -79,12 +79,12 @@ def _head(profile: Profile, number: int, launch: LaunchProfile) -> tuple[str, ..
 
 
 def _extent(extent: tuple[int, ...]) -> str:
-    """`(256, 1, 1)`."""
+    """Return `(256, 1, 1)`."""
     return f"({', '.join(map(str, extent))})"
 
 
 def _unit(counter: Counter) -> str:
-    """ncu's spelling: singular, nothing for wavefronts, per cent for ratios.
+    """Return ncu's spelling of a unit: singular, empty for wavefronts, per cent for ratios.
 
     >>> from cutrace.analyzer.counting.vocabulary import find_counters
     >>> names = ("launch__registers_per_thread", "launch__waves_per_multiprocessor")

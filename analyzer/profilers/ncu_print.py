@@ -1,7 +1,7 @@
-"""What `ncu` prints without --csv: a heading a launch, and a table a section or of all metrics.
+"""Parse the text output of `ncu` without --csv: a heading per launch, a table per section.
 
-The rows are those of `ncu --csv --page details`, or of the raw page turned. A line of dashes says
-how wide the columns are; lines between tables are advice.
+The rows are those of `ncu --csv --page details`, or of the transposed raw page. A line of dashes
+gives the column widths; lines between tables are advice.
 
 Source: what ncu 2019 to 2026 printed, in public repositories and of an H200.
 """
@@ -19,7 +19,7 @@ COLUMNS = ("Metric Name", "Metric Unit", "Metric Value")
 
 
 def printed_rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield a row for each metric of each launch; none where ncu printed no launch."""
+    """Yield a row for each metric of each launch; none if ncu printed no launch."""
     launch, section = dict[str, str](), ""
     columns: list[tuple[int, int]] = []
     number = 0
@@ -41,6 +41,6 @@ def printed_rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
-    """The cells of a line; the last is as long as it is."""
+    """Return the cells of a line; the last one extends to the end of the line."""
     ends = [*(end for _, end in columns[:-1]), len(line)]
     return [line[start:end].strip() for (start, _), end in zip(columns, ends, strict=True)]

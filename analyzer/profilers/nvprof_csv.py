@@ -1,8 +1,8 @@
-"""What `nvprof --csv` printed: a summary of metrics, and the trace of the GPU.
+"""Write the CSV of `nvprof --csv`: a summary of metrics, and the GPU trace.
 
-Strings in quotes, numbers bare, counts whole, other numbers with six decimals, a percentage with
-its sign. Kernels have their C names with the types of their parameters. Times and throughputs,
-which only a chip could tell, are empty cells.
+Strings are quoted, numbers are not; counts are integers, other numbers have six decimals, a
+percentage has its sign. Kernels have their C names with parameter types. Times and throughputs,
+which only a chip can measure, are empty cells.
 
 Source: files of K20c, V100 and RTX 2080 Ti in public repositories; Profiler User's Guide 7.5.
 """
@@ -31,11 +31,12 @@ KILOBYTE = 1024
 
 
 def render_metrics(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`nvprof --events ... --metrics ... --csv`: a row a device, kernel and event or metric.
+    """Return `nvprof --events ... --metrics ... --csv`: a row per device, kernel and event or
+    metric.
 
-    `names` are the counters to export; without them all that nvprof had, or cutrace's own where
-    the device has none of those. Values are over all launches of a kernel; a table that has no row
-    is left out.
+    `names` are the counters to export; the default is all that nvprof had, or cutrace's own if the
+    device has none of those. Values are aggregated over all launches of a kernel; an empty table is
+    left out.
     """
     events: list[str] = []
     metrics: list[str] = []
@@ -55,7 +56,9 @@ def render_metrics(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def render_gpu_trace(profile: Profile, names: Sequence[str] = ()) -> str:
-    """`nvprof --print-gpu-trace --csv`: copies, sets and launches of the first device, in order."""
+    """Return `nvprof --print-gpu-trace --csv`: copies, sets and launches of the first device, in
+    order.
+    """
     first = profile.devices[:1]
     launches = {p.number: p for p in profile.launches if p.device in first and not p.refusal}
     device = f"{next(iter(launches.values())).device_name} (0)" if launches else "none (0)"
@@ -71,7 +74,7 @@ def render_gpu_trace(profile: Profile, names: Sequence[str] = ()) -> str:
 def _metric(
     place: tuple[str | int, ...], counter: Counter, launches: Sequence[LaunchProfile]
 ) -> Iterator[str]:
-    """The row of a metric, if the device has it."""
+    """Yield the row of a metric, if the device has it."""
     values = [v for p in launches if (v := p.counters[heading(counter)]) is not None]
     if values:
         average = sum(values) / len(values)
@@ -82,14 +85,14 @@ def _metric(
 
 
 def _number(value: Value, counter: Counter) -> str:
-    """`3912831`, `0.917697` or `93.715659%`."""
+    """Format a value: `3912831`, `0.917697` or `93.715659%`."""
     if counter.unit in ("ratio", "%") and value is not None:
         return f"{value * (100 if counter.unit == 'ratio' else 1):.6f}%"
     return str(value) if isinstance(value, int) else f"{value:.6f}"
 
 
 def _trace_row(number: int, event: Event, launches: dict[int, LaunchProfile], device: str) -> str:
-    """One event: `number` is its correlation id."""
+    """Return the row of an event: `number` is its correlation id."""
     end: tuple[str | int, ...] = (device, "1", ENGINE_STREAM)
     if event.kind == "launch":
         profile = launches[event.launch]
@@ -119,12 +122,12 @@ def _kilobytes(size: int) -> float:
 
 
 def _join(cells: Iterable[str | int]) -> str:
-    """Strings in quotes, numbers bare."""
+    """Join cells: strings quoted, numbers bare."""
     return ",".join(_cell(cell) for cell in cells)
 
 
 def _bare(cells: Iterable[Value | str]) -> str:
-    """As `_join`, with empty cells left bare."""
+    """Join cells like `_join`, but leave empty cells unquoted."""
     return ",".join("" if cell in ("", None) else _cell(cell) for cell in cells)
 
 

@@ -1,4 +1,4 @@
-"""The environment variables of NVIDIA's first profiler, `CUDA_PROFILE` and its options.
+"""Environment variables of NVIDIA's first profiler: `CUDA_PROFILE` and its options.
 
 `CUDA_PROFILE=1` writes a log at the end of a session. Every variable has a later spelling,
 `COMPUTE_PROFILE...`, which wins where both are set: `..._LOG` names the log (`%d` stands for the
@@ -24,7 +24,7 @@ DEFAULT_DEVICE = "8800gtx"
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """The profiler's settings: the log's path and form, and the lines of the config."""
+    """The profiler's settings: path and form of the log, and the lines of the config file."""
 
     log: Path
     is_csv: bool
@@ -48,7 +48,7 @@ def read_switches(environment: Mapping[str, str] = os.environ) -> Switches | Non
 
 
 def read_config(path: Path) -> tuple[str, ...]:
-    """The lines of a config file without comments and empty ones."""
+    """Return the lines of a config file without comments and empty lines."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -61,7 +61,7 @@ def read_config(path: Path) -> tuple[str, ...]:
 
 
 def attach(at_close: list[Callable[[Path], None]], options: ReplayOptions | None = None) -> None:
-    """Make the sessions that end with the functions of `at_close` write the log when asked.
+    """Append the log writer to `at_close`, the functions that run at the end of a session.
 
     `options` are those of the replay; None keeps those of an earlier call.
     """
@@ -73,7 +73,7 @@ def attach(at_close: list[Callable[[Path], None]], options: ReplayOptions | None
 
 
 def write_when_asked(options: ReplayOptions, trace: Path) -> None:
-    """Write the log of a complete trace if the environment asks for one; say so on stderr."""
+    """Write the log of a complete trace if the environment requests one; report it on stderr."""
     switches = read_switches()
     if switches is None:
         return

@@ -1,12 +1,13 @@
-"""The log of NVIDIA's first profiler, key-value or CSV, as its users' scripts read it.
+"""Write the log of NVIDIA's first profiler, key-value or CSV, as existing scripts parse it.
 
-Comment lines, then a line with the names of all columns, then a row for each copy and launch in
-order: `method=[ name ] gputime=[ 0.000 ] ...`, or values between commas, empty ones dropped from
-the end. Columns stand in the tool's order, not the config's. The old limit of four counters a run
-is lifted. What a simulation cannot know is 0.000 (gputime, cputime) or left out (time stamps).
+Comment lines are followed by a line with the names of all columns, then a row for each copy and
+launch in order: `method=[ name ] gputime=[ 0.000 ] ...`, or comma-separated values without trailing
+empty ones. Columns are in the tool's order, not the config's. The old limit of four counters per
+run does not apply. What a simulation cannot measure is 0.000 (gputime, cputime) or left out (time
+stamps).
 
-Source: Profiler User's Guide 7.5, chapter 4; "CUDA, Supercomputing for the Masses", part 6; logs
-of 2008 to 2018 in public repositories.
+Source: Profiler User's Guide 7.5, chapter 4; "CUDA, Supercomputing for the Masses", part 6; logs of
+2008 to 2018 in public repositories.
 """
 
 import sys
@@ -23,12 +24,12 @@ from ..profile import Profile
 
 ZERO = "0.000"
 DIRECTIONS = {"HtoD": ("1",), "DtoH": ("2",), "DtoD": ("3",)}
-"""`memtransferdir` as real logs print it: cudaMemcpyKind."""
+"""Values of `memtransferdir` in real logs: cudaMemcpyKind."""
 
 SILENT = frozenset(
     {"countermodeaggregate", "conckerneltrace", "enableonstart", "cudadevice", "profilelogformat"}
 )
-"""Options that are no columns."""
+"""Options that add no columns."""
 
 UNKNOWABLE = frozenset(
     {
@@ -36,14 +37,14 @@ UNKNOWABLE = frozenset(
         *("cacheconfigrequested", "cacheconfigexecuted", "memtransferhostmemtype"),
     }
 )
-"""Columns that only a chip could fill."""
+"""Columns that only a chip can fill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column, or the two or three of an option like `gridsize`.
 
-    `launch` and `event` give its values in the rows of launches and copies; no values: not there.
+    `launch` and `event` return its values in the rows of launches and copies; no values: absent.
     """
 
     key: str
@@ -53,7 +54,7 @@ class Column:
 
 
 def _extent(key: str, field: str, dimensions: int) -> Column:
-    """`gridsize=[ 196, 1 ]`, in CSV `gridsizeX,gridsizeY`."""
+    """Return the columns of an extent: `gridsize=[ 196, 1 ]`, in CSV `gridsizeX,gridsizeY`."""
     return Column(
         key,
         tuple(f"{key.removesuffix('3d')}{axis}" for axis in "XYZ"[:dimensions]),
@@ -62,7 +63,7 @@ def _extent(key: str, field: str, dimensions: int) -> Column:
 
 
 def _fact(key: str, read: Callable[[LaunchProfile], Value]) -> Column:
-    """One value of a launch."""
+    """Return a column with one value of a launch."""
 
     def values(profile: LaunchProfile) -> tuple[str, ...]:
         value = read(profile)
@@ -92,10 +93,10 @@ TRANSFERS = (
 
 
 def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool = False) -> str:
-    """The log of a profile's first device.
+    """Return the log of a profile's first device.
 
-    `config` are the lines of a config file; None asks for every counter of the device's era. A
-    line that names nothing known is passed over, with a word on stderr.
+    `config` are the lines of a config file; None selects every counter of the device's era. A line
+    with an unknown name is skipped, with a warning on stderr.
     """
     device = profile.launches[0] if profile.launches else None
     counters = _device_columns(device)
@@ -114,18 +115,18 @@ def render(profile: Profile, config: Sequence[str] | None = None, is_csv: bool =
 
 
 def render_csv(profile: Profile, config: Sequence[str] | None = None) -> str:
-    """The log of a profile's first device, between commas."""
+    """Return the log of a profile's first device as CSV."""
     return render(profile, config, is_csv=True)
 
 
 def _head(profile: Profile) -> list[str]:
-    """The comment lines."""
+    """Return the comment lines."""
     name = profile.launches[0].device_name if profile.launches else "none"
     return ["# CUDA_PROFILE_LOG_VERSION 2.0", f"# CUDA_DEVICE 0 {name}", "# CUDA_CONTEXT 1"]
 
 
 def _device_columns(device: LaunchProfile | None) -> Mapping[str, Column]:
-    """The counters that the device has, its era's first, as columns by name."""
+    """Return the device's counters, its era's first, as columns by name."""
     if device is None:
         return {}
     own = era(device.capability)
@@ -142,7 +143,7 @@ def _counter_column(counter: Counter) -> Column:
 
 
 def _config_keys(config: Sequence[str], counters: Mapping[str, Column]) -> Iterator[str]:
-    """The keys of the columns that a config asks for."""
+    """Yield the keys of the columns that a config selects."""
     columns = {*counters, *(c.key for c in (*COLUMNS, *TRANSFERS))}
     for line in config:
         word = line.split()[0]
@@ -157,7 +158,7 @@ def _config_keys(config: Sequence[str], counters: Mapping[str, Column]) -> Itera
 def _events(
     profile: Profile, columns: Sequence[Column]
 ) -> Iterator[Iterable[tuple[Column, tuple[str, ...]]]]:
-    """The cells of each row: copies and launches in the order in which they happened."""
+    """Yield the cells of each row: copies and launches in chronological order."""
     launches = {p.number: p for p in profile.launches if p.device == profile.devices[0]}
     for event in profile.manifest.events:
         if event.kind == "library":
@@ -173,7 +174,7 @@ def _events(
 def _row(
     columns: Sequence[Column], cells: Iterable[tuple[Column, tuple[str, ...]]], is_csv: bool
 ) -> str:
-    """One row in either form."""
+    """Return a row in either form."""
     if is_csv:
         padded = (values or ("",) * len(column.names) for column, values in cells)
         return ",".join(value for values in padded for value in values).rstrip(",")
@@ -181,12 +182,12 @@ def _row(
 
 
 def _method(event: Event) -> str:
-    """`memcpyHtoD`, or `memset`."""
+    """Return `memcpyHtoD`, or `memset`."""
     return f"memcpy{event.direction}" if event.kind == "copy" else "memset"
 
 
 def _number(value: int | float) -> str:
-    """Counts as they are, ratios with three decimals."""
+    """Format counts as integers, ratios with three decimals."""
     return str(value) if isinstance(value, int) else f"{value:.3f}"
 
 

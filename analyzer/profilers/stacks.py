@@ -1,7 +1,7 @@
-"""Counts by line and by the chain of calls that were inlined, as flame graphs and KCachegrind read.
+"""Counts by line and inline call stack, for flame graphs, speedscope and KCachegrind.
 
-A stack is the launch, then the lines from the kernel's own to the one that was inlined last. Only
-counts have parts that add up: a ratio is refused.
+A stack is the launch, then the lines from the kernel's own to the innermost inlined one. Only
+counts, which are additive, can be exported; ratios are refused.
 
 Sources: README of github.com/brendangregg/FlameGraph (folded stacks); file-format-spec.ts of
 github.com/jlfwong/speedscope; Callgrind Format Specification of the Valgrind manual.
@@ -18,9 +18,9 @@ from ..profile import Profile
 from ..text.launch_text import launch_text
 
 DEFAULT = ("global_transactions", "shared_wavefronts", "cutrace.instructions")
-"""The counters that are exported when none are named."""
+"""Counters exported by default."""
 RATIOS = ("%", "/", "ratio", "times")
-"""What units of counters have that are no counts."""
+"""Marks of units that are not counts."""
 SPEEDSCOPE = "https://www.speedscope.app/file-format-schema.json"
 
 Place = tuple[str, int]
@@ -28,14 +28,16 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Lines from the kernel's to the innermost, and a count of each counter there."""
+    """Lines from the kernel's to the innermost, and the value of each counter there."""
 
     places: tuple[Place, ...]
     counts: tuple[int, ...]
 
 
 def render_folded(profile: Profile, names: Sequence[str] = ()) -> str:
-    """A line a stack with the first counter's count, for `flamegraph.pl` and its like."""
+    """Return a line per stack with the first counter's count, for `flamegraph.pl` and compatible
+    tools.
+    """
     counters = _counts(names)[:1]
     lines = [
         f"{';'.join(map(_frame, (root, *map(_place, stack.places))))} {stack.counts[0]}"
@@ -47,7 +49,7 @@ def render_folded(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def render_speedscope(profile: Profile, names: Sequence[str] = ()) -> str:
-    """One profile for each counter, which speedscope.app shows one at a time."""
+    """Return one profile per counter, which speedscope.app shows one at a time."""
     counters = _counts(names)
     frames: dict[tuple[str, Place], int] = {}
     samples: list[list[int]] = []
@@ -78,7 +80,9 @@ def render_speedscope(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def render_callgrind(profile: Profile, names: Sequence[str] = ()) -> str:
-    """Each launch a function with its lines' own counts, for KCachegrind and callgrind_annotate."""
+    """Return each launch as a function with its lines' self costs, for KCachegrind and
+    callgrind_annotate.
+    """
     counters = _counts(names)
     lines = ["# callgrind format", "version: 1", "creator: cutrace", "positions: line"]
     lines.append(f"events: {' '.join(heading(counter) for counter in counters)}")
@@ -96,7 +100,7 @@ def render_callgrind(profile: Profile, names: Sequence[str] = ()) -> str:
 
 
 def _counts(names: Sequence[str]) -> tuple[Counter, ...]:
-    """The counters asked for; CutraceError for one whose parts do not add up."""
+    """Return the requested counters; CutraceError for one that is not additive."""
     counters = find_counters(names or DEFAULT)
     for counter in counters:
         ratio = any(word in counter.unit for word in RATIOS)
@@ -109,7 +113,8 @@ def _counts(names: Sequence[str]) -> tuple[Counter, ...]:
 
 
 def _launches(profile: Profile) -> Iterator[tuple[str, LaunchProfile]]:
-    """Launches that the devices can run, by what they are called; by device where several are."""
+    """Yield the launches that the devices can run, by name; with the device if there are
+    several."""
     for launch in profile.launches:
         if not launch.refusal:
             place = f"{launch.device} " if len(profile.devices) > 1 else ""
@@ -117,7 +122,7 @@ def _launches(profile: Profile) -> Iterator[tuple[str, LaunchProfile]]:
 
 
 def read_stacks(launch: LaunchProfile, counters: Sequence[Counter]) -> Iterator[Stack]:
-    """The stacks of a launch that have a count."""
+    """Yield the stacks of a launch with a nonzero count."""
     headings = [heading(counter) for counter in counters]
     for row in launch.table("stack").select("stack", *headings).iter_rows():
         counts = tuple(int(value or 0) for value in row[1:])
@@ -136,5 +141,5 @@ def _place(place: Place) -> str:
 
 
 def _frame(text: str) -> str:
-    """A frame of a folded stack, in which `;` and the end of a line part frames."""
+    """Escape a frame of a folded stack, in which `;` and line ends are separators."""
     return text.replace(";", ",").replace("\n", " ")

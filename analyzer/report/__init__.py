@@ -1,7 +1,7 @@
-"""Formats of a report: one file a format, each with `render(profile) -> str`.
+"""Report formats: one file per format, each with `render(profile) -> str`.
 
-A format is found by listing this folder; its name is the file's. Other packages bring theirs as
-entry points of `cutrace.reports`: functions such as `render`.
+Formats are discovered by listing this folder; a format's name is its file's. Other packages
+register functions like `render` as entry points of `cutrace.reports`.
 """
 
 from importlib import import_module
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def formats() -> tuple[str, ...]:
-    """The names of all formats, those of other packages last."""
+    """Return the names of all formats, those of other packages last."""
     return (*sorted(module.name for module in iter_modules(__path__)), *extension_names(REPORTS))
 
 
 def check_format(name: str) -> None:
-    """Raise `CutraceError` unless there is such a format."""
+    """Raise `CutraceError` unless the format exists."""
     if name not in formats():
         choices = ", ".join(formats())
         raise CutraceError(f"no format {name!r}{nearest(name, formats())}; there are {choices}")
 
 
 def render(profile: "Profile", format: str) -> str:
-    """Render a profile in the format so named; `CutraceError` if there is none."""
+    """Render a profile in a format; `CutraceError` if it does not exist."""
     check_format(format)
     if format in extension_names(REPORTS):
         with naming_extension(f"report {format}"):

@@ -1,4 +1,5 @@
-"""CSV: one row a value, for programs. An absent value is an empty cell, ratios have all digits."""
+"""CSV: one row per value, for programs. A missing value is an empty cell, ratios have all
+digits."""
 
 from collections.abc import Iterator
 
@@ -12,11 +13,13 @@ from ..text.layout import csv_text
 BEFORE = ("launch", "kernel", "device")
 AFTER = ("vocabulary", "counter", "unit", "value")
 ENDS = ("low", "high")
-"""What follows if a launch was sampled: between them the true value lies, 95 times in 100."""
+"""Suffixes of the columns of a sampled launch: the ends of the 95 % confidence interval."""
 
 
 def render(profile: Profile) -> str:
-    """The profile as CSV with a header row; between BEFORE and AFTER stand the grouping's keys."""
+    """Return the profile as CSV with a header row; the grouping's keys are between BEFORE and
+    AFTER.
+    """
     sampled = any(launch.launch.kept.sample.blocks for launch in profile.launches)
     ends = ENDS if sampled else ()
     head = (*BEFORE, *KEYS.get(profile.view.by, ()), *AFTER, *ends)
@@ -25,7 +28,7 @@ def render(profile: Profile) -> str:
 
 
 def rows(profile: Profile) -> Iterator[tuple[tuple[Value | str, ...], Interval | None]]:
-    """The values in the order of the tables, with their intervals."""
+    """Yield the values in table order, with their intervals."""
     for sheet in sheets(profile.launches, profile.view):
         for block in sheet.blocks:
             for section in block.sections:

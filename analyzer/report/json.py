@@ -1,4 +1,4 @@
-"""JSON: the whole profile as one object, for programs. An absent value is null."""
+"""JSON: the whole profile as one object, for programs. A missing value is null."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ FORMAT = "cutrace-profile-1"
 
 
 def render(profile: Profile) -> str:
-    """The profile as JSON, keys in a fixed order."""
+    """Return the profile as JSON, keys in a fixed order."""
     document = {
         "format": FORMAT,
         "launches": [_sheet(sheet) for sheet in sheets(profile.launches, profile.view)],
@@ -24,7 +24,7 @@ def render(profile: Profile) -> str:
 
 
 def _sheet(sheet: Sheet) -> dict[str, object]:
-    """One launch: its facts, its result on each device, and the counters."""
+    """Return one launch: its facts, its result on each device, and the counters."""
     devices = zip(
         *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
         *(sheet.bounds_between, sheet.estimates, sheet.estimates_between, sheet.waiting),
@@ -61,19 +61,20 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
 
 
 def _between(ends: Sequence[tuple[Bound, Bound]]) -> dict[str, object]:
-    """Of a sample the least and the most of each bound that it tells."""
+    """Return, for a sample, the least and the greatest value of each bound that can be inferred."""
     return {"bounds_between": [[*map(asdict, each)] for each in ends]} if ends else {}
 
 
 def _least_and_most(ends: tuple[Estimate, Estimate] | None) -> dict[str, object]:
-    """Of a sample the least and the most that a launch takes."""
+    """Return, for a sample, the least and the greatest time of a launch."""
     return {"estimate_between": [_estimate(each, ()) for each in ends]} if ends else {}
 
 
 def _estimate(
     estimate: Estimate | None, waiting: Sequence[WaitingLine]
 ) -> dict[str, object] | None:
-    """How long a launch takes, and what for; null where latencies were not measured."""
+    """Return the time estimate of a launch and its components; null if latencies were not
+    measured."""
     if estimate is None:
         return None
     return {
@@ -87,7 +88,7 @@ def _estimate(
 
 
 def _block(block: Block, devices: tuple[str, ...]) -> list[dict[str, object]]:
-    """The counters of a group, each with a value a device."""
+    """Return the counters of a group, each with a value per device."""
     return [
         {
             **block.key,
@@ -103,7 +104,7 @@ def _block(block: Block, devices: tuple[str, ...]) -> list[dict[str, object]]:
 
 
 def _ends(row: Row, devices: tuple[str, ...]) -> dict[str, dict[str, Value]]:
-    """Of a sample, between what the true values lie; null where they are known, or nothing is."""
+    """Return the confidence intervals of a sample; null if a value is exact or unknown."""
     if not row.intervals:
         return {}
     intervals = [interval or (None, None) for interval in row.intervals]

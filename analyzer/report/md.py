@@ -1,4 +1,4 @@
-"""Markdown: the same tables for an issue, a merge request or a notebook."""
+"""Markdown: the tables of the terminal report for an issue, a merge request or a notebook."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title
 
 
 def render(profile: Profile) -> str:
-    """The profile as Markdown, a heading a launch and a table a vocabulary."""
+    """Return the profile as Markdown: a heading per launch and a table per vocabulary."""
     laid_out = sheets(profile.launches, profile.view)
     parts = [profile.view.first] if profile.view.first else []
     for sheet in laid_out:
@@ -22,7 +22,7 @@ def render(profile: Profile) -> str:
 
 
 def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
-    """One launch, paragraph by paragraph."""
+    """Yield the paragraphs of one launch."""
     yield f"## `{sheet.heading}`"
     if sheet.ranges:
         yield f"In range `{sheet.ranges}`."
@@ -39,7 +39,7 @@ def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
 
 
 def _tables(sheet: Sheet, block: Block, profile: Profile) -> Iterator[str]:
-    """A table a vocabulary; the first also says which devices cannot launch."""
+    """Yield a table per vocabulary; the first one also lists devices that cannot launch."""
     for index, section in enumerate(block.sections):
         rows = [row for row in section.rows if not is_folded(row, section, profile.view)]
         lines = [

@@ -1,7 +1,7 @@
-"""The table for the terminal: rows are counters, columns devices, nothing shortened or cut.
+"""Terminal table: rows are counters, columns are devices; nothing is shortened or cut.
 
-Text is made first, as cells and styles. On a pipe it is printed as it is; on a terminal rich adds
-the colours. A table that is wider than the terminal has devices in rows, or in several blocks.
+The text is built first, as cells and styles. On a pipe it is printed as it is; on a terminal rich
+adds colours. A table wider than the terminal is transposed, or split into several blocks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,14 +35,14 @@ from ..wording import (
 )
 
 Entry = tuple[tuple[str, ...], str]
-"""Cells and their rich style. One cell alone is a line of its own: it sets no column's width."""
+"""Cells and their rich style. A single cell is a line of its own and sets no column width."""
 
 Part = list[tuple[str, str]]
 """The lines of a paragraph, each with its style."""
 
 
 def render(profile: Profile) -> str:
-    """The profile as text, coloured if its view says so."""
+    """Return the profile as text, coloured if its view requests it."""
     lines = list(_lines(profile))
     if profile.view.colour:
         return _coloured(lines)
@@ -50,7 +50,7 @@ def render(profile: Profile) -> str:
 
 
 def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
-    """Every line and its style, top to bottom."""
+    """Yield every line and its style, top to bottom."""
     view = profile.view
     width = min(view.width or SENTENCE, SENTENCE)
     if view.first:
@@ -68,7 +68,7 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
 
 
 def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
-    """The first screen: a few lines a launch, and what to type for more."""
+    """Yield the summary: a few lines per launch, and the commands for more."""
     for on, times in distinct_launches(profile):
         heading, *others = launch_lines(on)
         yield f"{heading[0]}  ({times} launches)" if times > 1 else heading[0], heading[1]
@@ -88,7 +88,7 @@ def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
-    """A row a kernel, where there are too many launches for a table each."""
+    """Yield a row per kernel, for more launches than can have a table each."""
     view = profile.view
     yield from _sentence(summary(profile), width)
     yield "", ""
@@ -114,7 +114,7 @@ def _overview(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
-    """Every launch by itself."""
+    """Yield the tables of every launch."""
     view = profile.view
     laid_out = sheets(profile.launches, profile.view)
     paragraphs = [[*_words(sheet, profile, width)] for sheet in laid_out]
@@ -150,13 +150,13 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _source_line(text: str, width: int | None) -> list[str]:
-    """A sentence with a line of source, whole unless a terminal is narrower."""
+    """Return a sentence with a source line, wrapped only if a terminal is narrower."""
     return wrap(text, width, subsequent_indent="  ") if width else [text]
 
 
 def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Counters in rows and devices in columns; where that is too wide, the other way round, or
-    as many devices at a time as have room.
+    """Yield counters in rows and devices in columns; if that is too wide, transpose the table, or
+    show as many devices at a time as fit.
     """
     every = range(len(sheet.devices))
     entries = [*_entries(sheet, every, profile)]
@@ -173,7 +173,7 @@ def _tables(sheet: Sheet, profile: Profile) -> Iterator[tuple[str, str]]:
 
 
 def _below_long_names(entries: Sequence[Entry], width: int | None) -> Iterator[Entry]:
-    """The rows; values of a name that leaves them no room stand below it."""
+    """Yield the rows; if a name leaves no room for its values they go on the next line."""
     _, *columns = widths([cells for cells, _ in entries])
     longest = None if width is None else width - sum(columns) - len(GAP) * len(columns)
     for (name, *values), style in entries:
@@ -185,14 +185,14 @@ def _below_long_names(entries: Sequence[Entry], width: int | None) -> Iterator[E
 
 
 def _wide(entries: Sequence[Entry]) -> int:
-    """The columns of the screen that a table takes."""
+    """Return the width of a table in columns of the screen."""
     columns = widths([cells for cells, _ in entries])
     return sum(columns) + len(GAP) * (len(columns) - 1)
 
 
 def _turned(entries: Sequence[Entry], width: int) -> list[tuple[str, str]]:
-    """A row a device and a column a counter; nothing where even that is too wide, or where rows
-    are of several parts.
+    """Return a row per device and a column per counter; empty if that is too wide as well, or if
+    rows have several parts.
     """
     if any(len(cells) == 1 and not cells[0].startswith("[") for cells, _ in entries):
         return []
@@ -205,7 +205,7 @@ def _turned(entries: Sequence[Entry], width: int) -> list[tuple[str, str]]:
 
 
 def _qualified(entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
-    """The rows of counters, those of NVIDIA's vocabularies with its name before their own."""
+    """Yield the rows of counters; each of NVIDIA's vocabularies is preceded by its name."""
     vocabulary = ""
     for cells, _ in entries:
         if len(cells) == 1:
@@ -216,8 +216,8 @@ def _qualified(entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
 
 
 def _columns(sheet: Sheet, profile: Profile) -> list[range]:
-    """All devices side by side, or, where that is wider than the terminal, those that have room
-    and the next ones below them.
+    """Return the device indices per block: all side by side, or, if too wide, as many at a time as
+    fit.
     """
     every = range(len(sheet.devices))
     if profile.view.width is None:
@@ -233,7 +233,7 @@ def _columns(sheet: Sheet, profile: Profile) -> list[range]:
 
 
 def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator[Entry]:
-    """The table of these devices, row by row."""
+    """Yield the table of these devices, row by row."""
     yield ("counter", *(sheet.devices[d] for d in devices)), "bold"
     if any(sheet.refusals):
         yield ("launch", *(sheet.refusals[d] or "runs" for d in devices)), "red"
@@ -252,14 +252,14 @@ def _entries(sheet: Sheet, devices: Sequence[int], profile: Profile) -> Iterator
 
 
 def _common(paragraphs: Sequence[Sequence[Part]]) -> Sequence[Part]:
-    """Paragraphs that all launches have in common, to be printed once."""
+    """Return the paragraphs that all launches share, to print them once."""
     if len(paragraphs) < 2:
         return []
     return [part for part in paragraphs[0] if all(part in words for words in paragraphs[1:])]
 
 
 def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
-    """The paragraphs under a table."""
+    """Yield the paragraphs under a table."""
     for text in (sheet.left_out, absent(sheet, profile.view), zeros(sheet, profile.view)):
         if text:
             blank = [("", "")] if text != sheet.left_out else []
@@ -277,12 +277,12 @@ def _words(sheet: Sheet, profile: Profile, width: int) -> Iterator[Part]:
 
 
 def _sentence(text: str, width: int) -> Iterator[tuple[str, str]]:
-    """A sentence over as many lines as it needs, words and names whole."""
+    """Yield a sentence over as many lines as it needs, broken between words."""
     yield from ((line, "") for line in wrapped(text, width, hang=""))
 
 
 def _coloured(lines: list[tuple[str, str]]) -> str:
-    """The lines with their styles as terminal codes."""
+    """Return the lines with their styles as terminal codes."""
     from rich.console import Console
     from rich.text import Text
 

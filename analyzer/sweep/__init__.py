@@ -1,4 +1,4 @@
-"""Sweeps: a suite of variants in a TOML file, and the table of what each counted.
+"""Sweeps: a suite of variants in a TOML file, and the table of their counters.
 
-Processes are started in `commands`.
+`commands` starts the processes.
 """

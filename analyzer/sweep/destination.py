@@ -1,8 +1,8 @@
-"""Where a sweep's table goes, and what keeps the finished jobs of one that is interrupted.
+"""Destinations of a sweep's table, and storage for the finished jobs of an interrupted sweep.
 
-On this machine that is a file, `NAME.parquet` or `NAME.csv`. At an address (`s3://...`, through
-fsspec) it is such a file too, or without an ending a folder: a Parquet dataset with a file for each
-variant. Finished jobs are files in `NAME.parts` until all are.
+On this machine a destination is a file, `NAME.parquet` or `NAME.csv`. At an address (`s3://...`,
+through fsspec) it is such a file or, without a suffix, a folder: a Parquet dataset with a file per
+variant. Finished jobs are files in `NAME.parts` until the sweep is complete.
 """
 
 import os
@@ -24,7 +24,7 @@ from .suite import COLUMNS
 
 FORMATS = (".parquet", ".csv")
 MARK = "begun"
-"""The file that says that a folder of finished jobs is a sweep's."""
+"""Marker file of a folder with finished jobs of a sweep."""
 MARK_TEXT = b"Finished jobs of a sweep of cutrace, which removes them when all are done.\n"
 _PART = re.compile(r"begun|[0-9a-f]{24}\.parquet")
 _OTHER = "there is something else of that name: not a sweep's table"
@@ -32,26 +32,26 @@ _TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
 
 
 class Destination(Protocol):
-    """Keeps jobs by name, and writes the table of all in their place."""
+    """Stores jobs by name, and replaces them by the table of all."""
 
     def begin(self) -> set[str]:
-        """Make room for jobs; return the names of those that are kept."""
+        """Make room for jobs; return the names of stored ones."""
 
     def keep(self, name: str, job: pl.DataFrame) -> None:
-        """Keep a finished job, whole or not at all."""
+        """Store a finished job atomically."""
 
     def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
-        """Return kept jobs."""
+        """Return stored jobs."""
 
     def write(self, table: pl.DataFrame) -> None:
-        """Write the table, and keep no job any longer."""
+        """Write the table, and delete the stored jobs."""
 
 
 def find_destination(out: Path) -> Destination:
-    """The place that a path or an address names.
+    """Return the destination of a path or an address.
 
-    `CutraceError` for an ending that is not known, a place that cannot be reached, and for what is
-    there and no sweep's.
+    `CutraceError` for an unknown suffix, an unreachable place, and an existing file that is not a
+    sweep's.
     """
     if url := url_of(str(out)):
         return Elsewhere(url)
@@ -59,7 +59,7 @@ def find_destination(out: Path) -> Destination:
 
 
 class Here:
-    """A file of this machine."""
+    """A file on this machine."""
 
     def __init__(self, path: Path) -> None:
         if path.suffix not in FORMATS:
@@ -71,7 +71,7 @@ class Here:
         self._path, self._parts = path, path.with_name(f"{path.name}.parts")
 
     def begin(self) -> set[str]:
-        """Make the folder."""
+        """Create the folder."""
         if os.path.lexists(self._parts):
             self._check_parts()
         else:
@@ -88,16 +88,16 @@ class Here:
             raise CutraceError(_not_ours(self._parts))
 
     def keep(self, name: str, job: pl.DataFrame) -> None:
-        """Write a file, and give it its name when it is whole."""
+        """Write a temporary file, and rename it once it is complete."""
         with whole_file(self._parts / f"{name}.parquet") as unfinished:
             job.write_parquet(unfinished)
 
     def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
-        """Read files."""
+        """Read the files of jobs."""
         return [pl.read_parquet(self._parts / f"{name}.parquet") for name in names]
 
     def write(self, table: pl.DataFrame) -> None:
-        """Write the file, by its ending, and remove the folder."""
+        """Write the file in the format of its suffix, and remove the folder."""
         try:
             with whole_file(self._path) as part:
                 part.write_bytes(_bytes(self._path.suffix, table))
@@ -109,7 +109,7 @@ class Here:
         for part in sorted(self._parts.iterdir()):
             if _PART.fullmatch(part.name):
                 part.unlink(missing_ok=True)
-        with suppress(OSError):  # something else has been put there meanwhile
+        with suppress(OSError):  # the folder may have got other files meanwhile
             self._parts.rmdir()
 
 
@@ -130,7 +130,7 @@ class Elsewhere:
         self._parts = f"{self._root}.parts"
 
     def begin(self) -> set[str]:
-        """Write a file of nothing: what cannot be written is told before anything is recorded."""
+        """Write an empty file, to report missing permissions before anything is recorded."""
         with telling(self._url, "write"):
             names = [*map(PurePosixPath, self._files(self._parts))]
             mark = f"{self._parts}/{MARK}"
@@ -141,19 +141,19 @@ class Elsewhere:
             return {name.stem for name in names if name.suffix == ".parquet"}
 
     def keep(self, name: str, job: pl.DataFrame) -> None:
-        """Write a file, whole where the store can."""
+        """Write a file, atomically if the store can."""
         with telling(self._url, "write"), self._store.transaction:
             self._store.pipe_file(f"{self._parts}/{name}.parquet", _bytes(".parquet", job))
 
     def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
-        """Read files, several at once where the store can."""
+        """Read files, concurrently if the store can."""
         paths = [f"{self._parts}/{name}.parquet" for name in names]
         with telling(self._url, "read"):
             contents = self._store.cat(paths)
         return [pl.read_parquet(BytesIO(contents[path])) for path in paths]
 
     def write(self, table: pl.DataFrame) -> None:
-        """Write the file, or those of variants in place of all that were there."""
+        """Write the file, or the files of the variants, replacing the earlier ones."""
         files = {self._root: table}
         if not self._suffix:
             each = table.partition_by("variant", maintain_order=True)
@@ -175,7 +175,7 @@ class Elsewhere:
         return sorted(self._store.find(root)) if self._store.exists(root) else []
 
     def _is_own(self, name: str) -> bool:
-        """Whether a sweep wrote this file."""
+        """Return whether a sweep wrote this file."""
         if not self._suffix and not re.fullmatch(r"\d{4,}\.parquet", PurePosixPath(name).name):
             return False
         return _is_table(self._suffix, self._store.cat_file(name))
@@ -189,7 +189,7 @@ def _not_ours(parts: Path | str) -> str:
 
 
 def _bytes(suffix: str, table: pl.DataFrame) -> bytes:
-    """A table as CSV, or else as Parquet."""
+    """Return a table as CSV, or else as Parquet."""
     buffer = BytesIO()
     if suffix == ".csv":
         table.with_columns(_TEXT).write_csv(buffer)
@@ -199,7 +199,7 @@ def _bytes(suffix: str, table: pl.DataFrame) -> bytes:
 
 
 def _is_table(suffix: str, data: bytes) -> bool:
-    """Whether a file has the columns of a sweep's table."""
+    """Return whether a file has the columns of a sweep's table."""
     try:
         if suffix == ".csv":
             return {*COLUMNS} <= {*pl.read_csv(BytesIO(data), n_rows=0).columns}

@@ -1,4 +1,4 @@
-"""A sweep's suite: variants of a kernel, by sizes, shapes and defines, as a TOML file says it.
+"""Suite of a sweep: variants of a kernel by sizes, shapes and defines, read from a TOML file.
 
     devices = ["gtx580", "h200"]          # to ask; -d on the command line goes before
     counters = ["shared_conflicts"]       # of the summary; else those that differ
@@ -46,7 +46,7 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def names_in(text: str, where: str) -> frozenset[str]:
-    """The names that a text's placeholders read; `CutraceError` if one is not arithmetic."""
+    """Return the names that a text's placeholders read; `CutraceError` if one is not arithmetic."""
     names: set[str] = set()
     for inside in BRACES.findall(text):
         names |= {n.id for n in ast.walk(_parse(inside, where)) if isinstance(n, ast.Name)}
@@ -54,7 +54,7 @@ def names_in(text: str, where: str) -> frozenset[str]:
 
 
 def fill(text: str, settings: Mapping[str, Setting], where: str) -> str:
-    """Fill in all placeholders; `CutraceError` names one that has no value, and the nearest.
+    """Fill in all placeholders; `CutraceError` for a name without a value suggests the nearest.
 
     >>> fill("f<<<{(N + 31) / 32}, 32>>>(x:{T}[{N}])", {"N": 40, "T": "f32"}, "")
     'f<<<2, 32>>>(x:f32[40])'
@@ -104,13 +104,13 @@ KEYS = (
     *("arch", "options", "take"),
 )
 COLUMNS = ("variant", "device", "launch", "kernel", "counter", "value", "refusal")
-"""Columns of a sweep's table, so that no size can have such a name."""
+"""Columns of a sweep's table; sizes must not use these names."""
 Axes = Mapping[str, Sequence[Setting]]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One `[[variant]]`: `axes` are its sizes and shapes, and those `shared` by all."""
+    """One `[[variant]]`: `axes` are its sizes and shapes, including those `shared` by all."""
 
     name: str
     source: Path
@@ -124,13 +124,13 @@ class Variant:
 
     @property
     def is_script(self) -> bool:
-        """Whether it launches its kernels itself."""
+        """Return whether it is a script that launches its kernels itself."""
         return self.source.suffix == ".py"
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A whole file."""
+    """A suite file."""
 
     path: Path
     variants: tuple[Variant, ...]
@@ -138,10 +138,10 @@ class Suite:
     counters: tuple[str, ...]
     baseline: str
     parameters: Axes
-    """Values of the devices, by `stage.key`."""
+    """Values of device parameters, by `stage.key`."""
 
     def settings(self) -> tuple[Mapping[str, Setting], ...]:
-        """All combinations of values set in the devices; an empty one, if none is set."""
+        """Return all combinations of device parameters; a single empty one if none is set."""
         values = product(*self.parameters.values())
         return tuple(dict(zip(self.parameters, each, strict=True)) for each in values)
 
@@ -150,8 +150,8 @@ class Suite:
 class Job:
     """One recording: a variant with all its settings filled in.
 
-    `label` tells it from the others of its `group`, which have the same sizes and shapes of the
-    whole suite: the variant's name, and those of its own settings that have several values.
+    `label` distinguishes it within its `group`, the jobs with the same sizes and shapes of the
+    suite: the variant's name, and those of its own settings that have several values.
     """
 
     variant: str
@@ -169,7 +169,7 @@ class Job:
 
 
 def read_suite(path: Path) -> Suite:
-    """Read a suite; `CutraceError` names the table and key that is wrong, and the nearest right."""
+    """Read a suite; `CutraceError` names the wrong table and key, and suggests the nearest key."""
     document = read_toml(path.read_bytes(), str(path))
     check_keys(document, HEAD, str(path))
     tables = document.get("variant", [])
@@ -195,7 +195,7 @@ def read_suite(path: Path) -> Suite:
 
 
 def list_jobs(suite: Suite) -> tuple[Job, ...]:
-    """All recordings, in the order of the file."""
+    """Return all recordings, in file order."""
     return tuple(job for variant in suite.variants for job in _jobs(variant, suite.path))
 
 
@@ -227,7 +227,7 @@ def _words(settings: Mapping[str, Setting]) -> Iterator[str]:
 
 
 def _filled(value: Setting, settings: Mapping[str, Setting], where: str) -> Setting:
-    """A define's value: sizes may stand in it."""
+    """Return a define's value with sizes filled in."""
     if isinstance(value, int) or not BRACES.search(value):
         return value
     text = fill(value, settings, where)
@@ -235,7 +235,7 @@ def _filled(value: Setting, settings: Mapping[str, Setting], where: str) -> Sett
 
 
 def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
-    """Read one table."""
+    """Parse one table."""
     where = f"{path}: variant {number + 1}"
     if not isinstance(table, dict):
         raise CutraceError(f"{path}: `variant` must be a list of tables, each `[[variant]]`")
@@ -272,7 +272,7 @@ def _variant(number: int, table: object, shared: Axes, path: Path) -> Variant:
 
 
 def _check_use(variant: Variant, where: str) -> None:
-    """Refuse sizes that change nothing, and launch lines for what launches by itself."""
+    """Reject sizes that change nothing, and launch lines for a script."""
     if variant.is_script:
         if variant.launch:
             raise CutraceError(f"{where}: a script launches its kernels itself, without `launch`")
@@ -295,7 +295,7 @@ def _check_use(variant: Variant, where: str) -> None:
 
 
 def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
-    """The named values of some tables, each a list."""
+    """Return the named values of some tables, each a list."""
     axes: dict[str, Sequence[Setting]] = {}
     for key in keys:
         inner = table.get(key, {})
@@ -315,7 +315,7 @@ def _axes(table: Mapping[str, object], keys: Sequence[str], where: str) -> Axes:
 
 
 def _parameters(tables: object, where: str) -> Axes:
-    """The values of devices' keys, each a list: `l2.bytes = ["16M", "32M"]`."""
+    """Return the values of device parameters, each a list: `l2.bytes = ["16M", "32M"]`."""
     parameters: dict[str, Sequence[Setting]] = {}
     for stage, keys in tables.items() if isinstance(tables, dict) else [("", tables)]:
         if not isinstance(keys, dict):
@@ -331,7 +331,7 @@ def _parameters(tables: object, where: str) -> Axes:
 
 
 def words(settings: Mapping[str, Setting]) -> str:
-    """Settings as a title has them: `N=64 l2.bytes=16M`."""
+    """Return settings as text for a title: `N=64 l2.bytes=16M`."""
     return " ".join(_words(settings))
 
 

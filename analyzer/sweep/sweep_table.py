@@ -1,4 +1,4 @@
-"""A sweep's table: a row for each variant, its settings, device, launch and counter."""
+"""Table of a sweep: a row for each variant, its settings, device, launch and counter."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,15 +16,15 @@ from ..profile import Profile
 from .suite import COLUMNS, Job, Setting, Suite, list_jobs, words
 
 TOGETHER = -1
-"""The number of all launches of a recording together, in a job's own table."""
+"""Launch number of the sum over all launches of a recording, in a job's own table."""
 _TYPES = (pl.String, pl.String, pl.Int64, pl.String, pl.String, pl.Float64, pl.String)
 SCHEMA = dict(zip(COLUMNS, _TYPES, strict=True))
 
 
 def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
-    """A job's own rows, and those of all its launches together as launch TOGETHER.
+    """Return a job's rows, and those of the sum over its launches as launch TOGETHER.
 
-    A device has the counters that it has; their values are null where it refuses the launch.
+    Only counters of the device have rows; their values are null if it refuses the launch.
     """
     selection = [p for p in profile.launches if not job.take or p.number in job.take]
     if missing := sorted({*job.take} - {*profile.numbers}):
@@ -40,7 +40,7 @@ def tabulate(job: Job, profile: Profile) -> pl.DataFrame:
 
 
 def refuse(job: Job, trace: Trace, device: Device, refusal: str) -> pl.DataFrame:
-    """The rows that `tabulate` would make of a trace on a device, without values: there is none."""
+    """Return the rows that `tabulate` would make of a trace on a device, with null values."""
     launches = [(n, launch.name) for n, launch in enumerate(trace.manifest.launches)]
     selection = [each for each in launches if not job.take or each[0] in job.take]
     rows = [
@@ -53,15 +53,16 @@ def refuse(job: Job, trace: Trace, device: Device, refusal: str) -> pl.DataFrame
 
 
 def with_settings(table: pl.DataFrame, settings: Mapping[str, Setting]) -> pl.DataFrame:
-    """A job's rows with a column for each key that was set in the devices, a size in bytes."""
+    """Add a column for each device parameter that was set to a job's rows; sizes are in bytes."""
     values = {name: read_size(value) for name, value in settings.items()}
     types = {name: pl.Int64 if isinstance(value, int) else None for name, value in values.items()}
     return table.with_columns(**{n: pl.lit(value, types[n]) for n, value in values.items()})
 
 
 def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """All jobs' rows without the sums, with a column for each size, shape and define, and for each
-    key that is set in the devices."""
+    """Return all jobs' rows without the sums, with a column for each size, shape, define and device
+    parameter.
+    """
     jobs = list_jobs(suite)
     names = dict.fromkeys(name for job in jobs for name in job.settings)
     parts = [
@@ -75,7 +76,7 @@ def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
-    """A comparison of the variants of each group, on each device and setting."""
+    """Compare the variants of each group, on each device and setting."""
     jobs = list_jobs(suite)
     labels = list(dict.fromkeys(job.label for job in jobs))
     base = next(job for job in jobs if job.variant == suite.baseline)
@@ -102,7 +103,7 @@ def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
 
 
 def _at(table: pl.DataFrame, setting: Mapping[str, Setting]) -> pl.DataFrame:
-    """The rows of one setting of the devices."""
+    """Return the rows of one setting of the devices."""
     values = {name: pl.lit(read_size(value)) for name, value in setting.items()}
     return table.filter(*(pl.col(n) == value.cast(table.schema[n]) for n, value in values.items()))
 
@@ -116,7 +117,7 @@ def _rows(job: Job, launch: LaunchProfile, number: int) -> Iterator[tuple[object
 
 
 def _literal(value: Setting | None, name: str, jobs: Sequence[Job]) -> pl.Expr:
-    """A column of one value: integers, unless any job has a text there."""
+    """Return a constant column: integer, unless any job has a text there."""
     is_text = any(isinstance(job.settings.get(name), str) for job in jobs)
     if is_text:
         return pl.lit(None if value is None else str(value), pl.String)
@@ -131,7 +132,7 @@ def _compare(
     counters: Sequence[Counter],
     baseline: int,
 ) -> Table:
-    """The table of one device and one combination of settings."""
+    """Return the table of one device and one combination of settings."""
     values: list[Mapping[str, Value]] = []
     refusals = []
     for label in labels:
@@ -144,5 +145,5 @@ def _compare(
 
 
 def _whole(value: float | None) -> Value:
-    """An integer where it is one."""
+    """Return an integer if the value is one."""
     return int(value) if value is not None and value.is_integer() else value

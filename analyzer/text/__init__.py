@@ -1,4 +1,4 @@
-"""Words and columns of text that several reports share, and the writing of a report's file.
+"""Sentences and text columns shared by several reports, and writing of report files.
 
-Nothing is counted here, and no counter is chosen.
+This package counts nothing and selects no counters.
 """

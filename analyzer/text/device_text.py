@@ -1,4 +1,8 @@
-"""A device as text: its chip, its limits, and how its stages are wired."""
+"""Describe a device as text: its chip, its limits, and a diagram of its stages.
+
+`list_devices` and `describe_device` print the device file; `draw` renders the graph of state spaces
+and stages with ASCII lines.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields
@@ -12,7 +16,7 @@ from ...models.replay.interface.model import ACCESSES
 from .layout import align
 
 WIDTH = 100
-"""Columns where there is no terminal to say."""
+"""Width in columns if there is no terminal."""
 UNITS = ("bytes", "KB", "MB", "GB")
 SCOPES = {"sm": "one an SM", "cluster": "one a cluster", "gpu": "one"}
 NO_BREAK = "\xa0"
@@ -31,12 +35,12 @@ MEANINGS = {
     "merge_lanes": "lanes of 4, 8 and 16 bytes whose transactions are joined",
     "request_lanes": "lanes of 4, 8 and 16 bytes that are served at a time",
 }
-"""Keys and stages of devices that their names do not tell."""
+"""Explanations of keys and stages whose names are not self-explanatory."""
 LIST_HEAD = ("name", "maker's name", "cc", "SMs", "GB/s")
 
 
 def list_devices(devices: Sequence[Device]) -> list[str]:
-    """A line for each device."""
+    """Return a line per device."""
     return align([LIST_HEAD, *map(_row, devices)])
 
 
@@ -50,7 +54,8 @@ def _capability(device: Device) -> str:
 
 
 def describe_device(device: Device, files: Sequence[str], width: int | None) -> list[str]:
-    """All that is known of a device; `files` are its own and those that it is based on."""
+    """Return the full description of a device; `files` are its own and those that it is based
+    on."""
     columns = width or WIDTH
     return [
         f"{device.name}, compute capability {_capability(device)}",
@@ -67,7 +72,7 @@ def describe_device(device: Device, files: Sequence[str], width: int | None) -> 
 
 
 def _meanings(device: Device, columns: int) -> Iterator[str]:
-    """Explanations of keys and stages whose names do not explain themselves."""
+    """Yield explanations of keys and stages whose names are not self-explanatory."""
     stages = {name for stage in device.stages for name in (stage.name, *stage.keys)}
     limits = {field.name for field in fields(device.limits)}
     for name, meaning in MEANINGS.items():
@@ -76,7 +81,7 @@ def _meanings(device: Device, columns: int) -> Iterator[str]:
 
 
 def wiring(device: Device) -> Any:
-    """The state spaces and stages of a device as a networkx DiGraph."""
+    """Return the state spaces and stages of a device as a networkx DiGraph."""
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -87,7 +92,7 @@ def wiring(device: Device) -> Any:
 
 
 def _sizes(device: Device) -> Iterator[tuple[str, str]]:
-    """The sizes of caches and memory, printed below their names."""
+    """Yield the sizes of caches and memory, printed below their names."""
     for stage in device.stages:
         size = stage.keys.get("bytes")
         if stage.model == "cache" and isinstance(size, int):
@@ -97,7 +102,7 @@ def _sizes(device: Device) -> Iterator[tuple[str, str]]:
 
 
 def _size(value: int) -> str:
-    """A number of bytes in the largest unit that leaves few digits.
+    """Format a number of bytes in the largest unit that leaves few digits.
 
     >>> _size(65536), _size(1310720), _size(500)
     ('64 KB', '1.25 MB', '500 bytes')
@@ -108,7 +113,7 @@ def _size(value: int) -> str:
 
 
 def _table(name: str, values: Any, columns: int) -> Iterator[str]:
-    """The keys of a table, as `--set` names them."""
+    """Yield the keys of a table, as `--set` names them."""
     yield ""
     yield f"[{name}]"
     keys = [field.name for field in fields(values)]
@@ -119,7 +124,7 @@ def _table(name: str, values: Any, columns: int) -> Iterator[str]:
 
 
 def _stage(stage: Stage, columns: int) -> Iterator[str]:
-    """A stage: its model, its source, and its keys."""
+    """Yield a stage: its model, its source, and its keys."""
     yield ""
     scope = SCOPES.get(stage.scope, f"one for {stage.scope} SMs")
     yield f"[{stage.name}] {stage.model}, {scope}, from {', '.join(stage.sources)}"
@@ -130,7 +135,7 @@ def _stage(stage: Stage, columns: int) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    """A value as TOML has it.
+    """Format a value in TOML.
 
     >>> _text((1, 2)), _text(["a"]), _text(True)
     ('[1, 2]', '["a"]', 'true')
@@ -143,12 +148,14 @@ def _text(value: object) -> str:
 
 
 GAP = 4
-"""Columns of text between two columns of nodes: `-+- `."""
+"""Characters between two columns of nodes: `-+- `."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A name on the page: `row` and `column` count nodes; `inputs` are what its lines come from."""
+    """A node of the drawing: `row` and `column` are grid positions; `inputs` are the sources of its
+    edges.
+    """
 
     name: str
     row: int
@@ -157,9 +164,9 @@ class Box:
 
 
 def draw(graph: Any, details: Mapping[str, str]) -> list[str]:
-    """Draw a networkx DiGraph of names; edges are followed in the order in which they were added.
+    """Draw a networkx DiGraph of names; edges are followed in insertion order.
 
-    A detail is of a name; a name without one needs a line less.
+    `details` maps a name to a second line; a name without one takes one line less.
     """
     boxes = _place(graph)
     widths: dict[int, int] = {}
@@ -183,7 +190,7 @@ def draw(graph: Any, details: Mapping[str, str]) -> list[str]:
 
 
 def _place(graph: Any) -> list[Box]:
-    """Return every box, those that others come from first."""
+    """Return all boxes, sources of edges before their targets."""
     import networkx as nx
 
     column = {
@@ -202,7 +209,7 @@ def _place(graph: Any) -> list[Box]:
 def _place_tree(
     graph: Any, name: str, column: Mapping[str, int], rows: Iterator[int], drawn: set[str]
 ) -> list[Box]:
-    """Return the boxes of all that leads to a node, the node's own last."""
+    """Return the boxes of all ancestors of a node, the node's own last."""
     sources = [] if name in drawn else list(graph.predecessors(name))
     drawn.add(name)
     trees = [_place_tree(graph, source, column, rows, drawn) for source in sources]
@@ -213,17 +220,17 @@ def _place_tree(
 
 @dataclass(slots=True)
 class _Page:
-    """Characters by line and column."""
+    """A canvas of characters by line and column."""
 
     written: dict[int, dict[int, str]] = field(default_factory=dict)
 
     def write(self, line: int, column: int, text: str) -> None:
-        """Put a text."""
+        """Write a text at a position."""
         for offset, character in enumerate(text):
             self.written.setdefault(line, {})[column + offset] = character
 
     def join(self, ends: list[tuple[int, int]], offset: int) -> None:
-        """Lead lines from the `ends`, (line, column) in falling order, to a box at `offset`."""
+        """Draw lines from the `ends`, (line, column) in falling order, to a box at `offset`."""
         if not ends:
             return
         bar, first, last = offset - GAP + 1, ends[0][0], ends[-1][0]
@@ -238,7 +245,7 @@ class _Page:
         self.write(first, bar + 1, "─")
 
     def lines(self) -> list[str]:
-        """Return the page."""
+        """Return the lines of the canvas."""
         return [
             "".join(row.get(column, " ") for column in range(max(row) + 1)).rstrip()
             for number in range(1 + max(self.written, default=-1))

@@ -1,4 +1,4 @@
-"""A launch as CUDA writes it."""
+"""Format a launch in CUDA syntax, its NVTX ranges, kernel names and links to source lines."""
 
 import re
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from ...base.sanitize import one_line
 from ...traces.schema import Launch
 
 ROOM, SHOWN = 240, 48
-"""Characters of a kernel's name, and of an argument, that a person reads: templates make names of
-thousands. Formats for programs have all of them."""
+"""Maximum characters of a kernel's name and of an argument in reports for people: templates make
+names of thousands. Formats for programs have all of them."""
 
 
 def _shown(value: object) -> str:
@@ -18,9 +18,9 @@ def _shown(value: object) -> str:
 
 
 def launch_text(launch: Launch, width: int = 0) -> str:
-    """`reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`.
+    """Return `reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`.
 
-    With `width` a name that is longer is shortened to so many characters, and a value to SHOWN.
+    With `width`, a longer name is shortened to so many characters, and a value to SHOWN.
     """
     name = short_name(launch.name, width) if width else launch.name
     shape = [_extent(launch.grid), _extent(launch.block)]
@@ -32,23 +32,23 @@ def launch_text(launch: Launch, width: int = 0) -> str:
 
 
 def ranges_text(launch: Launch) -> str:
-    """The NVTX ranges in which it was called for, as `step 3 / solve`; empty if in none."""
+    """Return the NVTX ranges in which it was called, as `step 3 / solve`; empty if none."""
     return one_line(" / ".join(launch.ranges))
 
 
 def _extent(extent: tuple[int, ...]) -> str:
-    """`256` or `(16, 16)`: what CUDA's dim3 takes, without trailing ones."""
+    """Return `256` or `(16, 16)`: CUDA's dim3 without trailing ones."""
     while len(extent) > 1 and extent[-1] == 1:
         extent = extent[:-1]
     return str(extent[0]) if len(extent) == 1 else str(extent)
 
 
 NAME_WIDTH = 48
-"""Characters that a name may have in a table."""
+"""Maximum characters of a name in a table."""
 
 
 def short_name(name: str, width: int = NAME_WIDTH) -> str:
-    """The name without namespaces, and without a template's arguments, if it is too long with them.
+    """Return the name without namespaces and, if it is too long, without template arguments.
 
     >>> short_name("reverse<float, 4>")
     'reverse<float, 4>'
@@ -71,9 +71,9 @@ _PLACE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:cu|cuh|h|hpp|ptx|py)):(\d+)")
 
 
 def source_links(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where each FILE:LINE of a text begins and ends, and the address of that file on this machine.
+    """Yield begin and end of each FILE:LINE in a text, and the address of the local file.
 
-    A file that is not here has no link.
+    A file that does not exist here has no link.
     """
     for match in _PLACE.finditer(text):
         path = Path(match[1])

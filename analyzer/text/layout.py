@@ -1,4 +1,7 @@
-"""Columns of text: every cell whole, two blanks between columns."""
+"""Lay out text: aligned columns, CSV, Markdown rows and wrapped sentences.
+
+Cells are never cut; columns are separated by two blanks.
+"""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -11,13 +14,14 @@ GAP = "  "
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The width of each column; a row of one cell is a line of its own and widens none."""
+    """Return the width of each column; a row of one cell is a line of its own and widens none."""
     table = [row for row in rows if len(row) > 1]
     return [max(map(len, column)) for column in zip(*table, strict=True)]
 
 
 def align(rows: Sequence[Sequence[str]], numbers: bool = False) -> list[str]:
-    """The rows as lines: the first column to the left, the others too, or right for numbers.
+    """Return the rows as lines: the first column left-aligned, the others too, or right for
+    numbers.
 
     >>> align([("a", "10"), ("bcd", "5")], numbers=True)
     ['a    10', 'bcd   5']
@@ -38,7 +42,7 @@ def _line(row: Sequence[str], size: Sequence[int], numbers: bool) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    r"""The rows as CSV, texts of others inert.
+    r"""Return the rows as CSV; foreign texts cannot become spreadsheet formulas.
 
     >>> csv_text([("kernel", "value"), ("=f", None)])
     "kernel,value\n'=f,\n"
@@ -49,7 +53,7 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def markdown_row(*cells: str) -> str:
-    r"""A row of a table.
+    r"""Return a table row.
 
     >>> print(markdown_row("a", "b|c"))
     | a | b\|c |
@@ -58,11 +62,11 @@ def markdown_row(*cells: str) -> str:
 
 
 SENTENCE = 100
-"""Where sentences break at the latest."""
+"""Column at which sentences are wrapped by default."""
 
 
 def wrapped(text: str, width: int | None = None, indent: str = "", hang: str = "  ") -> list[str]:
-    """The lines of a sentence, from `indent` on; those after the first `hang` further in.
+    """Return the lines of a sentence, indented by `indent`, from the second on by `hang` more.
 
     `width` is the terminal's, None on a pipe.
     """

@@ -1,4 +1,4 @@
-"""A counter's value as people read it."""
+"""Format the value of a counter for people."""
 
 from ..counting.evaluate import Value
 from ..counting.interval import Interval
@@ -6,7 +6,7 @@ from ..counting.vocabulary import Counter
 
 
 def number(value: Value, counter: Counter) -> str:
-    """A count with all its digits; a ratio as a percentage; an absent value as nothing.
+    """Format a count with all digits, a ratio as a percentage, a missing value as empty text.
 
     Of what is neither there are seven digits. Times have their unit.
 
@@ -24,7 +24,7 @@ def number(value: Value, counter: Counter) -> str:
 
 
 def _seven_digits(value: float) -> str:
-    """As Python writes it, or rounded where that is longer.
+    """Return Python's notation, rounded to seven digits if that is longer.
 
     >>> _seven_digits(1 / 48), _seven_digits(4.0), _seven_digits(2.5e-9), _seven_digits(1e5 / 7)
     ('0.02083333', '4', '2.5e-09', '14,285.71')
@@ -37,7 +37,7 @@ def _seven_digits(value: float) -> str:
 
 
 def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
-    """A value as it is written, with its interval in brackets if it has one."""
+    """Return a formatted value, with its interval in brackets if it has one."""
     if interval is None or value is None:
         return number(value, counter)
     low, high = (number(end, counter) for end in interval)

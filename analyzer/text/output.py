@@ -1,4 +1,4 @@
-"""A report into a file, with an error that names the file."""
+"""Write a report or a figure to a file, with errors that name the file."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from ...base.errors import CutraceError
 
 
 def write_report(path: Path, text: str) -> None:
-    """Write `text`, whole or not at all; CutraceError if the disk is full, and so on."""
+    """Write `text` atomically; CutraceError if the disk is full or the file cannot be written."""
     try:
         with whole_file(path) as part:
             part.write_text(text, encoding="utf-8")
@@ -22,7 +22,7 @@ def write_report(path: Path, text: str) -> None:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 KINDS = (".svg", ".png", ".pdf")
 SHARP = 2
-"""Pixels of a PNG for each unit of the drawing."""
+"""Pixels of a PNG per unit of the drawing."""
 SECONDS = 60
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><style>@page {{ size: {0}px {1}px; margin: 0 }}
 html, body {{ margin: 0; color-scheme: light; height: calc({1}px - 1px); overflow: hidden }}
@@ -31,9 +31,9 @@ svg {{ display: block; width: {0}px; height: {1}px }}
 
 
 def write_figure(path: Path, svg: str) -> None:
-    """Write a drawing in the format that the file's name ends in.
+    """Write a drawing in the format of the file's suffix.
 
-    CutraceError for another ending, and for PNG and PDF where there is no browser.
+    CutraceError for another suffix, and for PNG and PDF if there is no browser.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
@@ -58,11 +58,11 @@ def write_figure(path: Path, svg: str) -> None:
 
 
 def _draw(page: Path, image: Path, wide: int, high: int) -> None:
-    """Let the browser print or photograph the page."""
+    """Render the page with a browser: print a PDF or take a screenshot."""
     words = [_browser(), "--headless", "--disable-gpu"]
     words.append(f"--user-data-dir={page.parent / 'profile'}")
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        words.append("--no-sandbox")  # in a container, where it cannot have one
+        words.append("--no-sandbox")  # in a container, where no sandbox is possible
     if image.suffix == ".pdf":
         words += [f"--print-to-pdf={image}", "--no-pdf-header-footer"]
     else:

@@ -1,4 +1,4 @@
-"""Notes on a launch that was recorded in part."""
+"""Notes on a launch that was only partly recorded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,7 +6,7 @@ from ...traces.schema import Kept, Launch, Range
 
 
 def kept_text(launch: Launch) -> Iterator[str]:
-    """Say what the trace has of a launch, a sentence a restriction; nothing if it has all."""
+    """Yield a sentence per restriction on what was recorded of a launch; none if it is complete."""
     if launch.partly_written:
         yield (
             f"{', '.join(launch.partly_written)}: earlier, only a sample of blocks wrote here:"

@@ -1,4 +1,4 @@
-"""Shared-memory races as text: the place, both accesses, and what to do."""
+"""Shared-memory races as text: the place, both accesses, and the fix."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -10,7 +10,9 @@ _VERBS = {"load": "loads", "store": "stores", "atomic": "updates atomically"}
 
 
 def render_races(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> str:
-    """One paragraph a launch; `sources` maps files, as the trace names them, to their texts."""
+    """Return one paragraph per launch; `sources` maps files, as the trace names them, to their
+    texts.
+    """
     return "\n\n".join("\n".join(_launch(check, sources)) for check in checks)
 
 
@@ -68,19 +70,19 @@ def _place(party: Party) -> str:
 
 
 def _text(file: str, line: int, sources: Mapping[str, str]) -> str:
-    """The source line, or nothing where it is not in the trace."""
+    """Return the source line, or empty text if it is not in the trace."""
     lines = sources.get(file, "").splitlines()
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def _runs(lanes: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the places at which lanes follow one another: 3, 4, 5, 9 is 0-2 and 3."""
+    """Yield the indices of consecutive lanes: 3, 4, 5, 9 gives 0-2 and 3."""
     for _, run in groupby(range(len(lanes)), lambda place: lanes[place] - place):
         yield list(run)
 
 
 def _span(values: Sequence[object], places: Sequence[int]) -> str:
-    """The first and last of some neighbours.
+    """Return the first and last of some neighbours.
 
     >>> _span((3, 4, 5, 9), [0, 1, 2])
     '3 to 5'

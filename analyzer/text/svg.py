@@ -1,4 +1,4 @@
-"""Elements of SVG: escaped text, boxes, and short coordinates."""
+"""SVG elements: escaped text, boxes, and short coordinates."""
 
 from html import escape
 
@@ -6,7 +6,7 @@ from ...base.sanitize import sanitize
 
 
 def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """A line of text; `style` is a class of the page's style sheet."""
+    """Return a line of text; `style` is a class of the page's style sheet."""
     return (
         f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}">'
         f"{escape(sanitize(words))}</text>"
@@ -14,7 +14,7 @@ def text(x: float, y: float, words: str, style: str = "", anchor: str = "start")
 
 
 def box(x: float, y: float, width: float, height: float, style: str, round_: float = 6) -> str:
-    """A rectangle with round corners."""
+    """Return a rectangle with round corners."""
     return (
         f'<rect x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}"'
         f' rx="{short(round_)}" class="{style}"/>'
@@ -22,7 +22,7 @@ def box(x: float, y: float, width: float, height: float, style: str, round_: flo
 
 
 def short(value: float) -> str:
-    """A coordinate to a tenth.
+    """Format a coordinate to a tenth.
 
     >>> short(12.0), short(0.25), short(-0.01)
     ('12', '0.2', '0')
@@ -32,7 +32,7 @@ def short(value: float) -> str:
 
 
 def count_bytes(number: int) -> str:
-    """Bytes for the eye, three digits or more; exact below 10 000.
+    """Format a number of bytes with three digits or more; exact below 10 000.
 
     >>> count_bytes(9216), count_bytes(294912), count_bytes(5 << 30)
     ('9216 B', '288 KiB', '5 GiB')
