@@ -1,1 +1,1 @@
-"""The waist: a kernel's execution as hardware-independent Arrow tables."""
+"""Trace format: a kernel's execution as hardware-independent Arrow tables; writers and readers."""

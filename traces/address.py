@@ -1,14 +1,14 @@
-"""Addresses of traces and tables elsewhere: `s3://bucket/a.cutrace` and the like."""
+"""URLs of remote traces and tables: `s3://bucket/a.cutrace` and others."""
 
 import re
 from pathlib import PurePath
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/(/?)(.*)", re.DOTALL)
-"""A protocol of two letters at least and a path; where a path was made of it, one slash is left."""
+"""A protocol of at least two letters and a path; `Path` collapses the two slashes to one."""
 
 
 def url_of(path: str) -> str:
-    """Return the address that a path says, or nothing if it is a path of this machine."""
+    """Return the URL that a path denotes, or an empty text for a local path."""
     match = _URL.fullmatch(path)
     if match is None or match[2]:
         return path if match else ""
@@ -16,7 +16,7 @@ def url_of(path: str) -> str:
 
 
 def as_given(path: str | PurePath) -> str:
-    """Return a path as text, with both slashes if it is an address.
+    """Return a path as text, with both slashes if it is a URL.
 
     >>> as_given(PurePath("s3://bucket/a.cutrace")), as_given("s3:/bucket"), as_given(PurePath("a"))
     ('s3://bucket/a.cutrace', 's3:/bucket', 'a')

@@ -1,8 +1,9 @@
 """A trace as one file, `NAME.cutrace.zip`: a zip archive whose members are stored, not deflated.
 
-Tables are compressed already, so that a member is a table as it stands: it is read in its place,
-and nothing is unpacked. `PackedPath` is a path into such an archive, as `Path` into a folder. Links
-between launches are kept as Info-ZIP keeps them; any program that reads zip archives unpacks it.
+Tables are compressed already, so a member has the bytes of the table: it is read in place and
+nothing is unpacked. `PackedPath` is a path into such an archive and behaves like `Path` in a
+folder. Links between launches are stored in Info-ZIP's convention; any program that reads zip
+archives unpacks them.
 """
 
 import io
@@ -20,9 +21,9 @@ from ..base.errors import CutraceError
 SUFFIX = ".cutrace.zip"
 LINK_BYTES = 1 << 10
 HEADER = 30
-"""Bytes of a member's own header, before its name."""
+"""Bytes of a member's local header, before its name."""
 DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every member: the same trace is the same bytes."""
+"""Date of every member: equal traces are equal bytes."""
 
 if TYPE_CHECKING:
     _Native = Path
@@ -31,13 +32,13 @@ else:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a path names a trace that is one file."""
+    """Return whether a path names a trace in one file."""
     return path.name.endswith(SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a member's bytes are in the archive; `link` is the target, if it is a link."""
+    """Location of a member's bytes in the archive; `link` is the target of a symbolic link."""
 
     place: int
     size: int
@@ -45,7 +46,7 @@ class _Member:
 
 
 class PackedPath(_Native):
-    """A path in an archive, or the archive itself: what of `Path` a reader of traces uses."""
+    """A path in an archive, or the archive itself: the part of `Path` that trace readers use."""
 
     @property
     def _archive(self) -> Path:
@@ -54,7 +55,7 @@ class PackedPath(_Native):
 
     @property
     def _inside(self) -> str:
-        """The path in the archive, without links on its way."""
+        """Return the path in the archive with all links resolved."""
         parts = Path(os.fspath(self)).relative_to(self._archive).parts
         if parts and (link := self._members.get(parts[0])) and link.link:
             parts = (link.link, *parts[1:])
@@ -75,8 +76,8 @@ class PackedPath(_Native):
         return sorted({name.partition("/")[0] for name in inside})
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Sizes and kinds are those of the member, the time is the archive's. The inode tells
-        members of one archive apart, and those of archives that had its name one after another.
+        """Return size and kind of the member, and the time of the archive. The inode is unique per
+        member of an archive, and differs between archives that had the same name in turn.
         """
         status, inside = os.stat(self._archive), self._inside
         member = self._members.get(inside)
@@ -89,7 +90,7 @@ class PackedPath(_Native):
         return os.stat_result(plain, {"st_mtime_ns": status.st_mtime_ns})
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether there is such a member, or some below it."""
+        """Return whether the member, or a member below it, exists."""
         try:
             self.stat()
         except OSError:
@@ -97,21 +98,21 @@ class PackedPath(_Native):
         return True
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a member."""
+        """Return whether the path is a member."""
         return self.exists() and stat.S_ISREG(self.stat().st_mode)
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is the archive, or a folder in it."""
+        """Return whether the path is the archive, or a folder in it."""
         return self.exists() and stat.S_ISDIR(self.stat().st_mode)
 
     def is_symlink(self) -> bool:
-        """Whether the member is a link to another."""
+        """Return whether the member is a link to another one."""
         name = "/".join(Path(os.fspath(self)).relative_to(self._archive).parts)
         member = self._members.get(name)
         return member is not None and bool(member.link)
 
     def resolve(self, strict: bool = False) -> Self:
-        """The path without links."""
+        """Return the path with all links resolved."""
         archive, inside = self._archive.resolve(strict), self._inside
         return type(self)(archive, inside) if inside else type(self)(archive)
 
@@ -120,7 +121,7 @@ class PackedPath(_Native):
         return (self / name for name in self._children)
 
     def rglob(self, pattern: str, **_: Any) -> Generator[Self, None, None]:
-        """Yield all that is below, whatever the pattern."""
+        """Yield all members below the path, whatever the pattern."""
         for path in self.iterdir():
             yield path
             if path.is_dir():
@@ -142,22 +143,22 @@ class PackedPath(_Native):
 
 
 class _Window(io.RawIOBase):
-    """The bytes of one member."""
+    """The bytes of one member as a stream."""
 
     def __init__(self, archive: Path, member: _Member) -> None:
         self._file = archive.open("rb", buffering=0)
         self._member, self._at = member, 0
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a byte of the member."""
+        """Seek to a byte of the member."""
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._member.size}[whence]
         if start + offset < 0:
             raise OSError(22, "a place before the member's first byte")
@@ -165,11 +166,11 @@ class _Window(io.RawIOBase):
         return self._at
 
     def tell(self) -> int:
-        """The next byte to be read."""
+        """Return the position of the next byte."""
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Read the rest, as far as the buffer has room."""
+        """Read into the buffer, up to the end of the member."""
         view = memoryview(buffer).cast("B")
         limit = max(0, min(len(view), self._member.size - self._at))
         self._file.seek(self._member.place + self._at)
@@ -185,7 +186,8 @@ class _Window(io.RawIOBase):
 
 @lru_cache(maxsize=16)
 def _read_members(archive: str, _inode: int, _changed: int, length: int) -> dict[str, _Member]:
-    """Read an archive's list of members. CutraceError if it is none, or packed in another way."""
+    """Read an archive's directory. CutraceError if it is no archive, or its members are
+    compressed."""
     members: dict[str, _Member] = {}
     try:
         with zipfile.ZipFile(archive) as file, open(archive, "rb") as plain:
@@ -224,7 +226,7 @@ def _member(archive: str, plain: IO[bytes], info: zipfile.ZipInfo, length: int) 
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write the trace in `folder` as one file. What is linked there is linked in the archive."""
+    """Write the trace in `folder` as one file. Links remain links in the archive."""
     marks: dict[tuple[int, int], str] = {}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED, allowZip64=True) as file:
         for path in sorted(folder.iterdir(), key=_order):
@@ -236,13 +238,13 @@ def pack(folder: Path, archive: Path) -> None:
 
 
 def _order(path: Path) -> tuple[bool, int, str]:
-    """The manifest first, then launches in order."""
+    """Sort the manifest first, then launches in order."""
     return path.name.isdecimal(), int(path.name) if path.name.isdecimal() else 0, path.name
 
 
 def _add(file: zipfile.ZipFile, path: Path, name: str, marks: dict[tuple[int, int], str]) -> None:
     info = zipfile.ZipInfo(name, DATE)
-    info.create_system = 3  # Unix: the kind of file is in the attributes
+    info.create_system = 3  # Unix: attributes contain the file type
     if path.is_symlink():
         link = os.readlink(path)
     else:

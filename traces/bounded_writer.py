@@ -1,4 +1,4 @@
-"""A trace writer for whole programs: launches beyond the size limit are left out, with a note."""
+"""A trace writer with a size limit: launches beyond it are left out, with a note."""
 
 import os
 
@@ -6,11 +6,11 @@ from .writer import TraceWriter
 
 
 class BoundedWriter(TraceWriter):
-    """As TraceWriter; the launch with which the trace would be larger than `max_bytes`, and those
-    after it, are left out of it.
+    """A TraceWriter that drops the launch with which the trace would exceed `max_bytes`, and all
+    later ones.
 
-    Launches that are run and not recorded are counted: those that were `not_chosen`, and those
-    `without_room`. Once the trace is closed, `left_out` says it in a sentence.
+    Launches that run without being recorded are counted: `not_chosen` were filtered out,
+    `without_room` exceeded the limit. After `close`, `left_out` describes them in a sentence.
     """
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
@@ -21,26 +21,28 @@ class BoundedWriter(TraceWriter):
 
     @property
     def has_room(self) -> bool:
-        """Whether the next launch may be recorded: as far as is known by now."""
+        """Return whether the next launch may be recorded, judging by the bytes written so far."""
         return self._limit.full_at is None
 
     @property
     def bytes(self) -> int:
-        """How large the trace is by now."""
+        """Return the current size of the trace."""
         return self._limit.used
 
     @property
     def count(self) -> int:
-        """How many launches it has."""
+        """Return the number of launches in the trace."""
         return len(self._launches)
 
     @property
     def left_out(self) -> str:
-        """The launches that were run and are not in the trace, once it is closed."""
+        """Return a sentence on the launches that ran without being recorded, once the trace is
+        closed.
+        """
         return self._left_out
 
     def close(self) -> None:
-        """Drop the launches that do not fit, then as TraceWriter."""
+        """Drop the launches that exceed the limit, then close like TraceWriter."""
         if not self._unfinished:
             self._background.finish()
             self._drop_last()

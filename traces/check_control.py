@@ -1,5 +1,7 @@
-"""Checks of control flow: paths, the rows of control that refer to them, and whether accesses and
-samples belong to instructions that were executed."""
+"""Checks of control flow: paths, and the rows of CONTROL that refer to them.
+
+They also verify that accesses and texture samples belong to executed instructions.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +16,8 @@ _STEPS = 1 << 32
 
 
 def check_path_entries(recorded: Recorded) -> Iterator[Finding]:
-    """Entries run a block with some lanes on, at least once; branches fit the masks."""
+    """Check that entries run a block with active lanes, at least once; branch masks are
+    consistent."""
     paths = recorded.paths
     active, not_taken, targets = paths["active"], paths["not_taken"], paths["targets"]
     yield from _report(recorded, active == 0, "no lane is active")
@@ -38,7 +41,7 @@ def _count_bits(masks: Ints) -> Ints:
 
 
 def check_control_lanes(recorded: Recorded) -> Iterator[Finding]:
-    """Only lanes that the block's threads fill are ever active."""
+    """Check that active lanes belong to threads of the block."""
     first = recorded.paths["blocks first"]
     ever = np.bitwise_or.reduceat(recorded.paths["active"], first[:-1])
     control = recorded.control
@@ -47,7 +50,7 @@ def check_control_lanes(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_control_steps(recorded: Recorded) -> Iterator[Finding]:
-    """Rows of a warp begin at step 0 and follow one another without a gap, in file order."""
+    """Check that the rows of a warp begin at step 0 and are contiguous, in file order."""
     control = recorded.control
     order = np.argsort(control["id"], kind="stable")
     warp, step = control["id"][order], control["step"][order]
@@ -60,7 +63,7 @@ def check_control_steps(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_all_warps_ran(recorded: Recorded) -> Iterator[Finding]:
-    """If any warp has rows of control, every warp of the grid has that is kept."""
+    """Check that, if any warp has rows of control, every recorded warp of the grid has some."""
     ran = len(sorted_unique(recorded.control["id"]))
     launch = recorded.launch
     blocks = count_kept_blocks(launch.kept, launch.blocks)
@@ -78,12 +81,12 @@ def entry_starts(recorded: Recorded) -> Ints:
 
 
 def path_lengths(recorded: Recorded) -> Ints:
-    """Return how many steps each path takes."""
+    """Return the number of steps of each path."""
     return np.diff(entry_starts(recorded)[recorded.paths["blocks first"]])
 
 
 def check_accesses_ran(recorded: Recorded) -> Iterator[Finding]:
-    """At its step the warp ran the access's pc, with the access's lanes active."""
+    """Check that the warp executed the access's pc at its step, with the access's lanes active."""
     patterns = recorded.patterns[0].astype(np.int64)
     history = _History(recorded)
     for first, rows in recorded.accesses():
@@ -91,7 +94,7 @@ def check_accesses_ran(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_texels_ran(recorded: Recorded) -> Iterator[Finding]:
-    """At its step the warp ran the sample's pc, with the sample's lanes active."""
+    """Check that the warp executed the sample's pc at its step, with the sample's lanes active."""
     history = _History(recorded)
     for first, rows in recorded.texels():
         yield from history.check(rows, rows["active"], first)
@@ -109,7 +112,8 @@ class _History:
         self._starts = entry_starts(recorded)
 
     def check(self, rows: dict[str, Any], lanes: Ints, first: int) -> Iterator[Finding]:
-        """Report rows whose pc or lanes are not what the warp ran; none without control."""
+        """Report rows whose pc or lanes differ from what the warp executed; none without
+        control."""
         if not len(self._keys):
             return
         row, ran = self._find(rows)
@@ -119,7 +123,7 @@ class _History:
         yield from report(ran & (lanes & ~active != 0), "inactive lanes take part", first)
 
     def _find(self, rows: dict[str, Any]) -> tuple[Ints, np.ndarray]:
-        """Return the row of control that covers each step, and whether one does."""
+        """Return the row of control that covers each step, and whether there is one."""
         place = np.searchsorted(self._keys, rows["id"] << 32 | rows["step"], "right") - 1
         row = self._order[np.maximum(place, 0)]
         control = self._recorded.control

@@ -1,6 +1,6 @@
-"""Checks of a launch as the manifest has it: sizes, names, modes. No table is read for them.
+"""Checks of a launch's manifest entry: sizes, names, modes. They read no table.
 
-They are made whenever a trace is read, so that nothing is made of sizes that no launch has.
+They run whenever a trace is read, so that impossible sizes are never used to allocate or compute.
 """
 
 import re
@@ -12,18 +12,18 @@ from operator import attrgetter, gt
 from .schema import ADDRESS_MODES, FILTER_MODES, READ_MODES, Array, Launch, Manifest, Space, Texture
 
 FAR = 1 << 62
-"""Addresses and sizes from here on are beyond any array."""
+"""First address or size that is beyond any array."""
 
 MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 MOST_THREADS = 1024
-"""The widest limits of any compute capability (CUDA C++ Programming Guide, "Compute
+"""Maximum threads of a block on any compute capability (CUDA C++ Programming Guide, "Compute
 Capabilities")."""
 
 MOST_COUNTED = 1 << 60
-"""Threads of a launch: counters have 64 bits."""
+"""Maximum threads of a launch: counters have 64 bits."""
 
 MOST_ARGUMENTS = 32764
-"""Bytes of arguments that any device takes (CUDA C++ Programming Guide, "Kernel Parameters")."""
+"""Maximum bytes of arguments on any device (CUDA C++ Programming Guide, "Kernel Parameters")."""
 
 PREFERENCES = frozenset({"", "prefer_shared", "prefer_l1", "equal", *map(str, range(101))})
 _SIZES = (
@@ -35,7 +35,7 @@ _ARCH = re.compile(r"sm_\d{2,3}[a-z]?")
 
 
 def first_finding(manifest: Manifest) -> str:
-    """Return the first thing that is wrong with a launch, or an empty text."""
+    """Return the first error of any launch, or an empty text."""
     arrays: tuple[Array, ...] | None = None
     for number, launch in enumerate(manifest.launches):
         findings = chain(
@@ -47,12 +47,12 @@ def first_finding(manifest: Manifest) -> str:
         )
         for finding in islice(findings, 1):
             return f"launch {number} ({launch.kernel[:60]}): {finding}"
-        arrays = launch.arrays  # launches in a row have the same, most of the time
+        arrays = launch.arrays  # consecutive launches mostly share arrays
     return ""
 
 
 def check_launch(manifest: Manifest, launch: Launch) -> Iterator[str]:
-    """Grid and block are positive, sizes are not negative, and names lead somewhere."""
+    """Check that grid and block are positive, sizes are not negative, and names resolve."""
     if min(*launch.grid, *launch.block) < 1:
         yield f"grid {launch.grid}, block {launch.block}: every size is at least 1"
     elif any(map(gt, launch.grid, MOST_BLOCKS)) or launch.threads > MOST_THREADS:
@@ -93,7 +93,7 @@ def _has_whole_clusters(launch: Launch) -> bool:
 
 
 def check_textures(launch: Launch) -> Iterator[str]:
-    """Textures have texels, of one to three dimensions, and modes that exist."""
+    """Check that textures have texels, one to three dimensions, and known modes."""
     for texture in launch.textures:
         yield from (f"texture `{texture.name}`: {finding}" for finding in _check_texture(texture))
 
@@ -112,7 +112,9 @@ def _check_texture(texture: Texture) -> Iterator[str]:
 
 
 def check_arrays(launch: Launch) -> Iterator[str]:
-    """Arrays have sane sizes; those in global and constant memory and surfaces do not overlap."""
+    """Check that arrays have sane sizes; those in global and constant memory and surfaces must not
+    overlap.
+    """
     for array in launch.arrays:
         if min(array.offset, array.bytes, array.itemsize, array.pitch, *array.shape) < 0:
             yield f"array `{array.name}` has a negative size or address"
@@ -126,7 +128,7 @@ def check_arrays(launch: Launch) -> Iterator[str]:
 
 
 def check_kept(launch: Launch) -> Iterator[str]:
-    """Ranges go upwards, and the blocks of a sample represent all."""
+    """Check that ranges ascend, and that the weights of sampled blocks add up to the grid."""
     selection = launch.kept
     for first, last in (*selection.blocks, *selection.warps):
         if not 0 <= first <= last:
@@ -143,7 +145,8 @@ def check_kept(launch: Launch) -> Iterator[str]:
 
 
 def check_outside(launch: Launch) -> Iterator[str]:
-    """There is one of each instruction, in order of pc, of a block and a thread that there are."""
+    """Check that entries are unique per instruction, sorted by pc, with block and thread in
+    range."""
     if any(one.pc >= other.pc for one, other in pairwise(launch.outside)):
         yield "accesses outside of arrays: their pcs do not rise"
     for outside in launch.outside:

@@ -1,6 +1,6 @@
-"""NumPy columns as Arrow record batches, and back.
+"""Conversion of NumPy columns to Arrow record batches and back.
 
-Columns of the schema's dtype are not copied, and values out of its range are refused, not wrapped.
+Columns of the schema's dtype are not copied; values out of range are rejected, not wrapped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from .identity_cache import cached_by_identity
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column of a schema: its values, of type `inner`, are `width` a row; 0: a list's, any."""
+    """A column of a schema: values of type `inner`, `width` per row; 0: a list of any length."""
 
     name: str
     type: pa.DataType
@@ -28,7 +28,9 @@ class _Field:
 
 @cached_by_identity
 def _fields_of(schema: pa.Schema) -> Sequence[_Field]:
-    """Return what making a batch of a schema takes: Arrow's own schema makes it anew each time."""
+    """Return the fields for making a batch, cached per schema: Arrow rebuilds its own at each
+    access.
+    """
     return [_field(name, kind) for name, kind in zip(schema.names, schema.types, strict=True)]
 
 
@@ -42,7 +44,7 @@ def _field(name: str, kind: pa.DataType) -> _Field:
 
 
 def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> pa.RecordBatch:
-    """Return a record batch of columns in the schema's order; single values hold for all rows.
+    """Return a record batch of columns in schema order; single values are broadcast to all rows.
 
     Raises CutraceError if lengths differ or a value does not fit its type.
     """
@@ -56,7 +58,7 @@ def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) ->
 
 
 def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
-    """Return how many rows columns have: one if all are single values."""
+    """Return the number of rows of columns: one if all are single values."""
     shapes = (np.shape(column) for column in columns)
     return max((shape[0] for shape in shapes if shape), default=1)
 
@@ -79,7 +81,9 @@ def to_list_batch(
 
 
 def bytes_of(batch: pa.RecordBatch, schema: pa.Schema) -> int:
-    """Return the `nbytes` of a batch made here, for which Arrow takes 50 us: of a list, 4 a row."""
+    """Return the `nbytes` of a batch made here (Arrow takes 50 us): offsets of a list count 4 per
+    row.
+    """
     return sum(_bytes_of(batch, number, field) for number, field in enumerate(_fields_of(schema)))
 
 
@@ -91,18 +95,18 @@ def _bytes_of(batch: pa.RecordBatch, number: int, field: _Field) -> int:
 
 
 def signed(batch: pa.RecordBatch, name: str) -> Any:
-    """Return a column as it is, (n,), but 64 bits as signed ones."""
+    """Return a column unchanged, (n,), except that uint64 is viewed as int64."""
     values: npt.NDArray[Any] = batch[name].to_numpy()
     return values.view(np.int64) if values.itemsize == 8 else values
 
 
 def integers(batch: pa.RecordBatch, *names: str) -> "list[npt.NDArray[np.int64]]":
-    """Return columns as int64, each (n,); those of 64 bits are not copied."""
+    """Return columns as int64, each (n,); 64-bit columns are not copied."""
     return [signed(batch, name).astype(np.int64, copy=False) for name in names]
 
 
 def with_columns(table: Any, **columns: Any) -> Any:
-    """Return a table or batch with other values in some columns, of the types that they had."""
+    """Return a table or batch with the values of some columns replaced; types are kept."""
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         kind = table.schema.field(place)
@@ -129,14 +133,14 @@ def _values(values: npt.NDArray[np.generic], count: int, field: _Field, where: s
 
 
 def to_arrow(values: npt.NDArray[np.generic], kind: pa.DataType) -> pa.Array:
-    """What `pa.array` makes of contiguous values, which loads numpy.ma for that: 15 ms."""
-    if values.dtype == np.bool_:  # a byte each, and Arrow's have a bit
+    """Return contiguous values like `pa.array`, which would load numpy.ma for it: 15 ms."""
+    if values.dtype == np.bool_:  # NumPy: a byte each; Arrow: a bit
         return pa.array(values)
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)], 0)
 
 
 def _exact(values: npt.NDArray[np.generic], field: _Field, where: str) -> npt.NDArray[np.generic]:
-    """Return `values` contiguous in a column's dtype; CutraceError for a value that it lacks."""
+    """Return `values` contiguous in a column's dtype; CutraceError for a value out of its range."""
     dtype = field.dtype
     if values.dtype != dtype and values.size:
         where = f"{where}: column `{field.name}`"
@@ -150,17 +154,17 @@ def _exact(values: npt.NDArray[np.generic], field: _Field, where: str) -> npt.ND
 
 
 _NESTED = (pa.ListArray, pa.FixedSizeListArray, pa.StructArray)
-"""The arrays of a trace that have others inside."""
+"""Array types of a trace that contain other arrays."""
 
 
 def list_lengths(column: pa.ListArray) -> npt.NDArray[np.int64]:
-    """Return the length of each list (n,); that of a null is what its offsets say."""
+    """Return the length of each list (n,); for a null, the length by its offsets."""
     lengths: npt.NDArray[np.int64] = np.diff(column.offsets.to_numpy()).astype(np.int64)
     return lengths
 
 
 def list_values(column: pa.ListArray | pa.FixedSizeListArray) -> pa.Array:
-    """Return the values of all lists one after another; those of nulls are left out."""
+    """Return the concatenated values of all lists; those of nulls are left out."""
     if column.null_count:
         return column.flatten()
     if isinstance(column, pa.FixedSizeListArray):

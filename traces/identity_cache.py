@@ -1,4 +1,4 @@
-"""Results computed from a table, kept for further use: launches of a kernel share the table."""
+"""Memoize functions of a table by its identity: launches of a kernel share one table object."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pyarrow as pa
 
 MOST_ENTRIES = 64
-"""Answers of each function that are kept: those found last."""
+"""Cached results per function: the most recent ones."""
 
 First = TypeVar("First")
 P = ParamSpec("P")
@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 def cached_by_identity(
     function: Callable[Concatenate[First, P], Result],
 ) -> Callable[Concatenate[First, P], Result]:
-    """Return a function that answers once for each object and what else it is asked with.
+    """Return a memoized function, keyed by the identity of its first argument and by the others.
 
-    It tells its first argument by identity, which nobody changes; all others can be hashed.
+    The first argument must not be mutated; all others must be hashable.
     """
     cache: OrderedDict[Hashable, tuple[Any, Result]] = OrderedDict()
 
@@ -29,7 +29,7 @@ def cached_by_identity(
             cache[key] = (
                 first,
                 function(first, *arguments, **named),
-            )  # held, so that no other has its id
+            )  # held alive, so its id is not reused
             if len(cache) > MOST_ENTRIES:
                 cache.popitem(last=False)
         return cache[key][1]
@@ -40,6 +40,6 @@ def cached_by_identity(
 
 @cached_by_identity
 def rows_of(table: pa.Table, *columns: str) -> Sequence[Mapping[str, Any]]:
-    """The rows of some columns of a table."""
+    """Return the rows of some columns of a table."""
     rows: Sequence[Mapping[str, Any]] = table.select(list(columns)).to_pylist()
     return rows

@@ -1,8 +1,9 @@
-"""The rows of one launch: columns in, record batches out.
+"""Write the rows of one launch: NumPy columns in, Arrow record batches out.
 
-Columns are NumPy arrays of n values in the dtypes of `schema.py`, which are written without a
-copy; lists, other integer dtypes (checked for range) and single values that hold for all rows are
-taken too. The caller may reuse its arrays as soon as a method returns, unless it gave them away.
+Columns are NumPy arrays of n values in the dtypes of `schema.py`, which are written without a copy;
+lists, other integer dtypes (range-checked) and single values, broadcast to all rows, are accepted
+too. The caller may reuse its arrays as soon as a method returns, unless the writer owns them.
+`Deduplicator` links tables with equal content between launches.
 """
 
 import os
@@ -26,7 +27,7 @@ from .trace_folder import SizeLimit, reason
 
 
 class Deduplicator:
-    """The launches of the trace in `folder`, `label` in messages, by what their tables hold."""
+    """Deduplicates the tables of the trace in `folder` by content; `label` names it in messages."""
 
     def __init__(self, folder: Path, label: str) -> None:
         self._folder = folder
@@ -35,7 +36,7 @@ class Deduplicator:
         self._launches: dict[bytes, int] = {}
 
     def put(self, number: int, files: Mapping[str, TableFile]) -> None:
-        """Write what the tables of a launch hold and nobody has, and link the rest."""
+        """Write the tables of a launch whose content is new, and link the others."""
         marks = {name: _mark(name, file) for name, file in files.items()}
         whole = b"".join(mark or b"" for mark in marks.values())
         twin = self._launches.get(whole) if None not in marks.values() else None
@@ -54,7 +55,7 @@ class Deduplicator:
         there = self._files.setdefault(mark, number)
         places = (os.path.join(self._folder, str(n), f"{name}.arrow") for n in (there, number))
         if there != number and not _try_link(os.link, *places):
-            self._files[mark] = number  # it has as many names as the file system gives one
+            self._files[mark] = number  # the file has the maximum number of links
             there = number
         if there == number:
             file.close()
@@ -69,7 +70,7 @@ class Deduplicator:
 
 
 def _mark(name: str, file: TableFile) -> bytes | None:
-    """The hash of a table's rows; None if it is on disk, in part, already.
+    """Return the hash of a table's rows; None if some of them are on disk already.
 
     Processors have instructions for SHA-256: it takes half as long as BLAKE2.
     """
@@ -88,22 +89,21 @@ def _try_link(link: Callable[..., None], *places: str | Path) -> bool:
 
 
 _CODECS = {"paths": pa.Codec("zstd", 1)}
-"""What compresses a table, if not LZ4. Of masks that repeat one another with the bits turned round,
-or in another order, Zstandard finds more in the same time: a quarter where lanes branch at random.
-"""
+"""Codecs other than LZ4. Zstandard finds more redundancy in masks that repeat rotated or in another
+order, in the same time: a quarter less if lanes branch at random."""
 
 _DICTIONARIES = ("patterns", "paths")
-"""Tables of which a reader unpacks some batches here and there."""
+"""Tables with random access: a reader unpacks single batches."""
 
 
 class LaunchWriter:
     """Writes the rows of launch `number` into its folder in `folder`; made by `TraceWriter.launch`.
 
-    A context manager; `finish` is told whether its rows are whole, and what lanes did outside of
-    allocations; `limit` is what is left for the trace. Rows are checked and copied at once, and
-    compressed and written in the `background`. With `owns_columns`, arrays that the caller does not
-    change any more are not copied, and checked there. Raises CutraceError for unequal lengths,
-    values out of range and, a while later, a full disk.
+    A context manager; `finish` receives whether the rows are complete, and the out-of-bounds
+    totals; `limit` is the remaining size of the trace. Rows are checked and copied at once, and
+    compressed and written in the `background`. With `owns_columns`, arrays that the caller no
+    longer changes are not copied, and are checked in the background. Raises CutraceError for
+    unequal lengths, values out of range and, with a delay, a full disk.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class LaunchWriter:
         """Append rows to a table, its columns by name; return the identifier of the first.
 
         A column whose field in the schema has a `default` may be left out. `paths` have `lengths`
-        (n,): how many entries of the other, flat columns belong to each. `outside` is no table:
-        what lanes did outside of every allocation, as `schema.Outside`.
+        (n,): the number of entries in the other, flat columns that belong to each. `outside` is not
+        a table: it takes out-of-bounds accesses as `schema.Outside`.
         """
         if table == "outside":
             self.outside_totals.add(*columns.values())
@@ -163,7 +163,7 @@ class LaunchWriter:
         return self._put(table, make, rows_of(ordered), size, reached)
 
     def patterns(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> int:
-        """Append address patterns, columns of `PATTERNS` in its order or by name, and return the
+        """Append address patterns, columns of `PATTERNS` in order or by name, and return the
         identifier of the first.
 
         `active` (n,) uint32, bit i for lane i; `offsets` (n, 32) int32, bytes from the address of
@@ -172,26 +172,33 @@ class LaunchWriter:
         return self._append("patterns", columns, named)
 
     def accesses(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
-        """Append memory accesses, columns of `ACCESSES` in its order or by name; rows of one warp
-        in the order in which it executed them."""
+        """Append memory accesses, columns of `ACCESSES` in order or by name; rows of one warp must
+        be in execution order.
+        """
         self._append("accesses", columns, named)
 
     def paths(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> int:
         """Append n paths and return the identifier of the first: `lengths` (n,), then the columns
-        of `PATHS`, flat."""
+        of `PATHS`, flat.
+        """
         return self._append("paths", columns, named)
 
     def control(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
-        """Append what warps ran: from their instruction number `step` on, a path; `CONTROL`."""
+        """Append executed paths of warps, each from instruction number `step` on: columns of
+        `CONTROL`.
+        """
         self._append("control", columns, named)
 
     def lanes_on(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
-        """Append sums of lanes whose predicate held, one row for each (block, pc); `LANES_ON`."""
+        """Append sums of lanes whose predicate held, one row for each (block, pc): columns of
+        `LANES_ON`.
+        """
         self._append("lanes_on", columns, named)
 
     def texels(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> None:
-        """Append texture samples, `TEXELS`; `corner` (n, 32, 4) int32: i, j, k, layer of each
-        lane."""
+        """Append texture samples, columns of `TEXELS`; `corner` (n, 32, 4) int32: i, j, k, layer of
+        each lane.
+        """
         self._append("texels", columns, named)
 
     def _append(
@@ -205,8 +212,7 @@ class LaunchWriter:
     def _put(
         self, name: str, make: Callable[[], pa.RecordBatch], rows: int, size: int, reached: int = 0
     ) -> int:
-        """Hand over a batch, with the last block that has come; return the number of its first
-        row."""
+        """Submit a batch and report the highest block so far; return the index of its first row."""
         if not self._owns_columns:
             make = partial(_same, _copied(make()))
         if rows:
@@ -220,12 +226,12 @@ class LaunchWriter:
         return f"launch {self.number}: {name}"
 
     def close(self) -> None:
-        """Write the held rows; the launch is whole unless the background meets an error."""
+        """Write the buffered rows; the launch is complete unless the background meets an error."""
         self._background.submit(partial(_put, self._limit, self._shelf, self.number, self._files))
         self._end(whole=True)
 
     def abandon(self) -> None:
-        """Close the files as they are, and the trace will not be written; nothing once closed."""
+        """Close the unfinished files; the trace will not be written. No effect once closed."""
         if not self._ended:
             self._background.always(partial(_abandon, self._files))
             self._end(whole=False)
@@ -247,7 +253,7 @@ class LaunchWriter:
 
 @cache
 def _defaults(table: str) -> dict[str, int]:
-    """Return the columns that may be left out, and the value that they have then."""
+    """Return the optional columns and their default values."""
     more = {field.name: field.metadata or {} for field in TABLES[table]}
     return {
         name: int(metadata[b"default"]) for name, metadata in more.items() if b"default" in metadata
@@ -256,7 +262,7 @@ def _defaults(table: str) -> dict[str, int]:
 
 @cache
 def column_names(table: str) -> list[str]:
-    """Return the columns of a table as rows are given; paths have their lengths before."""
+    """Return the columns of a table in argument order; paths have their lengths first."""
     names: list[str] = TABLES[table].names
     return ["lengths", *names] if table == "paths" else names
 
@@ -267,7 +273,7 @@ def _abandon(files: Mapping[str, TableFile]) -> None:
 
 
 def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
-    """Return the file of a kernel's instructions: all its launches have the same."""
+    """Return the file of a kernel's instructions, which all its launches share."""
     key = id(instructions)
     if key not in _FILES:
         batches = instructions.combine_chunks().to_batches()
@@ -312,7 +318,7 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _difference(schema: pa.Schema) -> str:
-    """Say what keeps a schema from being INSTRUCTIONS."""
+    """Return the first difference between a schema and INSTRUCTIONS as text."""
     for field in INSTRUCTIONS:
         if field.name not in schema.names:
             return f"no column `{field.name}`{nearest(field.name, schema.names)}"

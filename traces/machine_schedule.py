@@ -1,7 +1,7 @@
-"""The schedule of a kernel's machine code, as a text in a trace's manifest.
+"""Schedules of machine code: stalls and scoreboards, encoded as text in a trace's manifest.
 
-A text is base64 of zlib of three little-endian words of 32 bits for each instruction, in order:
-its pc, the bits of `_FIELDS` from the lowest on, and the place of its target.
+The text is base64 of zlib of three little-endian 32-bit words per instruction, in order: its pc,
+the bit fields of `_FIELDS` from the lowest bit on, and the index of its branch target.
 """
 
 import base64
@@ -14,17 +14,17 @@ from ..base.dataclass import dataclass
 
 NO_SCOREBOARD = 7
 _FIELDS = {"operation": 9, "stall": 4, "sets": 3, "reads": 3, "waits": 6, "guarded": 1}
-"""How many bits each has."""
+"""Width of each field in bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduled:
-    """A machine instruction: the lowest 9 bits of its opcode, and what its warp waits.
+    """A machine instruction: the lowest 9 bits of its opcode, and its stalls and scoreboards.
 
-    `pc` is the PTX instruction that it comes from. `stall` is how many cycles later the warp's next
-    one may start; it `sets` a scoreboard until its result is there and `reads` one until its
-    operands are read (NO_SCOREBOARD: none), and waits for those whose bit is in `waits`. `target`
-    is the place in the function where a branch goes, -1 for others.
+    `pc` is the PTX instruction that it was compiled from. `stall` is the number of cycles before
+    the warp may issue its next instruction; it `sets` a scoreboard until its result is available
+    and `reads` one until its operands are read (NO_SCOREBOARD: none), and waits for the scoreboards
+    in the mask `waits`. `target` is the index of a branch's target in the function, -1 for others.
     """
 
     pc: int
@@ -49,7 +49,8 @@ def pack_schedule(schedule: Sequence[Scheduled]) -> str:
 
 
 def unpack_schedule(text: str) -> tuple[Scheduled, ...]:
-    """Return the schedule of a text; none of an empty one. ValueError if it is no such text."""
+    """Return the schedule of a text; empty for an empty text. ValueError if the text is
+    malformed."""
     try:
         data = zlib.decompress(base64.b64decode(text, validate=True)) if text else b""
         pcs, bits, targets = np.frombuffer(data, "<i4").reshape(3, -1)

@@ -1,8 +1,8 @@
-"""The manifest as JSON and back, strictly: the dataclasses of `schema.py` are its grammar.
+"""Encode and strictly decode the manifest as JSON: the dataclasses of `schema.py` are its grammar.
 
-A field becomes a key of the same name, a tuple a list, a Space its name in lower case. What equals
-its default is left out, and of a launch what equals the launch that it is `like`. JSON has no
-infinities: a float argument that is not finite is kept as the text `inf`, `-inf` or `nan`.
+A field becomes a key of the same name, a tuple a list, a Space its name in lower case. Values equal
+to the default are left out, and in a launch those equal to the launch that it is `like`. JSON has
+no infinities: a non-finite float argument becomes the text `inf`, `-inf` or `nan`.
 """
 
 import json
@@ -22,7 +22,7 @@ from .schema import FORMAT_VERSION, Launch, Manifest, Space
 
 
 def to_json(manifest: Manifest) -> str:
-    """Return the manifest as JSON text: ASCII, one order of keys, the sources sorted by name.
+    """Return the manifest as JSON text: ASCII, a fixed order of keys, the sources sorted by name.
 
     Each launch, event and source has a line.
     """
@@ -33,7 +33,7 @@ def to_json(manifest: Manifest) -> str:
 
 
 def _launches(launches: Sequence[Launch]) -> Iterator[dict[str, Any]]:
-    """Encode launches, each `like` the one before it of the same kernel."""
+    """Encode launches, each `like` the previous one of the same kernel."""
     last: dict[str, int] = {}
     for number, launch in enumerate(launches):
         before, where = last.get(launch.kernel), f"manifest.launches[{number}]"
@@ -45,7 +45,7 @@ def _launches(launches: Sequence[Launch]) -> Iterator[dict[str, Any]]:
 
 
 def _difference(launch: Launch, other: Launch, where: str) -> dict[str, Any]:
-    """Encode what a launch has otherwise than another."""
+    """Encode the fields of a launch that differ from another."""
     difference = {}
     for name, hint in hints(Launch).items():
         item, same = getattr(launch, name), getattr(other, name)
@@ -65,17 +65,17 @@ def _spread(value: Any) -> str:
 
 
 _NONE = object()
-"""Equal to no value."""
+"""A sentinel that equals no value."""
 
 _dump = json.JSONEncoder(allow_nan=False).encode
 
 
 class Unread:
-    """A manifest of which only the JSON was looked at, so that what it would have us make can be
-    compared with what there is.
+    """A manifest whose JSON is parsed but not decoded, so that its declared sizes can be checked
+    against the trace first.
 
-    Raises CutraceError, naming `where` and the key, for what is not JSON, another version, an
-    unknown or missing key (only keys with a default may be missing) and a value of a wrong type.
+    Raises CutraceError, naming `where` and the key, for invalid JSON, another version, an unknown
+    or missing key (only keys with a default may be missing) and a value of a wrong type.
     """
 
     def __init__(self, text: str | bytes, where: str) -> None:
@@ -91,12 +91,12 @@ class Unread:
 
     @property
     def launches(self) -> int:
-        """How many launches it names, if they are right otherwise."""
+        """Return the number of launches that it declares."""
         launches = self._value.get("launches")
         return len(launches) if isinstance(launches, list) else 0
 
     def manifest(self) -> Manifest:
-        """Return it as our own values."""
+        """Decode it into the dataclasses of `schema.py`."""
         try:
             return decoder(Manifest)(self._value)  # type: ignore[no-any-return]
         except WrongValue as wrong:
@@ -119,17 +119,17 @@ def _check_version(value: object, where: str) -> None:
 
 
 def encode(value: Any, kind: Any, where: str) -> Any:
-    """Return `value`, which must be of the annotated type `kind`, as JSON knows it."""
+    """Return `value`, which must be of the annotated type `kind`, as a JSON value."""
     return _encoder(kind)(value, where)
 
 
 _Encoder: TypeAlias = Callable[[Any, str], Any]
-"""Takes a value, and its place for messages."""
+"""Encodes a value; the second argument is its place for messages."""
 
 
 @cache
 def _encoder(kind: Any) -> _Encoder:
-    """Return what encodes values of an annotated type."""
+    """Return the encoder for values of an annotated type."""
     if isinstance(kind, type) and is_dataclass(kind):
         return _record_encoder(kind)
     if get_origin(kind) is tuple:
@@ -192,7 +192,7 @@ def _encode_space(value: Any, where: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return NumPy scalars as Python's own, and a float that JSON lacks as text."""
+    """Return NumPy scalars as Python's own, and non-finite floats as text."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, Integral):
@@ -224,25 +224,25 @@ NAMES = {
     dict: "a table of keys",
 }
 PLAIN = frozenset({int, str, bool})
-"""What JSON takes as it is."""
+"""Types that JSON stores unchanged."""
 
 LIKE = "like"
-"""The key of a launch that says which launch has the values of its missing keys."""
+"""Key of a launch with the index of the launch that supplies its missing keys."""
 
 
 _Decoder: TypeAlias = Callable[[Any], Any]
-"""Takes a JSON value and returns ours; raises WrongValue."""
+"""Decodes a JSON value; raises WrongValue."""
 
 
 class WrongValue(Exception):
-    """A value that is not as it should be; `place` leads to it, the innermost key first."""
+    """An invalid value; `place` is its path of keys, innermost first."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
         self.place: list[str | int] = []
 
     def inside(self, key: str | int) -> "WrongValue":
-        """Return this, of a value in another under `key`."""
+        """Return this error with `key` appended to its path."""
         self.place.append(key)
         return self
 
@@ -255,7 +255,7 @@ class WrongValue(Exception):
 
 @cache
 def decoder(kind: Any) -> _Decoder:
-    """Return what decodes values of an annotated type."""
+    """Return the decoder for values of an annotated type."""
     if isinstance(kind, type) and is_dataclass(kind):
         return _record_decoder(kind)
     if kind == tuple[Launch, ...]:
@@ -271,12 +271,12 @@ def decoder(kind: Any) -> _Decoder:
 
 
 def _decode_int(value: Any) -> Any:
-    """As _require for integers, which are the most."""
+    """Decode an integer: a fast path of `_require` for the most frequent type."""
     return value if type(value) is int and 0 <= value <= _MOST else _require(value, (int,))
 
 
 def _decode_launches(value: Any) -> Any:
-    """A tuple of launches; what one has like another is the same object."""
+    """Decode launches; values that a launch inherits by `like` are shared objects."""
     launches: list[Launch] = []
     for number, item in enumerate(_require(value, (list,))):
         try:
@@ -298,7 +298,7 @@ def _decode_launch(value: Any, before: list[Launch]) -> Launch:
 
 
 def _decode_items(kind: type, items: Mapping[str, Any]) -> dict[str, Any]:
-    """Decode the keys of a record that are there."""
+    """Decode the keys of a record that are present."""
     decoders = _decoders(kind)
     values = {}
     for key, item in items.items():
@@ -335,7 +335,7 @@ def _record_decoder(kind: type) -> _Decoder:
 
 
 def _missing(items: Mapping[str, Any], decoders: Mapping[str, Any], name: str) -> WrongValue:
-    """A key is missing, perhaps because it is spelled otherwise."""
+    """Return the error for a missing key, suggesting a misspelt one."""
     strange = next((key for key in items if key not in decoders), None)
     if strange is not None:
         return _unknown(strange, decoders)
@@ -371,7 +371,7 @@ def _tuple_decoder(kind: Any) -> _Decoder:
 
 
 def _are_small(kind: type, items: list[Any]) -> bool:
-    """Whether integers have 64 bits, and texts are not too long."""
+    """Return whether integers fit 64 bits, and texts are not too long."""
     if not items or kind is bool:
         return True
     if kind is int:
@@ -402,7 +402,9 @@ def _decode_space(value: Any) -> Space:
 
 
 def _require(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """Return a value of one of these types; integers have 64 bits, and names an end."""
+    """Return a value of one of these types; integers must fit 64 bits, and names have a maximum
+    length.
+    """
     kind = type(value)
     if kind not in kinds:
         expected = " or ".join(NAMES.get(k, f"a {k.__name__}") for k in kinds)
@@ -417,23 +419,23 @@ def _require(value: Any, kinds: tuple[Any, ...]) -> Any:
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 
 LONGEST = 1 << 17
-"""Characters of a text, source texts aside: a structure of 64 KiB in hexadecimal."""
+"""Maximum characters of a text, except source texts: a structure of 64 KiB in hexadecimal."""
 
 _SHOWN = 60
-"""Characters of a value, or of a key, that a message shows."""
+"""Maximum characters of a value or key in a message."""
 
 _REPR = Repr()
 _REPR.maxlevel, _REPR.maxstring, _REPR.maxother, _REPR.maxlong = 2, _SHOWN, _SHOWN, _SHOWN
 
 
 def shown(value: Any) -> str:
-    """Return a value as a message shows it, however large it is."""
+    """Return a value as a message shows it, shortened if necessary."""
     return _REPR.repr(value)[:_SHOWN]
 
 
 @cache
 def defaults(kind: type) -> dict[str, Any]:
-    """Return the defaults of a dataclass' fields, by name, of those that have one."""
+    """Return the fields of a dataclass that have a default, with the default."""
     values = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
     factories = {
         f.name: f.default_factory for f in fields(kind) if f.default_factory is not MISSING
@@ -449,12 +451,12 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 ALWAYS = 10_000
-"""Values of each kind that are never too many."""
+"""Number of values of each kind that is always accepted."""
 
 LEAST_BYTES = {b"{": 24, b"[": 12, b":": 8}
-"""Bytes of text for each object, list and key, on average, that no manifest falls below: of all
-that a manifest holds a pair of numbers takes the fewest for a list, a copy the fewest for an object
-and for a key. Small ones are how a little text becomes a lot of memory."""
+"""Minimum average bytes of text per object, list and key of any valid manifest: the shortest list
+is a pair of numbers, the shortest object and key are a copy's. A short text of many small values
+would otherwise occupy a lot of memory."""
 
 _KINDS = {b"{": "objects", b"[": "lists", b":": "keys"}
 _CHUNK = 1 << 20
@@ -462,18 +464,18 @@ _QUOTE = ord('"')
 
 
 def excess(text: bytes) -> str:
-    """Say what there is too much of, or return an empty text."""
+    """Return which kind of value is too frequent in the text, or an empty text."""
     most = {mark: max(ALWAYS, len(text) // least) for mark, least in LEAST_BYTES.items()}
     if all(text.count(mark) <= limit for mark, limit in most.items()):
         return ""
-    for mark, count in _count_outside_texts(text).items():  # sources are full of brackets
+    for mark, count in _count_outside_texts(text).items():  # sources contain many brackets
         if count > most[mark]:
             return f"{count} {_KINDS[mark]} in {len(text)} bytes, more than any manifest has"
     return ""
 
 
 def _count_outside_texts(text: bytes) -> dict[bytes, int]:
-    """Count each mark where it is no part of a text in quotes."""
+    """Count each mark outside quoted texts."""
     plain = text.replace(rb"\\", b"").replace(rb"\"", b"")
     counts = dict.fromkeys(LEAST_BYTES, 0)
     is_inside = np.uint8(0)

@@ -8,7 +8,7 @@ from .schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
 
 
 class ManifestBuilder:
-    """Gathers a manifest; `_begin` is for those that take the rows of launches besides."""
+    """Builds a manifest; subclasses that also take rows of launches call `_begin`."""
 
     def __init__(self) -> None:
         self._compilers: list[Compiler] = []
@@ -20,14 +20,14 @@ class ManifestBuilder:
         self._names: dict[str, str] = {}
 
     def compiler(self, compiler: Compiler) -> None:
-        """Keep who compiled; the same compiler is kept once."""
+        """Add a compiler; equal ones are stored once."""
         if compiler not in self._compilers:
             self._compilers.append(compiler)
 
     def source(self, name: str, text: str) -> str:
-        """Keep a source text and return its key in the manifest.
+        """Add a source text and return its key in the manifest.
 
-        The key is `name`, or `name (2)` and so on where that name has another text already.
+        The key is `name`, or `name (2)` and so on if that name has another text already.
         """
         key, number = name, 1
         while self._sources.get(key, text) != text:
@@ -37,43 +37,43 @@ class ManifestBuilder:
         return key
 
     def hand_on(self, other: "ManifestBuilder") -> None:
-        """Tell another manifest of the compilers and sources: what they made is launched there."""
+        """Copy the compilers and sources to another manifest, which launches their kernels."""
         for compiler in self._compilers:
             other.compiler(compiler)
         for name, text in self._sources.items():
             other.source(name, text)
 
     def event(self, event: Event) -> None:
-        """Append a copy or a set; launches append theirs themselves."""
+        """Append a copy or a set; launches append their own events."""
         self._events.append(event)
 
     def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
-        """Set what the assembler made of the kernel of a launch, by its number."""
+        """Set the assembler's resources of a launch's kernel, by launch number."""
         if not 0 <= launch < len(self._launches):
             raise CutraceError(f"no launch {launch}; there are {len(self._launches)}")
         self._launches[launch] = replace(self._launches[launch], resources=resources)
 
     def outside(self, launch: int, outsides: tuple[Outside, ...]) -> None:
-        """Set what lanes did outside of allocations in a launch, by its number."""
+        """Set the out-of-bounds accesses of a launch, by its number."""
         self._launches[launch] = replace(self._launches[launch], outside=outsides)
 
     def fault(self, message: str) -> None:
-        """Keep the message of the fault that ended the session."""
+        """Set the message of the fault that ended the session."""
         self._fault = message
 
     def withdraw(self) -> None:
-        """Forget the last launch, which was given up."""
+        """Remove the last launch, which was aborted."""
         number = len(self._launches) - 1
         self._launches.pop()
         self._events.remove(Event(kind="launch", launch=number))
 
     def rename(self, old: str, new: str) -> None:
-        """Call an array by another name in what was told so far; no other had the old one."""
+        """Rename an array in all entries so far; no other array had the old name."""
         self._names[old] = new
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of what has been told so far."""
+        """Return the manifest of the entries so far."""
         return Manifest(
             compilers=tuple(self._compilers),
             events=tuple(self._with_name(event) for event in self._events),
@@ -84,7 +84,7 @@ class ManifestBuilder:
         )
 
     def _begin(self, launch: Launch) -> int:
-        """Keep the next launch; return its number."""
+        """Append the next launch; return its number."""
         number = len(self._launches)
         self._launches.append(launch)
         self._events.append(Event(kind="launch", launch=number))
@@ -96,7 +96,7 @@ class ManifestBuilder:
 
 
 class _Renaming:
-    """Gives arrays new names; launches that share their arrays still do so then."""
+    """Renames arrays; launches that share a tuple of arrays still share it afterwards."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names

@@ -11,13 +11,15 @@ from .schema import LANES, Launch, Outside, Space
 
 
 class OutsideTotals:
-    """Sums of a launch, by instruction; the first of them is that of the first block and warp."""
+    """Out-of-bounds totals of a launch by instruction; each keeps the first access by block and
+    warp.
+    """
 
     def __init__(self) -> None:
         self._found: dict[int, Outside] = {}
 
     def add(self, *columns: npt.ArrayLike) -> None:
-        """Take columns of the fields of `Outside`, n values each."""
+        """Add accesses: columns of the fields of `Outside`, n values each."""
         rows = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         for new in (Outside(*row) for row in rows):
             old = self._found.get(new.pc, replace(new, lanes=0))
@@ -26,7 +28,7 @@ class OutsideTotals:
 
     @property
     def totals(self) -> tuple[Outside, ...]:
-        """The sums, by rising pc."""
+        """Return the totals, by ascending pc."""
         return tuple(self._found[pc] for pc in sorted(self._found))
 
 
@@ -37,7 +39,7 @@ def _order(outside: Outside) -> tuple[int, int]:
 def outside_text(
     launch: Launch, instructions: pa.Table, base: int = 0
 ) -> Iterator[tuple[str, str]]:
-    """Yield each source line with accesses outside of every allocation, and what to say of it.
+    """Yield each source line with out-of-bounds accesses, and the message about it.
 
     `base` is the address of the first byte of global memory.
     """
@@ -86,7 +88,8 @@ _VERBS = {
 
 def verb_of(text: str, space: str) -> str:
     """Return what a PTX instruction does to memory of a state space: `reads`, `writes` or
-    `updates`. A copy names the space that it writes first."""
+    `updates`. A copy names the space that it writes first.
+    """
     mnemonic = next(word for word in text.split() if word[0] != "@")
     opcode, *modifiers = mnemonic.rstrip(";").split(".")
     spaces = [m.partition("::")[0] for m in modifiers if m.startswith(("global", "shared"))]
@@ -104,12 +107,14 @@ def coordinates(index: int, extent: Triple) -> Triple:
 
 
 def distance(start: int, size: int, address: int) -> int:
-    """Return how many bytes an address is away from an array's nearest byte; 0 inside."""
+    """Return the distance in bytes of an address from an array's nearest byte; 0 inside."""
     return max(start - address, address - start - size, 0)
 
 
 def gap_text(start: int, size: int, address: int, width: int) -> str:
-    """Return where an access of `width` bytes is that is not all in an array of `size` bytes."""
+    """Describe the position of an access of `width` bytes that is not fully inside an array of
+    `size` bytes.
+    """
     end = start + size
     if address < start:
         return f"{start - address} bytes before"

@@ -1,4 +1,8 @@
-"""Rows of a dictionary table by identifier, some at a time: memory does not grow with the table."""
+"""Random access to rows of a dictionary table in bounded memory, by identifier.
+
+`StoredPatterns` reads patterns of a trace through an LRU cache of record batches; `PatternSpill`
+collects new patterns and moves the oldest to a temporary file.
+"""
 
 import weakref
 from collections import OrderedDict, deque
@@ -18,11 +22,12 @@ from .table_reader import TableReader
 Ints = npt.NDArray[np.int64]
 
 CACHED_BYTES = 1 << 24
-"""Bytes of unpacked record batches that are kept; one is kept whatever its size."""
+"""Maximum bytes of cached record batches; one is cached whatever its size."""
 
 
 class Part(NamedTuple):
-    """Rows `place` (k,) of a record batch, which are those asked for at `which` (k,)."""
+    """Rows `place` (k,) of a record batch, the results for the positions `which` (k,) of a
+    request."""
 
     batch: pa.RecordBatch
     place: Ints
@@ -30,7 +35,8 @@ class Part(NamedTuple):
 
 
 class Dictionary:
-    """A table whose row i has the identifier i; the record batches used last are kept."""
+    """A table whose row i has the identifier i; the most recently used record batches are
+    cached."""
 
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
@@ -42,7 +48,7 @@ class Dictionary:
         return self._reader.rows
 
     def parts(self, identifiers: Ints) -> Iterator[Part]:
-        """Yield the rows with identifiers (n,), which exist, those of a record batch together."""
+        """Yield the rows with identifiers (n,), which must exist, grouped by record batch."""
         if not len(identifiers):
             return
         ends = np.array([identifiers.min(), identifiers.max()])
@@ -58,7 +64,7 @@ class Dictionary:
             yield Part(self._unpack(number), place, which)
 
     def _unpack(self, number: int) -> pa.RecordBatch:
-        """Return a record batch, from those kept if it is among them."""
+        """Return a record batch, from the cache if it is there."""
         if number not in self._kept:
             self._kept[number] = self._reader.read(self._reader.pieces[number])
             while len(self._kept) > 1 and self._bytes() > CACHED_BYTES:
@@ -81,7 +87,9 @@ class Patterns(Protocol):
         """Return the number of patterns."""
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
-        """Return active masks (n,) and offsets (n, 32), bytes, of identifiers (n,) that exist."""
+        """Return active masks (n,) and offsets (n, 32), bytes, of identifiers (n,), which must
+        exist.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +104,13 @@ class HeldPatterns:
         return len(self.active)
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
-        """Return those of identifiers (n,)."""
+        """Return the patterns of identifiers (n,)."""
         return self.active[identifiers], self.offsets.take(identifiers, axis=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPatterns:
-    """Patterns on disk, of which only some are in memory."""
+    """Patterns on disk, of which only some are cached in memory."""
 
     table: Dictionary
 
@@ -111,7 +119,7 @@ class StoredPatterns:
         return len(self.table)
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
-        """Return those of identifiers (n,)."""
+        """Return the patterns of identifiers (n,)."""
         active = np.empty(len(identifiers), np.uint32)
         offsets = np.empty((len(identifiers), LANES), np.int32)
         for batch, place, which in self.table.parts(identifiers):
@@ -126,20 +134,20 @@ class StoredPatterns:
 
 
 def _as_slice(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | slice:
-    """Return places that follow one another as a slice, which copies nothing."""
+    """Return consecutive places as a slice, which avoids a copy."""
     follow = bool((places[1:] - places[:-1] == 1).all())
     return slice(int(places[0]), int(places[-1]) + 1) if follow else places
 
 
 HELD_BYTES = 1 << 25
-"""Bytes of patterns that are kept in memory."""
+"""Maximum bytes of patterns held in memory."""
 
 WIDTH = LANES + 1
 """A pattern as 32-bit integers: the mask, then the offsets."""
 
 
 class PatternSpill:
-    """Takes patterns in order of number, and gives back any of them."""
+    """Stores patterns in order of identifier, and returns any of them."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -152,7 +160,7 @@ class PatternSpill:
         return self._count
 
     def add(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
-        """Take patterns (n,), (n, 32); return the number of the first."""
+        """Append patterns (n,), (n, 32); return the identifier of the first."""
         rows = np.empty((len(active), WIDTH), np.int32)
         rows[:, 0] = active.view(np.int32)
         rows[:, 1:] = offsets
@@ -164,7 +172,9 @@ class PatternSpill:
         return first
 
     def _spill(self) -> None:
-        """Move the oldest patterns in memory to the file: it holds them in order of number."""
+        """Move the oldest patterns from memory to the file, which holds them in order of
+        identifier.
+        """
         if self._file is None:
             self._file = TemporaryFile(prefix="cutrace-")  # noqa: SIM115 (closed by the next line)
             weakref.finalize(self, self._file.close)
@@ -174,7 +184,7 @@ class PatternSpill:
         self._file.write(rows.tobytes())
 
     def take(self, identifiers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
-        """Return active masks (n,) and offsets (n, 32) of the patterns with these numbers."""
+        """Return active masks (n,) and offsets (n, 32) of the patterns with these identifiers."""
         distinct, number = np.unique(identifiers, return_inverse=True)
         rows = np.empty((len(distinct), WIDTH), np.int32)
         begin = self._held[0][0] if self._held else 0

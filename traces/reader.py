@@ -1,7 +1,7 @@
-"""Reading a trace: `read_trace` opens one, a `LaunchTrace` gives the tables of a launch.
+"""Read a trace: `read_trace` opens one, a `LaunchTrace` returns the tables of a launch.
 
-Tables are read in record batches from mapped files: memory holds one batch at a time, and whatever
-a file says is checked before it is believed.
+Tables are read in record batches: memory holds one batch at a time, and everything in a file is
+validated before use.
 """
 
 import os
@@ -35,7 +35,7 @@ from .table_reader import (
 from .trace_folder import MANIFEST, reason
 
 MANIFEST_BYTES = 1 << 28
-"""A manifest larger than this is refused."""
+"""Maximum bytes of a manifest; a larger one is refused."""
 
 ADDRESSES = pa.schema(
     [
@@ -49,25 +49,25 @@ ADDRESSES = pa.schema(
         pa.field("addresses", pa.list_(pa.uint64(), LANES), False),
     ]
 )
-"""The plain table of accesses: 32 addresses a row, null where a lane is inactive."""
+"""The plain table of accesses: 32 addresses per row, null for inactive lanes."""
 
 _PLAIN_ROWS = 1 << 16
 _TRIES = 8
-"""How often a trace is opened that is replaced in the midst of that."""
+"""Number of attempts to open a trace that is replaced meanwhile."""
 
 
 def ignore_rows(rows: int) -> None:
-    """Ignore how much of a trace was read."""
+    """Ignore the progress of reading."""
 
 
 @dataclass(frozen=True)
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
-    `stamps` tell its tables from those that take their place when the trace is recorded anew.
-    `what_if` says what is not as it was recorded, if anything. `on_rows_read` is called with the
-    rows of accesses that anybody has read, and with less than 0 for those that nobody needs to, as
-    what would follow from them is known.
+    `stamps` identify the table files, to detect a trace that is recorded anew meanwhile. `what_if`
+    describes a hypothetical change of the recorded launch, if any. `on_rows_read` is called with
+    the number of access rows read; a negative number takes back rows that need no reading, since
+    their results are known.
     """
 
     number: int
@@ -79,7 +79,7 @@ class LaunchTrace:
 
     @cached_property
     def place(self) -> Path:
-        """The folder in which its tables are: another launch's, if that one has the same."""
+        """Return the folder of its tables: another launch's, if that one has the same."""
         return self.folder.resolve() if self.folder.is_symlink() else self.folder.absolute()
 
     def instructions(self) -> pa.Table:
@@ -92,12 +92,12 @@ class LaunchTrace:
             check_same(self.folder / f"{name}.arrow", stamp)
 
     def forget(self) -> None:
-        """Forget what was read of the tables until it is asked for again."""
+        """Drop all cached tables; they are read again on demand."""
         vars(self).pop("_instructions", None)
         vars(self).pop("_readers", None)
 
     def __getstate__(self) -> dict[str, object]:
-        """The state of a pickle: no open reader, and nobody who hears."""
+        """Return the pickled state, without open readers and the progress callback."""
         state = {name: value for name, value in vars(self).items() if name != "_readers"}
         return state | {"on_rows_read": ignore_rows}
 
@@ -112,15 +112,15 @@ class LaunchTrace:
         return table["active"].to_numpy(), offsets
 
     def pattern_store(self) -> Patterns:
-        """Return the patterns to be asked for some at a time."""
+        """Return the patterns for access by identifier, in bounded memory."""
         return StoredPatterns(Dictionary(self._reader("patterns")))
 
     def path_store(self) -> Dictionary:
-        """Return the paths that `control` refers to, to be asked for some at a time."""
+        """Return the paths that `control` refers to, for access by identifier in bounded memory."""
         return Dictionary(self._reader("paths"))
 
     def control_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield what warps ran, in record batches of schema CONTROL."""
+        """Yield the control flow of warps, in record batches of schema CONTROL."""
         return self.batches("control")
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
@@ -131,8 +131,8 @@ class LaunchTrace:
 
     @cached_property
     def block_ranges(self) -> npt.NDArray[np.int64]:
-        """(batches, 2): the first and the last block of each batch of memory accesses; 0 and -1
-        where there is no row.
+        """Return (batches, 2): the first and the last block of each batch of memory accesses; 0 and
+        -1 for an empty batch.
         """
         read = self.batches("accesses", ("block",))
         batches = (batch["block"].to_numpy() for batch in read)
@@ -142,8 +142,8 @@ class LaunchTrace:
     def access_batches_of(
         self, blocks: npt.NDArray[np.int64], columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield some columns of those batches of memory accesses in whose range any of the blocks,
-        which rise, lies; others are not read.
+        """Yield some columns of those batches of memory accesses whose range of blocks contains any
+        of the ascending `blocks`; other batches are not read.
         """
         reader, (low, high) = self._reader("accesses"), self.block_ranges.T
         has_some = np.searchsorted(blocks, high, "right") > np.searchsorted(blocks, low)
@@ -162,14 +162,16 @@ class LaunchTrace:
         return self.batches("texels")
 
     def address_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses with 32 addresses a row, in record batches of ADDRESSES."""
+        """Yield memory accesses with 32 addresses per row, in record batches of ADDRESSES."""
         active, offsets = self.patterns()
         for batch in self.access_batches():
             for start in range(0, batch.num_rows, _PLAIN_ROWS):
                 yield _plain(batch.slice(start, _PLAIN_ROWS), active, offsets)
 
     def accesses(self) -> pa.Table:
-        """Return the plain table of ADDRESSES: 280 bytes a row, so think of `address_batches`."""
+        """Return the plain table of ADDRESSES. It takes 280 bytes per row: prefer
+        `address_batches`.
+        """
         return pa.Table.from_batches(self.address_batches(), ADDRESSES)
 
     def count(self, table: str) -> int:
@@ -177,7 +179,7 @@ class LaunchTrace:
         return self._reader(table).rows
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the arrays, and how much is known of the launch."""
+        """Return HTML for notebooks: the arrays, and how much of the launch is recorded."""
         rows = [
             (array.name, array.space.name.lower(), f"{array.bytes} bytes at {array.offset:#x}")
             for array in self.launch.arrays
@@ -204,7 +206,7 @@ class LaunchTrace:
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, int]]:
-        """For each table, columns that count from 0, and how many there are."""
+        """Return, for each table, the index columns with their exclusive upper bounds."""
         instructions = self.count("instructions")
         warp = {"block": self.launch.blocks, "warp": self.launch.warps}
         return {
@@ -233,7 +235,7 @@ class LaunchTrace:
 
     @cached_property
     def _readers(self) -> dict[str, TableReader]:
-        """Those of the tables that were asked for."""
+        """Return the readers of the tables opened so far."""
         return {}
 
     def _check_of(self, name: str) -> Check | None:
@@ -252,11 +254,11 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """Where it is, as a user says it: at its address, or in its folder."""
+        """Return the location as a user writes it: the URL or the folder."""
         return origin(self.path) or str(self.path)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row a launch."""
+        """Return HTML for notebooks: a row per launch."""
         rows = (
             (str(one.number), _describe(one.launch), f"{one.count('accesses')}")
             for one in self.launches
@@ -268,11 +270,11 @@ class Trace:
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
-    """Open the trace at `path`: its manifest is read, its tables are only looked at.
+    """Open the trace at `path`: read its manifest, and check that its tables exist.
 
-    An address (`s3://bucket/a.cutrace`) is copied first, by what `cutrace[remote]` brings. Raises
+    A URL (`s3://bucket/a.cutrace`) is downloaded first; that needs `cutrace[remote]`. Raises
     CutraceError if there is none (naming the nearest), if it is not a trace, was written by a newer
-    cutrace, or is not whole.
+    cutrace, or is incomplete.
     """
     if not (url := url_of(os.fspath(path))):
         return _read(Path(path))
@@ -298,7 +300,8 @@ def _read(path: Path) -> Trace:
 
 
 def _read_once(folder: Path) -> Trace:
-    """Open a trace. If it was replaced meanwhile, the value or the error is of both."""
+    """Open a trace once. If it was replaced meanwhile, the result or error may mix both
+    versions."""
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
     stamps = _check_launches(folder, unread.launches)
@@ -313,7 +316,7 @@ def _read_once(folder: Path) -> Trace:
 
 
 def _describe(launch: Launch) -> str:
-    """The kernel, and its grid and block."""
+    """Return the kernel with its grid and block."""
     grid, block = (" x ".join(map(str, extent)) for extent in (launch.grid, launch.block))
     return f"{launch.signature or launch.kernel}, {grid} blocks of {block} threads"
 
@@ -343,9 +346,9 @@ def _read_manifest(path: Path) -> bytes:
 
 
 def _check_launches(trace: Path, count: int) -> list[Mapping[str, Stamp]]:
-    """Look at the tables of each launch, but not twice at those of launches that share them.
+    """Check the tables of each launch, once for launches that share them.
 
-    Returns for each launch the stamps of its tables.
+    Return, for each launch, the stamps of its tables.
     """
     by_place: dict[Path, Mapping[str, Stamp]] = {}
     stamps = []
@@ -391,13 +394,13 @@ def _check_below(column: pa.Array, limit: int, where: str) -> None:
 def _plain(
     batch: pa.RecordBatch, active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]
 ) -> pa.RecordBatch:
-    """Return rows of ACCESSES as rows of ADDRESSES."""
+    """Convert rows of ACCESSES to rows of ADDRESSES."""
     pattern = batch["pattern"].to_numpy()
     masks = active[pattern]
     addresses = batch["base"].to_numpy()[:, None] + offsets[pattern].astype(np.int64).view(
         np.uint64
     )
-    validity = pa.py_buffer(masks.astype("<u4").tobytes())  # bit i of row r is lane i's
+    validity = pa.py_buffer(masks.astype("<u4").tobytes())  # bit i of row r: lane i
     size = addresses.size
     values = pa.Array.from_buffers(pa.uint64(), size, [validity, pa.py_buffer(addresses)])
     lanes = pa.FixedSizeListArray.from_arrays(values, type=ADDRESSES.field("addresses").type)
@@ -406,6 +409,6 @@ def _plain(
 
 
 def _flat(lists: pa.ChunkedArray) -> npt.NDArray[np.int32]:
-    """Return the values of a fixed-size list column of one chunk or none."""
+    """Return the values of a fixed-size list column of at most one chunk."""
     chunks = [chunk.flatten().to_numpy() for chunk in lists.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""The tables of a launch as NumPy arrays, and what the checks of `verify` derive from them."""
+"""The tables of a launch as NumPy arrays, with derived columns for the checks of `verify`."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,18 +19,20 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A launch as the checks see it. Integer columns are widened to int64, bases stay uint64."""
+    """A launch in the form that checks use. Integer columns are widened to int64, bases stay
+    uint64.
+    """
 
     trace: LaunchTrace
 
     @property
     def launch(self) -> Launch:
-        """The launch as the manifest has it."""
+        """Return the launch entry of the manifest."""
         return self.trace.launch
 
     @cached_property
     def instructions(self) -> pa.Table:
-        """The table INSTRUCTIONS in one chunk."""
+        """Return the table INSTRUCTIONS in one chunk."""
         return self.trace.instructions().combine_chunks()
 
     def of_instructions(self, name: str) -> Any:
@@ -40,18 +42,20 @@ class Recorded:
 
     @cached_property
     def block_first(self) -> Ints:
-        """(blocks + 1,): the first pc of each basic block, and the number of instructions."""
+        """Return (blocks + 1,): the first pc of each basic block, and the number of
+        instructions."""
         of = self.of_instructions("block")
         return np.searchsorted(of, np.arange(of.max(initial=-1) + 2)).astype(np.int64)
 
     @cached_property
     def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """Active masks (n,) and offsets (n, 32)."""
+        """Return active masks (n,) and offsets (n, 32)."""
         return self.trace.patterns()
 
     @cached_property
     def extents(self) -> tuple[Ints, Ints]:
-        """For each pattern the lowest and the highest offset of its active lanes, bytes."""
+        """Return, for each pattern, the lowest and the highest offset of its active lanes,
+        bytes."""
         active, offsets = self.patterns
         on = lanes_of(active)
         low = np.where(on, offsets, np.int32(2**31 - 1)).min(axis=1)
@@ -60,7 +64,9 @@ class Recorded:
 
     @cached_property
     def paths(self) -> dict[str, Ints]:
-        """Flat columns of PATHS, and `first` (n + 1,): where each path begins in them."""
+        """Return the flat columns of PATHS, and `first` (n + 1,), the index of each path's first
+        entry.
+        """
         table = self.trace.paths().combine_chunks()
         columns = {}
         for name in table.schema.names:
@@ -73,7 +79,7 @@ class Recorded:
 
     @cached_property
     def control(self) -> dict[str, Ints]:
-        """Columns of CONTROL, and `id`: the warp's number in the grid."""
+        """Return the columns of CONTROL, and `id`: the warp's number in the grid."""
         batches = list(self.trace.control_batches())
         columns = {
             name: np.concatenate([np.empty(0, np.int64), *(column(b, name) for b in batches)])
@@ -98,12 +104,12 @@ class Recorded:
             first += batch.num_rows
 
     def lanes(self, warp: Ints) -> Ints:
-        """Return the mask of the lanes that the block's threads fill in each warp."""
+        """Return the mask of lanes with a thread of the block, for each warp."""
         filled = np.clip(self.launch.threads - warp * LANES, 0, LANES)
         return (np.int64(1) << filled) - 1
 
     def windows(self, space: Space) -> tuple[Ints, Ints] | None:
-        """Return first and last (exclusive) addresses of what lies in a space, None if unknown."""
+        """Return first and last (exclusive) addresses of the arrays of a space, None if unknown."""
         return self._windows.get(space)
 
     @cached_property
@@ -124,8 +130,9 @@ class Recorded:
 
     @cached_property
     def mapped(self) -> tuple[Ints, Ints]:
-        """First and last (exclusive) addresses of global memory that is mapped: whole pages. The
-        first is, whether an array lies in it or not: a driver has memory of its own."""
+        """Return first and last (exclusive) addresses of mapped global memory, in whole pages. The
+        first page is mapped even without an array in it: a driver has memory of its own.
+        """
         windows = self.windows(Space.GLOBAL)
         assert windows is not None
         starts, ends = windows[0] // MAPPED_BYTES, -(-windows[1] // MAPPED_BYTES)
@@ -138,7 +145,7 @@ class Recorded:
 
     @cached_property
     def outside_lanes(self) -> Ints:
-        """For each pc, how many lanes the manifest says are outside of every array."""
+        """Return, for each pc, the number of out-of-bounds lanes in the manifest."""
         lanes: Ints = np.zeros(self.instructions.num_rows, np.int64)
         for outside in self.launch.outside:
             if outside.pc < len(lanes):
@@ -147,7 +154,7 @@ class Recorded:
 
 
 def column(batch: pa.RecordBatch, name: str) -> Any:
-    """Return a column as int64, `base` as it is, and lists as (rows, length)."""
+    """Return a column as int64, `base` unchanged, and lists as (rows, length)."""
     values = batch[name]
     if pa.types.is_fixed_size_list(values.type):
         return values.flatten().to_numpy().reshape(len(values), -1)
@@ -156,12 +163,12 @@ def column(batch: pa.RecordBatch, name: str) -> Any:
 
 
 def lanes_of(masks: npt.NDArray[Any]) -> Flags:
-    """Return (n, 32) flags: is the lane in the mask?"""
+    """Return (n, 32) flags: whether the mask contains the lane."""
     return (masks[:, None].astype(np.int64) >> np.arange(LANES) & 1).astype(bool)
 
 
 class Finding(NamedTuple):
-    """A promise that does not hold: the first row that breaks it, -1 if none does alone."""
+    """A violated invariant: the first row that breaks it, -1 if no single row does."""
 
     text: str
     row: int = -1

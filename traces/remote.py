@@ -1,7 +1,7 @@
 """Remote traces: `s3://bucket/a.cutrace`, `https://...` and other protocols of fsspec.
 
 A trace is downloaded file by file into a scratch folder of the process, and the size of each file
-is compared with the store's. Then it is read like a local one.
+is compared with the store's. Then it is read like a local one. `send` uploads a trace.
 """
 
 import os
@@ -22,23 +22,23 @@ from .schema import TABLES
 from .trace_folder import MANIFEST, is_manifest
 
 LIMIT = "CUTRACE_MAX_FETCH"
-"""The environment variable that says how large a trace elsewhere may be, as in `10G`."""
+"""Environment variable with the maximum size of a remote trace, as in `10G`."""
 UNSTATED_BYTES = 1 << 30
-"""How many bytes may come, where it does not, of files whose sizes the store does not state."""
+"""Default maximum of the bytes in files whose sizes the store does not report."""
 _PIECE = 1 << 22
 _TABLE = re.compile(rf"\d+/(?:{'|'.join(TABLES)})\.arrow")
 
 
 _CLAIMS: list[Claim] = []
-"""Folders of copies, which last as long as the process."""
+"""Folders of downloaded copies, which are removed at the end of the process."""
 
 
 @cache
 def fetch(url: str) -> Path:
-    """Copy the trace at an address, once in a process; return the folder of the copy.
+    """Download a trace, once per process; return the folder of the copy.
 
-    A trace of this machine (`file://...`) is read where it is. Raises CutraceError if it is not
-    there, cannot be reached, does not arrive as a whole, or is larger than it may be (LIMIT).
+    A local trace (`file://...`) is read in place. Raises CutraceError if it does not exist, cannot
+    be reached, arrives incomplete, or is larger than LIMIT permits.
     """
     if url.startswith("file:"):
         return Path(open_store(url)[1])
@@ -54,19 +54,19 @@ _ORIGINS: dict[str, str] = {}
 
 
 def origin(folder: Path) -> str:
-    """Return the address of which a folder is the copy; nothing if it is none."""
+    """Return the URL from which a folder was downloaded; empty if it is not a copy."""
     return _ORIGINS.get(str(folder), "")
 
 
 def bring(url: str, folder: Path) -> None:
-    """Copy the trace at an address to where another machine has its copy, if it is not there yet.
+    """Download a trace to the path that the copy has on another machine, unless it is there.
 
     Raises CutraceError as `fetch` does.
     """
     claim = claim_scratch()
     draft = place_in(claim, url)
     _fetch(url, draft)
-    with suppress(FileExistsError):  # another process was first
+    with suppress(FileExistsError):  # created by another process
         _CLAIMS.append(Claim(folder.parent.parent, name=folder.parent.name))
     try:
         draft.rename(folder)
@@ -92,8 +92,9 @@ def _fetch(url: str, folder: Path) -> None:
 
 
 def _check_sizes(sizes: Iterable[int | None], url: str, place: Path) -> int:
-    """Return how many bytes may come that the store does not state; CutraceError if those that it
-    states are too many."""
+    """Return the permitted bytes of files without a reported size; CutraceError if the reported
+    sizes exceed the limit.
+    """
     stated = sum(size or 0 for size in sizes)
     text = os.environ.get(LIMIT, "")
     limit = bytes_of(text, f"${LIMIT}") if text else None
@@ -105,13 +106,13 @@ def _check_sizes(sizes: Iterable[int | None], url: str, place: Path) -> int:
 
 
 def place_in(claim: Claim, url: str) -> Path:
-    """Return where in a folder the trace of an address lies on this machine."""
+    """Return the path in a folder for the local copy of a URL."""
     name = PurePosixPath(url).name
     return claim.folder / ("trace" if name in ("", "..") else name)
 
 
 def send(folder: Path, url: str) -> None:
-    """Copy a trace of this machine to an address; one that was there is replaced.
+    """Upload a local trace to a URL, replacing an earlier trace.
 
     Raises CutraceError if something else is there, or it cannot be written.
     """
@@ -133,7 +134,7 @@ def send(folder: Path, url: str) -> None:
 
 @contextmanager
 def telling(url: str, verb: str) -> Iterator[None]:
-    """Make a CutraceError of what a store raises, each its own."""
+    """Convert the errors of a store into CutraceErrors."""
     try:
         yield
     except CutraceError:
@@ -144,7 +145,7 @@ def telling(url: str, verb: str) -> Iterator[None]:
 
 
 def open_store(url: str) -> tuple[Any, str]:
-    """Return the store of an address, as fsspec has it, and the path in it."""
+    """Return the fsspec file system of a URL, and the path in it."""
     try:
         import fsspec
     except ImportError:
@@ -154,7 +155,7 @@ def open_store(url: str) -> tuple[Any, str]:
 
 
 def _is_trace(store: Any, root: str, names: Sequence[str]) -> bool:
-    """Whether the files at an address are those of a trace, and nothing else."""
+    """Return whether the remote files are those of a trace, and nothing else."""
     if names == [root]:
         with store.open(root, "rb") as file, suppress(zipfile.BadZipFile, KeyError):
             return is_manifest(zipfile.ZipFile(file).read(MANIFEST))
@@ -170,7 +171,7 @@ def _has_manifest(names: Sequence[str]) -> bool:
 
 
 def _inside(folder: Path, root: str, name: str) -> Path:
-    """Return where a file of the store lies in the copy."""
+    """Return the local path of a file of the store in the copy."""
     parts = PurePosixPath(name).relative_to(PurePosixPath(root)).parts
     if ".." in parts:
         raise ValueError(f"{name} is outside of it")
@@ -178,7 +179,8 @@ def _inside(folder: Path, root: str, name: str) -> Path:
 
 
 def _copy(store: Any, name: str, path: Path, url: str, size: int | None, unstated: int) -> int:
-    """Copy a file and return its bytes; never more than the store states, or `unstated` allows."""
+    """Download a file and return its bytes; never more than the store states, or `unstated`
+    allows."""
     most, arrived = unstated if size is None else size, 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with store.open(name, "rb") as source, path.open("wb") as copy:

@@ -1,4 +1,4 @@
-"""Filters of a recording: the rows of a launch that `Kept` selects, for writers and readers."""
+"""Filters of a recording: which rows of a launch `Kept` selects, for writers and readers."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ def count_kept_blocks(selection: Kept, blocks: int) -> int:
 
 
 def keeps_pcs(selection: Kept, instructions: pa.Table) -> Flags:
-    """Return of which instructions (pcs,) the accesses are recorded, by the lines they are of."""
+    """Return which instructions (pcs,) have their accesses recorded, by their source lines."""
     if not selection.lines:
         return np.ones(instructions.num_rows, np.bool_)
     lines = set(selection.lines)
@@ -69,7 +69,7 @@ def lines_of(instructions: pa.Table) -> list[set[str]]:
 
 
 def _places(row: dict[str, object]) -> set[str]:
-    """Return an instruction's lines, as one may write them: `k.cu:7`, and `7`."""
+    """Return an instruction's lines in the forms that a user may write: `k.cu:7`, and `7`."""
     inlined = row["inlined_at"]
     assert isinstance(inlined, list)
     places = [(place["file"], place["line"]) for place in (row, *inlined) if place["line"]]

@@ -1,4 +1,4 @@
-"""One table of several traces as a lazy frame of polars, which reads what is asked of it."""
+"""Scan one table of several traces as a polars lazy frame, which reads only what a query needs."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 def scan_traces(
     traces: Iterable[str | os.PathLike[str]], table: str = "accesses"
 ) -> "pl.LazyFrame":
-    """Return a table of all launches of several traces, as one lazy frame of polars.
+    """Return a table of all launches of several traces, as one polars lazy frame.
 
     `table` is one of traces/FORMAT.md: `accesses`, `patterns`, `instructions` and so on. Its
-    columns stand behind `trace`, the path or address as it is given, and `launch`, the number.
-    Raises CutraceError for a trace that cannot be read, and a table that there is not.
+    columns follow `trace`, the path or URL as given, and `launch`, the number. Raises CutraceError
+    for an unreadable trace and an unknown table.
     """
     import polars as pl
 
@@ -38,7 +38,7 @@ def scan_traces(
 
 
 def _scan(launch: LaunchTrace, table: str) -> "pl.LazyFrame":
-    """A table that is read, batch after batch, when the frame is collected."""
+    """Return a table that is read, batch by batch, when the frame is collected."""
     import polars as pl
     from polars.io.plugins import register_io_source
 

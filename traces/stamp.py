@@ -1,4 +1,6 @@
-"""Whether a file is still the one that was there: a trace may be recorded anew while it is read."""
+"""File stamps: detect that a file was replaced, since a trace may be recorded anew while it is
+read.
+"""
 
 from pathlib import Path
 from typing import TypeAlias
@@ -6,13 +8,13 @@ from typing import TypeAlias
 from ..base.errors import CutraceError
 
 Stamp: TypeAlias = tuple[int, ...]
-"""A file's bytes, time of change and inode. Not its device: machines that share a file system
-number it each in their own way. Of a file that each machine copies for itself the bytes alone."""
+"""A file's size, modification time and inode. The device is left out: machines that share a file
+system number it differently. For a file that each machine downloads, the size alone."""
 MISSING: Stamp = (-1,)
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Return the stamp of a file; MISSING where there is none."""
+    """Return the stamp of a file; MISSING if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -21,7 +23,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def check_same(path: Path, stamp: Stamp) -> None:
-    """Raise CutraceError if a file is not the one of a stamp."""
+    """Raise CutraceError if a file does not match a stamp."""
     if (status := stamp_of(path))[: len(stamp)] != stamp:
         fate = "removed" if status == MISSING else "replaced"
         raise CutraceError(

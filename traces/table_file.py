@@ -1,4 +1,8 @@
-"""One table of a trace as an Arrow IPC file, written in record batches of bounded size."""
+"""Write one table of a trace as an Arrow IPC file, in record batches of bounded size.
+
+`TableFile` merges small batches and splits large ones; `BackgroundWriter` runs the writes in a
+thread of its own.
+"""
 
 import os
 from collections import deque
@@ -18,26 +22,26 @@ from .identity_cache import cached_by_identity
 from .trace_folder import SizeLimit, reason, write_file
 
 HELD_BYTES = 1 << 20
-"""Batches smaller than this are gathered, since each costs some 700 bytes of headers, and time."""
+"""Smaller batches are merged, since each costs some 700 bytes of headers, and time."""
 
 SEQUENCE = 4
-"""As many times more bytes are gathered of a table that is read from its beginning to its end."""
+"""Factor on that threshold for a table that is read sequentially."""
 
 PIECE_BYTES = 1 << 26
-"""Batches larger than this are cut: a reader holds one of them at a time."""
+"""Larger batches are split: a reader holds one of them at a time."""
 
 BATCH_BYTES = 1 << 30
 """A reader refuses a record batch that declares more than this."""
 
 BROKEN = (pa.ArrowException, OSError, ValueError)
-"""What Arrow and the operating system raise for a file that they cannot read or write."""
+"""Exceptions of Arrow and the operating system for an unreadable or unwritable file."""
 
 
 class TableFile:
-    """Writes table `name` into `folder`; errors of the disk are CutraceErrors with `label` first.
+    """Writes table `name` into `folder`; disk errors become CutraceErrors prefixed by `label`.
 
-    Its bytes are taken from `limit`. A table of less than HELD_BYTES is written at once when it is
-    closed, into a folder that is there; any other as it comes.
+    Its bytes are subtracted from `limit`. A table of less than HELD_BYTES is written in one go by
+    `close`, into an existing folder; any other is written as rows arrive.
     """
 
     def __init__(
@@ -76,7 +80,7 @@ class TableFile:
         return _open_writer(self._stream, self._schema, self._codec)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Append rows, whose memory nobody changes from now on."""
+        """Append rows, whose memory must not be changed any more."""
         size = bytes_of(batch, self._schema)
         if size < min(self._gathered, PIECE_BYTES):
             self._held.append(batch)
@@ -92,7 +96,7 @@ class TableFile:
             self._write(batch)
 
     def _take_held(self) -> list[pa.RecordBatch]:
-        """Return the batches that are held as one, and hold none."""
+        """Return the buffered batches as one, and clear the buffer."""
         batches, self._held, self._held_bytes = self._held, [], 0
         if len(batches) > 1:
             batches = pa.Table.from_batches(batches, self._schema).combine_chunks().to_batches()
@@ -105,11 +109,11 @@ class TableFile:
             self._grow()
 
     def put(self, data: pa.Buffer) -> None:
-        """Hold the whole file, as `table_bytes` makes it."""
+        """Set the contents of the whole file, as `table_bytes` makes it."""
         self._whole = data
 
     def held_bytes(self) -> bytes | pa.Buffer | None:
-        """Return what says which rows it holds; None if some are in the file already."""
+        """Return bytes that identify the rows; None if some are on disk already."""
         if self._whole is not None:
             return self._whole
         if self._is_begun:
@@ -118,7 +122,7 @@ class TableFile:
         return self._held[0].serialize() if self._held else b""
 
     def close(self) -> None:
-        """Write the held rows and the footer: from now on the file is whole."""
+        """Write the buffered rows and the footer, which completes the file."""
         if not self._is_begun:
             self._write_whole(self._small() if self._whole is None else self._whole)
             return
@@ -135,7 +139,7 @@ class TableFile:
         self._limit.take(len(data))
 
     def _small(self) -> pa.Buffer:
-        """Return the file of the held rows."""
+        """Return the file contents of the buffered rows."""
         batches = self._take_held()
         if not batches:
             return _bytes_of_none(self._schema, self._codec)
@@ -146,14 +150,14 @@ class TableFile:
         return "_stream" in self.__dict__
 
     def _grow(self) -> None:
-        """Take what the file has grown by from the limit that is left."""
+        """Subtract the growth of the file from the limit."""
         with self._naming_itself():
             size = self._stream.tell()
         grown, self._size = size - self._size, size
         self._limit.take(grown)
 
     def abandon(self) -> None:
-        """Close the file as it is."""
+        """Close the file without completing it."""
         try:
             if self._is_begun:
                 self._stream.close()
@@ -171,7 +175,7 @@ class TableFile:
 def table_bytes(
     schema: pa.Schema, batches: Iterable[pa.RecordBatch], codec: str | pa.Codec = "lz4"
 ) -> pa.Buffer:
-    """Return the file of a table: one of a few rows takes a system call, not one for each part."""
+    """Return the file of a table: a small one is written by one system call instead of many."""
     stream = pa.BufferOutputStream()
     with _open_writer(stream, schema, codec) as writer:
         for batch in batches:
@@ -188,14 +192,15 @@ def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
 def _open_writer(
     stream: pa.NativeFile, schema: pa.Schema, codec: str | pa.Codec
 ) -> pa.ipc.RecordBatchFileWriter:
-    """Columns are compressed one after another: handing them to threads costs a fifth more
-    processor time than it saves, as measured."""
+    """Open a writer that compresses columns sequentially: threads cost a fifth more processor time
+    than they save, as measured.
+    """
     options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
     return pa.ipc.new_file(stream, schema, options=options)
 
 
 def pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:
-    """Yield a batch in halves of halves, until each has at most PIECE_BYTES or one row."""
+    """Yield a batch, halved recursively until each piece has at most PIECE_BYTES or one row."""
     if batch.nbytes > PIECE_BYTES and batch.num_rows > 1:
         middle = batch.num_rows // 2
         yield from pieces(batch.slice(0, middle), label)
@@ -207,19 +212,19 @@ def pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:
 
 
 WAITING_BYTES = 1 << 23
-"""Bytes that wait to be written at most."""
+"""Maximum bytes in the queue."""
 
 WORTH_BYTES = 1 << 20
-"""Bytes that calls hold when the thread is given them: for fewer, to wake it takes longer than it
+"""Bytes in the queue that justify waking the thread; for fewer, waking takes longer than it
 saves."""
 
 CALLS = 1 << 12
-"""Calls after which it is given them anyhow."""
+"""Number of queued calls that wakes the thread in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call that holds `size` bytes; `is_due` whatever went wrong before."""
+    """A queued call that holds `size` bytes; `is_due` calls run even after an error."""
 
     make: Callable[[], object]
     size: int = 0
@@ -227,10 +232,10 @@ class _Call:
 
 
 class BackgroundWriter:
-    """Makes calls one after the other, in a thread of its own; all at the end, if they hold little.
+    """Runs calls in order, in a thread of its own; all at the end, if they hold few bytes.
 
-    Once a call has raised an error, later ones are not made, but those that have to be made
-    `always`; whoever asks for one, or waits, gets the error.
+    After a call has raised an error, later ones are dropped, except those added by `always`; the
+    next caller of `submit` or `finish` gets the error.
     """
 
     def __init__(self) -> None:
@@ -244,7 +249,7 @@ class BackgroundWriter:
         self._owner = Owner()
 
     def submit(self, call: Callable[[], object], size: int = 0) -> None:
-        """Have a call made that holds `size` bytes; wait where too many wait already."""
+        """Queue a call that holds `size` bytes; block while the queue is full."""
         self._check()
         self._gather(_Call(call, size))
         if self._gathered_bytes < WORTH_BYTES and len(self._gathered) < CALLS:
@@ -255,8 +260,9 @@ class BackgroundWriter:
         self._check()
 
     def always(self, call: Callable[[], object]) -> None:
-        """Have a call made that raises nothing, whatever went wrong before; at once if nothing was
-        begun, or it is stopped."""
+        """Queue a call that raises nothing and runs even after an error; run it at once if the
+        thread was never started, or is stopped.
+        """
         if not self._owner.is_here:
             return
         if self._is_stopped or self._thread is None:
@@ -265,7 +271,7 @@ class BackgroundWriter:
             self._gather(_Call(call, is_due=True))
 
     def finish(self) -> None:
-        """Wait until all calls are made."""
+        """Wait until all calls have run."""
         self._check()
         while self._waiting:
             self._wait_for_first()
@@ -273,8 +279,9 @@ class BackgroundWriter:
         self._check()
 
     def stop(self) -> None:
-        """Drop what waits, except what has to be done always; take no more. Nothing in a forked
-        child, which has no such thread, and whose files are the process's that made this."""
+        """Drop the queue, except calls added by `always`; accept no more. No effect in a forked
+        child, which does not have the thread, and whose files belong to the parent process.
+        """
         if not self._owner.is_here:
             return
         self._is_stopped = True
@@ -293,7 +300,7 @@ class BackgroundWriter:
         return calls
 
     def _hand_over(self) -> None:
-        """Give the thread what was asked for until now."""
+        """Pass the queued calls to the thread."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "cutrace-background")
         size = self._gathered_bytes

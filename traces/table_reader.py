@@ -1,9 +1,8 @@
-"""One table of a trace, read in record batches.
+"""Read one table of a trace in record batches.
 
-A trace may come from anybody, so nothing is believed: schema, declared sizes and the buffers
-themselves are checked before the rows are handed on, and batch after batch, so that the memory
-taken does not depend on the length of the file. Files are read, not mapped: pages of a mapped file
-count as the process's memory.
+A trace may come from an untrusted source: the schema, declared sizes and the buffers are validated
+before any row is returned, batch by batch, so memory use does not depend on the length of the file.
+Files are read, not mapped: pages of a mapped file count as the process's memory.
 """
 
 import os
@@ -30,17 +29,17 @@ from .trace_folder import reason
 
 MAGIC = b"ARROW1"
 MOST_ROWS = 1 << 30
-"""Rows of a record batch at most: each has a byte of each column, and a batch BATCH_BYTES."""
+"""Maximum rows of a record batch: each has at least a byte per column, and a batch BATCH_BYTES."""
 SURVEYS = 1 << 7
-"""Tables of which it is remembered where their record batches are: those of a few launches."""
+"""Number of tables whose batch positions are cached: those of a few launches."""
 SMALL_BYTES, SMALL_ROWS = 1 << 16, 1 << 11
-"""Bytes in the file and rows of a record batch up to which a table of one is read once."""
+"""Maximum file size and rows of a table with one record batch that is cached whole."""
 START = 8
-"""Where the first message begins: behind the magic and its padding."""
+"""Offset of the first message: after the magic and its padding."""
 
 
 Check: TypeAlias = Callable[[pa.RecordBatch, int], None]
-"""Raises ValueError."""
+"""Validates a batch, given the number of its first row; raises ValueError."""
 
 
 def check_whole(path: Path) -> None:
@@ -62,7 +61,7 @@ def check_whole(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A record batch in a file: where its message begins, bytes, first row, number of rows."""
+    """A record batch in a file: offset of its message, bytes, first row, number of rows."""
 
     place: int
     size: int
@@ -71,9 +70,10 @@ class Piece:
 
 
 class TableReader:
-    """A table at `path`. CutraceError if the file is not whole or has another schema, is not the
-    one of `stamp`, or `check` finds fault with a record batch of all columns, the number of whose
-    first row it is told."""
+    """A table at `path`. CutraceError if the file is incomplete, has another schema, does not match
+    `stamp`, or `check` rejects a record batch; `check` gets all columns and the number of the first
+    row.
+    """
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class TableReader:
 
     @property
     def rows(self) -> int:
-        """All rows of the table."""
+        """Return the number of rows of the table."""
         return sum(piece.rows for piece in self.pieces)
 
     @property
@@ -102,7 +102,7 @@ class TableReader:
         return few and self.pieces[0].size <= SMALL_BYTES
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield the record batches one by one, each checked; of some columns, if any are named."""
+        """Yield the record batches one by one, each validated; only the named columns, if any."""
         if self._is_small:
             yield self.read(self.pieces[0], columns)
             return
@@ -111,14 +111,13 @@ class TableReader:
                 yield self._read(file, piece, columns)
 
     def table(self) -> pa.Table:
-        """Return all rows, each record batch checked."""
+        """Return all rows, each record batch validated."""
         return pa.Table.from_batches(self.batches(), self._schema)
 
     def read(self, piece: Piece, columns: Sequence[str] = ()) -> pa.RecordBatch:
-        """Return one record batch. CutraceError if it lies about its sizes, or is damaged.
+        """Return one record batch. CutraceError if it declares wrong sizes, or is damaged.
 
-        Columns that are not among those named, if any are, are not unpacked. A small table is
-        unpacked once, and held.
+        If columns are named, only these are unpacked. A small table is unpacked once and cached.
         """
         if self._whole is None:
             with self.file.opened() as file:
@@ -129,7 +128,9 @@ class TableReader:
         return self._whole.select(list(columns)) if columns else self._whole
 
     def _read(self, file: BufferedReader, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
-        """Read a message behind the schema's, and unpack it as a stream of one record batch."""
+        """Read a message, prefixed by the schema's, and unpack both as a stream of one record
+        batch.
+        """
         begin = len(self._begins)
         stream = pa.allocate_buffer(begin + piece.size)
         view = memoryview(stream).cast("B")
@@ -157,7 +158,8 @@ class TableReader:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that should have a schema; `key` tells it from others, and from what was there."""
+    """A file that should have a schema; `key` is its identity, which changes when it is
+    replaced."""
 
     path: Path = field(compare=False)
     schema: pa.Schema = field(compare=False)
@@ -166,10 +168,10 @@ class _File:
 
     @contextmanager
     def opened(self) -> Iterator[BufferedReader]:
-        """Open the file; CutraceError if it is not the one of the stamp any more, or is damaged."""
+        """Open the file; CutraceError if it no longer matches the stamp, or is damaged."""
         try:
             with self.path.open("rb") as file:
-                check_same(self.path, self.stamp)  # not before: it may be replaced at any moment
+                check_same(self.path, self.stamp)  # after opening: it may be replaced at any moment
                 yield file
         except BROKEN as error:
             check_same(self.path, self.stamp)
@@ -179,9 +181,10 @@ class _File:
 
 
 def _stamp(path: Path) -> tuple[Hashable, ...]:
-    """Return what tells a file from others and from what was there before; all its links are one.
+    """Return the identity of a file, equal for all its hard links, which changes when it is
+    replaced.
 
-    Only the path, where there is none.
+    The path alone, if there is no file.
     """
     try:
         status = path.stat()
@@ -193,7 +196,7 @@ def _stamp(path: Path) -> tuple[Hashable, ...]:
 
 @lru_cache(SURVEYS)
 def _survey(table: _File) -> tuple[bytes, tuple[Piece, ...]]:
-    """Return the message that begins a table, its schema's, and where its record batches are."""
+    """Return the schema message of a table, and the positions of its record batches."""
     path, schema = table.path, table.schema
     check_whole(path)
     with table.opened() as file:
@@ -213,7 +216,7 @@ def _survey(table: _File) -> tuple[bytes, tuple[Piece, ...]]:
 def _read_schema(
     file: BufferedReader, messages: Iterator[tuple[int, int, bytes]], schema: pa.Schema
 ) -> bytes:
-    """Return the first message, which says that the columns are those expected."""
+    """Return the first message, after checking that its schema has the expected columns."""
     for place, size, _ in messages:
         begins = _read_bytes(file, place, size)
         _check_schema(pa.ipc.read_message(pa.py_buffer(begins)), schema)
@@ -222,11 +225,11 @@ def _read_schema(
 
 
 _READ: OrderedDict[tuple[Hashable, ...], pa.Table] = OrderedDict()
-"""What `read_once` read lately."""
+"""LRU cache of `read_once`."""
 
 
 def read_once(reader: TableReader) -> pa.Table:
-    """Return a whole table, the same one for all launches that share its file."""
+    """Return a whole table; launches that share its file get the same object."""
     key = reader.file.key
     if key not in _READ:
         _READ[key] = reader.table()
@@ -236,7 +239,7 @@ def read_once(reader: TableReader) -> pa.Table:
 
 
 def _find_messages(file: BufferedReader, length: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield place, bytes and header of each message up to the end mark."""
+    """Yield offset, bytes and header of each message up to the end mark."""
     place = START
     while (head := read_head(file, place, length)) is not None:
         yield place, head.size, head.header
@@ -284,7 +287,7 @@ class Head(NamedTuple):
 def read_head(file: BinaryIO, place: int, length: int) -> Head | None:
     """Read the header of the message at `place` of a file of `length` bytes; None at the end.
 
-    Raises ValueError if there is no message, or one that does not fit.
+    Raises ValueError if there is no message, or its size exceeds the file.
     """
     file.seek(place)
     with _sound():
@@ -316,7 +319,9 @@ def declared_rows(header: bytes) -> int:
 
 
 def check_kind(header: bytes, kind: int) -> None:
-    """Raise ValueError unless a message is of a kind; Arrow itself may crash on unknown ones."""
+    """Raise ValueError unless a message has the given kind; Arrow itself may crash on unknown
+    kinds.
+    """
     with _sound():
         field = _field(header, _reference(header, 0), 1)
         message_kind = header[field] if field else 0
@@ -325,7 +330,7 @@ def check_kind(header: bytes, kind: int) -> None:
 
 
 def declared_size(message: memoryview) -> int:
-    """Return the bytes that the buffers unpack to of a record batch, which its header says it is.
+    """Return the unpacked bytes of a record batch's buffers, as declared by its header.
 
     Raises ValueError if the message contradicts itself.
     """
@@ -366,12 +371,12 @@ def _unpacked(offset: int, length: int, body: memoryview, packed: bool) -> int:
 
 
 def _reference(header: bytes, position: int) -> int:
-    """Follow the flatbuffer offset that is stored at `position`."""
+    """Follow the flatbuffer offset at `position`."""
     return position + int(struct.unpack_from("<I", header, position)[0])
 
 
 def _field(header: bytes, table: int, number: int) -> int:
-    """Return where field `number` of a flatbuffer table lies, 0 if it is absent."""
+    """Return the position of field `number` of a flatbuffer table, 0 if it is absent."""
     vtable = table - struct.unpack_from("<i", header, table)[0]
     (size,) = struct.unpack_from("<H", header, vtable)
     if 4 + 2 * number >= size:
@@ -381,7 +386,7 @@ def _field(header: bytes, table: int, number: int) -> int:
 
 
 def check_instructions(batch: pa.RecordBatch, first: int) -> None:
-    """Row i has pc i, and basic blocks are numbered in order of pc, without gaps.
+    """Check that row i has pc i, and that basic blocks are numbered in order of pc, without gaps.
 
     `first` is the number of the batch's first row; raises ValueError.
     """
@@ -394,7 +399,8 @@ def check_instructions(batch: pa.RecordBatch, first: int) -> None:
 
 
 def check_paths(batch: pa.RecordBatch, first: int, blocks: int) -> None:
-    """The lists of a path have one length, which is not 0, and name some of `blocks` basic blocks.
+    """Check that the lists of a path have one nonzero length, and refer to some of `blocks` basic
+    blocks.
 
     `first` is the number of the batch's first row; raises ValueError.
     """

@@ -1,7 +1,7 @@
 """The folder of a trace: built in a hidden sibling folder, renamed when complete.
 
-The workshop is that sibling: `new` is the unfinished trace. A trace that it replaces takes its
-place at once, or is `old` for a moment where the file system cannot exchange two folders. The
+The workshop is that sibling: `new` is the unfinished trace. A replaced trace is exchanged with it
+atomically, or becomes `old` until it is deleted if the file system cannot exchange two folders. The
 workshop is always removed; after a killed process, when the next trace is written to the same
 folder.
 """
@@ -32,9 +32,8 @@ _TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
 class Workshop:
     """The hidden sibling of `target` in which a trace is built; `folder` is the trace itself.
 
-    A relative target is meant from the folder of this moment, whatever the current folder is when
-    the trace is whole. Raises CutraceError if something other than a trace has that name, or
-    nothing can be written.
+    A relative target is resolved at once, so a later change of the current folder has no effect.
+    Raises CutraceError if something other than a trace has that name, or nothing can be written.
     """
 
     def __init__(self, target: Path) -> None:
@@ -51,7 +50,7 @@ class Workshop:
             raise CutraceError(f"{target}: cannot write a trace here: {reason(error)}") from error
 
     def publish(self) -> None:
-        """Give the trace its final name; a trace that had it before is replaced."""
+        """Rename the trace to its final name, replacing an earlier trace."""
         try:
             check_target(self._target)
             self._exchange()
@@ -76,7 +75,7 @@ class Workshop:
         old = self.folder.parent / "old"
         try:
             while True:
-                with suppress(FileNotFoundError):  # it is free, or another writer replaces it now
+                with suppress(FileNotFoundError):  # absent, or being replaced by another writer
                     os.rename(self._target, old)
                     _check_trace(old, self._target)  # as above
                 try:
@@ -85,23 +84,23 @@ class Workshop:
                 except OSError:
                     if not self._target.is_dir():
                         raise
-                    shutil.rmtree(old, ignore_errors=True)  # another writer was first
+                    shutil.rmtree(old, ignore_errors=True)  # another writer may have removed it
         except BaseException:
             if old.exists() and not os.path.lexists(self._target):
                 os.rename(old, self._target)
             raise
 
     def discard(self) -> None:
-        """Remove all that was built."""
+        """Remove the unfinished trace."""
         if self._claim:
             self._claim.release()
 
 
 def _swap(one: Path, other: Path) -> bool:
-    """Exchange two paths at once, so that each is there at every moment; whether that could be."""
+    """Exchange two paths atomically; return whether the system supports it."""
     try:
         rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):  # another system, or an old C library
+    except (AttributeError, OSError, TypeError):  # other system, or old C library
         return False
     status: int = rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE)
     return status == 0
@@ -116,7 +115,7 @@ def check_target(target: Path) -> None:
 
 
 def _check_trace(place: Path, target: Path) -> None:
-    """Raise CutraceError unless what is at `place` is a trace and nothing but a trace."""
+    """Raise CutraceError unless `place` is a trace and nothing but a trace."""
     if problem := next(_strange(place), ""):
         raise CutraceError(
             f"{target}: {problem}; only an existing trace is replaced:"
@@ -125,7 +124,7 @@ def _check_trace(place: Path, target: Path) -> None:
 
 
 def _strange(target: Path) -> Iterator[str]:
-    """Yield what at `target` no trace would have."""
+    """Yield files at `target` that do not belong to a trace."""
     if target.is_symlink():
         yield "a symbolic link has this name"
     if is_archive(target) and target.is_file():
@@ -149,7 +148,7 @@ def _has_manifest(folder: Path) -> bool:
     try:
         file = folder / MANIFEST
         status = file.stat()
-        if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
             return False
         return _is_manifest(file, (status.st_ino, status.st_size, status.st_mtime_ns))
     except (OSError, ValueError, CutraceError):
@@ -158,12 +157,12 @@ def _has_manifest(folder: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _is_manifest(file: Path, _: tuple[int, int, int]) -> bool:
-    """Whether a file is a manifest; it is asked again only if it has changed."""
+    """Return whether a file is a manifest; the result is cached until the file changes."""
     return is_manifest(file.read_bytes())
 
 
 def is_manifest(data: bytes) -> bool:
-    """Whether these are the bytes of a manifest."""
+    """Return whether these are the bytes of a manifest."""
     try:
         manifest = json.loads(data)
     except (ValueError, RecursionError):
@@ -176,7 +175,7 @@ def is_manifest(data: bytes) -> bool:
 
 
 def write_file(path: str, data: bytes | memoryview) -> None:
-    """Write a file: `open` would ask the system three more questions, which take half as long."""
+    """Write a file with three system calls less than `open`, which takes half as long."""
     binary = getattr(os, "O_BINARY", 0)  # on Windows
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o666)
     try:
@@ -188,7 +187,7 @@ def write_file(path: str, data: bytes | memoryview) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with all that is in it."""
+    """Remove a folder recursively."""
     try:
         shutil.rmtree(folder)
     except OSError as error:
@@ -196,22 +195,22 @@ def remove_folder(folder: Path) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Return the first line of what an operating system or Arrow error says."""
+    """Return the first line of an operating system or Arrow error."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
 MANIFEST_BYTES = 64
-"""What a launch that equals another takes in the manifest, about."""
+"""Approximate manifest bytes of a launch that equals another."""
 
 
 @dataclass(slots=True)
 class SizeLimit:
     """The size limit of a trace called `label`, in bytes; 0: no limit.
 
-    `where` says which launch is being written, `written` and `blocks` how far it is. A trace that
-    `spares` what does not fit is written without it: `full_at` is the first such launch.
+    `where` names the launch being written, `written` and `blocks` are its progress. With `spares`,
+    launches beyond the limit are left out of the trace: `full_at` is the first such launch.
     """
 
     label: str
@@ -226,24 +225,24 @@ class SizeLimit:
     full_at: int | None = None
 
     def begin(self, number: int, where: str, blocks: int) -> None:
-        """Note the launch that is being written from now on, and its number of thread blocks."""
+        """Begin a launch, with its number of thread blocks."""
         self.number, self.where, self.written, self.blocks = number, where, 0, blocks
         self.before = self.used
         if self.spares:
             self.take(MANIFEST_BYTES)
 
     def forget(self) -> None:
-        """Forget the launch that was written last."""
+        """Forget the last launch."""
         self.used = self.before
         if self.full_at == self.number:
             self.full_at = None
 
     def reach(self, block: int) -> None:
-        """Note that a thread block has come."""
+        """Record the highest thread block so far."""
         self.written = max(self.written, block + 1)
 
     def take(self, size: int) -> None:
-        """Count bytes that were written; CutraceError if the trace is too large with them."""
+        """Add written bytes; CutraceError if the trace exceeds the limit."""
         self.used += size
         if self.limit and self.used > self.limit:
             if not self.spares:
@@ -263,7 +262,7 @@ class SizeLimit:
         )
 
     def _percent(self) -> str:
-        """Return what part of this launch's blocks would fit, with a fifth to spare."""
+        """Return the share of this launch's blocks that would fit, with a margin of a fifth."""
         written = self.used - self.before
         budget = max(self.limit - self.before, 0)
         fits = 80 * budget * max(self.written, 1) / max(written * self.blocks, 1)

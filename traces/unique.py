@@ -13,7 +13,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def sorted_unique(numbers: "npt.NDArray[Number]") -> "npt.NDArray[Number]":
-    """Return each of the numbers once, rising, as `np.unique` does: (n,) of their type.
+    """Return the distinct numbers, ascending, like `np.unique`: (n,) of their type.
 
     >>> sorted_unique(np.array([[3, 1], [3, 2]])).tolist()
     [1, 2, 3]
@@ -25,7 +25,7 @@ def sorted_unique(numbers: "npt.NDArray[Number]") -> "npt.NDArray[Number]":
 def sorted_places(
     numbers: "npt.NDArray[Number]",
 ) -> tuple["npt.NDArray[Number]", "npt.NDArray[np.int64]", "npt.NDArray[np.int64]"]:
-    """Return each of the numbers (n,) once, rising, where it first stands, and which each is, (n,).
+    """Return the distinct numbers (n,), ascending, their first positions, and the inverse, (n,).
 
     >>> [found.tolist() for found in sorted_places(np.array([3, 1, 3]))]
     [[1, 3], [1, 0], [1, 0, 1]]
@@ -39,7 +39,7 @@ def sorted_places(
 
 
 def _is_new(ordered: "npt.NDArray[Number]") -> "npt.NDArray[np.bool_]":
-    """Whether each of some numbers in order is another than the one before."""
+    """Return whether each of some sorted numbers differs from the previous one."""
     is_new = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return is_new

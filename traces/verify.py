@@ -1,4 +1,4 @@
-"""Verification of a trace against FORMAT.md: the checks in order, and their findings."""
+"""Verify a trace against FORMAT.md: the list of checks in stages, and the checks of rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -28,11 +28,13 @@ from .trace_folder import MANIFEST
 from .unique import sorted_unique
 
 _PART, _STEP = 23, 31
-"""Where part and step begin in a key of 32 bits step, 8 bits part and 23 bits pc."""
+"""Bit positions of part and step in a key of 32 bits step, 8 bits part and 23 bits pc."""
 
 
 def check_access_order(recorded: Recorded) -> Iterator[Finding]:
-    """Steps of a warp never fall; the parts of a step are 0, 1, 2 ... of one instruction."""
+    """Check that steps of a warp never fall, and that the parts of a step are 0, 1, 2 ... of one
+    instruction.
+    """
     last = _Last()
     for first, rows in recorded.accesses():
         key, before, order = last.follow(rows, rows["part"])
@@ -44,7 +46,9 @@ def check_access_order(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_texel_order(recorded: Recorded) -> Iterator[Finding]:
-    """Steps of a warp never fall; a step's rows, one a texture, are of one instruction."""
+    """Check that steps of a warp never fall, and that a step's rows, one per texture, are of one
+    instruction.
+    """
     last = _Last()
     for first, rows in recorded.texels():
         key, before, order = last.follow(rows, np.zeros_like(rows["step"]))
@@ -61,19 +65,19 @@ def _report_falling(key: Ints, before: Ints, order: Ints, first: int) -> Iterato
 
 
 def _in_file(flags: Flags, order: Ints) -> Flags:
-    """Return flags of rows sorted by `order` in the order of the file."""
+    """Return flags of rows sorted by `order`, in file order."""
     return flags[np.argsort(order)]
 
 
 class _Last:
-    """The key of the last row of each warp so far, -1 for a warp without one."""
+    """The key of each warp's last row so far, -1 for a warp without one."""
 
     def __init__(self) -> None:
         self._warps = np.full(1, -1)
         self._keys = np.full(1, -1)
 
     def follow(self, rows: dict[str, Any], part: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return each row's key, its warp's key before, and the order that sorts rows by warp."""
+        """Return each row's key, its warp's previous key, and the order that sorts rows by warp."""
         order = np.argsort(rows["id"], kind="stable")
         warp = rows["id"][order]
         key = (rows["step"] << _STEP | part << _PART | rows["pc"] & (1 << _PART) - 1)[order]
@@ -87,14 +91,14 @@ class _Last:
         return np.where(self._warps[place] == warps, self._keys[place], -1)
 
     def _update(self, warps: Ints, keys: Ints) -> None:
-        """Take rows of warps, of which the last of each counts."""
+        """Store the last key of each warp."""
         newest_first = np.concatenate([self._warps, warps])[::-1]
         self._warps, index = np.unique(newest_first, return_index=True)
         self._keys = np.concatenate([self._keys, keys])[::-1][index]
 
 
 def check_kept_rows(recorded: Recorded) -> Iterator[Finding]:
-    """Rows of accesses are of what was kept."""
+    """Check that rows of accesses are selected by `Kept`."""
     selection = recorded.launch.kept
     pcs = keeps_pcs(selection, recorded.instructions)
     for first, rows in recorded.accesses():
@@ -105,14 +109,14 @@ def check_kept_rows(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_kept_texels(recorded: Recorded) -> Iterator[Finding]:
-    """Rows of texels are of what was kept."""
+    """Check that rows of texels are selected by `Kept`."""
     pcs = keeps_pcs(recorded.launch.kept, recorded.instructions)
     for first, rows in recorded.texels():
         yield from _report(recorded, ~pcs[rows["pc"]], rows["block"], rows["warp"], first)
 
 
 def check_kept_control(recorded: Recorded) -> Iterator[Finding]:
-    """Rows of control are of what was kept."""
+    """Check that rows of control are selected by `Kept`."""
     control = recorded.control
     bad = np.full(len(control["block"]), not recorded.launch.kept.control)
     yield from _report(recorded, bad, control["block"], control["warp"], 0)
@@ -137,11 +141,12 @@ _ALLOWED = {
     "access": frozenset({"", *ACCESS_KINDS}),
     "collision": frozenset({"", *COLLISIONS}),
 }
-"""Columns whose values are of a closed list."""
+"""Columns with a closed list of values."""
 
 
 def check_instructions(recorded: Recorded) -> Iterator[Finding]:
-    """Spaces and classes are known; a thread count needs a barrier, a line number a file."""
+    """Check that spaces and classes are known, a thread count has a barrier, a line number a
+    file."""
     for row in recorded.instructions.to_pylist():
         pc, name = row["pc"], row["mnemonic"]
         for key, values in _ALLOWED.items():
@@ -160,7 +165,9 @@ def check_instructions(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_lanes_on(recorded: Recorded) -> Iterator[Finding]:
-    """Lanes on are of predicated instructions that neither access memory nor branch, once each."""
+    """Check that lanes on are of predicated instructions that neither access memory nor branch,
+    once each.
+    """
     predicated = recorded.of_instructions("predicate") != ""
     opcode = recorded.of_instructions("opcode")
     counted = predicated & (recorded.of_instructions("bytes") == 0) & (opcode != "bra")
@@ -178,7 +185,9 @@ _CHUNK = 1 << 16
 
 
 def check_patterns(recorded: Recorded) -> Iterator[Finding]:
-    """A pattern has an active lane; the lowest one's offset, and inactive lanes' offsets, are 0."""
+    """Check that a pattern has an active lane, and offset 0 for the lowest one and for inactive
+    lanes.
+    """
     active, offsets = recorded.patterns
     for start in range(0, len(active), _CHUNK):
         mask, off = active[start : start + _CHUNK], offsets[start : start + _CHUNK]
@@ -191,7 +200,7 @@ def check_patterns(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_spaces(recorded: Recorded) -> Iterator[Finding]:
-    """Spaces are of the enumeration, and those that the instruction may reach."""
+    """Check that spaces are of the enumeration, and that the instruction may access them."""
     allowed = recorded.of_instructions("reads") | recorded.of_instructions("writes")
     for first, rows in recorded.accesses():
         is_valid = (rows["space"] >= min(Space)) & (rows["space"] <= max(Space))
@@ -203,14 +212,14 @@ def check_spaces(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_widths(recorded: Recorded) -> Iterator[Finding]:
-    """Only instructions that move bytes access memory."""
+    """Check that only instructions that move bytes access memory."""
     width = recorded.of_instructions("bytes")
     for first, rows in recorded.accesses():
         yield from report(width[rows["pc"]] == 0, "its instruction moves no bytes", first)
 
 
 def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
-    """Only lanes that the block's threads fill access memory."""
+    """Check that accessing lanes belong to threads of the block."""
     active = recorded.patterns[0].astype(np.int64)
     for first, rows in recorded.accesses():
         beyond = active[rows["pattern"]] & ~recorded.lanes(rows["warp"])
@@ -218,8 +227,9 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
-    """Every active lane's bytes lie in one array, or in the block's or thread's memory; those of
-    instructions of which the manifest says that they do not, where memory is mapped."""
+    """Check that every active lane's bytes lie in one array, or in the block's or thread's memory;
+    those of instructions with out-of-bounds accesses in the manifest, in mapped memory.
+    """
     width = _least_bytes(recorded)
     strays = recorded.outside_lanes > 0
     for first, rows in recorded.accesses():
@@ -237,7 +247,7 @@ def check_addresses(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_outside_rows(recorded: Recorded) -> Iterator[Finding]:
-    """No more lanes are outside of every array than the manifest says, by instruction."""
+    """Check that each instruction has no more out-of-bounds lanes than the manifest states."""
     limits = recorded.outside_lanes
     width, windows = _least_bytes(recorded), recorded.windows(Space.GLOBAL)
     assert windows is not None
@@ -260,7 +270,7 @@ def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
 
 
 def _least_bytes(recorded: Recorded) -> Ints:
-    """Return the bytes that each instruction is sure to move: of a formatted store one."""
+    """Return the least bytes that each instruction moves: one for a formatted store."""
     formatted = recorded.of_instructions("operation") == "formatted"
     return np.where(formatted, 1, recorded.of_instructions("bytes"))
 
@@ -268,7 +278,9 @@ def _least_bytes(recorded: Recorded) -> Ints:
 def _outside(
     recorded: Recorded, rows: dict[str, Any], width: Ints, windows: tuple[Ints, Ints]
 ) -> Flags:
-    """Return whether any lane of a row is outside: whole rows first, lanes only where needed."""
+    """Return whether any lane of a row is out of bounds: by whole rows first, by lanes where
+    needed.
+    """
     low, high = recorded.extents
     active = recorded.patterns[0]
     base = np.minimum(rows["base"], np.uint64(FAR)).astype(np.int64)
@@ -299,7 +311,9 @@ def _inside(begin: npt.NDArray[Any], end: npt.NDArray[Any], windows: tuple[Ints,
 
 
 def check_texels(recorded: Recorded) -> Iterator[Finding]:
-    """Samples have an active lane, of those that the warp has; inactive lanes have corner 0."""
+    """Check that samples have active lanes, all of them in the warp, and corner 0 for inactive
+    lanes.
+    """
     for first, rows in recorded.texels():
         active = rows["active"]
         off = ~np.repeat(lanes_of(active), 4, axis=1)
@@ -331,10 +345,12 @@ STAGES: tuple[Mapping[str, Sequence[Check]], ...] = (
     },
     {"accesses": [control.check_accesses_ran], "texels": [control.check_texels_ran]},
 )
-"""What is checked of a launch. A stage builds on those before: it is skipped if one of them broke.
+"""Checks of a launch in stages. A stage relies on the earlier ones: it is skipped if one of them
+failed.
 
-That identifiers, blocks, warps and pcs are in range, that instructions have their pcs and the lists
-of a path one length, is checked by the reader, whenever it reads; of the manifest all but events.
+The reader itself checks, on every read, that identifiers, blocks, warps and pcs are in range, that
+instructions have their pcs and that the lists of a path have one length; and all of the manifest
+except events.
 """
 
 
@@ -342,8 +358,9 @@ MOST_ALIKE = 100
 
 
 def verify(trace: Trace) -> list[str]:
-    """Return broken promises of a trace, as sentences that begin with the place: all of them, but
-    of the manifest's events and of the folder MOST_ALIKE each."""
+    """Return violations of the format, as sentences that begin with the place: all of them, but at
+    most MOST_ALIKE each of the manifest's events and of the folder.
+    """
     findings = [f"manifest: {finding}" for finding in _some(check_events(trace.manifest))]
     findings += [f"folder: {finding}" for finding in _some(check_folders(trace))]
     for launch in trace.launches:
@@ -353,7 +370,7 @@ def verify(trace: Trace) -> list[str]:
 
 
 def _some(findings: Iterator[str]) -> Iterator[str]:
-    """Yield the first of them, and how many more there are."""
+    """Yield the first findings, and the number of the others."""
     yield from islice(findings, MOST_ALIKE)
     if remainder := sum(1 for _ in findings):
         yield f"and {remainder} more"
@@ -390,11 +407,12 @@ def _sentence(finding: Finding) -> str:
 
 _DIRECTIONS = {"copy": ("HtoD", "DtoH", "DtoD"), "set": ("",), "launch": ("",), "library": ("",)}
 WARPS = 1 << 32
-"""Row checks number a launch's warps with 32 bits; no launch that was executed has more."""
+"""Maximum warps of a launch: row checks number them with 32 bits; no executed launch has more."""
 
 
 def check_events(manifest: Manifest) -> Iterator[str]:
-    """Launch numbers appear once each, in order; kinds, directions and sizes are known."""
+    """Check that launch numbers appear once each, in order; kinds, directions and sizes are
+    known."""
     numbers = [event.launch for event in manifest.events if event.kind == "launch"]
     if numbers != list(range(len(manifest.launches))):
         some = f"{numbers[:20]}{' and more' * (len(numbers) > 20)}"
@@ -417,7 +435,9 @@ def _check_event(event: Event) -> Iterator[str]:
 
 
 def check_folders(trace: Trace) -> Iterator[str]:
-    """The folder holds the manifest, one folder a launch with its tables, and nothing else."""
+    """Check that the folder holds the manifest, one folder per launch with its tables, and nothing
+    else.
+    """
     expected = {MANIFEST, *(str(launch.number) for launch in trace.launches)}
     for path in sorted(trace.path.iterdir()):
         if path.name not in expected:
@@ -429,6 +449,6 @@ def check_folders(trace: Trace) -> Iterator[str]:
 
 
 def check_warps(launch: Launch) -> Iterator[str]:
-    """Its rows can be checked."""
+    """Check that the launch has few enough warps for the row checks."""
     if launch.blocks * launch.warps >= WARPS:
         yield f"{launch.blocks} blocks of {launch.warps} warps: too many to check their rows"

@@ -1,4 +1,4 @@
-"""Writing a trace: `TraceWriter` for the folder and its manifest, `LaunchWriter` for the rows."""
+"""Write a trace: `TraceWriter` for the folder and its manifest, `LaunchWriter` for the rows."""
 
 import os
 import weakref
@@ -20,14 +20,14 @@ from .trace_folder import MANIFEST, SizeLimit, Workshop, reason, remove_folder, 
 
 
 class TraceWriter(ManifestBuilder):
-    """A trace in the making; it appears under its name on `close`, whole, or not at all.
+    """A trace being written; it appears under its name on `close`, complete, or not at all.
 
     A context manager: leaving it closes the trace, an exception inside it discards the trace, and
     so does the end of the program. An existing trace of that name is replaced; anything else there
     is refused. Raises CutraceError for that, a full disk, values that do not fit, and a trace of
-    more than `max_bytes` (0: any size). With `owns_columns` the arrays of rows that it is given are
-    its own from then on: it reads them later, and says later what is wrong with them. A trace at an
-    address (`s3://bucket/a.cutrace`) is sent there by `close`, by what `cutrace[remote]` brings.
+    more than `max_bytes` (0: any size). With `owns_columns` the arrays of rows passed in belong to
+    the writer: it reads them later, and reports errors in them later. `close` uploads a trace with
+    a URL (`s3://bucket/a.cutrace`); that needs `cutrace[remote]`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TraceWriter(ManifestBuilder):
         weakref.finalize(self, self._background.stop)
 
     def launch(self, launch: Launch) -> LaunchWriter:
-        """Begin the next launch; the writer of its rows is a context manager."""
+        """Begin the next launch; return the writer of its rows, a context manager."""
         if self._open is not None:
             raise CutraceError(f"{self.path}: launch {self._open.number} is still being written")
         if not self._owns_columns:
@@ -72,7 +72,7 @@ class TraceWriter(ManifestBuilder):
                 self.outside(number, outside)
 
     def withdraw(self) -> None:
-        """Leave out the last launch, which did not finish."""
+        """Remove the last launch, which did not finish."""
         super().withdraw()
         self._unfinished.pop()
         self._background.submit(partial(self._drop, len(self._launches)))
@@ -89,7 +89,9 @@ class TraceWriter(ManifestBuilder):
             remove_folder(folder)
 
     def close(self) -> None:
-        """Write the manifest and give the trace its name; discard it if a launch is unfinished."""
+        """Write the manifest and rename the trace to its name; discard it if a launch is
+        unfinished.
+        """
         try:
             if self._unfinished:
                 raise CutraceError(
@@ -112,7 +114,7 @@ class TraceWriter(ManifestBuilder):
             raise CutraceError(f"{self.path}: cannot write it: {reason(error)}") from error
 
     def discard(self) -> None:
-        """Leave nothing; does nothing once the trace is closed."""
+        """Remove the unfinished trace; no effect once it is closed."""
         if self._open is not None:
             self._open.abandon()
         self._background.stop()

@@ -1,6 +1,6 @@
-"""Import of other tools' traces, a format a file (`read_*.py`).
+"""Import of other tools' traces, one format per file (`read_*.py`).
 
-What goes in: text or records of another tool to rows of machine instructions
-(`reader_interface.py`), and back.
-What does not: counting anything, or knowing a device.
+Readers turn text or records of another tool into rows of machine instructions
+(`reader_interface.py`); `compose.py` turns these into launches. Nothing here counts, or knows a
+device.
 """

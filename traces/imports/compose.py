@@ -1,4 +1,8 @@
-"""Composing: one launch of another tool, as the launch and the tables of a trace."""
+"""Compose a launch of another tool into the launch entry and tables of a trace.
+
+`place` maps addresses to arrays and state spaces; `write_histories` reconstructs basic blocks,
+paths and control; `Composed` holds one launch and writes its tables.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,18 +22,18 @@ from .reader_interface import Code, Head, Ints
 from .sass import Facts, facts_of
 
 PAGE = 1 << 9
-"""The driver's allocations begin at multiples of that."""
+"""Alignment of the driver's allocations."""
 MOST_ARRAYS = 64
-"""Where touched pages lie apart in more places, they are joined across wider gaps."""
+"""Maximum number of inferred arrays: beyond it, regions are merged across wider gaps."""
 _CHUNK = 1 << 16
 RESERVED = 1 << 10
-"""Bytes of a block's shared memory that the system takes for itself (CUDA C++ Programming Guide,
-compute capability 8.0 and later): the kernel's own begin behind them."""
+"""Bytes of a block's shared memory that the system reserves (CUDA C++ Programming Guide, compute
+capability 8.0 and later): the kernel's own follow them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """Accesses with addresses as a trace has them, and what they lie in."""
+    """Accesses with addresses as in a trace, and the memory regions that contain them."""
 
     accesses: Accesses
     arrays: tuple[Array, ...]
@@ -38,9 +42,9 @@ class Placed:
 
 
 def place(accesses: Accesses, width: Ints, head: Head, arrays: Sequence[Range]) -> Placed:
-    """Return accesses with shared and local addresses from 0 on, and the extents of all spaces.
+    """Return accesses with shared and local addresses based at 0, and the extents of all spaces.
 
-    `width` (n,) are the bytes of a lane; `arrays` what is known already of global memory.
+    `width` (n,) are the bytes of a lane; `arrays` are the known arrays of global memory.
     """
     low, high = _extents(accesses, width)
     base = accesses.base.astype(np.int64)
@@ -57,7 +61,7 @@ def place(accesses: Accesses, width: Ints, head: Head, arrays: Sequence[Range]) 
 
 
 def _extents(accesses: Accesses, width: Ints) -> tuple[Ints, Ints]:
-    """The first byte of each row's lanes, and the one behind the last."""
+    """Return the first byte of each row's lanes, and the end (exclusive) of the last one."""
     base = accesses.base.astype(np.int64)
     least = accesses.offsets.min(axis=1).astype(np.int64)[accesses.pattern]
     most = accesses.offsets.max(axis=1).astype(np.int64)[accesses.pattern]
@@ -65,7 +69,8 @@ def _extents(accesses: Accesses, width: Ints) -> tuple[Ints, Ints]:
 
 
 def _reserved(base: Ints, end: int, head: Head) -> int:
-    """The shared memory that lies before the kernel's own, as its addresses show."""
+    """Return the bytes of shared memory reserved before the kernel's own, inferred from
+    addresses."""
     beyond = head.shared_bytes and end > head.shared_bytes
     return RESERVED if beyond and int(base.min(initial=0)) >= RESERVED else 0
 
@@ -73,7 +78,7 @@ def _reserved(base: Ints, end: int, head: Head) -> int:
 def _arrays(
     accesses: Accesses, low: Ints, high: Ints, width: Ints, ranges_known: Sequence[Range]
 ) -> tuple[Array, ...]:
-    """The arrays of global memory: the known ones, and other regions that are accessed."""
+    """Return the arrays of global memory: the known ones, and other accessed regions."""
     ranges = _merged(ranges_known)
     starts, ends = (np.array([r[i] for r in ranges], np.int64) for i in (0, 1))
     inside = np.zeros(len(low), bool)
@@ -87,7 +92,9 @@ def _arrays(
 
 
 def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -> Ints:
-    """The pages that some rows touch, rising: by their ends, or by lanes where these lie apart."""
+    """Return the touched pages of some rows, ascending: by the ends of a row, or by lane if they
+    are far apart.
+    """
     near = rows[high[rows] - low[rows] <= PAGE]
     pages = [sorted_unique(low[near] // PAGE), sorted_unique((high[near] - 1) // PAGE)]
     far = rows[high[rows] - low[rows] > PAGE]
@@ -101,7 +108,7 @@ def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -
 
 
 def _pieces(pages: Ints) -> list[Range]:
-    """Pages that lie near one another, together; the nearer the fewer pieces there are."""
+    """Merge neighbouring pages into regions; the gap grows until there are few enough regions."""
     gap, apart = 1, np.flatnonzero(np.diff(pages) > 1)
     while len(apart) >= MOST_ARRAYS:
         gap *= 8
@@ -114,7 +121,7 @@ def _pieces(pages: Ints) -> list[Range]:
 
 
 def _merged(ranges: Sequence[Range]) -> list[Range]:
-    """Ranges that overlap as one, rising."""
+    """Merge overlapping ranges, ascending."""
     regions: list[Range] = []
     for start, end in sorted(ranges):
         if regions and start < regions[-1][1]:
@@ -125,7 +132,7 @@ def _merged(ranges: Sequence[Range]) -> list[Range]:
 
 
 def _without(piece: Range, ranges: Sequence[Range]) -> Iterator[Range]:
-    """The parts of a piece outside of the ranges, which rise."""
+    """Yield the parts of a piece outside the ranges, which ascend."""
     start, end = piece
     for first, last in ranges:
         if last <= start or first >= end:
@@ -140,7 +147,7 @@ def _without(piece: Range, ranges: Sequence[Range]) -> Iterator[Range]:
 Flags = npt.NDArray[np.bool_]
 
 ENTRIES = 1 << 20
-"""Entries of a path at most; a longer history is several."""
+"""Maximum entries of a path; a longer history is split."""
 
 _ENTRY = np.dtype(
     [("block", "u4"), ("active", "u4"), ("not_taken", "u4"), ("targets", "u1"), ("repeat", "u4")]
@@ -149,9 +156,10 @@ _ENTRY = np.dtype(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Executed:
-    """What n instructions were, sorted by warp: `pc` counts from 0 without gaps; `opens` marks the
-    first of each warp; `warp` numbers the warps of the grid. `branch` and `ends` (pcs,) say which
-    are branches, and which end a basic block."""
+    """The n executed instructions, sorted by warp: `pc` counts from 0 without gaps; `opens` marks
+    the first of each warp; `warp` is the warp's index in the grid. `branch` and `ends` (pcs,) mark
+    the branches, and the ends of basic blocks.
+    """
 
     pc: Ints
     mask: Ints
@@ -162,7 +170,7 @@ class Executed:
 
     @property
     def active(self) -> Ints:
-        """The lanes that were active, as far as they can be told; 0 for none at all."""
+        """Return the active lanes, as far as they can be inferred; 0 if unknown."""
         masks = np.where(self.mask == 0, self._before(_filled(self.mask, self.opens)), self.mask)
         right_behind = ~self.opens & (self.pc == self._before(self.pc) + 1)
         before = self._before(masks)
@@ -175,7 +183,7 @@ class Executed:
 
 
 def _filled(mask: Ints, opens: Flags) -> Ints:
-    """Return masks with those before in place of 0; all lanes where a warp begins with 0."""
+    """Return masks with each 0 replaced by the previous one; all lanes if a warp begins with 0."""
     is_exact = (mask != 0) | opens
     place = np.maximum.accumulate(np.where(is_exact, np.arange(len(mask)), 0))
     values = mask[place]
@@ -195,9 +203,9 @@ def number_blocks(executed: Executed, active: Ints, pcs: int) -> Ints:
 def write_histories(
     rows: LaunchWriter, executed: Executed, active: Ints, of_pc: Ints, warps: int
 ) -> None:
-    """Write paths and control; `of_pc` is the basic block of each pc, `warps` are those of a block.
+    """Write paths and control; `of_pc` is the basic block of each pc, `warps` the warps per block.
 
-    A history that several warps have is written once.
+    A history shared by several warps is written once.
     """
     first_pc = np.searchsorted(of_pc, np.arange(of_pc.max(initial=-1) + 2))
     starts = np.flatnonzero(first_pc[of_pc[executed.pc]] == executed.pc)
@@ -227,7 +235,9 @@ def write_histories(
 def _entries(
     executed: Executed, active: Ints, of_pc: Ints, starts: Ints, ends: Ints
 ) -> tuple[npt.NDArray[np.void], Ints]:
-    """Return the entries of all warps one after another, and the number of each one's first run."""
+    """Return the run-length coded entries of all warps, concatenated, and the index of each warp's
+    first.
+    """
     entries = np.zeros(len(starts), _ENTRY)
     entries["block"], entries["active"] = of_pc[executed.pc[starts]], active[starts]
     branch = executed.branch[executed.pc[ends]]
@@ -244,7 +254,7 @@ def _entries(
 
 
 def _batches(paths: list[npt.NDArray[np.void]]) -> Iterator[list[npt.NDArray[np.void]]]:
-    """Yield some paths at a time, of not much more than ENTRIES entries together."""
+    """Yield groups of paths with not much more than ENTRIES entries each."""
     some: list[npt.NDArray[np.void]] = []
     count = 0
     for path in paths:
@@ -259,7 +269,7 @@ def _batches(paths: list[npt.NDArray[np.void]]) -> Iterator[list[npt.NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A launch that is known as a whole; `source` is the key of the source text, or empty."""
+    """A complete launch; `source` is the key of the source text, or empty."""
 
     gathered: Gathered
     source: str
@@ -273,33 +283,33 @@ class Composed:
 
     @property
     def accesses(self) -> Accesses:
-        """Its rows of memory."""
+        """Return the memory accesses of the launch."""
         return self.placed.accesses
 
     @cached_property
     def warps(self) -> int:
-        """Warps of a block."""
+        """Return the warps per block."""
         return -(-self.threads // LANES)
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Return the threads per block."""
         x, y, z = self.gathered.head.block
         return x * y * z
 
     @cached_property
     def facts(self) -> list[Facts]:
-        """The facts of each instruction."""
+        """Return the facts of each instruction."""
         return [facts_of(code.mnemonic) for code in self.codes]
 
     @cached_property
     def order(self) -> Ints:
-        """The rows sorted by warp; those of a warp as they were executed."""
+        """Return the order of rows by warp, and by execution within a warp."""
         return np.argsort(self.block * self.warps + self.warp, kind="stable")
 
     @cached_property
     def executed(self) -> Executed:
-        """The rows sorted by warp."""
+        """Return the rows sorted by warp."""
         warps = (self.block * self.warps + self.warp)[self.order]
         branch = np.array([f.operation == "branch" for f in self.facts], bool)
         ends = [f.kind == "control" or f.barrier is not None for f in self.facts]
@@ -310,13 +320,13 @@ class Composed:
 
     @cached_property
     def active(self) -> Ints:
-        """The lanes that were active at each row of `executed`, of those that the warp has."""
+        """Return the active lanes at each row of `executed`, masked to the warp's threads."""
         filled = np.clip(self.threads - self.executed.warp % self.warps * LANES, 0, LANES)
         return self.executed.active & ((np.int64(1) << filled) - 1)
 
     @cached_property
     def predicated(self) -> Ints:
-        """Whether an instruction was ever off in active lanes, (pcs,)."""
+        """Return whether an instruction was ever disabled in active lanes, (pcs,)."""
         off = (self.active & ~self.executed.mask) != 0
         return np.bincount(self.executed.pc, off, len(self.codes)).astype(np.int64)
 
@@ -326,20 +336,20 @@ class Composed:
 
     @cached_property
     def has_control(self) -> bool:
-        """Whether all instructions of all warps of the blocks that ran are there."""
+        """Return whether all instructions of all warps of the executed blocks are present."""
         ran = len(sorted_unique(self.executed.warp))
         return self.gathered.head.is_whole and 0 < ran == len(self._blocks_ran) * self.warps
 
     @cached_property
     def basic_blocks(self) -> Ints:
-        """The basic block of each instruction."""
+        """Return the basic block of each instruction."""
         if self.has_control:
             return number_blocks(self.executed, self.active, len(self.codes))
         return np.arange(len(self.codes))
 
     @cached_property
     def launch(self) -> Launch:
-        """The launch, as the manifest has it."""
+        """Return the launch entry of the manifest."""
         head, placed = self.gathered.head, self.placed
         static = max(head.shared_bytes, placed.shared_bytes) - head.shared_dynamic
         resources = Resources(head.arch or "sm_50", head.registers, static, placed.local_bytes, 0)
@@ -358,7 +368,7 @@ class Composed:
         )
 
     def _recorded_part(self) -> Kept:
-        """The recorded part of the launch."""
+        """Return the recorded part of the launch."""
         if not self.has_control:
             return Kept(control=False)
         grid = int(np.prod(np.array(self.gathered.head.grid, object)))
@@ -371,7 +381,7 @@ class Composed:
 
     @property
     def lacks(self) -> list[str]:
-        """The missing information, a phrase each."""
+        """Return the missing information, a phrase each."""
         gaps = [*self.gathered.head.lacks]
         gaps += [f"the addresses of {opcode}" for opcode in self.gathered.untraced()]
         if not any(code.line for code in self.codes):
@@ -397,7 +407,7 @@ class Composed:
 
     @property
     def _steps(self) -> Ints:
-        """The number of each row in its warp."""
+        """Return the index of each row within its warp."""
         places = np.arange(len(self.order))
         starts = np.maximum.accumulate(np.where(self.executed.opens, places, 0))
         steps: Ints = np.empty(len(places), np.int64)
@@ -416,8 +426,9 @@ class Composed:
 
 
 def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: str) -> Composed:
-    """Return a launch as a whole; `arrays` are the first and last addresses of what is known of
-    global memory, `lines_of` is what lines are of where there is no `source`."""
+    """Return a complete launch; `arrays` are the first and last addresses of known global arrays,
+    `lines_of` names the file of line numbers if there is no `source`.
+    """
     which, block, warp, mask = gathered.columns()
     codes = sorted(gathered.codes, key=lambda code: (code.pc, code.mnemonic, code.text, code.line))
     at = {code: pc for pc, code in enumerate(codes)}
@@ -442,7 +453,7 @@ def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: 
 
 
 def _check_lanes(composition: Composed) -> None:
-    """Refuse lanes that no thread of the block fills."""
+    """Reject active lanes without a thread of the block."""
     filled = np.clip(
         composition.threads - composition.executed.warp % composition.warps * LANES, 0, LANES
     )
@@ -460,10 +471,9 @@ def _check_lanes(composition: Composed) -> None:
 
 
 def _of_block(block: Ints, warp: Ints, warps: int, kernel: str) -> Ints:
-    """Number warps in their block; some tools tell the warp's place on its multiprocessor.
+    """Number warps within their block; some tools print the warp's slot on its multiprocessor.
 
-    Warps of a block have places side by side there, unless they do not: then they are numbered in
-    order.
+    A block's warps usually occupy adjacent slots; if they do not, they are numbered in order.
     """
     if not len(warp) or int(warp.max()) < warps:
         return warp

@@ -1,4 +1,8 @@
-"""Gathered: the rows of one launch of another tool, held until all of it is known."""
+"""Collect the rows of one launch of another tool until it is complete.
+
+`Gathered` takes chunks and returns whole columns; `make_accesses` turns addresses per lane into
+rows and deduplicated patterns.
+"""
 
 from collections import Counter
 from dataclasses import asdict, field, fields, replace
@@ -16,17 +20,17 @@ from .sass import UNTRACED, facts_of
 Flags = npt.NDArray[np.bool_]
 
 WINDOW = 1 << 24
-"""Bytes of the windows through which generic addresses see shared and local memory (NVIDIA's
-drivers, since Volta; they begin at multiples of that)."""
+"""Bytes of the windows that map shared and local memory into generic addresses (NVIDIA's drivers,
+since Volta; windows are aligned to that size)."""
 REACH = (1 << 31) - 1
-"""How far from the base a lane of a row may lie."""
+"""Maximum distance of a lane from the base address of its row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accesses:
-    """Rows of ACCESSES of one launch, but `pattern` counts the rows of `active` and `offsets`.
+    """Rows of ACCESSES of one launch, except that `pattern` indexes `active` and `offsets`.
 
-    `row` (n,) is the executed instruction that made each.
+    `row` (n,) is the executed instruction of each access.
     """
 
     row: Ints
@@ -39,14 +43,15 @@ class Accesses:
 
 
 def lanes_of(masks: Ints) -> Flags:
-    """Return (n, 32) flags: is the lane in the mask?"""
+    """Return (n, 32) flags: whether the mask contains the lane."""
     return (masks[:, None] >> np.arange(LANES) & 1).astype(bool)
 
 
 def find_spaces(addresses: Words, reach: Ints, shared: int, local: int) -> npt.NDArray[np.uint8]:
     """Return the space of each lane's address, (n, 32); `reach` (n,) has bit 1 << s for each s.
 
-    An instruction of one space is in it; others go by the windows, and what lies in none is global.
+    An instruction with one space uses that space; otherwise the windows decide, and the default is
+    global.
     """
     spaces = np.full(addresses.shape, Space.GLOBAL, np.uint8)
     for space, window in ((Space.SHARED, shared), (Space.LOCAL, local)):
@@ -61,8 +66,9 @@ def find_spaces(addresses: Words, reach: Ints, shared: int, local: int) -> npt.N
 def make_accesses(
     row: Ints, addresses: Words, on: Flags, spaces: npt.NDArray[np.uint8]
 ) -> Accesses:
-    """Return the rows of some accesses: one for each, more where lanes lie in several spaces or far
-    apart. Rows without a lane are left out."""
+    """Return the rows of some accesses: one each, or more if lanes lie in several spaces or far
+    apart. Rows without a lane are left out.
+    """
     indices = np.flatnonzero(on.any(axis=1))
     row, addresses, on, spaces = row[indices], addresses[indices], on[indices], spaces[indices]
     windowed = np.where(spaces == Space.GLOBAL, addresses, addresses % np.uint64(WINDOW))
@@ -107,9 +113,9 @@ def _packed(
 
 
 def _distinct(active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """Return the first rows of equal patterns, and which of these each row has.
+    """Return the first rows of equal patterns, and the pattern of each row.
 
-    Rows are told apart by 64 bits of hash; those that only look alike stay apart.
+    Rows are compared by a 64-bit hash; on a collision they stay separate.
     """
     factors = np.random.default_rng(0).integers(1, 1 << 62, LANES + 1).astype(np.uint64) * 2 + 1
     mixed = offsets.astype(np.int64).view(np.uint64) * factors[:LANES]
@@ -123,14 +129,14 @@ def _distinct(active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]) ->
 
 
 HELD_BYTES = 1 << 32
-"""What is held of one launch: a file that unpacks to more is refused."""
+"""Maximum bytes held of one launch: a file that unpacks to more is refused."""
 MOST_ADDRESS = 1 << 61
-"""Addresses of global memory end far below on any device."""
+"""Upper bound of global addresses; those of any device are far below."""
 
 
 @dataclass(eq=False)
 class Gathered:
-    """One launch: chunks are taken, and turned into whole columns when the next launch begins."""
+    """One launch: takes chunks, and returns whole columns when the next launch begins."""
 
     head: Head
     codes: dict[Code, int] = field(default_factory=dict)
@@ -141,7 +147,7 @@ class Gathered:
     _pending_rows: int = 0
 
     def take(self, rows: Rows) -> None:
-        """Keep a chunk. CutraceError for what no launch has, naming the place."""
+        """Append a chunk. CutraceError, with file and line, for rows that no launch has."""
         self._check(rows)
         numbers = [self.codes.setdefault(code, len(self.codes)) for code in rows.codes]
         which = np.array(numbers, np.int64)[rows.which]
@@ -171,7 +177,7 @@ class Gathered:
             raise CutraceError(f"{rows.place}: block {wrong} of a grid of {blocks} blocks")
 
     def _reached(self, rows: Rows, which: Ints, mask: Ints) -> Accesses:
-        """The accesses of a chunk; those of instructions that access nothing are dropped."""
+        """Return the accesses of a chunk, without those of instructions that access no memory."""
         facts = [facts_of(code.mnemonic) for code in rows.codes]
         reach = np.array([f.reads | f.writes for f in facts], np.int64)[rows.which[rows.memory]]
         indices = np.flatnonzero(reach)
@@ -190,14 +196,14 @@ class Gathered:
         return make_accesses(row, addresses, on, spaces)
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """All rows: which code, block, warp, mask."""
+        """Return all rows: code index, block, warp, mask."""
         none = np.empty(0, np.uint32)
         parts = [np.concatenate([none, *column]) for column in zip(*self._columns, strict=True)]
         which, block, warp, mask = (p.astype(np.int64) for p in parts or [none] * 4)
         return which, block, warp, mask
 
     def accesses(self) -> Accesses:
-        """All accesses, with rows and patterns counted through the launch."""
+        """Return all accesses, with rows and patterns numbered through the launch."""
         none = make_accesses(
             np.empty(0, np.int64),
             np.empty((0, LANES), np.uint64),
@@ -211,13 +217,14 @@ class Gathered:
         return Accesses(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
 
     def untraced(self) -> Counter[str]:
-        """Opcodes that access memory of which the tool tells no address, and how many there are."""
+        """Return the opcodes that access memory without addresses from the tool, and their
+        counts."""
         opcodes = (facts_of(code.mnemonic).opcode for code in self.codes)
         return Counter(opcode for opcode in opcodes if opcode in UNTRACED)
 
 
 def _lanes(mnemonic: str) -> int:
-    """How many lanes give addresses: of a matrix load 8 for each matrix."""
+    """Return how many lanes supply addresses: for a matrix load 8 per matrix."""
     opcode, *modifiers = mnemonic.split(".")
     if opcode not in ("LDSM", "STSM"):
         return LANES
@@ -227,7 +234,7 @@ def _lanes(mnemonic: str) -> int:
 def instruction_table(
     codes: list[Code], block: Ints, predicated: Ints, head: Head, source: str
 ) -> pa.Table:
-    """The table INSTRUCTIONS of machine instructions, which are in order of pc."""
+    """Return the table INSTRUCTIONS of machine instructions, which are in order of pc."""
     rows = []
     for pc, code in enumerate(codes):
         facts = facts_of(code.mnemonic)

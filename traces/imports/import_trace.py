@@ -1,4 +1,4 @@
-"""Importing: files of another tool into one trace of cutrace's."""
+"""Import files of another tool into one trace."""
 
 import os
 from collections.abc import Sequence
@@ -13,12 +13,13 @@ from .gathered_rows import Gathered
 from .reader_interface import Copy, Head, Rows, reader_of
 
 SOURCE = "source"
-"""What lines are of where the tool tells no file."""
+"""Name of the source file if the tool reports none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import: the trace, its counts, and its gaps, a phrase each."""
+    """The result of an import: the trace, its counts, and its missing information, a phrase
+    each."""
 
     path: Path
     launches: int
@@ -36,8 +37,9 @@ def import_trace(
 ) -> Imported:
     """Read files of another tool, in order, into the trace `out`.
 
-    `format` is the reader's name; else each file says it. `source` is the file that line numbers
-    are of. Raises CutraceError for a file that no reader takes, or that is broken, with its line.
+    `format` is the reader's name; by default it is detected per file. `source` is the file that
+    line numbers refer to. Raises CutraceError for a file that no reader claims, or that is broken,
+    with its line.
     """
     with TraceWriter(out, max_bytes) as trace:
         name = trace.source(str(source), _text(Path(source))) if source is not None else ""
@@ -65,7 +67,7 @@ def _text(path: Path) -> str:
 
 
 class _Importer:
-    """Turns what readers tell into launches of a trace, one at a time."""
+    """Turns the events of readers into launches of a trace, one at a time."""
 
     def __init__(self, trace: TraceWriter, source: str) -> None:
         self._trace, self._source = trace, source
@@ -75,7 +77,7 @@ class _Importer:
         self.lacks: dict[str, None] = {}
 
     def take(self, event: Copy | Head | Rows) -> None:
-        """Take what a reader tells next."""
+        """Process the next event of a reader."""
         if isinstance(event, Rows):
             if self._open is None:
                 raise CutraceError(f"{event.place}: instructions before any launch")
@@ -89,7 +91,7 @@ class _Importer:
             self._trace.event(Event("copy", event.bytes, "HtoD", f"{event.address:#x}"))
 
     def finish(self) -> None:
-        """Write the launch that is open, if any."""
+        """Write the open launch, if any."""
         gathered, self._open = self._open, None
         if gathered is None:
             return

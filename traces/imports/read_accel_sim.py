@@ -1,15 +1,15 @@
-"""Accel-Sim: `kernelslist.g` and `kernel-N.traceg`, also packed, of tracer versions 1 to 5.
+"""Accel-Sim: `kernelslist.g` and `kernel-N.traceg`, also compressed, of tracer versions 1 to 5.
 
-A line an executed instruction, below headers of thread block and warp, or with these in front:
+Each line is an executed instruction, below headers of thread block and warp, or prefixed by them:
 
     [line_num] PC mask dest_num [regs] opcode src_num [regs] mem_width [mode addresses] [immediate]
 
-`mask` are active lanes whose predicate held. Addresses are in one of three modes: 0 one for each
-lane of the mask; 1 base and stride; 2 base and the differences from lane to lane.
+`mask` are active lanes whose predicate held. Addresses have one of three modes: 0, one per lane of
+the mask; 1, base and stride; 2, base and the differences from lane to lane.
 
 Source: util/tracer_nvbit/tracer_tool/tracer_tool.cu and gpu-simulator/trace-parser/trace_parser.cc
-of github.com/accel-sim/accel-sim-framework. That reader takes one difference too many in mode 2;
-the writer gives one less than lanes, and so they are read here.
+of github.com/accel-sim/accel-sim-framework. That parser reads one difference too many in mode 2;
+the tracer writes one less than lanes, which is what this reader expects.
 """
 
 import re
@@ -35,19 +35,19 @@ _KERNEL = re.compile(r"-kernel name =", re.MULTILINE)
 _LIST = re.compile(r"(MemcpyHtoD,|kernel-)")
 _DIGITS = frozenset("0123456789abcdef")
 _BLOCK = ("threadblock_x", "threadblock_y", "threadblock_z", "warpid_tb")
-"""Columns before the others, where lines are not below headers of their warp."""
+"""Leading columns of lines that have no warp headers."""
 _IDLE = ("sm_id", "warpid_sm")
-"""Columns that say where it ran, which a trace does not."""
+"""Columns with the SM and warp slot, which a trace does not store."""
 
 
 def claims(path: Path) -> bool:
-    """Whether a file is a list of kernels, or one kernel's trace."""
+    """Return whether a file is a list of kernels, or one kernel's trace."""
     start = start_of(path)
     return bool(_LIST.match(start) or _KERNEL.match(start.lstrip()))
 
 
 def read(path: Path) -> Iterator[Event]:
-    """Yield what a trace, or all traces of a list, say."""
+    """Yield the events of a trace, or of all traces of a list."""
     if not _LIST.match(start_of(path)):
         yield from _Kernel(path).read()
         return
@@ -76,7 +76,7 @@ def _copy(line: str, place: str) -> Copy:
 
 
 def _sibling_file(path: Path, name: str, place: str) -> Path:
-    """The file of a kernel, which lies beside the list, perhaps packed."""
+    """Return the path of a kernel's file beside the list, perhaps compressed."""
     if "/" in name or "\\" in name:
         raise CutraceError(f"{place}: {name[:60]!r} leads out of the folder of the list; refused")
     for suffix in ("", ".xz", ".gz", ".zst"):
@@ -87,7 +87,7 @@ def _sibling_file(path: Path, name: str, place: str) -> Path:
 
 
 class _Kernel:
-    """One kernel's file."""
+    """Parser of one kernel's file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -95,8 +95,8 @@ class _Kernel:
         self._names: tuple[str, ...] = ()
         self._head: Head | None = None
         self._block, self._warp = -1, -1
-        self._left = 0  # instructions of the warp that are still to come
-        self._opened = ""  # where the thread block that is not yet closed began
+        self._left = 0  # instructions of the warp that are still expected
+        self._opened = ""  # place of the open thread block's header
 
     def read(self) -> Iterator[Event]:
         """Yield the launch and its rows."""
@@ -112,9 +112,9 @@ class _Kernel:
             )
 
     def _read_chunk(self, chunk: Chunk) -> Iterator[Event]:
-        """Headers are read one by one, and all lines of instructions at once."""
+        """Parse a chunk: headers one by one, all instruction lines at once."""
         rows: list[int] = []
-        runs: list[tuple[int, int, int]] = []  # up to a number of rows: their block and warp
+        runs: list[tuple[int, int, int]] = []  # (end of the run of rows, its block, its warp)
         for index, line in enumerate(chunk.lines):
             if line[:1] in _DIGITS and line:
                 rows.append(index)
@@ -133,7 +133,7 @@ class _Kernel:
             yield self._rows(rows, runs, chunk)
 
     def _count(self, rows: list[int], runs: list[tuple[int, int, int]], chunk: Chunk) -> None:
-        """Enter whose the rows since the last headers are."""
+        """Record the block and warp of the rows since the last header."""
         new = len(rows) - (runs[-1][0] if runs else 0)
         if not new:
             return
@@ -150,7 +150,9 @@ class _Kernel:
 
     @property
     def _grouped(self) -> bool:
-        """Whether lines stand below headers of their warp; in a `.trace` all say whose they are."""
+        """Return whether lines are below warp headers; in a `.trace` file each line has block and
+        warp.
+        """
         return self._path.name.split(".")[1:2] != ["trace"]
 
     def _header(self, line: str, place: str) -> None:
@@ -160,7 +162,7 @@ class _Kernel:
         self._facts[match[1]] = match[2]
 
     def _begin(self, line: str, place: str) -> Head:
-        """The launch, when all headers are known."""
+        """Return the launch once all its headers are read."""
         names = line.partition("=")[2].split()
         if "PC" not in names:
             raise CutraceError(f"{place}: {line[:60]!r}: a format without a column PC")
@@ -214,7 +216,7 @@ class _Kernel:
         return int(match[1]), int(match[2]), int(match[3])
 
     def _mark(self, line: str, place: str) -> None:
-        """A header of a thread block or of a warp."""
+        """Parse a header of a thread block or of a warp."""
         words = line.replace("=", " ").replace(",", " ").split()
         if words[0] not in ("#BEGIN_TB", "#END_TB", "thread", "warp", "insts"):
             if words[0].startswith("#"):
@@ -254,7 +256,7 @@ class _Kernel:
         return x + grid[0] * (y + grid[1] * z)
 
     def _rows(self, rows: list[int], runs: list[tuple[int, int, int]], chunk: Chunk) -> Rows:
-        """All instructions of a chunk."""
+        """Return all instructions of a chunk."""
         lines = pl.Series([chunk.lines[row] for row in rows])
         fields = Fields(lines, lambda n: chunk.place(rows[n]))
         ends = np.array([run[0] for run in runs], np.int64)
@@ -274,7 +276,7 @@ class _Kernel:
 
 
 def _parse(fields: Fields, at: Ints, line: Ints, block: Ints, warp: Ints, place: str) -> Rows:
-    """Instructions of which the program counter stands at `at`."""
+    """Parse instructions whose program counter is field `at`."""
     pc, mask = fields.integers(at, 16), fields.integers(at + 1, 16)
     results = fields.integers(at + 2)
     at = at + 3 + results
@@ -289,7 +291,7 @@ def _parse(fields: Fields, at: Ints, line: Ints, block: Ints, warp: Ints, place:
 def _codes(
     fields: Fields, pc: Ints, line: Ints, at: Ints, results: Ints, operands: Ints
 ) -> tuple[list[Code], Ints]:
-    """The distinct instructions, and which of them each row is."""
+    """Return the distinct instructions, and the index of each row's instruction."""
     opcode = fields.texts(at)
     which, first = number_rows(pl.DataFrame({"pc": pc, "line": line, "opcode": opcode}))
     codes = []
@@ -303,7 +305,7 @@ def _codes(
 
 
 def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
-    """The addresses (m, 32) of some rows, of which the mode stands at `at`."""
+    """Return the addresses (m, 32) of some rows whose address mode is field `at`."""
     addresses = np.zeros((len(rows), 32), np.uint64)
     mode, on = fields.integers(at, rows=rows), lanes_of(mask)
     count = on.sum(axis=1)
@@ -327,7 +329,7 @@ def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
 
 
 def _summed(base: Words, steps: Ints, count: Ints) -> Words:
-    """Each base, followed by the sums of its number of steps from it."""
+    """Return each base, followed by the prefix sums of its number of steps."""
     starts = np.cumsum(count + 1) - (count + 1)
     flat = np.zeros(int((count + 1).sum()), np.int64)
     is_base = np.zeros(len(flat), bool)
@@ -339,7 +341,7 @@ def _summed(base: Words, steps: Ints, count: Ints) -> Words:
 
 
 def _spread(values: Words, on: Flags) -> Words:
-    """Values of the lanes that are on, row after row, as (m, 32)."""
+    """Scatter values to the active lanes, row by row, as (m, 32)."""
     grid = np.zeros(on.shape, np.uint64)
     grid[on] = values
     return grid

@@ -1,8 +1,8 @@
-"""CUTracer: NDJSON, plain or packed with zstd; a record a line.
+"""CUTracer: NDJSON, plain or compressed with zstd; a record per line.
 
-The first line, `kernel_metadata`, describes the launch: a file is one. Of the others those with 32
-addresses count, `mem_addr_trace` and `mem_value_trace` (older: `mem_trace`). Without `active_mask`
-a lane with address 0 is off.
+The first line, `kernel_metadata`, describes the launch: there is one per file. Of the other records
+those with 32 addresses are read, `mem_addr_trace` and `mem_value_trace` (older: `mem_trace`).
+Without `active_mask` a lane with address 0 is inactive.
 
 Source: docs/Outputs-and-File-Formats.md and python/cutracer/validation/schemas of
 github.com/facebookresearch/CUTracer.
@@ -47,7 +47,7 @@ _SASS = re.compile(r"\s*(?:@(!?U?P\w+)\s+)?([A-Z][A-Z0-9_.]*)(.*?);?\s*", re.DOT
 
 
 def claims(path: Path) -> bool:
-    """Whether the first line is a record of CUTracer's."""
+    """Return whether the first line is a record of CUTracer's."""
     first = start_of(path).partition("\n")[0]
     return first.startswith("{") and '"type"' in first and bool(_MARK.search(first))
 
@@ -70,7 +70,7 @@ class _Reader:
         self._types: dict[str, None] = {}
 
     def read(self, chunk: Chunk) -> Iterator[Event]:
-        """The launch, if this is the first chunk, and all rows of the chunk."""
+        """Yield the launch, if this is the first chunk, and all rows of the chunk."""
         if self._head is None:
             self._head = self._begin(chunk.lines[0], chunk.place(0))
             yield self._head
@@ -82,7 +82,7 @@ class _Reader:
             )
 
     def finish(self) -> None:
-        """Refuse a file without addresses."""
+        """Reject a file without addresses."""
         if not self._rows:
             types = ", ".join(self._types) or "no"
             raise CutraceError(
@@ -128,7 +128,7 @@ class _Reader:
         yield self._to_rows(table, chunk.place(lines[table["n"][0]][0]))
 
     def _check(self, table: pl.DataFrame, lines: list[tuple[int, str]], chunk: Chunk) -> None:
-        """Every record is whole, and of one launch."""
+        """Check that every record is complete and belongs to the same launch."""
         if self._launch is None:
             self._launch = table["grid_launch_id"][0]
         broken = {
@@ -174,13 +174,13 @@ class _Reader:
 
 
 def _lacks(name: str, many: int) -> pl.Expr:
-    """Whether a column of lists has another number of values."""
+    """Return whether a list column has another number of values."""
     numbers = pl.col(name).list
     return (numbers.len().fill_null(0) != many) | numbers.contains(None).fill_null(True)
 
 
 def _table(texts: list[str], lines: list[tuple[int, str]], chunk: Chunk) -> pl.DataFrame:
-    """Records as a table; of records that are none, the first is looked for by halves."""
+    """Parse records as a table; on an error, find the first broken record by bisection."""
     try:
         return _parsed(texts)
     except pl.exceptions.PolarsError as error:

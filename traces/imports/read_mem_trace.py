@@ -1,13 +1,13 @@
-"""NVBit's tool mem_trace: what it prints, a line a launch and a line an access of a warp.
+"""NVBit's tool mem_trace: its output, a line per launch and a line per access of a warp.
 
     MEMTRACE: CTX 0x... - LAUNCH - Kernel pc 0x... - Kernel name NAME - grid launch id N
       - grid size x,y,z - block size x,y,z - nregs N - shmem N - cuda stream id N      (one line)
     MEMTRACE: CTX 0x... - grid_launch_id N - CTA x,y,z - warp N - LDG.E.64 - 32 addresses
 
-Other lines are what the program printed, and passed over. A lane with address 0 is off. The place
-of an instruction in the code is not told: instructions of one mnemonic are one.
+Other lines are output of the program, and skipped. A lane with address 0 is inactive. The tool
+prints no program counter: all instructions with the same mnemonic count as one.
 
-Source: tools/mem_trace of NVBit's releases; what it prints, in github.com/NVlabs/NVBit/issues/66.
+Source: tools/mem_trace of NVBit's releases; its output in github.com/NVlabs/NVBit/issues/66.
 """
 
 import re
@@ -37,20 +37,20 @@ _LAUNCH = re.compile(
 )
 _ROW = "- grid_launch_id "
 _ID, _CTA, _WARP, _OPCODE, _ADDRESSES = 5, 8, 11, 13, 15
-"""Where words stand in a line."""
+"""Indices of words in a line."""
 WORDS = _ADDRESSES + 32
 _WORD_BYTES = 19
-"""An address of 16 digits, with 0x before and a blank behind."""
+"""Bytes of an address with 16 digits, its 0x prefix and a blank."""
 _TAIL_BYTES = 32 * _WORD_BYTES - 1
 _HEAD_BYTES = 1 << 10
-"""Of a line what stands before its addresses is shorter."""
+"""Maximum bytes of a line before its addresses."""
 _DIGITS = np.full(256, 255, np.uint8)
 _DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 _DIGITS[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 
 
 def claims(path: Path) -> bool:
-    """Whether a file has such lines near its start."""
+    """Return whether a file has such lines near its start."""
     return any(line.startswith(START) for line in start_of(path).splitlines())
 
 
@@ -63,11 +63,11 @@ def read(path: Path) -> Iterator[Event]:
 
 class _Reader:
     def __init__(self) -> None:
-        self._launch = ""  # the number of the launch that is open
+        self._launch = ""  # id of the open launch
         self._grid = (0, 0, 0)
 
     def read(self, chunk: Chunk) -> Iterator[Event]:
-        """The rows between two launches are read at once."""
+        """Parse a chunk; the rows between two launches are parsed at once."""
         rows: list[int] = []
         for index, line in enumerate(chunk.lines):
             if not line.startswith(START):
@@ -138,7 +138,7 @@ class _Reader:
 
 
 def _of_fixed_width(lines: list[str]) -> Words | None:
-    """The addresses (n, 32) where all have 16 digits, as the tool prints them; else None."""
+    """Return the addresses (n, 32) if all have 16 digits, as the tool prints them; else None."""
     tails = [line.rstrip()[-_TAIL_BYTES:] for line in lines]
     text = " ".join((*tails, "")).encode("ascii", "replace")
     if len(text) != len(lines) * (_TAIL_BYTES + 1):

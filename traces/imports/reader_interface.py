@@ -1,4 +1,8 @@
-"""Fields: lines of words between blanks, read as columns of numbers."""
+"""Interface of trace readers: the events that they yield, and their registry.
+
+`Copy`, `Head` and `Rows` are the events. `Fields` parses lines of blank-separated words as columns
+of numbers.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
@@ -22,7 +26,7 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy from the host to the device, which tells where an array lies."""
+    """A copy from the host to the device, which reveals the address of an array."""
 
     address: int
     bytes: int
@@ -30,32 +34,32 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A launch as the tool describes it; 0 and empty where it does not.
+    """A launch as the tool describes it; 0 and empty where unknown.
 
     `shared_window` and `local_window` are the generic addresses at which these spaces begin.
-    `is_whole` says that every instruction of every warp has a row, not only those of memory.
+    `is_whole` is set if every instruction of every warp has a row, not only memory accesses.
     """
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    tool: str  # who traced, with its version
+    tool: str  # the tracing tool with its version
     arch: str = ""  # `sm_80`
     registers: int = 0
     shared_bytes: int = 0
-    shared_dynamic: int = 0  # of these, asked for by the launch
+    shared_dynamic: int = 0  # of these, dynamic
     shared_window: int = 0
     local_window: int = 0
     is_whole: bool = False
     signature: str = ""
-    lacks: tuple[str, ...] = ()  # what the format cannot tell, a phrase each
+    lacks: tuple[str, ...] = ()  # what the format does not record, a phrase each
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One machine instruction: `pc` is its address in the code, -1 where it is not told.
+    """One machine instruction: `pc` is its address in the code, -1 if unknown.
 
-    `text` is as a disassembler prints it, with its predicate, or what is known of it.
+    `text` is the disassembly with its predicate, as far as known.
     """
 
     pc: int
@@ -67,10 +71,11 @@ class Code:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Some n executed instructions: thread `block` and `warp` (n,), `mask` (n,) of lanes on.
+    """The next n executed instructions: thread `block` and `warp` (n,), `mask` (n,) of active
+    lanes.
 
-    `which` (n,) indexes `codes`. `memory` (m,) are the rows with `addresses` (m, 32), which count
-    where the mask is set. `place` says where the rows stand, for messages.
+    `which` (n,) indexes `codes`. `memory` (m,) are the rows with `addresses` (m, 32), which are
+    valid for lanes in the mask. `place` returns the location of a row, for messages.
     """
 
     codes: Sequence[Code]
@@ -92,14 +97,14 @@ class Reader(Protocol):
     NAME: str
 
     def claims(self, path: Path) -> bool:
-        """Whether a file is of this format."""
+        """Return whether a file has this format."""
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Yield what the file says; CutraceError, with file and line, where it is broken."""
+        """Yield the events of the file; CutraceError, with file and line, if it is broken."""
 
 
 def readers() -> dict[str, Reader]:
-    """The readers there are, by name: those of this folder, then those of entry points."""
+    """Return the readers by name: those of this folder, then those of entry points."""
     package = __package__ or ""
     folder = import_module(package).__path__
     names = [m.name for m in iter_modules(folder) if m.name.startswith("read_")]
@@ -127,15 +132,16 @@ def reader_of(path: Path, name: str = "") -> Reader:
 
 
 def number_rows(table: pl.DataFrame) -> tuple[Ints, Ints]:
-    """Return which of the distinct rows each row is, and where each of these stands first."""
+    """Return the distinct row that equals each row, and the first position of each distinct row."""
     ranks = table.select(which=pl.struct(pl.all()).rank("dense"))["which"]
     which: Ints = ranks.to_numpy().astype(np.int64) - 1
     return which, np.unique(which, return_index=True)[1]
 
 
 class Fields:
-    """The words of n lines; `place` tells where a line stands. A word is named by its number in the
-    line, counted from 0; CutraceError where a line is too short, or a word is no number."""
+    """The words of n lines; `place` returns the location of a line. A word is addressed by its
+    index in the line, from 0; CutraceError if a line is too short, or a word is not a number.
+    """
 
     def __init__(self, lines: pl.Series, place: Callable[[int], str]) -> None:
         self._place = place
@@ -149,11 +155,11 @@ class Fields:
         return len(self.counts)
 
     def refuse(self, row: int, problem: str) -> NoReturn:
-        """Raise the error of a line."""
+        """Raise an error that names the line."""
         raise CutraceError(f"{self._place(row)}: {problem}")
 
     def texts(self, at: Ints, rows: Ints | None = None) -> pl.Series:
-        """The word at `at` (m,) of each of `rows`, by default of all."""
+        """Return the word at index `at` (m,) of each of `rows`, by default of all."""
         rows = np.arange(len(self)) if rows is None else rows
         short = np.flatnonzero((at >= self.counts[rows]) | (at < 0))
         if len(short):
@@ -162,11 +168,11 @@ class Fields:
         return self._words.gather(self._starts[rows] + at)
 
     def integers(self, at: Ints, radix: int = 10, rows: Ints | None = None) -> Ints:
-        """The same as numbers."""
+        """Return the same words as numbers."""
         return self._numbers(self.texts(at, rows), radix, rows)
 
     def lists(self, at: Ints, length: int) -> Ints:
-        """The words at `at` (n,) as `length` numbers between commas, (n, length)."""
+        """Return the words at index `at` (n,) as `length` comma-separated numbers, (n, length)."""
         texts = self.texts(at)
         parts = texts.str.split(",")
         if len(short := np.flatnonzero(parts.list.len().to_numpy() != length)):
@@ -176,24 +182,24 @@ class Fields:
         return self._numbers(parts.explode(), 10, rows).reshape(-1, length)
 
     def words(self, rows: Ints, at: Ints, count: Ints) -> Words:
-        """Addresses `0x...`: of each row `count` of them from `at` on."""
+        """Return addresses `0x...`: for each row `count` of them from index `at` on."""
         owners = np.repeat(np.arange(len(rows)), count)
         texts = self._several(rows, at, count, owners)
         plain = texts.str.strip_prefix("0x")
         if (long := plain.str.len_bytes() > 16).any():
             self.refuse(int(rows[owners[long.arg_max() or 0]]), "an address of more than 64 bits")
-        high = plain.str.head(-8).replace("", "0")  # Int64 has no room for 64 bits
+        high = plain.str.head(-8).replace("", "0")  # Int64 cannot hold an unsigned 64-bit value
         low = plain.str.tail(8)
         both = [self._numbers(part, 16, rows[owners]).astype(np.uint64) for part in (high, low)]
         return both[0] << np.uint64(32) | both[1]
 
     def differences(self, rows: Ints, at: Ints, count: Ints) -> Ints:
-        """Decimal numbers with a sign: of each row `count` of them from `at` on."""
+        """Return signed decimal numbers: for each row `count` of them from index `at` on."""
         owners = np.repeat(np.arange(len(rows)), count)
         return self._numbers(self._several(rows, at, count, owners), 10, rows[owners])
 
     def between(self, row: int, at: int, count: int) -> list[str]:
-        """Some words of a line."""
+        """Return some words of a line."""
         start = int(self._starts[row]) + at
         return self._words[start : start + count].to_list()
 

@@ -1,6 +1,6 @@
-"""SASS: what a machine instruction is, from its mnemonic (`LDG.E.64.CONSTANT`).
+"""SASS: the properties of a machine instruction by its mnemonic (`LDG.E.64.CONSTANT`).
 
-The columns of `schema.INSTRUCTIONS` follow from the opcode and its modifiers, as those of PTX do.
+The columns of `schema.INSTRUCTIONS` follow from the opcode and its modifiers, as they do for PTX.
 
 Sources: CUDA Binary Utilities, "Instruction Set Reference" (opcodes of each architecture); ISA_Def
 of github.com/accel-sim/accel-sim-framework.
@@ -21,7 +21,7 @@ _SPACES = {
     **dict.fromkeys(("LD", "ST", "ATOM"), (G, S, L)),
     "LDGSTS": (G, S),
 }
-"""Opcode to the state spaces that it may reach; a generic one reaches three."""
+"""State spaces that an opcode may access; a generic one may access three."""
 
 _ACCESS = {
     **dict.fromkeys(("LD", "LDG", "LDS", "LDSM", "LDL"), "load"),
@@ -35,7 +35,7 @@ UNTRACED = frozenset(
     {"LDC", "ULDC", "TEX", "TLD", "TLD4", "TXD", "TMML", "SULD", "SUST", "SUATOM", "SURED"}
     | {"UTMALDG", "UTMASTG", "UBLKCP", "UTMAREDG", "LDT", "STT", "LDCU"}
 )
-"""Instructions that access memory by no address in a register: tracers give none."""
+"""Instructions that access memory without an address register: tracers report no addresses."""
 
 _ARITHMETIC = {
     **dict.fromkeys(("FADD", "FADD32I", "FSWZADD"), ("single", "add", 1, 1)),
@@ -52,7 +52,7 @@ _ARITHMETIC = {
     "FMUL2": ("single", "mul", 2, 2),
     "FFMA2": ("single", "fma", 2, 4),
 }
-"""Opcode to class, operation, values and floating-point operations of a lane."""
+"""Class, operation, values and floating-point operations per lane of an opcode."""
 
 _CLASSES = {
     "single": ("FCHK", "FMNMX", "FMNMX3", "FSET", "FSETP"),
@@ -91,7 +91,7 @@ _BITS = re.compile(r"[USF]?(8|16|32|64|128|256)")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Columns of `schema.INSTRUCTIONS` of the same names; `kind` is `class` there."""
+    """Columns of `schema.INSTRUCTIONS` of the same names; `kind` is its column `class`."""
 
     opcode: str
     kind: str
@@ -112,7 +112,7 @@ class Facts:
 
 @lru_cache(maxsize=4096)
 def facts_of(mnemonic: str) -> Facts:
-    """Return the facts of a mnemonic; an unknown one is of class `other`."""
+    """Return the facts of a mnemonic; an unknown one has class `other`."""
     opcode, *modifiers = mnemonic.split(".")
     plain = (_CLASS_OF.get(opcode, "other"), "", 1, 0)
     kind, operation, values, flops = _ARITHMETIC.get(opcode, plain)
@@ -140,7 +140,7 @@ def facts_of(mnemonic: str) -> Facts:
 
 
 def _reach(access: str, spaces: tuple[Space, ...]) -> tuple[int, int]:
-    """The spaces that an instruction reads and writes, a bit each."""
+    """Return the spaces that an instruction reads and writes, as bit masks."""
     if access == "copy":
         return 1 << G, 1 << S
     bits = sum(1 << space for space in spaces)
@@ -148,7 +148,7 @@ def _reach(access: str, spaces: tuple[Space, ...]) -> tuple[int, int]:
 
 
 def _bytes(opcode: str, modifiers: list[str]) -> int:
-    """Bytes that a lane moves; of a matrix load, the row whose address it gives."""
+    """Return the bytes that a lane moves; for a matrix load, the row whose address it supplies."""
     if opcode in ("LDSM", "STSM"):
         return 16
     matches = (_BITS.fullmatch(modifier) for modifier in modifiers)
@@ -156,7 +156,7 @@ def _bytes(opcode: str, modifiers: list[str]) -> int:
 
 
 def _other_operation(opcode: str, modifiers: list[str], access: str) -> str:
-    """The operation of an instruction that is no floating-point arithmetic."""
+    """Return the operation of an instruction that is not floating-point arithmetic."""
     if access in ATOMIC:
         return next((_UPDATES[m] for m in modifiers if m in _UPDATES), "")
     if opcode in _BRANCHES:
@@ -165,7 +165,7 @@ def _other_operation(opcode: str, modifiers: list[str], access: str) -> str:
 
 
 def _collision(modifiers: list[str]) -> str:
-    """What becomes of lanes on one address; `elected` is code of its own in SASS, not a rule."""
+    """Return how colliding lanes are resolved; in SASS `elected` is explicit code, not a rule."""
     if "CAS" in modifiers:
         return "compared"
     if "SPIN" in modifiers:

@@ -1,7 +1,7 @@
-"""Text of other tools, packed or not: chunks of whole lines in bounded memory.
+"""Text files of other tools, compressed or not, as chunks of whole lines in bounded memory.
 
-A file that unpacks to more than it should does not fill the memory: a line has an end, and
-thousands of empty lines are refused.
+A decompression bomb does not fill the memory: lines have a maximum length, and thousands of empty
+lines are refused.
 """
 
 import gzip
@@ -20,9 +20,9 @@ from ...base.errors import CutraceError
 
 CHUNK_BYTES = 1 << 23
 LINE_BYTES = 1 << 20
-"""A longer line is no record of any of these formats."""
+"""Maximum bytes of a line: no record of these formats is longer."""
 LZMA_BYTES = 1 << 28
-"""Memory that xz may take: its dictionaries have 64 MiB at most when it is called as usual."""
+"""Memory limit of xz: its dictionaries have 64 MiB at most with default options."""
 START_BYTES, START_PIECE = 1 << 14, 1 << 6
 _EMPTY = b"\n" * 4096
 _BROKEN = (OSError, lzma.LZMAError, zlib.error, pa.ArrowException)
@@ -39,12 +39,12 @@ class Chunk:
     lines: list[str]
 
     def place(self, index: int) -> str:
-        """`FILE:LINE` of a line."""
+        """Return `FILE:LINE` of a line."""
         return f"{self.path}:{self.first + index}"
 
 
 def chunks(path: Path) -> Iterator[Chunk]:
-    """Yield the lines of a file, which may be packed by gzip, xz or zstd."""
+    """Yield the lines of a file, which may be compressed by gzip, xz or zstd."""
     number, tail = 1, b""
     with _opened(path) as file:
         while piece := _read(path, file, number):
@@ -66,7 +66,7 @@ def chunks(path: Path) -> Iterator[Chunk]:
 
 
 def start_of(path: Path) -> str:
-    """The first characters of a file's text, of one that is cut off those that there are."""
+    """Return the first characters of a file's text; of a truncated one, those available."""
     data = b""
     with suppress(CutraceError, EOFError, *_BROKEN), _opened(path) as file:
         while len(data) < START_BYTES and (piece := file.read(START_PIECE)):
@@ -75,7 +75,7 @@ def start_of(path: Path) -> str:
 
 
 def check_packing(path: Path) -> None:
-    """Raise `CutraceError` for a packed file of which not even the beginning can be unpacked."""
+    """Raise `CutraceError` for a compressed file whose beginning cannot be unpacked."""
     with _opened(path) as file:
         _read(path, file, 1)
 
@@ -97,18 +97,18 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 class _Xz(io.RawIOBase):
-    """An xz file whose unpacking takes bounded memory."""
+    """An xz file decompressed in bounded memory."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         self._unpacker = lzma.LZMADecompressor(memlimit=LZMA_BYTES)
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Unpack some bytes; 0 at the end."""
+        """Decompress some bytes; 0 at the end."""
         while True:
             if self._unpacker.eof:
                 more = self._unpacker.unused_data.lstrip(b"\0") or self._file.read(1 << 16)
@@ -125,7 +125,7 @@ class _Xz(io.RawIOBase):
                 return len(data)
 
     def close(self) -> None:
-        """Close the file under it."""
+        """Close the underlying file."""
         self._file.close()
         super().close()
 

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ from numpy.typing import NDArray
 
 
 def bitonic_sort(keys: NDArray[Any]) -> None:
-    """Every row is sorted."""
+    """Sort every row."""
     keys.sort(axis=1)

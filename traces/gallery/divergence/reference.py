@@ -1,4 +1,4 @@
-"""What the four kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the four kernels: same arguments, results written in place."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ Array = NDArray[Any]
 
 
 def by_thread(out: Array, rounds: int) -> None:
-    """Even and odd numbers go through different arithmetic."""
+    """Apply different arithmetic to even and odd thread numbers."""
     _mix(out, rounds, ((3, 1009), (5, 2003)))
 
 
 def ways_by_thread(out: Array, rounds: int) -> None:
-    """Four kinds of arithmetic, by the number modulo four."""
+    """Apply four kinds of arithmetic, by the thread number modulo four."""
     _mix(out, rounds, ((3, 1009), (5, 2003), (7, 3001), (11, 4001)))
 
 

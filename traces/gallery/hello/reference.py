@@ -1,4 +1,4 @@
-"""What the kernel computes: nothing; it prints."""
+"""NumPy reference of the kernel, which prints and computes nothing."""
 
 
 def hello() -> None:

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ Array = NDArray[Any]
 
 
 def load_pattern(out: Array, values: Array, stride: int, flipped: int, offset: int) -> None:
-    """Lane i takes the word at (i xor flipped) x stride + offset."""
+    """Lane i reads the word at (i xor flipped) x stride + offset."""
     out[:] = values[(np.arange(32) ^ flipped) * stride + offset]

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ Array = NDArray[Any]
 
 
 def local_array(out: Array, values: Array, count: int) -> None:
-    """Each thread fills 40 places, turned by its own value, and adds them up in another order."""
+    """Each thread fills 40 elements, rotated by its own value, and adds them up in another
+    order."""
     threads, k = np.arange(out.size), np.arange(count)
     places = values[:, None]
     buffer = np.zeros((out.size, 40), out.dtype)

@@ -1,4 +1,4 @@
-"""What the two kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the two kernels: same arguments, results written in place."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Array = NDArray[Any]
 
 
 def product_plain(c: Array, a: Array, b: Array, n: int) -> None:
-    """c = a b, all of them n x n."""
+    """Compute c = a b, all of them n x n."""
     c[:] = a @ b
 
 

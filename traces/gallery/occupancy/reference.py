@@ -1,4 +1,4 @@
-"""The kernel in NumPy."""
+"""NumPy reference of the kernel."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ Array = NDArray[Any]
 
 
 def pyramid_max(above: Array, below: Array, width: int) -> None:
-    """Each number is the largest of four."""
+    """Each output is the maximum of four inputs."""
     above[:] = below.reshape(width, 2, width, 2).max(axis=(1, 3))

@@ -7,7 +7,7 @@ import numpy as np
 
 import cutrace
 
-COUNT, WIDTH = int(environ.get("COUNT", "20")), int(environ.get("WIDTH", "64"))  # as a sweep sets
+COUNT, WIDTH = int(environ.get("COUNT", "20")), int(environ.get("WIDTH", "64"))  # set by a sweep
 HERE = Path(__file__).parent
 
 i = np.arange(COUNT)
@@ -16,7 +16,7 @@ spheres = spheres.astype(np.float32)
 
 
 def picture() -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """The same picture in NumPy: of the spheres under a pixel, the nearest one's shade."""
+    """Return the picture in NumPy: the shade of the nearest sphere under each pixel."""
     row, column = np.mgrid[:WIDTH, :WIDTH].astype(np.float32)
     shade = np.zeros((WIDTH, WIDTH), np.float32)
     nearest = np.full((WIDTH, WIDTH), -1, np.float32)

@@ -1,4 +1,4 @@
-"""What the seven kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the seven kernels: same arguments, results written in place."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the two kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the two kernels: same arguments, results written in place."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Array = NDArray[Any]
 
 
 def reverse_global(out: Array, values: Array) -> None:
-    """The last element comes first."""
+    """Reverse the elements."""
     out[:] = values[::-1]
 
 

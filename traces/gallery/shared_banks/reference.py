@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ Array = NDArray[Any]
 
 
 def stride_read(out: Array, stride: int) -> None:
-    """Lane i reads word i x stride, which holds three times its number."""
+    """Lane i reads word i x stride, which holds three times its index."""
     out[:] = 3 * stride * np.arange(32)

@@ -1,4 +1,4 @@
-"""What the two kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the two kernels: same arguments, results written in place."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ Array = NDArray[Any]
 
 
 def offset_copy(out: Array, values: Array, offset: int) -> None:
-    """Every thread copies the word `offset` places after its own."""
+    """Every thread copies the word `offset` elements after its own."""
     out[offset : offset + THREADS] = values[offset : offset + THREADS]
 
 
 def stride_copy(out: Array, values: Array, stride: int) -> None:
-    """Every thread copies a word, `stride` places after its neighbour's."""
+    """Every thread copies a word, `stride` elements after its neighbour's."""
     out[: THREADS * stride : stride] = values[: THREADS * stride : stride]

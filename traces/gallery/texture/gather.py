@@ -1,4 +1,4 @@
-"""A gather of words that lie near each other, straight from global memory and through a texture."""
+"""Gather neighbouring words directly from global memory, and through a texture."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ THREADS = 64 * 256
 HERE = Path(__file__).parent
 
 i = np.arange(THREADS, dtype=np.int32)
-index = i // 16 * 16 + i * 7 % 16  # sixteen neighbours, out of order
+index = i // 16 * 16 + i * 7 % 16  # permutes sixteen neighbours
 values = (i % 1000).astype(np.float32)
 
 with cutrace.Session() as gpu:

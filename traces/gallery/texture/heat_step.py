@@ -1,4 +1,4 @@
-"""Ten steps of heat transfer on a 64 x 64 plate whose edges lose nothing."""
+"""Ten steps of heat transfer on a 64 x 64 plate with insulated edges."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""P = 10, 20, 40, 50, 20 at X = 0, 2, 4, 6, 8; the texture unit reads between the entries."""
+"""P = 10, 20, 40, 50, 20 at X = 0, 2, 4, 6, 8; the texture unit interpolates between entries."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from numpy.typing import NDArray
 
 
 def thread_number(cells: NDArray[Any]) -> None:
-    """Every cell is reached by one thread, whose number is the cell's."""
+    """Each thread writes its number to the cell of that number."""
     cells += np.arange(1, cells.size + 1, dtype=cells.dtype)

@@ -1,4 +1,4 @@
-"""What the three kernels compute, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the three kernels: same arguments, results written in place."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the kernel computes, in NumPy: same arguments, results written in place."""
+"""NumPy reference of the kernel: same arguments, results written in place."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ from numpy.typing import NDArray
 
 
 def variables(versions: NDArray[Any]) -> None:
-    """512 local variables and one shared one in each of 1000 blocks."""
+    """Each of 1000 blocks has 512 local variables and a shared one."""
     versions += (1000 * 512, 1000)
