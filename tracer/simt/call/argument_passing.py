@@ -1,8 +1,8 @@
-"""Calling convention: arguments and results in registers, parameters that need an address.
+"""The calling convention: arguments and results in registers, and parameters with an address.
 
-Old PTX has registers, `.func (.reg .u32 r) f (.reg .u32 a)`, and any PTX may pass one where a
-`.param` is taken. They are put into the callee's place before the call; results are taken from
-there at the block after it. A parameter whose address the callee takes gets a copy in local memory.
+Old PTX has registers, `.func (.reg .u32 r) f (.reg .u32 a)`, and any PTX may pass a register for a
+`.param`. The caller copies them to the callee's place before the call, and copies results back in
+the block after it. A parameter with an address that the callee takes is copied to local memory.
 """
 
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ from ..warp.slot import Fetch, Store
 
 
 def place_of(decoder: Decoder, name: str, function: int | None = None) -> Place:
-    """Return the place of a parameter: the caller's `.param` stands for the callee's own."""
+    """Return the place of a parameter; the caller's `.param` and the callee's own share one."""
     place = (decoder.function if function is None else function, name)
     return decoder.parameters.get(place, place)
 
 
 def pass_arguments(decoder: Decoder, target: CallTarget, callee: int) -> list[Step]:
-    """Return what a call does with its arguments before the callee runs."""
+    """Return the steps that pass the arguments before the callee runs."""
     function = decoder.kernel.functions[callee].function
     steps: list[Step] = []
     for operand, variable in zip(target.arguments, function.parameters, strict=True):
@@ -59,7 +59,7 @@ def _require_register(decoder: Decoder, variable: Variable) -> None:
 
 
 def _copy(decoder: Decoder, source: Place, to: Place) -> list[Step]:
-    """Return what copies a parameter, piece by piece; nothing where both are one place."""
+    """Return the steps that copy a parameter, piece by piece; none if both are one place."""
     if source == to:
         return []
     return [
@@ -80,7 +80,7 @@ def _pass(fetch: Fetch, store: Store) -> Step:
 
 
 def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
-    """Copy what a call passes to local memory, as the stack has it: no access of the kernel's."""
+    """Copy an argument to local memory, where the stack has it; this is no access of the kernel."""
     place = place_of(decoder, variable.name, callee)
     start = decoder.local.offsets[callee, variable.name]
     parts = [
@@ -111,7 +111,7 @@ def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
 
 
 def returned(decoder: Decoder, target: CallTarget, callee: int) -> list[Return]:
-    """Return what the caller has to take where the call comes back."""
+    """Return the results that the caller must take after the call."""
     variables = decoder.kernel.functions[callee].function.returns
     for operand, variable in zip(target.returns, variables, strict=True):
         if isinstance(operand, Register):
@@ -126,7 +126,7 @@ def returned(decoder: Decoder, target: CallTarget, callee: int) -> list[Return]:
 def take_returned(
     decoder: Decoder, callee: int, variable: Variable, to: Register | Symbol
 ) -> Iterator[Step]:
-    """Yield what puts a result into the caller's place, in the block after the call."""
+    """Yield the steps that copy a result to the caller's place, in the block after the call."""
     source = place_of(decoder, variable.name, callee)
     if isinstance(to, Symbol):
         yield from _copy(decoder, source, place_of(decoder, to.name))
@@ -149,9 +149,9 @@ def take_returned(
 
 
 def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, ...]:
-    """Return the slots that a recursive call must find again, but for those of its results.
+    """Return the slots that a recursive call must preserve, except those of its results.
 
-    They are of registers that are live after it, and of the calling function's own parameters.
+    They are the registers that are live after it, and the parameters of the calling function.
     """
     function = decoder.kernel.functions[decoder.function].function
     result_slots = {
@@ -167,7 +167,7 @@ def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, 
 
 
 def fetch_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Fetch:
-    """Return a function that takes bytes of a parameter out of a frame as the PTX type `kind`."""
+    """Return a fetch of bytes of a parameter as the PTX type `kind`."""
     pieces = _pieces(decoder, place, span)
     if len(pieces) == 1:
         return decoder.slots.fetch_slot(_slot(decoder, place, span), DTYPES[kind])
@@ -187,7 +187,7 @@ def fetch_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Fetch:
 
 
 def store_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Store:
-    """Return a function that puts a value of type `kind` into bytes of a parameter."""
+    """Return a store of a value of type `kind` to bytes of a parameter."""
     pieces = _pieces(decoder, place, span)
     if len(pieces) == 1:
         return decoder.store_slot(_slot(decoder, place, span), kind)
@@ -215,7 +215,7 @@ def _shift(piece: Span, span: Span) -> int:
 
 
 def _pieces(decoder: Decoder, place: Place, span: Span) -> tuple[Span, ...]:
-    """Return the pieces of a span; an argument of the kernel is whole wherever it is read."""
+    """Return the pieces of a span; a kernel argument is always read whole."""
     if decoder.argument_bytes((*place, *span)) is not None:
         return (span,)
     start, size = span
@@ -237,7 +237,7 @@ def lane_numbers(group: Group) -> NDArray[np.intp]:
 
 
 def save_frame(slots: tuple[int, ...], pc: int, levels: int) -> Step:
-    """Return the step that puts registers aside before a call, for the lanes that make it.
+    """Return the step that spills registers before a call, for the lanes that make it.
 
     KernelFault for a lane that is `levels` deep already.
     """
@@ -264,7 +264,7 @@ def too_deep(program: Program, pc: int, levels: int) -> KernelFault:
 
 
 def restore_frame(slots: tuple[int, ...]) -> Step:
-    """Return the step that takes registers back where a call has returned."""
+    """Return the step that restores the spilled registers after a call."""
 
     def restore(group: Group) -> None:
         shape = (group.rows, group.columns)

@@ -1,7 +1,7 @@
-"""Calls: parameters by the byte, and the functions that the runtime brings: printf, malloc.
+"""Calls: parameter accesses by byte, and the runtime functions: printf, assert, malloc.
 
-A `.param` variable of a call and the callee's own parameter are one place, so that a call copies
-nothing. Lanes of different call sites keep apart, since every write is merged under its lanes.
+A `.param` variable of a call and the callee's own parameter share one place, so that a call copies
+nothing. Lanes of different call sites do not interfere, since every write is masked by its lanes.
 """
 
 from collections.abc import Callable, Mapping
@@ -154,7 +154,7 @@ def _free(decoder: Decoder, target: CallTarget) -> Step:
 
 
 def _by_lane(group: Group, value: Array) -> tuple[list[int], Array]:
-    """Return a value for each active lane in order, and which lanes of the group are active."""
+    """Return a value for each active lane in order, and the active lanes of the group."""
     shape = (group.rows, group.columns)
     lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
     return np.broadcast_to(value, shape)[lanes].tolist(), lanes
@@ -171,4 +171,4 @@ BROUGHT: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
     "malloc": _malloc,
     "free": _free,
 }
-"""What the runtime brings, by the name that the compiler calls it."""
+"""The runtime functions, by the name that the compiler calls."""

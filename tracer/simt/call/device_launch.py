@@ -1,9 +1,9 @@
-"""Launches and copies by kernels (CUDA's device runtime): kept as asked for, run afterwards.
+"""Launches and copies by kernels (CUDA's device runtime): queued during the kernel, run afterwards.
 
-A kernel cannot wait for what it launches, so all of it may run when the kernel has ended: in the
-order of the calls, but for tail launches, which come last (CUDA C++ Programming Guide, "CUDA
-Dynamic Parallelism"). nvcc writes calls of `__cudaCDP2...`; parameters, and what kernels
-take by `cudaMalloc`, lie in the heap of `malloc`.
+A kernel cannot wait for its child launches, so all of them may run after it has ended: in the order
+of the calls, except that tail launches come last (CUDA C++ Programming Guide, "CUDA Dynamic
+Parallelism"). nvcc emits calls of `__cudaCDP2...`; parameters, and memory that kernels allocate by
+`cudaMalloc`, are in the heap of `malloc`.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,11 +27,11 @@ _INVALID_VALUE, _OUT_OF_MEMORY, _INVALID_CONFIGURATION, _OUT_OF_RESOURCES = 1, 2
 
 PREFIX = "__cudaCDP2"
 LATER = (f"{PREFIX}MemcpyAsync", f"{PREFIX}MemsetAsync")
-"""Work besides launches, which need a buffer of the heap."""
+"""Work other than launches that needs a buffer of the heap."""
 
 
 def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
-    """Return the step of a call of the device runtime, None if it is not known."""
+    """Return the step of a device runtime call, None if it is not supported."""
     if name == "cudaGraphSetConditional":
         return _set_condition(decoder, target)
     make = _FUNCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
@@ -82,7 +82,7 @@ def _launch(decoder: Decoder, target: CallTarget) -> Step:
 
 
 def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
-    """Write a handle to where the first argument points: all streams and events are alike."""
+    """Write a handle to the address in the first argument: all streams and events are alike."""
     take = _fetches(decoder, target, ((8,),))
     give = _store(decoder, target)
 
@@ -96,12 +96,12 @@ def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
 
 
 def _succeed(decoder: Decoder, target: CallTarget) -> Step:
-    """Do nothing, and say that all is well: work is done in the order of the calls anyway."""
+    """Do nothing and return success: work runs in the order of the calls anyway."""
     return _by_lane(decoder, target, [], lambda words: 0)
 
 
 def _malloc(decoder: Decoder, target: CallTarget) -> Step:
-    """`cudaMalloc(where, bytes)`: write an address to where the first argument points."""
+    """`cudaMalloc(where, bytes)`: write an address to the address in the first argument."""
     take, give = _fetches(decoder, target, ((8,), (8,))), _store(decoder, target)
     heap = decoder.memory.heap
     assert heap is not None, "a module that allocates has a heap"
@@ -119,7 +119,7 @@ def _malloc(decoder: Decoder, target: CallTarget) -> Step:
 
 
 def _free(decoder: Decoder, target: CallTarget) -> Step:
-    """`cudaFree(address)`: give back what `cudaMalloc` gave."""
+    """`cudaFree(address)`: free memory of `cudaMalloc`."""
     heap = decoder.memory.heap
     assert heap is not None, "a module that allocates has a heap"
 
@@ -193,7 +193,7 @@ _Fetches = list[Callable[[Any], Array]]
 
 
 def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...], ...]) -> _Fetches:
-    """Return what reads the words of the arguments, one after the other."""
+    """Return fetches of the words of the arguments, in order."""
     fetches: _Fetches = []
     for operand, words in zip(target.arguments, sizes, strict=False):
         place = place_of(decoder, operand.name if isinstance(operand, Symbol) else "")
@@ -203,7 +203,7 @@ def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...],
 
 
 def _store(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:
-    """Return what writes the call's answer, an integer a lane."""
+    """Return the function that writes the call's result, an integer per lane."""
     (operand,) = target.returns
     name = operand.name if isinstance(operand, Symbol) else ""
     size = next(v.size for v in decoder.loaded.module.functions[_callee(target)].returns)
@@ -219,7 +219,7 @@ def _callee(target: CallTarget) -> str:
 def _by_lane(
     decoder: Decoder, target: CallTarget, take: _Fetches, answer: Callable[[list[int]], int]
 ) -> Step:
-    """Return what calls `answer` with the words of each active lane, in order."""
+    """Return the step that calls `answer` with the words of each active lane, in order."""
     give = _store(decoder, target)
 
     def step(group: Group) -> None:
@@ -232,7 +232,7 @@ def _by_lane(
 
 
 def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
-    """Return the words of each active lane, and which lanes are active."""
+    """Return the words of each active lane, and the mask of the active lanes."""
     shape = (group.rows, group.columns)
     lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
     columns = [np.broadcast_to(fetch(group.frame), shape)[lanes].tolist() for fetch in take]
@@ -242,6 +242,6 @@ def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
 
 
 def _write_word(group: Group, place: int, address: int, value: int) -> None:
-    """Write 64 bits to a generic address, as the lane at `place` of the group's shape sees it."""
+    """Write 64 bits to a generic address of the lane at `place` of the group's shape."""
     lane = int(group.place[place // 32]) * 32 + place % 32
     bytes_at(group, lane, address)[:8] = np.array([value], "<u8").view(np.uint8)

@@ -1,7 +1,7 @@
-"""Device `printf`: the format string and the packed arguments of each lane, as C prints them.
+"""Device `printf`: format the packed arguments of each lane as C does.
 
-CUDA formats on the host, with the C library there: each conversion goes to this host's `snprintf`
-with its own arguments (CUDA C++ Programming Guide, "Formatted Output").
+CUDA formats on the host, with its C library: each conversion calls this host's `snprintf` with its
+own arguments (CUDA C++ Programming Guide, "Formatted Output").
 """
 
 import ctypes
@@ -27,9 +27,8 @@ _CONVERSION = re.compile(
 )
 _LONG = (b"l", b"ll", b"L", b"q", b"z", b"j", b"t")
 MOST_PRINTED = 1 << 20
-"""Bytes of one conversion: as many as the buffer holds in which a chip sends what it prints
-(CUDA's default limit `cudaLimitPrintfFifoSize`).
-"""
+"""Maximum bytes of one conversion: the size of the buffer in which a chip sends its output (CUDA's
+default limit `cudaLimitPrintfFifoSize`)."""
 
 CType: TypeAlias = Callable[[Any], Any]
 
@@ -47,10 +46,10 @@ _SNPRINTF = _find_snprintf()
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One conversion of a format: its own text, and the NumPy and C types of what it takes.
+    """One conversion of a format: its text, and the NumPy and C types of its arguments.
 
-    `left` is the text where a width of `*` is negative, thus `-`: that turns `0` off, but not for
-    floats of older C libraries (glibc 2.36).
+    `left` is the text for a negative width of `*`, thus `-`: that turns `0` off, but not for floats
+    of older C libraries (glibc 2.36).
     """
 
     text: bytes
@@ -61,7 +60,8 @@ class Conversion:
 def print_lanes(
     group: Group, forms: NDArray[Any], values: NDArray[Any], places: NDArray[Any]
 ) -> NDArray[Any]:
-    """Print a line a lane, in order; return how many arguments each had, -1 without a format.
+    """Print the output of each lane, in order; return each lane's number of arguments, -1 without a
+    format.
 
     `forms` and `values` (n,) are generic addresses of the format and of the argument buffer,
     `places` (n,) the lanes' places in the group's shape.
@@ -80,7 +80,7 @@ def print_lanes(
 
 
 def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
-    """Return the bytes from a generic address on, as this lane of the wave sees them."""
+    """Return the bytes from a generic address of a lane of the wave on."""
     wave = group.wave
     start, end = WINDOWS[Space.LOCAL]
     if start <= address < end:
@@ -98,7 +98,7 @@ def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
 
 
 def string_at(group: Group, place: int, address: int) -> str:
-    """Return the string at a generic address, as the lane at a place of the group sees it."""
+    """Return the string at a generic address of the lane at a place of the group."""
     lane = int(group.place[place // 32]) * 32 + place % 32
     return _string(group, lane, address).decode("utf-8", "replace")
 
@@ -111,7 +111,7 @@ def _string(group: Group, lane: int, address: int) -> bytes:
 
 @lru_cache(maxsize=256)
 def _read_format(form: bytes) -> tuple[bytes | Conversion, ...]:
-    """Split a format into its plain text and its conversions."""
+    """Split a format into plain text and conversions."""
     parts: list[bytes | Conversion] = []
     end = 0
     for match in _CONVERSION.finditer(form):
@@ -139,7 +139,7 @@ _INTEGERS: Mapping[tuple[bool, bool], tuple[str, CType]] = {
     (True, False): ("<u8", ctypes.c_ulonglong),
     (True, True): ("<i8", ctypes.c_longlong),
 }
-"""What integers are taken as: long or not, signed or not."""
+"""The types of integer arguments, by whether they are long and signed."""
 _TAKEN: Mapping[bytes, tuple[str, CType]] = {
     b"c": ("<i4", ctypes.c_int),
     b"s": ("<u8", ctypes.c_char_p),
@@ -149,7 +149,7 @@ _TAKEN: Mapping[bytes, tuple[str, CType]] = {
 
 
 def _format(group: Group, lane: int, form: bytes, values: int) -> tuple[bytes, int]:
-    """Format one lane's text; an argument is aligned to its own size of 4 or 8 bytes."""
+    """Format the text of one lane; an argument is aligned to its own size of 4 or 8 bytes."""
     text, offset, count = bytearray(), 0, 0
     for part in _read_format(form):
         if isinstance(part, bytes):
@@ -172,7 +172,7 @@ def _format(group: Group, lane: int, form: bytes, values: int) -> tuple[bytes, i
 
 
 def convert(conversion: bytes, *arguments: Any) -> bytes:
-    """Print the arguments of one conversion as the C library does."""
+    """Format the arguments of one conversion with the C library."""
     size = _SNPRINTF(None, 0, conversion, *arguments)
     if not 0 <= size <= MOST_PRINTED:
         raise KernelFault(

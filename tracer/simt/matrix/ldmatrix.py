@@ -1,6 +1,6 @@
 """`ldmatrix`, `stmatrix`, `movmatrix`: 8 x 8 matrices of 16-bit elements (PTX ISA 9.7.14.5).
 
-Lanes 8 j to 8 j + 7 give the addresses of the rows of matrix j, 16 bytes each. In registers lane l
+Lanes 8 j to 8 j + 7 hold the addresses of the rows of matrix j, 16 bytes each. In registers, lane l
 holds elements 2 (l % 4) and the next of row l / 4, or of that column with `.trans`.
 """
 
@@ -19,17 +19,17 @@ from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
 from ..warp.slot import Fetch
 
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-"""Matrices that an instruction moves, by its modifier."""
+"""Number of matrices by the modifier."""
 
 ROW_BYTES = 16
-"""Bytes of a row of a matrix."""
+"""Bytes per row of a matrix."""
 
 
 _NOTHING = np.uint64(0)
 
 
 def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a move of matrices, or None if the instruction is none."""
+    """Return the step of a matrix move, or None for another instruction."""
     if instruction.opcode not in ("ldmatrix", "stmatrix", "movmatrix"):
         return None
     if "m8n8" not in instruction.modifiers or instruction.type != "b16":
@@ -44,7 +44,7 @@ def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | Non
 
 
 def _transposed(registers: Array, transposed: bool) -> Array:
-    """Return a matrix in registers (warps, 32) as its transpose, or as it is."""
+    """Return a matrix in registers (warps, 32), transposed if `transposed`."""
     if not transposed:
         return registers
     halves = np.ascontiguousarray(registers).view(np.uint16).reshape(-1, 8, 8)
@@ -63,7 +63,8 @@ def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
 
 
 def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
-    """Return the lanes that give addresses, in the group's shape; the same object each time."""
+    """Return the mask of the lanes that hold addresses, in the group's shape; the same object each
+    time."""
     active = pack(active_lanes(group, guard)) & np.uint32((1 << 8 * count) - 1)
     return group.wave.lanes_of(active, group.columns)
 
@@ -106,7 +107,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _row_halves(group: Group, matrices: Sequence[Array]) -> list[Array]:
-    """Return the first and second eight bytes of the row that each lane gives an address of."""
+    """Return the first and second eight bytes of the row at each lane's address."""
     words = np.zeros((matrices[0].shape[0], LANES, 4), dtype=np.uint32)
     for number, matrix in enumerate(matrices):
         words[:, 8 * number : 8 * number + 8] = matrix.reshape(-1, 8, 4)

@@ -1,11 +1,11 @@
-"""`mma.sync`: the fragments of a warp's lanes to matrices, and the product back (ISA 9.7.14).
+"""`mma.sync`: the layout of a warp's fragments, and the product in it (PTX ISA 9.7.14).
 
-Lane l holds of A the rows l / 4 and, for 16 rows, l / 4 + 8; of a row it holds as many elements
-side by side as a register takes, from column l % 4 times that many; further registers go on behind
-those of the other lanes. B is the same with columns for rows. Of C and D it holds columns
-2 (l % 4) and the next.
+Of A, lane l holds row l / 4 and, for 16 rows, row l / 4 + 8. Of a row it holds as many contiguous
+elements as a register takes, from column l % 4 times that many; further registers continue after
+the columns of the other lanes. B has the same layout with columns for rows. Of C and D, a lane
+holds columns 2 (l % 4) and the next.
 
-A sparse A (ISA 9.7.14.6) has the fragment of half its columns. Of each four lanes those from the
+A sparse A (ISA 9.7.14.6) has the fragment of half its columns. In each quad, the lanes from the
 selector on hold its metadata.
 """
 
@@ -34,7 +34,7 @@ _LANE = np.arange(LANES)
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Where the elements of a matrix lie: for each of them lane, register and place in it.
+    """The layout of a matrix: lane, register and place in the register of each element.
 
     `lane`, `register` and `place` are (rows, columns) for a matrix that is read.
     """
@@ -54,12 +54,12 @@ class Fragment:
         return elements
 
     def numbers(self, kind: str) -> NDArray[np.intp]:
-        """Return the numbers (rows, columns) of the elements, of a PTX type."""
+        """Return the element numbers (rows, columns) for a PTX type."""
         return numbered(self.lane, self.register, self.place, kind)
 
 
 def factor(rows: int, columns: int, bits: int) -> Fragment:
-    """Return the fragment of A; that of B is the transposed one of its columns (8 rows)."""
+    """Return the fragment of A; that of B is the transpose of the one for its columns (8 rows)."""
     width = max(32 // bits, 1)
     lane = 4 * (np.arange(rows)[:, None] % 8) + np.arange(columns)[None] // width % 4
     below = np.arange(rows)[:, None] // 8
@@ -80,8 +80,8 @@ def accumulator(rows: int, bits: int) -> Fragment:
 
 
 def _layout(rows: int, inner: int, types: tuple[str, str, str, str], a_columns: int) -> Layout:
-    """Return where the elements lie in a product of `rows` by `inner` with `inner` by 8; of the
-    columns of A registers hold `a_columns`."""
+    """Return the layout of a product of `rows` by `inner` with `inner` by 8; the registers of A
+    hold `a_columns` columns."""
     _, a_kind, right, start = types
     a, b = (
         factor(lines, columns * BITS[kind] // width(kind), width(kind))
@@ -100,7 +100,7 @@ def _layout(rows: int, inner: int, types: tuple[str, str, str, str], a_columns: 
 
 
 def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an `mma`, or None if the instruction is none."""
+    """Return the step of an `mma`, or None for another instruction."""
     if instruction.opcode != "mma":
         return None
     product = product_of(instruction)
@@ -113,7 +113,7 @@ def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 
 def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:
-    """Return the step of a product whose operands are D, A, B and C, then a sparse A's metadata."""
+    """Return the step of a product with operands D, A, B and C, then the metadata of a sparse A."""
     to, *sources = instruction.operands[:4]
     kind = "b64" if product.types[1] == "f64" else "b32"
     fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
@@ -134,7 +134,7 @@ def _registers(group: Group, fetches: list[Fetch]) -> Array:
 
 
 def product_of(instruction: Instruction) -> Product | None:
-    """Return what an `mma` computes, None if cutrace does not know its shape or types."""
+    """Return the product of an `mma`, None if cutrace does not support its shape or types."""
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in BITS)
@@ -175,8 +175,8 @@ def _product(
 
 
 def _sparsity(inner: int, bits: int, selector: int) -> Sparsity:
-    """Return where the metadata of 16 rows lie, as an NVIDIA H200 takes them: a lane has those of
-    four groups of two rows, of elements of 8 and 4 bits those of eight groups of one row."""
+    """Return the layout of the metadata of 16 rows on an NVIDIA H200: a lane has those of four
+    groups of two rows; for elements of 8 and 4 bits, those of eight groups of one row."""
     columns = {32: 2 * inner, 4: inner // 2}.get(bits, inner)
     row, group = np.arange(16)[:, None], np.arange(columns // 4)[None]
     lane = 4 * (row % 8) + columns // 16 * selector

@@ -1,8 +1,9 @@
-"""`mma.m8n8k4` of f16: four products of 8 x 8 matrices, one by each two quads of a warp's lanes.
+"""`mma.m8n8k4` of f16: four products of 8 x 8 matrices, one per pair of quads of a warp.
 
-Lanes 4 q to 4 q + 3 and 16 more form product q (PTX ISA, 9.7.14.5.1). Of A and B a lane holds four
-elements of one row or column (the lower quad rows or columns 0 to 3), of C and D eight: a row of
-f16, or a pattern of f32. It was made for capability 7.0; later devices have it too, slower.
+Lanes 4 q to 4 q + 3, and those plus 16, compute product q (PTX ISA, 9.7.14.5.1). Of A and B a lane
+holds four elements of one row or column (the lower quad rows or columns 0 to 3), of C and D eight:
+a row of f16, or a pattern of f32. It was made for compute capability 7.0; later devices have it
+too, slower.
 """
 
 from functools import cache
@@ -21,8 +22,8 @@ _ELEMENTS = np.arange(4)[:, None]
 
 @cache
 def quad_product(by_rows: tuple[bool, bool], types: tuple[str, str]) -> Product:
-    """Return D = A B + C; `by_rows` says whether A and B lie row by row, `types` are those of D
-    and C."""
+    """Return D = A B + C; `by_rows` says whether A and B are row-major, `types` are those of D and
+    C."""
     to, start = types
     row, column = _accumulator(to)
     layout = Layout(
@@ -36,8 +37,8 @@ def quad_product(by_rows: tuple[bool, bool], types: tuple[str, str]) -> Product:
 
 
 def _numbers(row: Array, column: Array, shape: tuple[int, int], kind: str) -> NDArray[np.intp]:
-    """Return the numbers of the elements of four matrices (rows, columns, 4), each lane's of which
-    (n, 32) lie in this row and column."""
+    """Return the element numbers of four matrices (rows, columns, 4); `row` and `column` (n, 32)
+    are the coordinates of each lane's elements."""
     element = np.arange(len(row))[:, None]
     register, place = np.divmod(element, each(kind))
     numbers: NDArray[np.intp] = np.zeros((*shape, 4), np.intp)
@@ -46,7 +47,7 @@ def _numbers(row: Array, column: Array, shape: tuple[int, int], kind: str) -> ND
 
 
 def _factor(by_rows: bool) -> tuple[Array, Array]:
-    """Return row and column in A of each lane's elements (4, 32); B's are the transposed ones."""
+    """Return row and column in A of each lane's elements (4, 32); B's are transposed."""
     own, other = np.broadcast_arrays(_OWN[None], _ELEMENTS)
     if by_rows:
         return own, other

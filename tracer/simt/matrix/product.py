@@ -1,8 +1,8 @@
-"""D = A B + C by the lanes of a warp: where the elements lie, and what is computed of them.
+"""D = A B + C by a warp: the layout of the operands in registers, and the arithmetic.
 
-The elements of an operand are numbered by register, place in it and lane: element
-(register * each + place) * 32 + lane, where a register holds `each`. The compiled engine takes the
-same layout, see compiled/llvm/product_text.py.
+The elements of an operand are numbered by register, place in it and lane: element (register * each
++ place) * 32 + lane, where a register holds `each`. The compiled engine uses the same layout, see
+codegen/emit_mma.py.
 """
 
 from functools import cached_property
@@ -21,25 +21,25 @@ BITS = {
 
 
 def width(kind: str) -> int:
-    """Return the bits of an element of a PTX type; those of `b1` are words of 32."""
+    """Return the bits of an element of a PTX type; elements of `b1` are words of 32."""
     return 32 if kind == "b1" else BITS[kind]
 
 
 def each(kind: str) -> int:
-    """Return how many elements of a PTX type a register holds."""
+    """Return the number of elements of a PTX type per register."""
     return max(32 // width(kind), 1)
 
 
 def numbered(lane: Array, register: Array, place: Array, kind: str) -> NDArray[np.intp]:
-    """Return the numbers of elements at these lanes, registers and places."""
+    """Return the numbers of the elements at these lanes, registers and places."""
     indices: NDArray[np.intp] = (register * each(kind) + place) * LANES + lane
     return indices
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Numbers of elements: `a` (rows, inner, products), `b` (inner, columns, products) and `c`
-    (rows, columns, products); `d` has for each element of D, as numbered, its place in `c`."""
+    """Element numbers: `a` (rows, inner, products), `b` (inner, columns, products) and `c` (rows,
+    columns, products); `d` is the place in `c` of each element of D, in the order of numbers."""
 
     a: NDArray[np.intp]
     b: NDArray[np.intp]
@@ -49,18 +49,17 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Sparsity:
-    """Where the metadata of a sparse A lie: 4 bits a row and group of four columns, 2 of which A
-    holds; `lane` and `shift` are (rows, groups). A column is an element, of 4 bits two of them, of
-    32 bits half of one.
-    """
+    """The layout of the metadata of a sparse A: 4 bits per row and group of four columns, 2 of
+    which A stores; `lane` and `shift` are (rows, groups). A column is an element, two elements
+    of 4 bits, or half of an element of 32 bits."""
 
     lane: NDArray[np.intp]
     shift: NDArray[np.uint32]
     bits: int
 
     def expand(self, stored: Array, metadata: Array) -> Array:
-        """Return A (rows, 2 inner, warps) of its stored elements (rows, inner, warps) and the
-        metadata (warps, 32); the others are zeros."""
+        """Return A (rows, 2 inner, warps), from its stored elements (rows, inner, warps) and the
+        metadata (warps, 32); the other elements are zero."""
         codes = np.moveaxis(metadata[:, self.lane] >> self.shift & 15, 0, -1).astype(np.intp)
         start = 4 * np.arange(codes.shape[1])[None, :, None]
         columns = start + (codes & 3)
@@ -77,10 +76,10 @@ class Sparsity:
 
 @dataclass(frozen=True)
 class Product:
-    """The PTX types of D, A, B and C, where their elements lie, and how many registers a lane has.
+    """The PTX types of D, A, B and C, their layout, and the number of registers per lane.
 
-    Of so many `terms` of a sum at a time the products are added to what came before. Of a sparse A
-    the layout is that of the elements that it stores.
+    Products are added in blocks of `terms`, each to the sum of the earlier ones. The layout of a
+    sparse A is that of its stored elements.
     """
 
     types: tuple[str, str, str, str]
@@ -93,12 +92,12 @@ class Product:
 
     @cached_property
     def octets(self) -> bool:
-        """Whether the factors are floats of 8 bits."""
+        """Whether the factors are 8-bit floats."""
         return self.types[1] in ("e4m3", "e5m2")
 
     def __call__(self, a: Array, b: Array, c: Array, metadata: Array | None = None) -> Array:
-        """Return the registers of D (n, warps, 32) from those of A, B, C, and of a sparse A's
-        metadata (warps, 32)."""
+        """Return the registers of D (n, warps, 32) from those of A, B, C, and the metadata (warps,
+        32) of a sparse A."""
         to, *kinds = self.types
         layout = self.layout
         places = layout.a, layout.b, layout.c

@@ -1,8 +1,8 @@
 """`wgmma.mma_async`: products of matrices in shared memory by four warps (PTX ISA 9.7.15).
 
-Each warp of a warpgroup has 16 of the 64 rows: it multiplies them when it issues the instruction,
-which is one of the times that the ISA allows, so that there is nothing to wait for. The
-accumulators lie in the lanes as those of `mma.m16n8` do, for each eight columns.
+Each warp of a warpgroup has 16 of the 64 rows. It multiplies them when it issues the instruction,
+which is one of the times that the ISA allows, so that a wait has nothing to do. The accumulators
+have the layout of `mma.m16n8`, for each eight columns.
 """
 
 import re
@@ -28,10 +28,10 @@ from .mma import accumulator, factor
 from .product import BITS
 
 WARPS = 4
-"""Warps of a warpgroup."""
+"""Warps per warpgroup."""
 
 ROWS = 16
-"""Rows of a warp."""
+"""Rows per warp."""
 
 _ROW_BYTES = 32
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
@@ -50,12 +50,12 @@ class Product:
 
     @property
     def registers(self) -> int:
-        """Registers that a lane has of D."""
+        """Registers of D per lane."""
         return self.columns // (4 if self.types[0] == "f16" else 2)
 
     def read_rows(self, memory: NDArray[np.uint8], bits: int, side: int, first: int) -> Array:
         """Return the bits of a factor's rows (of B: its columns) from `first` on, (rows, inner),
-        from a block's shared memory; IndexError if it does not lie in that."""
+        from a block's shared memory; IndexError if they are out of bounds."""
         rows = ROWS if side == 0 else self.columns
         descriptor = read_descriptor(bits)
         if self.turned[side]:
@@ -65,14 +65,14 @@ class Product:
         return _gathered(memory, places)
 
     def elements(self, rows: Array, side: int) -> Array:
-        """Return bytes of rows (..., 32) as elements (..., inner), as wide as they are."""
+        """Return bytes of rows (..., 32) as elements (..., inner) of their own width."""
         kind = self.types[1 + side]
         width = 32 if kind == "b1" else BITS[kind]
         return np.ascontiguousarray(rows).view(f"u{width // 8}")
 
     def multiply(self, a: Array, b: Array, c: Array) -> Array:
-        """Return D (16, columns, warps), from A (16, inner, warps), B (inner, columns, warps) and
-        C, as bits."""
+        """Return the bits of D (16, columns, warps), from those of A (16, inner, warps), B (inner,
+        columns, warps) and C."""
         to, a_kind, right = self.types
         if a_kind == "b1":
             return tensor.multiply_bits(a, b, c.view(np.int32), both=True).view(np.uint32)
@@ -98,7 +98,7 @@ def _signed(bits: Array, kind: str) -> Array:
 
 
 def decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `wgmma` instruction, or None if it is none."""
+    """Return the step of a `wgmma` instruction, or None for another instruction."""
     if instruction.opcode != "wgmma":
         return None
     modifiers = set(instruction.modifiers)
@@ -136,7 +136,8 @@ def _product(decoder: Decoder, instruction: Instruction) -> Product:
 
 
 def _fits(types: tuple[str, ...], columns: int, inner: int) -> bool:
-    """Whether there is such a product: 256 bits of K, and up to 256 columns by eights."""
+    """Return whether the product exists: 256 bits of K, and at most 256 columns in steps of
+    eight."""
     integers = types[1] in ("s8", "u8", "b1")
     most = columns % 8 == 0 and 8 <= columns <= 256
     is_valid_width = columns in (8, 24) or columns % 16 == 0 if integers else True
@@ -212,7 +213,7 @@ def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
 
 
 def _accumulators(product: Product, registers: Array) -> Array:
-    """Return C (16, columns, warps) of registers (n, warps, 32)."""
+    """Return C (16, columns, warps) from registers (n, warps, 32)."""
     bits = BITS[product.types[0]]
     each = registers.shape[0] * 8 // product.columns
     fragment = accumulator(ROWS, bits)
@@ -224,7 +225,7 @@ def _accumulators(product: Product, registers: Array) -> Array:
 
 
 def _fragments(product: Product, registers: Array) -> Array:
-    """Return A (16, inner, warps) of a warp's registers (4, warps, 32)."""
+    """Return A (16, inner, warps) from a warp's registers (4, warps, 32)."""
     width = 32 if product.types[1] == "b1" else BITS[product.types[1]]
     fragments = factor(ROWS, _ROW_BYTES * 8 // width, width).read(registers)
     return fragments.astype(f"u{width // 8}")
@@ -270,15 +271,15 @@ Places = NDArray[np.int64]
 
 CHUNK = 16
 _WIDTHS = (1, 8, 4, 2)
-"""Chunks side by side in an atom, by the descriptor's number for the swizzle."""
+"""Contiguous chunks per atom, by the descriptor's number for the swizzle."""
 
 _SWIZZLES = (0, 7, 3, 1)
-"""Bits of a row's number that exchange its chunks."""
+"""Bits of the row number that are XORed into the chunk number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A descriptor's fields: bytes, the row at which the swizzle begins, and its number."""
+    """The fields of a descriptor: bytes, the first row of the swizzle, and its number."""
 
     start: int
     leading: int
@@ -288,13 +289,13 @@ class Descriptor:
 
 
 def read_descriptor(bits: int) -> Descriptor:
-    """Read 64 bits."""
+    """Decode a 64-bit descriptor."""
     start, leading, stride = (CHUNK * (bits >> at & 0x3FFF) for at in (0, 16, 32))
     return Descriptor(start, leading, stride, bits >> 49 & 7, bits >> 62 & 3)
 
 
 def by_rows(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
-    """Return where each byte of a row lies, (rows, row_bytes): K is the contiguous dimension."""
+    """Return the offset of each byte of a row, (rows, row_bytes): K is the contiguous dimension."""
     row, byte = np.arange(rows)[:, None], np.arange(row_bytes)[None]
     width = _WIDTHS[descriptor.swizzle]
     across = CHUNK if descriptor.swizzle else descriptor.leading
@@ -303,7 +304,7 @@ def by_rows(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
 
 
 def by_columns(descriptor: Descriptor, rows: int, inner: int) -> Places:
-    """Return where the first byte of each element of 16 bits lies, (rows, inner): the rows are the
+    """Return the offset of the first byte of each 16-bit element, (rows, inner): the rows are the
     contiguous dimension."""
     row, k = np.arange(rows)[:, None], np.arange(inner)[None]
     width, chunk = _WIDTHS[descriptor.swizzle], row // 8

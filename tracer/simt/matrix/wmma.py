@@ -1,10 +1,10 @@
-"""`wmma`: matrices whose elements lie in the lanes as the hardware likes (PTX ISA 9.7.14.3).
+"""`wmma`: matrices with an unspecified layout in a warp's registers (PTX ISA 9.7.14.3).
 
-The ISA leaves open where. Here a fragment is the matrix in the order of memory: register k of lane
-l has the next elements from (32 k + l) times as many as a register holds, of A and B by their own
-layout, of C and D by rows. Registers beyond the matrix repeat the first ones. The arithmetic is
-that of `mma`, of tf32 four terms at a time. The accesses leave no rows: what a chip's assembler
-makes of them is its own.
+The ISA leaves the layout to the hardware. Here a fragment is the matrix in memory order: register k
+of lane l holds the elements from (32 k + l) times the elements per register on; A and B in their
+own layout, C and D row-major. Registers beyond the matrix repeat the first ones. The arithmetic is
+that of `mma`, for tf32 four terms at a time. The accesses write no rows: their form in SASS depends
+on the chip.
 """
 
 import re
@@ -33,7 +33,8 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix of `rows` by `columns` elements of a PTX type, in memory by rows or by columns."""
+    """A matrix of `rows` by `columns` elements of a PTX type, row-major or column-major in
+    memory."""
 
     rows: int
     columns: int
@@ -47,16 +48,16 @@ class Matrix:
 
     @property
     def unit(self) -> np.dtype[np.unsignedinteger]:
-        """What a register holds: 64 bits of doubles, else 32."""
+        """The type of a register: 64 bits for doubles, else 32."""
         return np.dtype(np.uint64 if self.bits == 64 else np.uint32)
 
     @property
     def used(self) -> int:
-        """Registers of a lane that the whole matrix takes."""
+        """Registers per lane that the whole matrix takes."""
         return max(self.rows * self.columns * self.bits // (8 * self.unit.itemsize * LANES), 1)
 
     def elements(self, registers: Array) -> Array:
-        """Return the elements' bits (rows, columns, warps) of registers (n, warps, 32)."""
+        """Return the elements' bits (rows, columns, warps) from registers (n, warps, 32)."""
         words = registers[: self.used].swapaxes(0, 1).reshape(registers.shape[1], -1)
         each = max(8 * self.unit.itemsize // self.bits, 1)
         shifts = (np.arange(each) * self.bits).astype(self.unit)
@@ -79,7 +80,7 @@ class Matrix:
 
 
 def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `wmma` instruction, or None if it is none."""
+    """Return the step of a `wmma` instruction, or None for another instruction."""
     if instruction.opcode != "wmma":
         return None
     if instruction.modifiers[0] == "load":
@@ -95,7 +96,7 @@ def _extent(instruction: Instruction) -> tuple[int, int, int]:
 
 
 def _matrix(instruction: Instruction) -> Matrix:
-    """Return the matrix that a load or store moves."""
+    """Return the matrix of a load or store."""
     m, n, k = _extent(instruction)
     rows, columns = {"a": (m, k), "b": (k, n)}.get(instruction.modifiers[1], (m, n))
     return Matrix(rows, columns, _kind(instruction), "row" in instruction.modifiers)
@@ -108,7 +109,7 @@ def _kind(instruction: Instruction) -> str:
 def _places(
     decoder: Decoder, instruction: Instruction, matrix: Matrix, place: int
 ) -> tuple[Access, Fetch]:
-    """Return the access of a register, and the strides between lines of the matrix in elements."""
+    """Return the access of a register, and the stride between lines of the matrix in elements."""
     access = describe(decoder, instruction, instruction.operands[place])
     access = replace(access, dtype=matrix.unit, count=1, hidden=True)
     if len(instruction.operands) > 2:
@@ -121,7 +122,7 @@ def _places(
 
 
 def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, number: int) -> Array:
-    """Return where each lane's register of this number lies in memory."""
+    """Return the address of each lane's register of this number."""
     line = (matrix.columns if matrix.by_rows else matrix.rows) * matrix.bits // 8
     at = (number * LANES + np.arange(group.columns) % LANES) * matrix.unit.itemsize
     start = as_addresses(np.asarray(access.address(group.frame)))
@@ -183,7 +184,7 @@ def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
 
 
 def product_of(instruction: Instruction) -> Product:
-    """Return what a `wmma.mma` computes."""
+    """Return the product of a `wmma.mma`."""
     by_rows = [word == "row" for word in instruction.modifiers if word in ("row", "col")]
     types = [word for word in instruction.modifiers if word in BITS]
     if len(types) == 2:
@@ -221,7 +222,7 @@ def _product(
 
 
 def _numbers(shape: tuple[int, int], kind: str, by_rows: bool) -> NDArray[np.intp]:
-    """Return the numbers of a matrix's elements, which lie in memory by rows or by columns."""
+    """Return the element numbers of a matrix in row-major or column-major memory."""
     place = np.arange(shape[0] * shape[1])
     place = place.reshape(shape) if by_rows else place.reshape(shape[::-1]).T
     register, lane = np.divmod(place // each(kind), LANES)

@@ -58,7 +58,7 @@ def _count(instruction: Instruction) -> Rule:
 
 @cache
 def _bit_function(name: str, kind: str) -> Callable[[Array], Array]:
-    """Return one of LLVM's functions of an integer's bits; `ctlz` counts the zeros above."""
+    """Return one of LLVM's bit functions of an integer; `ctlz` counts leading zeros."""
     whole, flag = f"i{_bits(kind)}", name == "ctlz"
     body = f"%y0 = call {whole} @llvm.{name}.{whole}({whole} %x0{', i1 false' * flag})"
     declaration = f"declare {whole} @llvm.{name}.{whole}({whole}{', i1' * flag})\n"
@@ -72,7 +72,8 @@ def _reverse(instruction: Instruction) -> Rule:
 
 
 def _amount(count: Array, bits: int) -> Array:
-    """Return a place or length as int64: its low byte in 32-bit instructions, whole in 64-bit."""
+    """Return a position or length as int64: the low byte in 32-bit instructions, all bits in 64-bit
+    ones."""
     return (count & np.uint32(0xFF)).astype(np.int64) if bits == 32 else count.astype(np.int64)
 
 
@@ -83,7 +84,7 @@ def _ones(count: Array) -> Array:
 
 
 def _extract(instruction: Instruction) -> Rule:
-    """`bfe`: what of the field lies beyond the number is its sign (zero for unsigned ones)."""
+    """`bfe`: bits of the field beyond the number are its sign (zero for unsigned types)."""
     kind = instruction.type
     bits, signed = _bits(kind), kind[0] == "s"
 
@@ -124,7 +125,7 @@ _SELECTORS: Mapping[str, Callable[[Array, int], Array]] = {
     "ecr": lambda c, byte: np.minimum(c, np.uint64(byte)),
     "rc16": lambda c, byte: ((c & np.uint64(1)) << np.uint64(1)) + np.uint64(byte & 1),
 }
-"""Which of the eight bytes goes to a byte of the result, by the low two bits of the selector."""
+"""The source byte (0 to 7) of a result byte, by the low two bits of the selector."""
 
 
 def _permute(instruction: Instruction) -> Rule:
@@ -186,7 +187,8 @@ def _conditional_not(a: Array) -> Array:
 
 
 def _find_leading(instruction: Instruction) -> Rule:
-    """`bfind`: the place of the highest bit that is not the sign; all ones where there is none."""
+    """`bfind`: return the position of the highest bit that differs from the sign; all ones if none
+    does."""
     kind = instruction.type
     bits, none = np.uint32(_bits(kind)), np.uint32(0xFFFF_FFFF)
     zeros_above = _bit_function("ctlz", kind)
@@ -201,7 +203,7 @@ def _find_leading(instruction: Instruction) -> Rule:
 
 
 def _find_nth(mask: Array, base: Array, offset: Array) -> Array:
-    """`fns`: walk from bit `base`, up or down by the sign of `offset`, to its n-th one bit."""
+    """`fns`: search from bit `base`, up or down by the sign of `offset`, for the n-th one bit."""
     shape = np.broadcast_shapes(mask.shape, base.shape, offset.shape)
     step = np.where(offset < 0, -1, 1)
     countdown = np.broadcast_to(np.maximum(np.abs(offset.astype(np.int64)), 1), shape).copy()
@@ -217,7 +219,7 @@ def _find_nth(mask: Array, base: Array, offset: Array) -> Array:
 
 
 def _extend(instruction: Instruction) -> Rule:
-    """`szext`: extend the low bits, as many as the second source says, by zeros or their sign."""
+    """`szext`: zero- or sign-extend the low bits; the second source is their number."""
     wrap, signed = "wrap" in instruction.modifiers, instruction.type == "s32"
 
     def extend(a: Array, count: Array) -> Array:
@@ -233,7 +235,7 @@ def _extend(instruction: Instruction) -> Rule:
 
 
 def _mask(instruction: Instruction) -> Rule:
-    """`bmsk`: ones from a bit on, so many."""
+    """`bmsk`: return a run of ones from a first bit on."""
     wrap = "wrap" in instruction.modifiers
 
     def limit(a: Array) -> Array:

@@ -52,7 +52,8 @@ def _comparison(operator: str, is_float: bool) -> Callable[[Array, Array], Array
 
 
 def _reading(kind: str, ftz: bool) -> tuple[str, Callable[[Array], Array] | None]:
-    """Return the type as which a source is fetched, and what makes numbers of it (None: as is)."""
+    """Return the type to fetch a source as, and the conversion of its bits to numbers (None:
+    none)."""
     if kind not in _TINY:
         return kind, None
     storage, widen = kind, None
@@ -72,7 +73,7 @@ def _reading(kind: str, ftz: bool) -> tuple[str, Callable[[Array], Array] | None
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two sources compare: fetched as `storage`, each half by itself where `packed`."""
+    """A comparison of two sources, fetched as `storage`; if `packed`, per half."""
 
     storage: str
     packed: bool
@@ -86,7 +87,7 @@ class Comparison:
         return pair if self.combine is None else (*pair, "pred")
 
     def __call__(self, a: Array, b: Array, *c: Array) -> Array:
-        """Return the outcome, combined with the predicate `c` where there is one."""
+        """Return the outcome, combined with the predicate `c` if there is one."""
         outcome = self.test(a, b)
         return self.combine(outcome, *c) if self.combine else outcome
 

@@ -1,4 +1,4 @@
-"""Conversion between types (PTX ISA 9.7.9.21, 9.7.9.22): which rule an instruction's types ask for.
+"""Conversion between types (PTX ISA 9.7.9.21, 9.7.9.22): the rule for the types of an instruction.
 
 Where the ISA leaves results open they are the hardware's: a NaN becomes 0 as a narrow integer, and
 the lowest signed pattern as a 64-bit one or from f64.
@@ -36,8 +36,8 @@ def _cvt(instruction: Instruction) -> Rule | None:
 
 
 def _form(instruction: Instruction, to: str, source: str) -> Reformat:
-    """Read the modifiers; an H200 takes subnormal f32 as they are on the way to f16, `.ftz` or not:
-    rounded up they are the least f16."""
+    """Read the modifiers. An H200 keeps subnormal f32 in conversions to f16, with or without
+    `.ftz`: rounded up, they become the least f16."""
     modifiers = instruction.modifiers
     return Reformat(
         source=source,
@@ -62,7 +62,8 @@ def _float_to_float(instruction: Instruction, to: str, source: str) -> Rule:
 
 
 def _nearest_tf32(finite: bool) -> Callable[[Array], Array]:
-    """Return the rounding of f32 to tf32, ties away from zero: sums of bits, NaNs as they fall."""
+    """Return the rounding of f32 to tf32, ties away from zero, by an integer addition; NaNs are not
+    treated specially."""
     exponent, last = np.uint32(0x7F80_0000), np.uint32(0x2000)
 
     def convert(a: Array) -> Array:
@@ -139,7 +140,7 @@ def _integer_to_integer(instruction: Instruction, to: str) -> Callable[[Array], 
 
 
 def _pack(instruction: Instruction) -> Rule:
-    """`cvt.pack`: clamp two integers, put them side by side, over the low half of the third."""
+    """`cvt.pack`: clamp two integers and pack them above the low half of the third source."""
     kind = next(m for m in instruction.modifiers if m[1:].isdigit())
     bits, signed = int(kind[1:]), kind[0] == "s"
     low, high = (-1 << (bits - 1), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)

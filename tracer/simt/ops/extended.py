@@ -1,8 +1,8 @@
-"""Integer arithmetic of more than a register's width, by the carry flag (PTX ISA 9.7.2).
+"""Extended-precision integer arithmetic with a carry flag (PTX ISA 9.7.2).
 
-`.cc` writes the flag, `addc`, `subc` and `madc` take it in. As on the hardware a difference sets it
-where there is no borrow (a - b is a + ~b + 1), which shows where sums and differences are mixed.
-All numbers are taken as unsigned: the bits are the same for signed ones.
+`.cc` writes the flag; `addc`, `subc` and `madc` read it. As on the hardware, a subtraction sets it
+where there is no borrow (a - b is a + ~b + 1), which is visible where sums and differences are
+mixed. All numbers are unsigned: the bits are the same for signed ones.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _sum(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
 
 
 def _difference(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
-    """Return a - b, less 1 without carry, and the carry out."""
+    """Return a - b, minus 1 without carry, and the carry out."""
     return _sum(a, ~b, carry)
 
 

@@ -1,7 +1,7 @@
 """Minimum, maximum, absolute value and negation of floating-point numbers (PTX ISA 9.7.3, 9.7.4).
 
-They work on bits, so that one text serves every format: numbers that are not NaN are in the order
-of their bits once those below the sign are turned around for negative ones, -0 below +0.
+They operate on bits, so that one text serves every format: numbers other than NaN are in the order
+of their bits once the bits below the sign of negative numbers are inverted, with -0 below +0.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from .rule import Family, Rule
 
 
 def _key(bits: Array, magnitude_mask: int) -> Array:
-    """Return what is in the order of the numbers, as a signed integer."""
+    """Return a signed integer that sorts like the number."""
     signed = bits.view(f"i{bits.dtype.itemsize}")
     key: Array = signed ^ (signed >> (8 * bits.dtype.itemsize - 1)) & magnitude_mask
     return key
 
 
 def _quiet(bits: Array, form: Format) -> Any:
-    """Return the NaN that a NaN of these bits becomes."""
+    """Return the NaN that the hardware makes of a NaN of these bits."""
     if form.name == "f64":
         return bits | (1 << 51)
     return bits.dtype.type(form.nan)
@@ -34,7 +34,7 @@ def _quiet(bits: Array, form: Format) -> Any:
 def element(
     kind: str, smaller: bool, nan: bool = False, xorsign: bool = False
 ) -> Callable[[Array, Array], Array]:
-    """Return the function to the smaller or larger one of single elements."""
+    """Return the minimum or maximum of single elements."""
     form = FORMATS[kind]
     magnitude_mask = form.sign - 1
     order = np.less if smaller else np.greater
@@ -55,7 +55,7 @@ def element(
 def chooser(
     kind: str, smaller: bool, ftz: bool = False, nan: bool = False, xorsign: bool = False
 ) -> Callable[..., Array]:
-    """Return the minimum or maximum of bits; with `nan` one NaN makes the result one."""
+    """Return the minimum or maximum of bits; with `nan`, a NaN source makes the result a NaN."""
     single = kind.removesuffix("x2")
     name = f"{'min' if smaller else 'max'}_{kind}{'_ftz' * ftz}{'_nan' * nan}{'_xor' * xorsign}"
     pick, form = element(single, smaller, nan, xorsign), FORMATS[single]

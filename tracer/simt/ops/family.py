@@ -1,4 +1,8 @@
-"""What cutrace runs, for people: families of instructions, from the tables and beside them."""
+"""The families of supported instructions: those of the tables, and those with other effects.
+
+`find_rule` looks up the row of an instruction; `families` and `opcodes` list them for documents and
+counters.
+"""
 
 from collections.abc import Mapping
 
@@ -37,7 +41,8 @@ SHARED_FAMILIES: Mapping[str, tuple[str, ...]] = {
     "textures": ("tex", "tld4", "txq", "istypep"),
     "surfaces": ("suld", "sust", "sured", "suq"),
 }
-"""Families that are not rows of tables: they touch memory, lanes, or the way of a warp."""
+"""Families without table rows: they access memory, communicate between lanes, or control the
+flow."""
 
 
 def families() -> dict[str, tuple[str, ...]]:
@@ -60,18 +65,18 @@ FAMILIES: tuple[Family, ...] = (
     convert.FAMILY,
     video.FAMILY,
 )
-"""In the order in which they are asked; the first that has the instruction computes it."""
+"""The families in the order of look-up; the first that has the instruction computes it."""
 
 
 def opcodes(kind: str) -> frozenset[str]:
-    """Return the opcodes of the families that count in a class."""
+    """Return the opcodes of the families of a class."""
     return frozenset(
         opcode for family in FAMILIES if family.kind == kind for opcode in family.table
     )
 
 
 def find_rule(instruction: Instruction) -> Rule | None:
-    """Return the row that computes `instruction`, or None where no family has it."""
+    """Return the row that computes `instruction`, or None if no family has it."""
     for family in FAMILIES:
         builder = family.table.get(instruction.opcode)
         if builder and (not family.types or instruction.type in family.types):

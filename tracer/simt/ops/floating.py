@@ -1,9 +1,9 @@
 """Single and double precision arithmetic (PTX ISA 9.7.3), in every rounding mode.
 
-Each row is one compiled loop: sources flushed under `.ftz`, one operation of the processor (under
-its own rounding mode where `.rz`, `.rm` or `.rp` asks for another than to nearest), the
-hardware's NaN, `.ftz` and `.sat` of the result. Single precision has one NaN, 0x7fffffff; double
-precision keeps the payload of the source, and makes 0xfff8000000000000.
+Each row is one compiled loop: it flushes sources under `.ftz`, executes one operation of the
+processor (in its own rounding mode for `.rz`, `.rm` or `.rp`), and applies the hardware's NaN,
+`.ftz` and `.sat` to the result. Single precision has one NaN, 0x7fffffff; double precision keeps
+the payload of the source, and makes 0xfff8000000000000.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from .lanes import DTYPES, Array
 from .rule import Builder, Family, Rule
 
 ROUNDING: Mapping[str, int] = {"rn": 1, "rz": 0, "rp": 2, "rm": 3}
-"""PTX's rounding modes as LLVM numbers them."""
+"""LLVM's numbers of PTX's rounding modes."""
 
 _REAL = {"f32": "float", "f64": "double"}
 _CODE = {"f32": "f4", "f64": "f8"}
@@ -57,11 +57,11 @@ _ONE: Mapping[str, Any] = {"f32": np.float32(1), "f64": np.float64(1)}
 
 
 def _without_tiny(operation: str, mode: str, result: Array, sources: tuple[Any, ...]) -> Array:
-    """Return a float32 result under `.ftz`, zeros for what is tiny.
+    """Return a float32 result under `.ftz`, with tiny results flushed to zero.
 
-    A result is tiny if it would round below the least normal number were there smaller ones in
-    full precision: a subnormal one always is, and the least normal one may be. So products and
-    quotients are looked at in float64, sums of products with a sticky bit. Sums are never in
+    A result is tiny if, at full precision and with unlimited exponents, it rounds to less than the
+    least normal number. A subnormal result always is; the least normal one may be. So products and
+    quotients are tested in float64, fused multiply-adds with a sticky bit. Sums are never in
     between.
     """
     if operation not in ("mul", "fma", "div"):
@@ -83,7 +83,7 @@ _WIDE_FMA = "call double @llvm.fma.f64(double {}, double {}, double {})"
 
 
 def _operation(operation: str, kind: str, mode: str) -> tuple[str, str]:
-    """Return the statement of one operation, and the declarations of what is called."""
+    """Return the statement of one operation, and the declarations of its callees."""
     real, count = _REAL[kind], _ARITY[operation]
     is_plain = operation in ("add", "sub", "mul", "div")
     declared = "declare double @llvm.fma.f64(double, double, double)\n"

@@ -19,9 +19,10 @@ _FRACTION, _INFINITE = (1 << 52) - 1, 0x7FF << 52
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A binary format of `bits` bits, `fraction` of them stored; `nan` is what operations make.
+    """A binary format of `bits` bits, `fraction` of them stored; `nan` is the NaN that operations
+    make.
 
-    `infinity` is one more than the largest finite pattern, whether or not the format has one.
+    `infinity` is one more than the largest finite pattern, even if the format has no infinity.
     """
 
     name: str
@@ -33,12 +34,12 @@ class Format:
 
     @property
     def sign(self) -> int:
-        """The bit of the sign."""
+        """The sign bit."""
         return 1 << self.bits - 1
 
     @property
     def tiny(self) -> float:
-        """The least number that is not subnormal."""
+        """The least normal number."""
         return 2.0 ** (1 - self.bias)
 
 
@@ -57,20 +58,20 @@ FORMATS = {
 
 
 def flush_bits(bits: Array, form: Format) -> Array:
-    """Return bits with those of subnormal numbers made zeros of their sign."""
+    """Return bits with subnormal numbers flushed to zeros of their sign."""
     return np.where(bits & form.infinity == 0, bits & form.sign, bits)
 
 
 def flush(x: Array) -> Array:
-    """Return numbers, subnormal ones as zeros of their sign."""
+    """Return numbers with subnormal ones flushed to zeros of their sign."""
     size = x.dtype.itemsize
     return flush_bits(x.view(f"u{size}"), FORMATS[f"f{8 * size}"]).view(x.dtype)
 
 
 def canonical(x: Array, of_root: bool = False) -> Array:
-    """Return float32 with every NaN made the one that the hardware makes.
+    """Return float32 with the hardware's NaN in place of every NaN.
 
-    That of a root is told by its bits: LLVM takes a root's NaN for any other.
+    The NaN of a square root is detected by its bits, because LLVM treats it like any other.
     """
     form, bits = FORMATS["f32"], x.view(np.uint32)
     is_nan = (bits & form.nan) > form.infinity if of_root else np.isnan(x)
@@ -78,9 +79,10 @@ def canonical(x: Array, of_root: bool = False) -> Array:
 
 
 def quiet_nan(result: Array, sources: tuple[Array, ...], first: bool = False) -> Array:
-    """Return float64 results of which the payload of a source that is a NaN survives.
+    """Return float64 results that keep the payload of a NaN source.
 
-    Of several the second source's, then the third's, then the first's; with `first` the first's.
+    Of several NaNs the second source's wins, then the third's, then the first's; with `first`, the
+    first's.
     """
     bits = np.where(np.isnan(result), _U(FORMATS["f64"].nan), result.view(_U))
     for k in [1, 0] if first else [k for k in (0, 2, 1) if k < len(sources)]:
@@ -89,13 +91,13 @@ def quiet_nan(result: Array, sources: tuple[Array, ...], first: bool = False) ->
 
 
 def saturate(x: Array) -> Array:
-    """Return numbers cut off to [0, 1], a NaN as +0."""
+    """Return numbers clamped to [0, 1], a NaN as +0."""
     return np.where(x > 0.0, np.where(x < 1.0, x, 1.0), 0.0)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """Return a + b in float64, the last bit set where the sum is not exact, so that one more
-    rounding to a narrower format gives what rounding the exact sum would."""
+    """Return a + b in float64 with a sticky last bit if the sum is inexact. Rounding it to a
+    narrower format then gives the same result as rounding the exact sum."""
     total = a + b
     other = total - a
     error = (a - (total - other)) + (b - other)
@@ -106,7 +108,7 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 
 def widen(bits: Array, form: Format) -> Array:
-    """Return bits as float64, exactly; a NaN keeps its payload and grows quiet."""
+    """Return bits as float64, exactly; a NaN keeps its payload and becomes quiet."""
     magnitude = bits & form.sign - 1
     sign = bits >> form.bits - 1 << 63
     moved = magnitude << 52 - form.fraction
@@ -118,8 +120,7 @@ def widen(bits: Array, form: Format) -> Array:
 
 
 def _rounded(quotient: Array, remainder: Array, half: Array | int, sign: Array, mode: str) -> Array:
-    """Return what is kept, one more where `remainder` of it, with `half` for its middle, rounds
-    up."""
+    """Return the quotient, plus one where `remainder`, with midpoint `half`, rounds up."""
     match mode:
         case "rz":
             return quotient
@@ -134,7 +135,7 @@ def _rounded(quotient: Array, remainder: Array, half: Array | int, sign: Array, 
 
 
 def _bounded(bits: Array, form: Format, sign: Array, mode: str, finite: bool) -> Array:
-    """Return bits, or what `mode` makes of a number too large for the format."""
+    """Return bits, or the result of `mode` for a number too large for the format."""
     largest, infinity = _U(form.infinity - 1), _U(form.infinity)
     huge = {"rn": infinity, "rna": infinity, "rz": largest}.get(mode)
     up, down = (infinity, largest) if mode == "rp" else (largest, infinity)
@@ -196,7 +197,8 @@ TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reformat:
-    """One conversion: PTX types, rounding mode, to a whole number, and what the modifiers ask."""
+    """One conversion: PTX types, rounding mode, whether to round to an integer, and the
+    modifiers."""
 
     source: str
     to: str
@@ -209,14 +211,14 @@ class Reformat:
 
     @property
     def name(self) -> str:
-        """A name of its own for the compiled function."""
+        """A unique name for the compiled function."""
         flags = ("ftz", self.ftz), ("sat", self.sat), ("relu", self.relu), ("finite", self.finite)
         words = [self.source, self.to, self.mode, self.whole, *(w for w, on in flags if on)]
         return "_".join(word for word in words if word)
 
 
 def storage(kind: str) -> str:
-    """Return the PTX type of bits in which values of a floating-point type travel."""
+    """Return the untyped PTX type that stores values of a floating-point type."""
     return _STORAGE.get(kind, "b8")
 
 
@@ -268,7 +270,7 @@ def reformat(form: Reformat) -> Callable[[Array], Array]:
 
 
 def through_double(kind: str, formula: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the function from bits of numbers to bits of what a float64 formula gives."""
+    """Return a float64 formula as a function of bits of `kind`."""
     form = Reformat(kind, kind)
 
     def compute(*sources: Array) -> Array:

@@ -1,7 +1,7 @@
 """Half precision and brain floats, one or two in a register (PTX ISA 9.7.4).
 
-Sources are widened to float64, where products are exact and sums keep a sticky bit, and the result
-is rounded once to nearest. Every NaN becomes 0x7fff.
+Sources are widened to float64, where products are exact and sums keep a sticky bit; the result is
+rounded once to nearest. Every NaN becomes 0x7fff.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _COMPUTE: Mapping[str, Callable[..., Array]] = {
     "fma": lambda a, b, c: odd_sum(a * b, c),
 }
 _OUTSIDE = 0x7FF7
-"""The NaN that stands for an element outside of a tensor, of either sign (`.oob`)."""
+"""The NaN of an element outside of a tensor, of either sign (`.oob`)."""
 _FLUSH, _SAT, _RELU, _OOB = "ftz", "sat", "relu", "oob"
 
 

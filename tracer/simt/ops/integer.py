@@ -93,7 +93,7 @@ def _low_24(a: Array) -> Array:
 
 
 def _product_24(instruction: Instruction) -> Callable[[Array, Array], Array]:
-    """`mul24`: bits 0 to 31, or 16 to 47, of the product of two 24-bit numbers."""
+    """`mul24`: return bits 0 to 31, or 16 to 47, of the product of two 24-bit numbers."""
     kind = instruction.type
     double = DTYPES[_WIDE[kind]]
     shift = 16 if "hi" in instruction.modifiers else 0
@@ -125,7 +125,7 @@ def _lanes_of_word(a: Array, signed: bool, width: int, place: int) -> Array:
 
 
 def _dot(instruction: Instruction) -> Rule:
-    """`dp4a`, `dp2a`: products of bytes with bytes (or halves with two bytes), all added up."""
+    """`dp4a`, `dp2a`: add up the products of bytes with bytes (or halves with two bytes)."""
     first_type, second_type = instruction.types
     signed = [kind[0] == "s" for kind in (first_type, second_type)]
     four = instruction.opcode == "dp4a"
@@ -143,14 +143,16 @@ def _dot(instruction: Instruction) -> Rule:
 
 
 def _division(instruction: Instruction) -> Rule:
-    """`div`, `rem`: as C does, toward zero; by 0 all ones, as the hardware's sequence gives."""
+    """`div`, `rem`: divide toward zero as C does; by 0 return all ones, as the hardware's code
+    does."""
     kind = instruction.type
     return Rule((kind, kind), (kind,), _divide(instruction.opcode, kind))
 
 
 @cache
 def _divide(opcode: str, kind: str) -> Callable[..., Array]:
-    """Return the function; processors trap at the lowest number by -1, so that is done apart."""
+    """Return the function. The lowest number by -1 is a special case, because processors trap at
+    it."""
     dtype, sign = DTYPES[kind], "s" if kind[0] == "s" else "u"
     text = f"{sign}{opcode} i{_bits(kind)} {{}}, {{}}"
 

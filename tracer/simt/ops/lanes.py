@@ -1,9 +1,9 @@
-"""Arrays over lanes: the element types of PTX in NumPy, and lane sets as bits and as booleans.
+"""Arrays over lanes: the NumPy types of PTX types, and lane masks as bits and as booleans.
 
-A value of a register is a two-dimensional array that broadcasts to (rows, columns) lanes. While all
-warps of a wave run together a row is a thread block and a column a thread of it, so that `%ctaid.x`
-is (rows, 1), `%tid.x` is (1, columns) and a parameter (1, 1). When only some warps run, a row is
-one warp and the columns are its 32 lanes.
+A register value is a two-dimensional array that broadcasts to (rows, columns) lanes. While all
+warps of a wave run together, a row is a thread block and a column is a thread: `%ctaid.x` is (rows,
+1), `%tid.x` is (1, columns), and a parameter (1, 1). If only some warps run, a row is one warp and
+the columns are its 32 lanes.
 """
 
 from collections.abc import Mapping
@@ -35,12 +35,12 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
     "tf32": np.dtype(np.uint32),
     "b128": np.dtype(np.complex128),
 }
-"""The NumPy type in which a PTX type is computed; packed and brain floats travel as bits, and so do
-128 bits, which NumPy has as complex numbers only."""
+"""The NumPy type of each PTX type. Packed and brain floats are bits, and so are 128-bit values, for
+which NumPy has only complex numbers."""
 
 
 def scalar(value: int | float | bool, dtype: np.dtype[Any]) -> Array:
-    """Return `value`, wrapped to the type's width if it is an integer, as a (1, 1) array."""
+    """Return `value` as a (1, 1) array; an integer wraps to the type's width."""
     if dtype.kind in "iu" and isinstance(value, int):
         bits = value & ((1 << 8 * dtype.itemsize) - 1)
         return np.array([[bits]], dtype=f"u{dtype.itemsize}").view(dtype)
@@ -48,12 +48,12 @@ def scalar(value: int | float | bool, dtype: np.dtype[Any]) -> Array:
 
 
 def pack(lanes: Mask) -> Bits:
-    """Turn booleans (warps, 32) into one 32-bit mask a warp (warps,)."""
+    """Convert booleans (warps, 32) to one 32-bit mask per warp (warps,)."""
     packed = np.packbits(lanes, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u4").reshape(-1).astype(np.uint32, copy=False)
 
 
 def unpack(bits: Bits) -> Mask:
-    """Turn one 32-bit mask a warp (warps,) into booleans (warps, 32)."""
+    """Convert one 32-bit mask per warp (warps,) to booleans (warps, 32)."""
     octets = np.ascontiguousarray(bits, dtype="<u4").view(np.uint8).reshape(-1, 4)
     return np.unpackbits(octets, axis=1, bitorder="little").view(np.bool_)

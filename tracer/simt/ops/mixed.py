@@ -1,7 +1,7 @@
-"""Single precision of capability 10.0: two numbers in a register, and terms of half precision.
+"""Single precision of compute capability 10.0: two numbers in a register, and half precision terms.
 
-`add.f32x2` is `add.f32` of both halves of 64 bits; `add.f32.f16` adds a number that is widened
-first, `fma.f32.f16` two factors that are (PTX ISA 9.7.3 and 9.7.5): one rounding, as any f32 has.
+`add.f32x2` is `add.f32` of both halves of 64 bits. `add.f32.f16` widens one term first,
+`fma.f32.f16` two factors (PTX ISA 9.7.3 and 9.7.5), and each rounds once, like any f32 operation.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""Two 16-bit values in a register: the loop around a function of one, and packed integers."""
+"""Two 16-bit values in a register: the loop that applies a function per half, and packed
+integers."""
 
 from collections.abc import Callable
 from functools import cache
@@ -12,7 +13,7 @@ from .rule import Family, Rule
 
 
 def on_halves(one: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function of 16 bits as one of both halves of 32."""
+    """Return a function of 16 bits as a function of both halves of 32 bits."""
 
     def both(*words: Array) -> Array:
         low = one(*(word.astype(np.uint16) for word in words))
@@ -26,7 +27,7 @@ def on_halves(one: Callable[..., Array]) -> Callable[..., Array]:
 def halves(name: str, kind: str, arity: int, one: Callable[..., Array]) -> Callable[..., Array]:
     """Return the compiled function of bits of `kind`, or of both halves of them.
 
-    `one` takes and gives the bits of one element; sources and result are unsigned integers.
+    `one` takes and returns the bits of one element; sources and result are unsigned integers.
     """
     code = f"u{DTYPES[kind].itemsize}"
     whole = on_halves(one) if kind.endswith("x2") else one

@@ -1,4 +1,5 @@
-"""The form of a table row: what types an instruction takes and gives, and what it computes."""
+"""A row of an instruction table: the types of an instruction's sources and results, and its
+function."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -12,9 +13,9 @@ from .lanes import Array
 class Rule:
     """`results = compute(*sources)`, every array broadcastable to (rows, columns).
 
-    `sources` and `results` are PTX types; operands are read as these types and results written
-    as these, extended to the width of their register. With `carry_in` the carry flag (a `pred`)
-    is the last source, with `carry_out` it is the last result. More than one result is a tuple.
+    `sources` and `results` are PTX types. Operands are read as these types; results are written as
+    these types, extended to the width of their register. With `carry_in` the carry flag (a `pred`)
+    is the last source, with `carry_out` it is the last result. Several results are a tuple.
     """
 
     sources: tuple[str, ...]
@@ -25,7 +26,7 @@ class Rule:
 
 
 Builder: TypeAlias = Callable[[Instruction], Rule | None]
-"""Reads the modifiers; None where this family does not have the instruction in that form."""
+"""Reads the modifiers; returns None if this family lacks the instruction in that form."""
 
 Table: TypeAlias = Mapping[str, Builder]
 """Opcode to builder."""
@@ -33,9 +34,9 @@ Table: TypeAlias = Mapping[str, Builder]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Instructions that belong together: `types` are the last types that they take, empty any.
+    """A group of instructions; `types` are the last types that they accept, empty for any.
 
-    `kind` is the class that they count in (`traces.schema.CLASSES`) where their type does not say.
+    `kind` is the class that they count in (`traces.schema.CLASSES`) unless their type decides it.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Family:
 
 
 def same(arity: int, function: Callable[..., Array]) -> Builder:
-    """Build rows whose sources and result all have the instruction's type."""
+    """Build rows with the instruction's type for all sources and the result."""
 
     def build(instruction: Instruction) -> Rule:
         kind = instruction.type

@@ -1,13 +1,13 @@
-"""Products of small matrices as the tensor cores of compute capability 9.0 form them.
+"""Matrix products as the tensor cores of compute capability 9.0 compute them.
 
-Matrices are arrays (rows, columns, warps). Measured bit for bit on the hardware: of one
-instruction all products and the accumulator are brought to the largest exponent among them (that
-of a product is the sum of its factors' exponents), cut off 25 bits below it, added exactly, and
-the sum is cut off to float32, or rounded to nearest as f16. 8-bit floats go two bytes of every
-four at a time (of a sparse factor four columns of every eight), from zero, and the accumulator is
-added at the end; in `wgmma` all of them and the
-accumulator are cut off 13 bits below, and so is the sum, if it is f32. Double precision is a chain
-of fused multiply-adds; integers are exact.
+Matrices are arrays (rows, columns, warps). The rules were measured bit for bit on the hardware. One
+instruction aligns all products and the accumulator to the largest exponent among them (that of a
+product is the sum of its factors' exponents), truncates them 25 bits below it, adds them exactly,
+and truncates the sum to float32, or rounds it to nearest as f16. It sums 8-bit floats two bytes of
+every four at a time (of a sparse factor four columns of every eight), starting from zero, and adds
+the accumulator at the end. `wgmma` truncates all products of 8-bit floats and the accumulator 13
+bits below, and so the sum, if it is f32. Double precision is a chain of fused multiply-adds;
+integers are exact.
 """
 
 from collections.abc import Callable
@@ -21,19 +21,19 @@ from .format import Reformat, reformat
 from .lanes import Array
 
 KEPT_BITS = 25
-"""Bits below the largest exponent that take part in a sum."""
+"""Bits below the largest exponent that a sum keeps."""
 
 OCTET_BITS = 13
-"""The same in a sum of `wgmma` over 8-bit floats."""
+"""The same for a sum of `wgmma` over 8-bit floats."""
 
 _LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126}
-"""The smallest exponents of numbers that are not subnormal."""
+"""The least exponents of normal numbers."""
 
 _NOTHING = -4096
 
 
 def of_bits(bits: Array, kind: str) -> Array:
-    """Return the elements of a matrix as float64; of tf32 the low 13 bits are not looked at."""
+    """Return the elements of a matrix as float64; the low 13 bits of tf32 are ignored."""
     if kind == "tf32":
         bits = bits & np.uint32(0xFFFF_E000)
         kind = "f32"
@@ -42,7 +42,8 @@ def of_bits(bits: Array, kind: str) -> Array:
 
 @cache
 def _largest() -> Callable[..., Array]:
-    """Return the function of a, b and an exponent to the larger of it and that of a * b."""
+    """Return the function of a, b and an exponent that returns the larger of it and the exponent of
+    a * b."""
 
     def largest(a: Array, b: Array, least: Array) -> Array:
         sizes = a.view(np.uint64) << 1, b.view(np.uint64) << 1
@@ -55,7 +56,8 @@ def _largest() -> Callable[..., Array]:
 
 @cache
 def _sum_cut() -> Callable[..., Array]:
-    """Return the function of a, b, a scale and a sum to the sum plus a * b, scaled and cut off."""
+    """Return the function of a, b, a scale and a sum that adds a * b, scaled and truncated, to the
+    sum."""
 
     def sum_cut(a: Array, b: Array, scale: Array, total: Array) -> Array:
         cut: Array = total + np.trunc(a * b * scale)
@@ -65,7 +67,7 @@ def _sum_cut() -> Callable[..., Array]:
 
 
 def _block(a: Array, b: Array, c: Array) -> Array:
-    """Return the exact sum (m, n, warps) of what is left of the products of one block and c."""
+    """Return the exact sum (m, n, warps) of c and the truncated products of one block."""
     one = np.ones((1, 1, 1))
     exponent = _largest()(c, one, np.array(_NOTHING, dtype=np.int64))
     for k in range(a.shape[1]):
@@ -80,7 +82,7 @@ def _block(a: Array, b: Array, c: Array) -> Array:
 
 
 def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
-    """Put infinities and NaNs where a factor or the accumulator is one."""
+    """Set infinities and NaNs where a factor or the accumulator is one."""
     if np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all():
         return result
     plain = c
@@ -90,8 +92,10 @@ def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
 
 
 def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: int) -> Array:
-    """Return the bits of a @ b + c as `result` (f32 or f16); of 8-bit floats `octets` of twice as
-    many go at a time, of others it is 0."""
+    """Return the bits of a @ b + c as `result` (f32 or f16).
+
+    Products of 8-bit floats are summed in blocks of twice `octets`; for other types it is 0.
+    """
     if octets:
         first = np.arange(a.shape[1]) % (2 * octets) < octets
         total = np.zeros_like(c)
@@ -109,7 +113,7 @@ def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: int) -> A
 
 
 def multiply_of_warpgroup(a: Array, b: Array, c: Array, result: str, octets: str) -> Array:
-    """Return the bits of a @ b + c as `wgmma` forms it; `octets` are the types of 8-bit floats,
+    """Return the bits of a @ b + c as `wgmma` computes it; `octets` are the types of 8-bit floats,
     `e4m3 e5m2`, or empty."""
     if not octets:
         total = _special(a, b, c, _block(a, b, c))
@@ -119,7 +123,7 @@ def multiply_of_warpgroup(a: Array, b: Array, c: Array, result: str, octets: str
 
 
 def _rounded(total: Array, result: str) -> Array:
-    """Return an exact sum as bits of f32, cut off, or of f16, rounded to nearest."""
+    """Return the bits of an exact sum: truncated to f32, or rounded to nearest f16."""
     mode = "rn" if result == "f16" else "rz"
     bits = reformat(Reformat("f64", result, mode))(_overflowed(total).view(np.uint64))
     size = bits.dtype.type
@@ -128,8 +132,9 @@ def _rounded(total: Array, result: str) -> Array:
 
 
 def _block_of_octets(a: Array, b: Array, c: Array, kinds: list[str], result: str) -> Array:
-    """Return the sum of products of 8-bit floats and c, each cut off OCTET_BITS below the largest
-    exponent, and so the sum as f32. Subnormal numbers have the exponent of the smallest others."""
+    """Return the sum of c and products of 8-bit floats, each truncated OCTET_BITS below the largest
+    exponent, and so the sum as f32. Subnormal numbers have the exponent of the least normal
+    ones."""
     first, second = (_exponents(x, _LEAST[kind]) for x, kind in zip((a, b), kinds, strict=True))
     largest = _exponents(c, _LEAST[result])
     for k in range(a.shape[1]):
@@ -147,14 +152,14 @@ def _block_of_octets(a: Array, b: Array, c: Array, kinds: list[str], result: str
 
 
 def _exponents(x: Array, least: int) -> Array:
-    """Return the exponents of numbers, at least `least`; very low for zeros, 0 for what is no
-    number."""
+    """Return the exponents of numbers, at least `least`; very low for zeros, 0 for infinities and
+    NaNs."""
     exponents = np.maximum(np.frexp(x)[1] - 1, least)
     return np.where(x == 0, _NOTHING, np.where(np.isfinite(x), exponents, 0)).astype(np.int32)
 
 
 def _overflowed(total: Array) -> Array:
-    """Make infinite what float32 cannot hold, although sums are cut off."""
+    """Return the sum with infinity where it exceeds float32, although sums are truncated."""
     return np.where(np.abs(total) >= 2.0**128, np.copysign(np.inf, total), total)
 
 
@@ -164,7 +169,7 @@ def _cut(total: Array) -> Array:
 
 
 def multiply_doubles(a: Array, b: Array, c: Array) -> Array:
-    """Return a @ b + c in float64, a fused multiply-add after the other."""
+    """Return a @ b + c in float64, as a chain of fused multiply-adds."""
     fma = arithmetic("fma", "f64")
     for k in range(a.shape[1]):
         c = fma(a[:, k, None], b[None, k], c)

@@ -1,8 +1,8 @@
-"""Approximate functions as formulas in float64; one rounding to the narrow type follows.
+"""Approximate functions: float64 formulas, followed by one rounding to the narrow type.
 
-Their own error lies far below half a unit of float32, so they are nearer to the true value than
-the hardware's tables, and within the bounds of the ISA. What happens at zeros, subnormal numbers,
-infinities and beyond the stated range is the hardware's.
+The error of a formula is far below half a unit of float32. The results are thus nearer to the true
+value than the hardware's tables, and within the bounds of the ISA. The results for zeros, subnormal
+numbers, infinities and arguments out of range are the hardware's.
 """
 
 import math
@@ -29,14 +29,14 @@ _EXP = tuple(1 / math.factorial(k) for k in range(13))
 _LOG = tuple(1 / k for k in range(1, 24, 2))
 _COARSE_NAN = struct.unpack(">d", bytes.fromhex("7fffffff00000000"))[0]
 _MIXED = 0x3FE6A09E667F3BCD
-"""The bits of the square root of a half: fractions are taken from there to twice as much."""
+"""The bits of sqrt(1/2): fractions are normalised to the range from it to twice as much."""
 
 
 def _turned(x: Array, quarter: int) -> Array:
-    """Return the sine of x plus so many quarters of a turn.
+    """Return the sine of x plus `quarter` quarter turns.
 
     As on the hardware, x is first multiplied by 1 / 2 pi in float32, which decides the error of
-    large angles: beyond 2^23 turns nothing is left but the sine and cosine of 0.
+    large angles: beyond 2^23 turns only the sine and cosine of 0 remain.
     """
     revolutions = (x * _ONE_OVER_TWO_PI).astype(np.float32).astype(np.float64)
     part = revolutions - np.rint(revolutions)
@@ -126,12 +126,12 @@ def quotient(x: Array, y: Array) -> Array:
 
 
 def quick_quotient(x: Array, y: Array) -> Array:
-    """Return x / y by the reciprocal of y, which is 0 for y beyond 2^126 (`div.approx`)."""
+    """Return x times the reciprocal of y, which is 0 for y beyond 2^126 (`div.approx`)."""
     return quotient(x, np.where(np.abs(y) > 2.0**126, np.copysign(math.inf, y), y))
 
 
 def coarse_reciprocal(x: Array) -> Array:
-    """Return 1 / x of the upper word of x, an upper word itself (`rcp.approx.ftz.f64`)."""
+    """Return 1 / x of the upper word of x, itself an upper word (`rcp.approx.ftz.f64`)."""
     return _upper(1.0 / _upper_word(x))
 
 
@@ -163,7 +163,7 @@ _FORMULAS: Mapping[str, Callable[..., Array]] = {
 
 
 def _flushed(x: Array, tiny: float) -> Array:
-    """Return x, or a zero of its sign if it is smaller than `tiny`."""
+    """Return x, or a zero of its sign if its magnitude is below `tiny`."""
     return np.where(np.abs(x) < tiny, np.copysign(0.0, x), x)
 
 
@@ -172,7 +172,7 @@ _FORMS: Mapping[tuple[str, str, str], Callable[..., Array]] = {
     ("rcp", "f64", "approx"): approximate.coarse_reciprocal,
     ("rsqrt", "f64", "approx.ftz"): approximate.coarse_reciprocal_root,
 }
-"""Where one form of an opcode is another function."""
+"""Forms of an opcode with a function of their own."""
 
 
 @cache
@@ -206,7 +206,8 @@ def _approximate(opcode: str) -> Builder:
 
 
 def _rounded(opcode: str) -> Builder:
-    """Take `.approx` and `.full` as approximate, anything else as exact in its rounding mode."""
+    """Build `.approx` and `.full` as approximate rows, any other form as exact in its rounding
+    mode."""
     approximately = _approximate(opcode)
 
     def build(instruction: Instruction) -> Rule | None:

@@ -1,8 +1,8 @@
 """Arithmetic of atomic operations on a word of memory (PTX ISA 9.7.13.5).
 
-Each is a function of the old word and the operands b and d, all of one type. As on the hardware
-f32 sums in global memory take subnormal numbers for zeros, those in shared memory do not; f64
-sums in global memory keep a NaN as it is, those in shared memory make it quiet.
+Each is a function of the old word and the operands b and d, all of one type. As on the hardware,
+f32 sums in global memory flush subnormal numbers to zero, those in shared memory do not; f64 sums
+in global memory keep a NaN unchanged, those in shared memory make it quiet.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,13 +34,13 @@ _OF_128_BITS: Mapping[str, str] = {
     "exch": "%new = or i128 %b, 0",
     "cas": "%same = icmp eq i128 %old, %b\n  %new = select i1 %same, i128 %d, i128 %old",
 }
-"""As assembly: NumPy has no such integers."""
+"""Operations in assembly, because NumPy has no 128-bit integers."""
 
 
 @cache
 def update(operation: str, kind: str, in_global: bool) -> tuple[str, str, str] | None:
-    """Return the integer type, LLVM assembly that sets %new from %old and the operands %b and %d,
-    and definitions; None where PTX has no such operation."""
+    """Return the integer type, LLVM assembly that computes %new from %old and the operands %b and
+    %d, and definitions; None if PTX has no such operation."""
     if kind == "b128":
         return ("i128", _OF_128_BITS[operation], "") if operation in _OF_128_BITS else None
     compute = _computing(operation, kind, in_global)

@@ -1,7 +1,7 @@
 """Video instructions: parts of registers, clamped, merged and accumulated (PTX ISA 9.7.17, 9.7.18).
 
-Scalar ones take a byte, a half or the whole of each source; packed ones two halves or four bytes
-that are chosen among those of both sources. All is done in int64.
+Scalar ones read a byte, a half or the whole of each source; packed ones select two halves or four
+bytes from both sources. All arithmetic is in int64.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ def _selector(operand: Operand) -> str:
 
 
 def _part(word: Array, kind: str, selector: str) -> Array:
-    """Return a byte, half or all of a word, with its sign if `kind` has one."""
+    """Return a byte, a half or all of a word; sign-extended if `kind` is signed."""
     width = {"": 32, "b": 8, "h": 16}[selector[:1]]
     start = width * int(selector[1:] or 0)
     up = np.uint32(32 - width - start)
@@ -62,7 +62,7 @@ def _word(value: Array) -> Array:
 
 
 def _finish(instruction: Instruction, kind: str) -> Callable[..., Array]:
-    """Return what clamps a result, and merges it into the third source or combines it with it."""
+    """Return the function that clamps a result, and merges or combines it with the third source."""
     selector = _selector(instruction.operands[0])
     second = next((_SECOND[m] for m in instruction.modifiers if m in _SECOND), None)
     width = {"": 32, "b": 8, "h": 16}[selector[:1]]
@@ -84,7 +84,7 @@ def _finish(instruction: Instruction, kind: str) -> Callable[..., Array]:
 
 
 def _sources(instruction: Instruction) -> tuple[str, str]:
-    """Return the types of the two sources; ValueError if they are not all there."""
+    """Return the types of the two sources; ValueError if one is missing."""
     first, second = instruction.types[-2:]
     return first, second
 
@@ -122,7 +122,7 @@ def _compare(instruction: Instruction) -> Rule:
 
 
 def _multiply_add(instruction: Instruction) -> Rule:
-    """`vmad`: the product is 64 bits wide here, which holds all that 32-bit sources can make."""
+    """`vmad`: the product has 64 bits here, which hold any product of 32-bit sources."""
     _, first, second, _ = instruction.operands
     kinds = _sources(instruction)
     selectors = _selector(first), _selector(second)
@@ -148,7 +148,7 @@ def _multiply_add(instruction: Instruction) -> Rule:
 
 
 def _packed(instruction: Instruction) -> Rule:
-    """Combine two halves or four bytes at once; `.add` sums them up with the third source."""
+    """Combine two halves or four bytes at once; `.add` adds their sum to the third source."""
     count = int(instruction.opcode[-1])
     letter, width = ("h", 16) if count == 2 else ("b", 8)
     compare = next((_COMPARE[m] for m in instruction.modifiers if m in _COMPARE), None)

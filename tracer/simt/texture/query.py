@@ -1,4 +1,5 @@
-"""Handles of textures and surfaces: what a kernel holds for one, and which it is."""
+"""Handles of textures and surfaces: the numbers that kernels hold, look-up, and query
+instructions."""
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from ..warp.slot import Fetch
 
 _HANDLE = np.dtype(np.uint64)
 SURFACES = 1 << 32
-"""Surfaces are numbered from here on, textures from 1."""
+"""The first number of surfaces; textures are numbered from 1."""
 
 
 def decode_handle(decoder: Decoder, source: Register | Symbol) -> Fetch:
-    """Return a function to a handle: one in a register, or that of a reference by name.
+    """Return a fetch of a handle: one in a register, or that of a named reference.
 
-    A register may hold a reference's address, too.
+    A register may also hold the address of a reference.
     """
     bound, symbols = decoder.loaded.handles, decoder.loaded.symbols
     if isinstance(source, Symbol):
@@ -40,7 +41,7 @@ def decode_handle(decoder: Decoder, source: Register | Symbol) -> Fetch:
 
 
 def find_texture(group: Group, pc: int, handle: int, verb: str) -> tuple[int, Texture]:
-    """Return a texture and its index; KernelFault where the handle is none."""
+    """Return a texture and its index; KernelFault for an invalid handle."""
     textures = group.wave.program.memory.textures
     if 1 <= handle <= len(textures):
         return handle - 1, textures[handle - 1]
@@ -48,7 +49,7 @@ def find_texture(group: Group, pc: int, handle: int, verb: str) -> tuple[int, Te
 
 
 def find_surface(group: Group, pc: int, handle: int, verb: str) -> Surface:
-    """Return a surface; KernelFault where the handle is none."""
+    """Return a surface; KernelFault for an invalid handle."""
     surfaces = group.wave.program.memory.surfaces
     if 1 <= handle - SURFACES <= len(surfaces):
         return surfaces[handle - SURFACES - 1]
@@ -74,7 +75,7 @@ _ADDRESS_MODES = {"wrap": 0, "mirror": 1, "clamp": 2, "border": 3}
 
 
 def _sizes(extent: tuple[int, ...], layers: int, count: int) -> dict[str, int]:
-    """Return sizes by name; `count` is what follows the extent."""
+    """Return sizes by name; `count` is the size after the extent."""
     width, height, depth = (*extent, *([count] if count else []), 0, 0)[:3]
     return {"width": width, "height": height, "depth": depth, "array_size": layers}
 
@@ -111,7 +112,7 @@ def _of_surface(surface: Surface) -> dict[str, int]:
 
 
 def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a query, or None if the instruction is none."""
+    """Return the step of a query, or None for another instruction."""
     if instruction.opcode == "istypep":
         return _is_type(decoder, instruction)
     if instruction.opcode not in ("txq", "suq"):

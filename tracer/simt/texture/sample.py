@@ -1,6 +1,6 @@
-"""Texture instructions: `tex` and `tld4` in every geometry of CUDA's textures (PTX ISA 9.7.10).
+"""Texture instructions: `tex` and `tld4` for every geometry of CUDA's textures (PTX ISA 9.7.10).
 
-Where a texture has one level, a level of detail or a gradient changes nothing.
+For a texture of one level, a level of detail or a gradient has no effect.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,17 +34,17 @@ from .query import decode_handle, find_texture
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}
 _OF_LEVELS = {"level": 1, "grad": 2}
-"""Operands that choose a level, by the modifier that asks for them."""
+"""Number of operands that select a level, by modifier."""
 
 _PRESENT = scalar(True, DTYPES["pred"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What the modifiers say; `channel` is the one that a gather takes, -1 for a sample.
+    """The modifiers of an instruction; `channel` is that of a gather, -1 for a sample.
 
-    A fetch names texels by integers. One that also names a level is a sample in the middle of the
-    texel, by the address mode (as measured on an NVIDIA H200).
+    A fetch addresses texels by integers. One with a level is a sample at the centre of the texel,
+    with the address mode (as measured on an NVIDIA H200).
     """
 
     geometry: str
@@ -76,14 +76,15 @@ class _Form:
 
     @property
     def shape(self) -> tuple[int, bool, bool]:
-        """Dimensions, whether there are layers, whether these are a cube's faces."""
+        """The number of dimensions, whether there are layers, and whether these are a cube's
+        faces."""
         if self.is_cubemap:
             return 2, True, True
         return self.coordinates, self.is_layered, False
 
 
 def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a texture fetch, or None if the instruction is none."""
+    """Return the step of a texture fetch, or None for another instruction."""
     if instruction.opcode not in ("tex", "tld4"):
         return None
     form = _form(decoder, instruction)
@@ -156,7 +157,8 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
 
 
 def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:
-    """Yield each handle of the lanes of `mask`, ascending, and its lanes: mostly it is one."""
+    """Yield each handle of the lanes of `mask`, ascending, and its lanes; mostly there is one
+    handle."""
     active_handles = handles[mask]
     if active_handles.size and bool((active_handles == active_handles[0]).all()):
         yield int(active_handles[0]), mask
@@ -180,14 +182,15 @@ def _level_operands(instruction: Instruction) -> int:
 
 
 def _levels(decoder: Decoder, form: _Form, operands: Sequence[Operand]) -> list[list[Fetch]]:
-    """Read what chooses a level: a level of detail, or two gradients, a component an axis."""
+    """Decode the operands that select a level: a level of detail, or two gradients with a component
+    per axis."""
     each = [o.elements if isinstance(o, Vector) else (o,) for o in operands]
     kind = form.coordinate if form.has_level else "f32"
     return [[decoder.fetch(o, kind) for o in one[: form.coordinates]] for one in each]
 
 
 def _offsets(decoder: Decoder, form: _Form, operands: list[Operand]) -> list[Fetch]:
-    """Read what comes after the address: offsets in texels, a depth to compare with."""
+    """Decode the operands after the address: offsets in texels, and a depth to compare with."""
     steps: tuple[Operand, ...] = ()
     for operand in operands:
         if isinstance(operand, Vector):
@@ -208,7 +211,7 @@ def _is_float(operand: Operand) -> bool:
 
 
 def _on_faces(at: Places, cubes: int) -> Places:
-    """Return the places on the faces of cubes, of directions in them."""
+    """Convert directions in cubes to places on the cubes' faces."""
     face, s, t = project(*(axis.astype(np.float64) for axis in at.coordinates))
     return Places([s, t], FACES * np.clip(at.layer, 0, cubes - 1) + face)
 
@@ -224,14 +227,14 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """Samples (n, channels), and what of which texture was read for them."""
+    """Samples (n, channels), and the parts of textures that they read."""
 
     values: Array
     parts: list[_Part]
 
 
 def _take(group: Group, index: int, at: Places, detail: Array | None, channel: int) -> _Samples:
-    """Sample or gather at places, of a mipmapped texture the levels that `detail` (n,) asks for."""
+    """Sample or gather at places; of a mipmapped texture, at the levels of `detail` (n,)."""
     textures = group.wave.program.memory.textures
     mipmap = textures[index].mipmap
     if mipmap is None:
@@ -256,7 +259,7 @@ def _look(texture: Texture, at: Places, channel: int) -> Sample:
 
 
 def _detail(texture: Texture, level_values: Sequence[Sequence[Array]]) -> Array | None:
-    """Return the levels of detail (n,) that samples ask for; None where they ask for none."""
+    """Return the levels of detail (n,) of samples; None without any."""
     if len(level_values) == 2:
         return detail_of(texture.description.extent, level_values)
     return level_values[0][0] if level_values else None
@@ -269,7 +272,7 @@ def _only(shape: tuple[int, ...], lanes: NDArray[np.intp]) -> Mask:
 
 
 def _written(form: _Form, values: Array) -> list[Array]:
-    """Return what each destination gets: a channel, or two halves."""
+    """Return the value of each destination: a channel, or two halves."""
     if form.result != "f16x2":
         return list(values.astype(DTYPES[form.result]).T)
     channels = np.zeros((len(values), 4), np.float16)
@@ -278,7 +281,7 @@ def _written(form: _Form, values: Array) -> list[Array]:
 
 
 def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
-    """Refuse what would give zeros, or bits of another type: hardware says nothing and goes on."""
+    """Refuse forms for which the hardware silently returns zeros, or bits of another type."""
     described = texture.description
     problem = ""
     shape = (*texture.shape, texture.is_cubemap)
@@ -300,7 +303,7 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
 
 
 def _spread(lanes: int, taking: NDArray[np.intp], corner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The corners (lanes, 4) of all lanes: 0 of those that do not sample."""
+    """Return the corners (lanes, 4) of all lanes: 0 for those that do not sample."""
     corners = np.zeros((lanes, 4), dtype=np.int32)
     whole = np.dtype("V16")  # four at once, which NumPy scatters thirty times as fast
     corners.view(whole)[taking] = np.ascontiguousarray(corner).view(whole)
@@ -310,7 +313,7 @@ def _spread(lanes: int, taking: NDArray[np.intp], corner: NDArray[np.int32]) -> 
 def _record(
     group: Group, position: int, pc: int, number: int, here: Mask, corners: NDArray[np.int32]
 ) -> None:
-    """Add a row a warp with a lane that samples."""
+    """Add a row for each warp with a lane that samples."""
     active = pack(here.reshape(-1, LANES))
     warps = np.flatnonzero(active)
     group.wave.rows.add_texels(

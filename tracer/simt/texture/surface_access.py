@@ -1,7 +1,7 @@
 """Surface instructions: `suld`, `sust`, `sured` (PTX ISA 9.7.11).
 
-A place is a byte of a row (`.b`) or a texel (`.p`), a row, and a slice or layer. Beyond the
-surface `.zero` loads zeros and drops stores, `.clamp` goes to the nearest place, `.trap` stops the
+A place is a byte of a row (`.b`) or a texel (`.p`), a row, and a slice or layer. Outside of the
+surface `.zero` loads zeros and drops stores, `.clamp` uses the nearest place, and `.trap` stops the
 kernel.
 """
 
@@ -37,7 +37,7 @@ _REDUCTIONS = ("add", "min", "max", "and", "or")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What an instruction says of its places, and the operands that say where."""
+    """The modifiers of an instruction, and the operands that address the surface."""
 
     pc: int
     position: int
@@ -57,7 +57,8 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Lanes at one surface: `lanes` those that reach it, `addresses` of all lanes."""
+    """The lanes at one surface: `lanes` is the mask of those that reach it, `addresses` are of all
+    lanes."""
 
     surface: Surface
     lanes: Mask
@@ -65,7 +66,7 @@ class _Part:
 
 
 def decode_surface(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a surface access, or None if the instruction is none."""
+    """Return the step of a surface access, or None for another instruction."""
     match instruction.opcode:
         case "suld":
             return _load(decoder, instruction)
@@ -147,7 +148,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _formatted(texel: Texel, values: list[Array]) -> list[Array]:
-    """Return a texel's channels from 32-bit values; those that are not given are 0."""
+    """Return a texel's channels from 32-bit values; missing channels are 0."""
     missing = [scalar(0, DTYPES["b32"])] * (texel.channels - len(values))
     return [texel.convert(value) for value in (*values, *missing)[: texel.channels]]
 
@@ -177,13 +178,13 @@ def _reduction(operation: str, kind: str) -> Callable[..., Array]:
 
 
 def _access(form: _Form, dtype: np.dtype[Any], count: int, addresses: Array) -> Access:
-    """Return the access of `count` channels or elements at addresses worked out already."""
+    """Return the access of `count` channels or elements at known addresses."""
     at, position = form.pc, form.position
     return Access(at, position, Space.SURFACE, dtype, count, lambda frame: addresses, 0, None)
 
 
 def _parts(group: Group, form: _Form, width: int) -> list[_Part]:
-    """Return the lanes of each surface that the group reaches, at their places in it."""
+    """Return a part per surface of the group's lanes, with their places in it."""
     frame, shape = group.frame, (group.rows, group.columns)
     active = group.guarded(None if form.guard is None else form.guard(frame))
     mask = np.broadcast_to(True if active is None else active, shape)
@@ -214,7 +215,7 @@ def _bounded(
     group: Group, form: _Form, surface: Surface, here: Mask, places: list[Array],
     spans: list[int],
 ) -> tuple[Mask, list[Array]]:  # fmt: skip
-    """Return the lanes that reach the surface, and their places on it."""
+    """Return the mask of the lanes inside the surface, and their places in it."""
     inside = here.copy()
     for place, last in zip(places, spans, strict=True):
         inside &= (place >= 0) & (place <= last)

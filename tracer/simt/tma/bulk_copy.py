@@ -1,7 +1,7 @@
 """`cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async` (PTX ISA 9.7.9.25).
 
-Each is done when it is issued, and tells its mbarrier so; groups of bulk copies have nothing to
-wait for. They leave no rows: no lane of the load and store unit moves these bytes.
+Each completes when it is issued, and then signals its mbarrier; waiting for a group of bulk copies
+does nothing. They write no rows: the copies bypass the load/store unit.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ _NOTHING = frozenset({"commit_group", "wait_group", "prefetch"})
 
 
 def decode_bulk(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a bulk copy, or None if the instruction is none."""
+    """Return the step of a bulk copy, or None for another instruction."""
     modifiers = {m.partition("::")[0] for m in instruction.modifiers}
     if instruction.opcode == "cp" and "bulk" in modifiers:
         if modifiers & _NOTHING and "tensor" not in modifiers:
@@ -121,7 +121,7 @@ def _move(to: Bytes, source: Bytes, operation: str, kind: str, in_global: bool) 
 
 
 def _send(decoder: Decoder, instruction: Instruction) -> Step:
-    """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and tells the barrier."""
+    """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and signals the barrier."""
     if "global" in instruction.modifiers:
         raise decoder.refuse("cutrace leaves out asynchronous stores to global memory (10.0)")
     kind, site = instruction.type, site_of(decoder, instruction)
@@ -149,16 +149,16 @@ def _send(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 ALIGN = 128
-"""Bytes to which a box in shared memory must align."""
+"""Alignment in bytes of a box in shared memory."""
 
 ALIGN_INSIDE = 16
-"""Bytes of which a box's place in the innermost dimension is a multiple: an H200 stops with an
-illegal instruction otherwise, as where a box is stored that begins before the tensor does."""
+"""Alignment in bytes of a box's coordinate in the innermost dimension. Otherwise an H200 stops with
+an illegal instruction, as it does for a store of a box that begins before the tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The operands of a box: its map and coordinates, and offsets of an im2col box."""
+    """The operands of a box: its map and coordinates, and the offsets of an im2col box."""
 
     tensor: Fetch
     corner: tuple[Fetch, ...]
@@ -168,7 +168,7 @@ class Box:
 
 
 def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
-    """Return the step of a copy of a box, to shared memory or from it."""
+    """Return the step of a copy of a box to or from shared memory."""
     modifiers = instruction.modifiers
     operands = list(instruction.operands)
     site = site_of(decoder, instruction)
@@ -203,7 +203,7 @@ def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
 def _box(
     decoder: Decoder, instruction: Instruction, operand: Operand, others: list[Operand]
 ) -> Box:
-    """Read `[map, {c0, c1}]` and `{offsets}`."""
+    """Decode `[map, {c0, c1}]` and `{offsets}`."""
     if not isinstance(operand, TextureAddress):
         raise decoder.refuse("expected a map of a tensor and coordinates in brackets")
     tensor = operand.texture
@@ -230,7 +230,7 @@ def _values(box: Box, frame: list[Any]) -> list[Any]:
 def _find_tensor_map(
     lane: Lane, site: Site, box: Box, values: list[int]
 ) -> tuple[TensorMap, NDArray[np.int64], NDArray[np.bool_]]:
-    """Read the map, and find the box's elements."""
+    """Read the map, and compute the addresses of the box's elements."""
     address, *coordinates = values
     if address % 64:
         raise site.fault(lane, f"takes a map at {address:#x}, no multiple of 64,", "misaligned")
@@ -256,7 +256,7 @@ def _find_tensor_map(
 
 
 def _words(lane: Lane, tensor: TensorMap, inside: NDArray[np.bool_], places: Any) -> Any:
-    """Return global memory as elements, and the indices of those inside."""
+    """Return global memory as elements, and the indices of the elements in bounds."""
     arena = lane.group.wave.program.memory.global_
     usable = arena.bytes.size // tensor.size * tensor.size
     words = arena.bytes[:usable].view(f"u{tensor.size}")
@@ -264,7 +264,7 @@ def _words(lane: Lane, tensor: TensorMap, inside: NDArray[np.bool_], places: Any
 
 
 def _check(lane: Lane, site: Site, tensor: TensorMap, places: NDArray[np.int64]) -> None:
-    """Raise KernelFault unless these elements lie in allocations."""
+    """Raise KernelFault unless these elements are in allocations."""
     if not places.size:
         return
     arena = lane.group.wave.program.memory.global_
@@ -291,14 +291,14 @@ def _read(
 
 
 def _spread(tensor: TensorMap, target: Bytes, box_values: NDArray[Any]) -> None:
-    """Put a box's elements where they belong in shared memory."""
+    """Write a box's elements to their places in shared memory."""
     places = shared_places(tensor, target.start, box_values.size)
     memory = target.memory[: target.memory.size // tensor.size * tensor.size]
     memory.view(box_values.dtype)[places // tensor.size] = box_values
 
 
 def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], site: Site) -> Step:
-    """Copy a box to global memory, or reduce it into that."""
+    """Copy a box to global memory, or reduce it into global memory."""
     box = _box(decoder, instruction, operands[0], [])
     source = fetch_address(decoder, operands[1])
     operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
@@ -327,7 +327,7 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
 
 
 def _require_forward(lane: Lane, site: Site, corner: list[int]) -> None:
-    """Raise KernelFault if a box that is stored begins before the tensor does."""
+    """Raise KernelFault if a stored box begins before the tensor."""
     if min(corner) < 0:
         raise site.fault(lane, f"stores a box that begins at {tuple(corner)}, below zero,")
 
@@ -348,9 +348,10 @@ def _mark(lane: Lane, tensor: TensorMap, index: NDArray[np.int64]) -> None:
 def pixels_of(
     tensor: TensorMap, corner: tuple[int, ...], offsets: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the global addresses of a box's elements, and which of them are inside.
+    """Return the global addresses of a box's elements, and which of them are in bounds.
 
-    `corner` is (channel, w, h, d, image), as many of w, h and d as there are, `offsets` those.
+    `corner` is (channel, w, h, d, image), with as many of w, h and d as there are; `offsets` are
+    the offsets of these.
     """
     middle = tensor.rank - 2
     channel = corner[0] + np.arange(tensor.channels, dtype=np.int64)
@@ -373,7 +374,7 @@ def pixels_of(
 def _step(
     place: list[int], first: list[int], last: list[int], steps: tuple[int, ...], image: int
 ) -> int:
-    """Move on to the next pixel; return its image."""
+    """Advance `place` to the next pixel; return its image."""
     for axis, step in enumerate(steps):
         place[axis] += step
         if place[axis] < last[axis]:

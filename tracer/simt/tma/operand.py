@@ -1,6 +1,7 @@
-"""What an mbarrier is told of bytes that have come (PTX ISA 9.7.13.15.5, complete-tx).
+"""Operands of bulk copies, and the completion of an mbarrier's transactions (PTX ISA 9.7.13.15.5,
+complete-tx).
 
-Bulk copies are done when they are issued, which is one of the times that the ISA allows.
+A bulk copy completes when it is issued, which is one of the times that the ISA allows.
 """
 
 import numpy as np
@@ -18,7 +19,8 @@ _BYTES = (1 << 21) - 1
 
 
 def complete(barrier: Bytes, size: int) -> None:
-    """Take `size` bytes off what a barrier's phase waits for; the word is as in mbarrier.py."""
+    """Subtract `size` bytes from the pending count of a barrier's phase; the word is as in
+    mbarrier.py."""
     word = int(barrier.view.view(np.uint64)[0])
     pending, expected, phase = word & COUNT, word >> 20 & COUNT, word >> 61
     coming = (word >> 40 & _BYTES) - size & _BYTES
@@ -29,7 +31,7 @@ def complete(barrier: Bytes, size: int) -> None:
 
 
 def fetch_address(decoder: Decoder, operand: Operand) -> Fetch:
-    """Return a function to the addresses of an operand in brackets, as int64."""
+    """Return a fetch of the addresses of an operand in brackets, as int64."""
     if not isinstance(operand, Address):
         raise decoder.refuse("expected an address in brackets")
     fetch, offset = address_of(decoder, operand)
@@ -37,13 +39,13 @@ def fetch_address(decoder: Decoder, operand: Operand) -> Fetch:
 
 
 def site_of(decoder: Decoder, instruction: Instruction) -> Site:
-    """Return the place of the instruction in hand, for messages."""
+    """Return the site of the current instruction, for messages."""
     return Site(decoder.pc, f"`{instruction.mnemonic}`")
 
 
 def mask_of(decoder: Decoder, instruction: Instruction, operands: list[Operand]) -> Fetch:
-    """Take the hint to caches and the mask of blocks off the operands; return the mask, 0 where
-    there is none."""
+    """Remove the cache hint and the mask of blocks from the operands; return the mask, 0 without
+    one."""
     if any(m.endswith("cache_hint") for m in instruction.modifiers):
         operands.pop()
     if any(m.startswith("multicast") for m in instruction.modifiers):
@@ -54,8 +56,8 @@ def mask_of(decoder: Decoder, instruction: Instruction, operands: list[Operand])
 def targets(
     lane: Lane, site: Site, to: int, barrier: int, mask: int, size: int, align: int = 16
 ) -> list[tuple[Bytes, Bytes]]:
-    """Return where bytes go in shared memory, and the barrier that is told so: for each block of
-    a mask, or the one that the addresses name if that is 0."""
+    """Return the destination in shared memory and its barrier for each block of a mask, or for the
+    block of the addresses if the mask is 0."""
     byte_ranges = [
         (shared_bytes(lane, site, to, size, align), shared_bytes(lane, site, barrier, 8, 8))
     ]

@@ -1,10 +1,9 @@
-"""Boxes of a tensor map: which bytes of global memory they are, and where these lie in shared
+"""Tensor maps: the addresses of a box's elements in global memory, and their places in shared
 memory.
 
-A box is dense in shared memory, the innermost dimension first, but that rows take the whole span of
-a swizzle. This exchanges its chunks of 16
-bytes: bits 7 to 9 of a shared address go into bits 4 to 6 (the lower one or two of them for spans
-of 32 and 64 bytes).
+A box is dense in shared memory, the innermost dimension first, except that a swizzled row takes the
+whole span of the swizzle. The swizzle permutes chunks of 16 bytes: it XORs bits 7 to 9 of a shared
+address into bits 4 to 6 (the lower one or two of them for spans of 32 and 64 bytes).
 """
 
 import struct
@@ -32,13 +31,14 @@ TYPES = (
 _SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 _FIRST_FLOAT = 6
 _NAN = 0x7FF7_7FF7_7FF7_7FF7
-"""What an H200 fills floats out of bounds with, cut to their size, where NaNs are asked for."""
+"""The fill of floats out of bounds on an H200, truncated to their size, if NaNs are requested."""
 
 FLUSHED, ROUNDED = (10, 12), (11, 12)
-"""Types whose subnormal numbers become zeros when they are loaded, and that are rounded to tf32."""
+"""Types whose loads flush subnormal numbers to zero, and types that they round to tf32."""
 
 SWIZZLES = (0, 1, 3, 7)
-"""Bits of the row of 128 bytes that go into the number of a chunk of 16, by CUtensorMapSwizzle."""
+"""Bits of the 128-byte row number that are XORed into a 16-byte chunk's number, by
+CUtensorMapSwizzle."""
 
 _SPANS = (0, 32, 64, 128)
 
@@ -48,8 +48,8 @@ TILED, IM2COL = 0, 1
 @dataclass(frozen=True, slots=True)
 class TensorMap:
     """An array of `rank` dimensions, the innermost first: `extents` in elements, `strides` in bytes
-    of all dimensions but the innermost; `box` in elements of the array, of which every `steps`-th
-    is taken. `swizzle` is a place in SWIZZLES."""
+    of all dimensions but the innermost. `box` is in elements of the array, and takes every
+    `steps`-th of them. `swizzle` is an index of SWIZZLES."""
 
     address: int
     kind: int
@@ -68,22 +68,22 @@ class TensorMap:
 
     @property
     def rank(self) -> int:
-        """Dimensions."""
+        """The number of dimensions."""
         return len(self.extents)
 
     @property
     def size(self) -> int:
-        """Bytes of an element."""
+        """Bytes per element."""
         return _SIZES[self.element]
 
     @property
     def type(self) -> str:
-        """Its PTX type, for reductions."""
+        """The PTX type, for reductions."""
         return TYPES[self.element]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements of a box as it lies in shared memory, the innermost dimension first."""
+        """Elements of a box in shared memory, the innermost dimension first."""
         if self.kind == IM2COL:
             return self.channels, self.pixels
         steps = (1, *self.steps[1:])
@@ -97,13 +97,12 @@ class TensorMap:
 
     @property
     def pitch(self) -> int:
-        """Bytes from one row of a box to the next in shared memory: a swizzle's rows have its
-        span."""
+        """Bytes from one row of a box to the next in shared memory: with a swizzle, its span."""
         inner = (self.channels if self.kind == IM2COL else self.box[0]) * self.size
         return max(inner, _SPANS[self.swizzle])
 
     def encode(self) -> bytes:
-        """Return its 128 bytes."""
+        """Return the 128 bytes of the map."""
 
         def padded(values: tuple[int, ...], count: int) -> tuple[int, ...]:
             return (*values, *(0,) * (count - len(values)))
@@ -119,7 +118,7 @@ class TensorMap:
 
 
 def decode(data: bytes) -> TensorMap | None:
-    """Read 128 bytes; None if they are no tensor map."""
+    """Decode 128 bytes; return None if they are no tensor map."""
     fields = struct.unpack_from(LAYOUT, data)
     address, element, rank, interleave, swizzle, _, fill, kind, mark = fields[:9]
     if mark != MARK or not 1 <= rank <= 5 or element >= len(TYPES) or swizzle >= len(SWIZZLES):
@@ -148,8 +147,8 @@ Places = NDArray[np.int64]
 
 
 def elements_of(tensor: TensorMap, corner: tuple[int, ...]) -> tuple[Places, NDArray[np.bool_]]:
-    """Return the global addresses of a box's elements, in their order in shared memory, and which
-    of them are inside of the array. `corner` is the first element's place, innermost first."""
+    """Return the global addresses of a box's elements, in the order of shared memory, and which of
+    them are in bounds. `corner` is the first element's coordinates, innermost first."""
     addresses: Places = np.array([tensor.address], dtype=np.int64)
     inside = np.ones(1, dtype=np.bool_)
     strides = (tensor.size, *tensor.strides)
@@ -163,34 +162,34 @@ def elements_of(tensor: TensorMap, corner: tuple[int, ...]) -> tuple[Places, NDA
 
 
 def shared_places(tensor: TensorMap, start: int, count: int) -> Places:
-    """Return where `count` elements lie in a block's shared memory, bytes, from `start` on."""
+    """Return the byte offsets of `count` elements in a block's shared memory, from `start` on."""
     row, column = np.divmod(np.arange(count, dtype=np.int64), tensor.shape[0])
     places = start + row * tensor.pitch + column * tensor.size
     return swizzled(places, SWIZZLES[tensor.swizzle])
 
 
 def swizzled(places: Places, bits: int, first: int = 0) -> Places:
-    """Return shared addresses as a swizzle has them; `bits` are those of the row that count, and
-    `first` is the row that counts as 0."""
+    """Return swizzled shared addresses; `bits` are the bits of the row number in use, and `first`
+    is row 0."""
     moved: Places = places ^ (((places >> 7) - first & bits) << 4)
     return moved
 
 
 @lru_cache(maxsize=64)
 def box_bytes(tensor: TensorMap) -> int:
-    """Return the bytes of a box, of which an mbarrier is told."""
+    """Return the bytes of a box, by which an mbarrier's count is reduced."""
     return int(np.prod(tensor.shape)) * tensor.size
 
 
 @lru_cache(maxsize=64)
 def box_span(tensor: TensorMap) -> int:
-    """Return the bytes of shared memory in which a box lies."""
+    """Return the bytes of shared memory that a box spans."""
     return int(np.prod(tensor.shape[1:])) * tensor.pitch
 
 
 def loaded(tensor: TensorMap, words: NDArray[Any]) -> NDArray[Any]:
-    """Return elements as a load leaves them: of some types of f32 subnormal numbers are zeros, and
-    others are rounded to tf32, to nearest."""
+    """Return elements as a load writes them: some types of f32 flush subnormal numbers to zero,
+    others round to nearest tf32."""
     if tensor.element in FLUSHED:
         is_small = words & np.uint32(0x7F80_0000) == 0
         words = np.where(is_small, words & np.uint32(0x8000_0000), words)

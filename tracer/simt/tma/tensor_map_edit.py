@@ -1,4 +1,4 @@
-"""`tensormap.replace` and `tensormap.cp_fenceproxy`: kernels that make tensor maps themselves."""
+"""`tensormap.replace` and `tensormap.cp_fenceproxy`: kernels that edit tensor maps."""
 
 import struct
 
@@ -25,14 +25,14 @@ _PLACES = {
     "box_dim": 18,
     "element_stride": 23,
 }
-"""Which number of the map's a field is; those of a dimension follow the first's."""
+"""The index of a field among the map's numbers; those of a dimension follow the first one's."""
 
 _MARK = 8
 _OF_DIMENSIONS = frozenset({"global_dim", "global_stride", "box_dim", "element_stride"})
 
 
 def decode_edit(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `tensormap` instruction, or None if it is none."""
+    """Return the step of a `tensormap` instruction, or None for another instruction."""
     if instruction.opcode != "tensormap":
         return None
     if "cp_fenceproxy" in instruction.modifiers:
@@ -78,7 +78,7 @@ def _replace(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _stored(lane: Lane, site: Site, field: str, value: int) -> int:
-    """Return what a map has for a field's value."""
+    """Return the encoding of a field's value in a map."""
     if field == "rank":
         return value + 1
     if field == "global_dim":

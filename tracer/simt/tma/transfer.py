@@ -1,4 +1,4 @@
-"""The bytes that a bulk copy moves: found by address, checked, and faults where there are none."""
+"""The bytes that a bulk copy moves: look-up by address, checks, faults, and reductions."""
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +25,8 @@ from ..warp.slot import Fetch
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """An active lane of a group: its place in the group's shape, the block of the wave that it is
-    of, and the values of its operands."""
+    """An active lane of a group: its place in the group's shape, its block in the wave, and the
+    values of its operands."""
 
     group: Group
     place: int
@@ -51,7 +51,7 @@ OWN = WINDOWS[Space.SHARED]
 @dataclass(frozen=True, slots=True)
 class Bytes:
     """Bytes of one block's shared memory or of an arena, from `start` on; `written` is the same
-    place in the map of written bytes, where one is kept."""
+    place in the map of written bytes, if one is kept."""
 
     memory: NDArray[np.uint8]
     start: int
@@ -60,19 +60,18 @@ class Bytes:
 
     @property
     def view(self) -> NDArray[np.uint8]:
-        """The bytes themselves."""
+        """The bytes."""
         return self.memory[self.start : self.start + self.size]
 
     def mark(self) -> None:
-        """Note that they are written."""
+        """Mark the bytes as written."""
         if self.written is not None:
             self.written[self.start : self.start + self.size] = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An instruction, for messages: its place, what it is called, and what its bytes must align
-    to."""
+    """An instruction, for messages: its place, its name, and the alignment of its bytes."""
 
     pc: int
     what: str
@@ -88,7 +87,7 @@ class Site:
 
 
 def shared_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
-    """Find bytes of shared memory, of this block or another one of its cluster."""
+    """Return bytes of shared memory of this block or of another one of its cluster."""
     group, wave = lane.group, lane.group.wave
     place = np.full((group.rows, group.columns), address, dtype=np.int64)
     owners, offsets = owner_and_offset(group, place)
@@ -113,24 +112,24 @@ def shared_of(lane: Lane, block: int, offset: int, size: int) -> Bytes:
 
 
 def as_shared(address: int, is_generic: bool) -> int:
-    """Return the shared address of a generic one."""
+    """Return an address, generic or not, as a shared address."""
     inside = OWN[0] <= address < OWN[1] or GENERIC[0] <= address < GENERIC[1]
     return address - OWN[0] if is_generic and inside else address
 
 
 def block_of(lane: Lane, rank: int) -> int:
-    """Return the block of the wave that has a rank in the lane's cluster."""
+    """Return the number in the wave of the block with this rank in the lane's cluster."""
     size = lane.group.wave.program.launch.blocks_a_cluster
     return lane.block // size * size + rank
 
 
 def offset_of(address: int) -> int:
-    """Return the offset in its block of a shared address."""
+    """Return the offset of a shared address in its block."""
     return (address - START) % (1 << 24) if address >= START else address
 
 
 def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
-    """Find bytes of global memory, in one allocation."""
+    """Return bytes of global memory in one allocation."""
     if address % align:
         raise site.fault(lane, f"at global address {address:#x}, no multiple of {align},",
                          "misaligned")  # fmt: skip
@@ -142,7 +141,7 @@ def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 1
 
 
 def outside_global(lane: Lane, site: Site, address: int, size: int) -> KernelFault:
-    """Return the fault of a lane whose bytes of global memory lie in no allocation."""
+    """Return the fault of a lane whose bytes of global memory are in no allocation."""
     allocations = lane.group.wave.program.memory.global_.allocations
     where = "nothing is allocated"
     if allocations:
@@ -157,7 +156,7 @@ def _distance(start: int, size: int, address: int) -> int:
 
 
 def generic_bytes(lane: Lane, site: Site, address: int, size: int) -> NDArray[Any]:
-    """Return bytes to be read at a generic address: of a parameter, a constant or an array."""
+    """Return readable bytes at a generic address: of a parameter, a constant or an array."""
     start, end = WINDOWS[Space.CONST]
     if start <= address < end:
         arena = lane.group.wave.program.memory.const
@@ -202,14 +201,14 @@ def _compiled(operation: str, kind: str, in_global: bool) -> Callable[..., None]
 
 
 def is_reduction(operation: str, kind: str) -> bool:
-    """Whether there is such an operation on a type: there is none on numbers of 8 or 16 bits."""
+    """Return whether an operation supports a type: none supports numbers of 8 or 16 bits."""
     return kind not in ("u8", "u16") and _compiled(operation, kind, True) is not None
 
 
 def reduce_bytes(
     to: NDArray[np.uint8], source: NDArray[np.uint8], operation: str, kind: str, in_global: bool
 ) -> None:
-    """Update the elements of `to`, contiguous bytes, by those of `source`, one after another."""
+    """Update the elements of `to`, contiguous bytes, with those of `source`, in order."""
     run = _compiled(operation, kind, in_global)
     assert run is not None
     count = to.size // DTYPES[kind].itemsize
