@@ -1,4 +1,4 @@
-"""Explain what a CUDA kernel does to the memory system, without a GPU."""
+"""Show how a CUDA kernel uses the memory system, and why, without a GPU."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,5 @@
-"""What every stage uses: errors, options, TOML, the cache, claims on folders, executors.
+"""Infrastructure of every stage: errors, options, TOML, cache, folder claims, executors.
 
-Imports nothing of cutrace. Code that knows a trace, a kernel or a device belongs in a stage.
+It imports no other package of cutrace. Code that knows a trace, a kernel or a device belongs in a
+stage.
 """

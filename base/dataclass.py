@@ -44,6 +44,8 @@ class _Unwritten:
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Generate the method, and replace this placeholder by it in the class."""
+        # `type.__call__` looks `__init__` up in the class, so the first construction comes here.
+        # The assignment replaces this descriptor: later ones call the generated function directly.
         written = _write_init(self._cls, self._is_frozen)
         self._cls.__init__ = written  # type: ignore[misc]
         return written if instance is None else MethodType(written, instance)

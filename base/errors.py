@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 
 class CutraceError(Exception):
-    """cutrace could not do what the user asked: one clear message, exit status 2."""
+    """cutrace could not carry out a request: one clear message, exit status 2."""
 
     exit_status = 2
 

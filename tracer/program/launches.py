@@ -150,6 +150,8 @@ class Launches:
             self._run(function, configured, packed, caller)
             self._run_launched(number)
         except CutraceError as problem:
+            # The kernel polls memory that the program sets only after this call returns. It has
+            # written nothing, so it can be run again from its beginning.
             if not flags & _MUST_END and _waits_for_program(function, problem):
                 return NOT_READY
             self._recording.memory.device_launches.clear()

@@ -313,6 +313,8 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
     for name, version in _TYPE.findall(types):
         since.setdefault(name, set()).add(int(version))
     for symbol, versions in since.items():
+        # Example: cuda.h defines cuMemAlloc as cuMemAlloc_v2, and there are typedefs of cuMemAlloc
+        # for CUDA 2.0 and 3.2. Newest first, 3.2 is cuMemAlloc_v2 and 2.0 is cuMemAlloc.
         name, _, suffix = newest.get(symbol, symbol).partition("_v")
         steps = sorted(versions, reverse=True)
         suffix = max(int(suffix or 1), min(last.get(name, 1), len(steps)))

@@ -281,6 +281,7 @@ def _alarm(seconds: float | None) -> Iterator[None]:
     def ring(number: int, frame: object) -> None:
         raise EnoughError(f"{seconds:g} s")
 
+    # A signal, because the time may run out while the recorder executes a long kernel.
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -91,6 +91,8 @@ class Lender:
         address = argument.data_ptr()
         if not address or self._is_on_device(address):
             return Pointer(address)
+        # Copy the whole allocation, not the view: two arguments may be views of one array, and must
+        # overlap on the device as they do in the host.
         start, size, is_kept = _bounds(argument)
         return Pointer(self._take(start, size, is_kept) + address - start)
 
@@ -126,6 +128,8 @@ class Lender:
         return status == 0
 
     def _take(self, start: int, size: int, is_kept: bool) -> int:
+        # Device memory is reused by later kernels over the same allocation; contents are copied in
+        # once per kernel. One writable view is enough for the allocation to be copied back.
         key = start, size
         if key not in self._places:
             self._drop_what_overlaps(start, size)
@@ -147,6 +151,7 @@ class Lender:
                 self._driver.cuMemFree_v2(ctypes.c_uint64(place - first % ALIGNMENT))
 
     def _allocate(self, start: int, size: int) -> int:
+        # Keep the address modulo ALIGNMENT: Triton specializes kernels on it.
         place = ctypes.c_uint64()
         shift = start % ALIGNMENT
         byte_count = ctypes.c_size_t(size + shift)
