@@ -1,4 +1,8 @@
-"""Ask every rule of advice about each launch on each device."""
+"""Advice: run every rule on each launch and device, rank the findings, and render them.
+
+`advise` collects the findings and merges those of one line. `gain_text`, `digest` and
+`counted_reuse` serve other reports. The `render_*` functions write text, JSON, CSV and Markdown.
+"""
 
 import json
 from collections import Counter
@@ -32,13 +36,13 @@ from ..why.search import Searcher
 
 
 def rule_names() -> tuple[str, ...]:
-    """The names of all rules, those of other packages last."""
+    """Return the names of all rules, those of other packages last."""
     own = sorted(module.name for module in iter_modules(rules.__path__))
     return (*own, *extension_names(RULES))
 
 
 def _find(name: str, evidence: Evidence) -> Iterable[Finding]:
-    """Ask one of `rule_names`."""
+    """Run the rule of this name."""
     if name not in extension_names(RULES):
         findings: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
         return findings
@@ -51,10 +55,9 @@ def advise(
     profile: Profile,
     options: ReplayOptions = ReplayOptions(),  # noqa: B008
 ) -> list[tuple[LaunchProfile, list[Finding]]]:
-    """Ask every rule about each launch on each device that can run it, what gains most first.
+    """Run every rule on each launch and each device that can run it; largest gain first.
 
-    Instructions of one line in which a rule finds the same are one finding, the worst of them, with
-    the share of all.
+    Equal findings of a rule on one line are merged into the worst of them, with the summed share.
     """
     devices: dict[str, Device] = {}
     memo: dict[tuple[str, bytes], list[Finding]] = {}
@@ -79,13 +82,13 @@ def advise(
 
 
 def _move(finding: Finding, number: int) -> Finding:
-    """The same in another launch, with which the names of accesses begin."""
+    """Put the launch's number in front of the finding's access identifier."""
     suffix = finding.access.partition(".")[2]
     return replace(finding, access=f"{number}.{suffix}") if suffix else finding
 
 
 def _order(finding: Finding) -> tuple[float, float]:
-    """The most time to gain first, then the larger share."""
+    """Sort key: largest gain first, then largest share."""
     return -finding.gain, -(finding.share or 0)
 
 
@@ -134,7 +137,7 @@ def render_advice(
     last: str = "",
     why: str = WHY,
 ) -> str:
-    """A paragraph a launch and device, an item a finding; `why` is what explains an access."""
+    """Return a paragraph per launch and device, an item per finding; `why` explains an access."""
     lines = [first, ""] if first else []
     for launch, findings, times in _count_repeats(advice):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
@@ -148,7 +151,7 @@ def render_advice(
 
 
 def _idle(launch: LaunchProfile) -> str:
-    """Why there may be nothing to advise: the launch did nothing, or keeps nothing of it."""
+    """Return why there may be no advice: the launch did nothing, or its results are not kept."""
     counts = launch.raw.counts
     sums = {name: int(counts[name].sum()) for name in counts.columns if name.endswith("_requests")}
     if not launch.launch.kept.is_whole or not kept_nothing(sums):
@@ -159,7 +162,7 @@ def _idle(launch: LaunchProfile) -> str:
 def _count_repeats(
     advice: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
 ) -> Sequence[tuple[LaunchProfile, Sequence[Finding], int]]:
-    """Launches of which the same is to be said, once each, and how many they are."""
+    """Merge launches with equal advice; return one of each group with the group's size."""
     groups: dict[tuple[object, ...], list[tuple[LaunchProfile, Sequence[Finding]]]] = {}
     for launch, findings in advice:
         what = tuple(replace(finding, access="") for finding in findings)
@@ -170,7 +173,7 @@ def _count_repeats(
 
 
 def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
-    """Findings of which the same is to be said, line by line, in the order of the first of each."""
+    """Group equal findings, line by line, in order of the first of each group."""
     groups: dict[tuple[str, str, str, str], list[Finding]] = {}
     for each in findings:
         groups.setdefault((each.rule, each.evidence, each.change, each.proof), []).append(each)
@@ -193,7 +196,7 @@ def _render_alike(
 
 
 def gain_text(finding: Finding, launch: LaunchProfile) -> str:
-    """`up to 30 us of 34.3 us`; empty where the finding does not limit the launch."""
+    """Return `up to 30 us of 34.3 us`; empty if the finding does not limit the launch."""
     if not launch.bounds or finding.gain < WORTH * launch.bounds[0].ns:
         return ""
     return f"up to {time_text(finding.gain)} of {time_text(launch.bounds[0].ns)}"
@@ -214,7 +217,7 @@ CHUNK = 1 << 20
 
 
 def digest(launch: LaunchTrace) -> bytes:
-    """A hash of the launch and its tables: equal for launches with equal traces."""
+    """Return a hash of the launch and its tables; launches with equal traces have equal hashes."""
     hasher = blake2b(repr((launch.launch, launch.what_if)).encode())
     for table in sorted(TABLES):
         _add(hasher, launch.folder / f"{table}.arrow")
@@ -223,7 +226,7 @@ def digest(launch: LaunchTrace) -> bytes:
 
 
 def _add(hasher: blake2b, path: Path) -> None:
-    """Add a file, in pieces; one that cannot be read is for whoever needs it to complain about."""
+    """Hash a file in chunks; leave the error for an unreadable file to its reader."""
     hasher.update(path.name.encode())
     try:
         with path.open("rb") as file:
@@ -234,13 +237,13 @@ def _add(hasher: blake2b, path: Path) -> None:
 
 
 TIMES = 8
-"""How often each byte that memory hands out is asked for, from which on a tile is worth a word."""
+"""Requests per byte that memory delivers from which a tile is advised."""
 LIMITS = ("L1 data", "L2", "issue slots")
 REQUESTED_BYTES = "global_load_bytes_asked"
 
 
 def counted_reuse(launch: LaunchProfile) -> str:
-    """The advice, with the line that loads most; empty where it would not help."""
+    """Return the advice to tile, with the line that loads most; empty if it would not help."""
     counts = launch.raw.counts
     if launch.limited_by not in LIMITS or not {REQUESTED_BYTES, "dram_bytes_read"} <= {
         *counts.columns
@@ -260,7 +263,7 @@ def counted_reuse(launch: LaunchProfile) -> str:
 
 
 def _is_tiled(counts: pl.DataFrame) -> bool:
-    """Whether shared memory hands out more than global memory already."""
+    """Return whether shared memory already delivers more than global memory."""
     return bool(counts["shared_load_bytes_asked"].sum() > counts[REQUESTED_BYTES].sum())
 
 
@@ -270,9 +273,10 @@ COLUMNS = (
     *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
     *("evidence", "change", "tried", "access", "gain_ns"),
 )
-"""`others` are further instructions of the line with the same, `share` is of the launch's traffic
-of that kind, 0 to 1, `access` what `cutrace why --access` takes, and `gain_ns` the most time that
-the change gains."""
+"""`others` counts further instructions of the line with the same finding, `share` is of the
+launch's traffic of that kind, 0 to 1, `access` is the argument of `cutrace why --access`, and
+`gain_ns` the most time that the change gains.
+"""
 FINDING_COLUMNS = COLUMNS[3:]
 
 
@@ -282,14 +286,14 @@ def render(advice: LaunchFindings, format: str, view: View) -> str:
 
 
 def render_table(advice: LaunchFindings, view: View) -> str:
-    """A paragraph a launch and device, an item a finding."""
+    """Return a paragraph per launch and device, an item per finding."""
     is_plain = view.typed and not view.program_suffix and "--launch" not in view.typed
     why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
     return render_advice(advice, view.width, view.first, view.last, why)
 
 
 def render_json(advice: LaunchFindings, view: View) -> str:
-    """One object: the launches, each with its findings, of which there may be none."""
+    """Return one JSON object: the launches, each with its list of findings."""
     launches = [
         {
             **dict(zip(COLUMNS, _launch(launch), strict=False)),
@@ -303,13 +307,13 @@ def render_json(advice: LaunchFindings, view: View) -> str:
 
 
 def render_csv(advice: LaunchFindings, view: View) -> str:
-    """A row a finding, with a header; a launch without findings has no row."""
+    """Return one CSV row per finding, with a header; a launch without findings has no row."""
     rows = ((*_launch(launch), *_finding(each)) for launch, findings in advice for each in findings)
     return csv_text([COLUMNS, *rows])
 
 
 def render_markdown(advice: LaunchFindings, view: View) -> str:
-    """A heading a launch and device, an item a finding."""
+    """Return a Markdown heading per launch and device, an item per finding."""
     parts = [view.first] if view.first else []
     for launch, findings in advice:
         parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
@@ -330,7 +334,7 @@ def _launch(launch: LaunchProfile) -> tuple[object, ...]:
 
 
 def _finding(finding: Finding) -> tuple[object, ...]:
-    """The values of TOLD."""
+    """Return the values of COLUMNS."""
     return (
         *(finding.rule, finding.place, finding.what, finding.others, finding.share),
         *(finding.evidence, finding.change, finding.proof, finding.access, finding.gain),

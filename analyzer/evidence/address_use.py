@@ -1,4 +1,4 @@
-"""Address use: how many places the lanes of each instruction want, over all its rows."""
+"""Address use: the distinct addresses and the contention of each instruction, over all rows."""
 
 from collections.abc import Mapping
 
@@ -18,10 +18,10 @@ Key = tuple[int, Space]
 
 @dataclass(slots=True)
 class AddressUse:
-    """Sums over the rows of an instruction in one space: rows, active lanes, distinct addresses
-    of each row, and the lanes on the most wanted address of each row (`crowd`).
+    """Sums over the rows of an instruction in one space: rows, active lanes, distinct addresses per
+    row, and the lanes on the most wanted address of each row (`crowd`).
 
-    `first` is the address that all lanes of all rows want, or None if there are several.
+    `first` is the only address of all lanes and rows, or None if there are several.
     """
 
     rows: int = 0
@@ -32,7 +32,7 @@ class AddressUse:
 
 
 def read_address_use(trace: LaunchTrace) -> Mapping[Key, AddressUse]:
-    """Look at all accesses of a launch once."""
+    """Measure all accesses of a launch in one pass."""
     uses: dict[Key, AddressUse] = {}
     store = trace.pattern_store()
     for batch in trace.access_batches():
@@ -68,6 +68,6 @@ def _measure(active: Masks, offsets: NDArray[np.int32]) -> Ints:
 
 
 def _crowd(offsets: Ints, active: Bools) -> Ints:
-    """Return for each row how many lanes want the address that most of them want, (n,)."""
+    """Return the number of lanes on the most wanted address of each row, (n,)."""
     same = (offsets[:, :, None] == offsets[:, None, :]) & active[:, None, :]
     return np.asarray((same.sum(axis=2) * active).max(axis=1), np.int64)

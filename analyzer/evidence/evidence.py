@@ -1,8 +1,9 @@
-"""Advice: what to change in a kernel, with the line, the evidence and the share of the traffic.
+"""The evidence that rules read, and the finding that they return.
 
-A rule is a file of `rules/` with one function, `find`. It sees the worst access of each instruction
-as `why` would show it, and the sums of the whole launch, and tells what it finds. Other packages
-bring theirs as entry points of `cutrace.rules`: functions such as `find`.
+A rule is a file of `rules/` with one function, `find`. It reads the worst access of each
+instruction, as `why` would show it, and the sums of the whole launch, and yields findings: the
+line, the evidence, the change and the share of the traffic. Other packages add rules as entry
+points of `cutrace.rules`: functions such as `find`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,25 +29,24 @@ from .address_use import AddressUse, Key, read_address_use
 from .trial import Trials
 
 LEAST = 0.05
-"""The share of its traffic from which on an access is worth a word."""
+"""Smallest share of its traffic at which an access is reported."""
 WORTH = 0.01
-"""The part of a launch's least time from which on a gain is told."""
+"""Smallest part of a launch's least time at which a gain is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of a rule: at an instruction, or (`pc` None) in the launch as a whole.
+    """A rule's finding: at an instruction, or (`pc` None) in the launch as a whole.
 
-    `what` is wrong, `evidence` shows it, `change` is the advice, and `proof` what a replay with the
-    change gave, or empty; `share` is the part of the launch's traffic of that kind, 0 to 1, None
-    where it has no part in any. `access` is what `why --access` takes; `saved` the part of the
-    access's cost that the change saves, where that is not what lies beyond the ideal, and of the
-    resources `only`, where it is not all; `least` is the longest bound, in nanoseconds, of a replay
-    with the change, if there was one. `gain` are
-    the nanoseconds that the launch is shorter at most (`advice.gain`), if the change is made
-    wherever the rule asks for the same one; it, `rule`, `place`
-    (FILE:LINE) and the number of `others`, further instructions of the line with the same, are
-    filled in by `advise`.
+    `what` is the problem, `evidence` shows it, `change` is the advice, and `proof` is the result of
+    a replay with the change, or empty. `share` is the part of the launch's traffic of that kind, 0
+    to 1, or None if it has no traffic. `access` is the argument of `why --access`. `saved` is the
+    part of the access's cost that the change saves, where that differs from the cost beyond the
+    ideal; `only` names the resources that it saves, where that is not all. `least` is the longest
+    bound, in nanoseconds, of a replay with the change, if there was one. `gain` is the most
+    nanoseconds that the launch gets shorter (`evidence.gain`) if the change is made wherever the
+    rule asks for the same one. `advise` fills in `gain`, `rule`, `place` (FILE:LINE) and the number
+    of `others`, further instructions of the line with the same finding.
     """
 
     what: str
@@ -69,8 +69,8 @@ class Finding:
 class Evidence:
     """The evidence that rules read: one launch on one device.
 
-    `worst` holds the worst access of each instruction and space, `sums` a row a pc with the sums of
-    the models' raw counters; `launches` are those of the kernel in the `whole` trace.
+    `worst` holds the worst access of each instruction and space. `sums` has one row per pc with the
+    sums of the models' raw counters. `launches` are the kernel's launches in the `whole` trace.
     """
 
     profile: LaunchProfile
@@ -84,18 +84,18 @@ class Evidence:
     launches: int = 1
 
     def least_ns(self, launch: LaunchTrace, **other: Any) -> float:
-        """The longest bound of a launch that is replayed once more, perhaps by other options."""
+        """Return the longest bound of a launch in another replay, perhaps with other options."""
         name = self.profile.device_file or self.profile.device
         options = replace(self.options, device=name, pad={}, align={}, **other)
         (again,) = count_supposed(replace(self.whole, launches=(launch,)), options).launches
         return again.bounds[0].ns
 
     def total(self, counter: str) -> int:
-        """The sum of a raw counter over the launch; 0 where the device does not have it."""
+        """Return the sum of a raw counter over the launch; 0 if the device lacks it."""
         return self._totals.get(counter) or 0
 
     def of(self, pc: int, counter: str) -> int:
-        """The sum of a raw counter at one instruction."""
+        """Return the sum of a raw counter at one instruction."""
         row = self._rows.get(pc)
         return self.sums[counter][row] if row is not None and counter in self._totals else 0
 
@@ -106,23 +106,24 @@ class Evidence:
 
     @cached_property
     def _rows(self) -> dict[int, int]:
-        """The row of each pc."""
+        """The row of `sums` for each pc."""
         return {pc: row for row, pc in enumerate(self.sums["pc"].to_list())}
 
     def fills_device(self) -> bool:
-        """Whether blocks wait for room on an SM: else more room would be no use."""
+        """Return whether blocks wait for room on an SM; otherwise more room would not help."""
         facts = self.profile.raw.facts
         capacity = (facts.get("resident_blocks") or 0) * (facts.get("sms") or 0)
         return self.profile.launch.blocks > capacity
 
     def limited_by(self, resource: str) -> Occupancy | None:
-        """The occupancy of an SM if this resource is the first that limits it; else None."""
+        """Return the occupancy of an SM if this resource is the first limit; else None."""
         residency = self.profile.occupancy
         return residency if residency.blocks and residency.limited_by[0] == resource else None
 
     def fewer_for_a_block(self, field: str, step: int) -> int:
-        """The most of `registers` a thread, or `shared` bytes a block, with which an SM holds a
-        block more; 0 where that helps nothing."""
+        """Return the most `registers` per thread, or `shared` bytes per block, with which one more
+        block fits on an SM; 0 if that does not help.
+        """
         facts, launch = self.profile.raw.facts, self.profile.launch
         shared = launch.shared_static + launch.shared_dynamic
         need = Need(launch.threads, facts.get("registers"), shared)
@@ -135,15 +136,15 @@ class Evidence:
 
     @cached_property
     def use(self) -> Mapping[Key, AddressUse]:
-        """How many places the lanes of each instruction want, by pc and space."""
+        """The address use of each instruction, by pc and space."""
         return read_address_use(self.trace)
 
     def use_of(self, access: Access) -> AddressUse:
-        """How many places the lanes of an access's instruction want."""
+        """Return the address use of an access's instruction."""
         return self.use[access.pc, Space[access.kind.space.upper()]]
 
     def array_of(self, access: Access) -> str:
-        """The array that an instruction goes to, mostly; empty where it goes to none."""
+        """Return the array that an instruction accesses most; empty if it accesses none."""
         counter = f"{access.kind.prefix}requests"
         if counter not in self._mostly:
             self._mostly[counter] = self._find_mostly(counter)
@@ -152,11 +153,11 @@ class Evidence:
 
     @cached_property
     def _mostly(self) -> dict[str, Mapping[int, str]]:
-        """By a counter of requests, what `_find_mostly` found."""
+        """`_find_mostly` by counter of requests."""
         return {}
 
     def _find_mostly(self, counter: str) -> Mapping[int, str]:
-        """The array that most requests of each pc go to, the last by name of several."""
+        """Return the array with most requests of each pc; of equals the last by name."""
         counts = self.profile.raw.counts
         if counter not in counts.columns:
             return {}
@@ -165,7 +166,7 @@ class Evidence:
         return dict(by_array.select("pc", "array").rows())
 
     def is_written(self, name: str) -> bool:
-        """Whether the launch stores to an array, or does atomics on it."""
+        """Return whether the launch stores to an array or updates it atomically."""
         return name in self._written
 
     @cached_property
@@ -178,17 +179,17 @@ class Evidence:
         return frozenset(rows["array"].to_list())
 
     def share(self, access: Access, what: str) -> float:
-        """An access's part of all that its space counts: `bytes_moved`, `passes`."""
+        """Return an access's share of its space's total of `bytes_moved` or `passes`."""
         space = access.kind.space
         total = sum(self.total(f"{space}_{act}_{what}") for act in ACCESSES[space])
         return self.of(access.pc, access.kind.prefix + what) / total if total else 0.0
 
     def describe(self, access: Access) -> str:
-        """The sentence and the reason of `why`."""
+        """Return the sentence and the reason of `why`."""
         groups = draw_groups(access)
         parts = (f(access, groups, self.device.capability) for f in (describe_access, give_reason))
         return "; ".join(part for part in parts if part)
 
 
 WHY = "cutrace why TRACE"
-"""What explains an access, where nobody knows what the trace is called."""
+"""Command that explains an access when the trace's name is unknown."""

@@ -1,9 +1,9 @@
 """Gain: the most time that a change can save, from the bounds of the launch before and after.
 
-The longest bound limits a launch until another resource needs longer; to save on a resource that
-does not limit gains nothing. A changed access is assumed to cost the minimum for its lanes, in
-every cache behind it alike, or the part that its rule states. DRAM still delivers each byte that
-loads touch once.
+The longest bound limits a launch until another resource needs longer; saving a resource that is not
+the limit gains nothing. A changed access is assumed to cost the minimum for its lanes, in every
+cache behind it alike, or the part that its rule states. DRAM still delivers once each byte that
+loads touch.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ COUNTERS: Mapping[str, Sequence[str]] = {
     "issue slots": ("instructions",),
     "constant cache": ("const_load_conflicts",),
 }
-"""The raw counters of which an access has its part, by resource."""
+"""Resource to the raw counters from which an access's part follows."""
 DRAM, SLOTS = "DRAM", "issue slots"
-"""Issue slots are saved only where a rule says that instructions are left out."""
+"""Issue slots count as saved only where a rule says that instructions disappear."""
 IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
 
 class Counted(Protocol):
-    """The part of the evidence that gains need: counts of a launch, and its worst accesses."""
+    """The part of the evidence that gains need: a launch's counts and its worst accesses."""
 
     @property
     def profile(self) -> LaunchProfile:
@@ -42,19 +42,19 @@ class Counted(Protocol):
         """The worst access of each instruction."""
 
     def total(self, counter: str) -> int:
-        """The sum of a raw counter over the launch."""
+        """Return the sum of a raw counter over the launch."""
 
     def of(self, pc: int, counter: str) -> int:
-        """The sum of a raw counter at one instruction."""
+        """Return the sum of a raw counter at one instruction."""
 
 
 def find_gain(
     evidence: Counted, saved: Iterable[tuple[int, float | None]], only: Collection[str] = ()
 ) -> float:
-    """The nanoseconds that a launch is shorter at most, by its bounds, after a change.
+    """Return the most nanoseconds that a change saves, by the bounds of the launch.
 
-    `saved` are instructions, each with the part of its cost that it saves, 0 to 1; None stands for
-    what lies beyond the ideal. Where resources are named, `only` of these anything is saved.
+    `saved` lists instructions with the part of the cost that each saves, 0 to 1; None stands for
+    the cost beyond the ideal. If `only` names resources, the others save nothing.
     """
     bounds, saved = evidence.profile.bounds, list(saved)
     if not bounds:
@@ -72,7 +72,7 @@ def find_gain(
 
 
 def _footprint(profile: LaunchProfile) -> int:
-    """The distinct bytes of the arrays that global loads read."""
+    """Return the distinct bytes of the arrays that global loads read."""
     counts, column = profile.raw.counts, "global_load_requests"
     if not profile.footprint or column not in counts.columns:
         return 0
@@ -81,7 +81,7 @@ def _footprint(profile: LaunchProfile) -> int:
 
 
 def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:
-    """The part of a resource that is saved, 0 to 1."""
+    """Return the saved part of a resource, 0 to 1."""
     names = COUNTERS.get(resource, ())
     total = sum(evidence.total(name) for name in names)
     less = sum(part * evidence.of(pc, name) for pc, part in parts for name in names)
@@ -89,7 +89,7 @@ def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float
 
 
 def _waste(evidence: Counted, pc: int) -> float:
-    """The part of the cost of an instruction's accesses that lies beyond the ideal, 0 to 1."""
+    """Return the part of the cost of an instruction's accesses beyond the ideal, 0 to 1."""
     prefixes = [access.kind.prefix for access in evidence.worst if access.pc == pc]
     for cost, ideal in IDEAL:
         paid, needed = (
@@ -101,7 +101,7 @@ def _waste(evidence: Counted, pc: int) -> float:
 
 
 def _requested_share(evidence: Counted, pc: int, prefixes: Sequence[str]) -> float:
-    """The part of the bytes moved that lanes asked for: transactions may differ in size."""
+    """Return the requested part of the moved bytes; transactions may differ in size."""
     request_bytes, moved = (
         sum(evidence.of(pc, prefix + name) for prefix in prefixes)
         for name in ("bytes_asked", "bytes_moved")

@@ -1,7 +1,7 @@
-"""Trials: what an access would cost if an array had longer rows, began elsewhere, or was a texture.
+"""Trials: the cost of an access if an array had longer rows, another base, or were a texture.
 
-Each is a replay of the whole launch, with the stages alone that see the accesses first: what they
-count depends on no cache.
+Each trial replays the whole launch, but only the first stages that see the accesses, since their
+counts depend on no cache.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,24 +31,24 @@ from ...traces.schema import Array, Space
 from ...traces.unique import sorted_unique
 
 ENOUGH = 1 << 14
-"""Rows of an instruction from which the rest may be told."""
+"""Rows of an instruction that are enough to judge the others."""
 ROWS_PER_QUERY = 1 << 12
 MOVED, SECTOR = "bytes_moved", 32
 COLUMNS = ("pc", "space", "base", "block", "pattern")
 CACHED_ROWS = 1 << 18
-"""Rows of a launch up to which they are read once for all rules and devices: 10 MB."""
+"""Launches of up to this many rows are read once for all rules and devices: 10 MB."""
 
 Columns = Mapping[str, Ints]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The accesses of a launch as rules read them, again and again."""
+    """The accesses of a launch, for rules that read them repeatedly."""
 
     trace: LaunchTrace
 
     def batches(self) -> Iterable[Columns]:
-        """Read the accesses of a launch, or take those that were read before."""
+        """Read the accesses of a launch, or return the cached ones."""
         return self._cached if self.trace.count("accesses") <= CACHED_ROWS else self._read()
 
     @cached_property
@@ -62,19 +62,19 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A what-if option as typed, and the raw counters of the launch with it."""
+    """A what-if option as typed, and the launch's raw counters with it."""
 
     typed: str
     sums: Mapping[str, int]
 
     def total(self, *counters: str) -> int:
-        """The sum of some raw counters."""
+        """Return the sum of some raw counters."""
         return sum(self.sums.get(name, 0) for name in counters)
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Trials of one launch on one device, each made once."""
+    """Trials of one launch on one device; each is made once."""
 
     read: Rows
     device: Device
@@ -89,7 +89,7 @@ class Trials:
 
     @cached_property
     def usage(self) -> Mapping[str, Usage]:
-        """How the launch goes over each of its arrays."""
+        """The access shape of each array of the launch."""
         return read_usage(self.trace)
 
     @cached_property
@@ -98,11 +98,11 @@ class Trials:
         return {array.name: array for array in self.trace.launch.arrays}
 
     def element(self, name: str) -> int:
-        """Bytes of an element of an array, at least 1."""
+        """Return the bytes of an element of an array, at least 1."""
         return self.arrays[name].itemsize or self.usage[name].element or 1
 
     def suppose(self, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish] = {}) -> Trial | None:
-        """Replay with arrays changed; None where they cannot be."""
+        """Replay with changed arrays; None if they cannot be changed."""
         typed = " ".join(
             f"--{option} {name}={wish}"
             for option, wishes in (("pad", pad), ("align", align))
@@ -117,16 +117,16 @@ class Trials:
         return self._results[typed]
 
     def as_recorded(self) -> Trial:
-        """The launch as it is."""
+        """Replay the launch unchanged."""
         if "" not in self._results:
             self._results[""] = Trial("", self._count(self.trace))
         return self._results[""] or Trial("", {})
 
     def through_texture(self, pc: int, name: str) -> tuple[int, int]:
-        """Bytes that a load moves, and that a texture's cache would fetch for the same addresses.
+        """Return the bytes that a load moves, and those that a texture cache would fetch instead.
 
-        A texture of two dimensions where the array has rows, else of one. Zeros where the device
-        has no such cache.
+        The texture has two dimensions if the array has rows, else one. Zeros if the device has no
+        such cache.
         """
         if (pc, name) not in self._textured:
             self._textured[pc, name] = self._through_texture(pc, name)
@@ -150,7 +150,7 @@ class Trials:
         return moved[0], moved[1]
 
     def starts(self, pc: int, array: Array) -> Ints:
-        """The places of an array, in bytes from its first, at which an instruction begins."""
+        """Return the byte offsets in an array at which an instruction's rows begin."""
         parts = [np.zeros(0, np.int64)]
         for batch, _ in self.rows(pc):
             first = batch.active.argmax(axis=1)
@@ -173,7 +173,7 @@ class Trials:
         return read_sites(self.trace.instructions(), self.dlcm)
 
     def rows(self, pc: int) -> Iterator[tuple[Batch, Ints]]:
-        """The first rows of an instruction in global memory, and their blocks."""
+        """Yield the first rows of an instruction in global memory, and their blocks."""
         sites = self._sites
         kinds = adapt_kinds(sites.kinds, self.device.capability, self.dlcm)
         shapes = Shapes(self.trace.pattern_store())
@@ -200,7 +200,7 @@ class Trials:
 
 
 def _as_texels(batch: Batch, image: Image) -> Batch:
-    """The same addresses as places of a texture."""
+    """Map the same addresses to texel positions."""
     kind = replace(batch.kinds[int(batch.kind[0])], space="texture", image=image)
     into = np.where(batch.active, batch.addresses - image.base, 0)
     y, x = np.divmod(into, image.row_bytes)

@@ -1,12 +1,12 @@
-"""The machine code of a kernel in blocks and loops, and how often a warp ran each.
+"""The machine code of a kernel as blocks and loops, and how often a warp ran each.
 
-The trace says which basic blocks of the PTX a warp ran; the assembler moves, copies and joins their
-instructions. A machine block runs as often as most of its instructions ran in PTX. Of a loop
-that was unrolled there are blocks with several copies of its instructions: the one with most copies
-takes as many iterations as it can, the others the rest.
+The trace records the basic blocks of the PTX that a warp ran; the assembler moves, copies and
+merges their instructions. A machine block runs as often as most of its instructions ran in PTX. An
+unrolled loop has blocks with several copies of its instructions: the block with most copies takes
+as many iterations as it can, the others the remainder.
 
-Assumptions: each of two equal copies ran half of the time, and subroutines inside of a function,
-for rare operands, never run.
+Assumptions: each of two equal copies ran half of the time, and subroutines inside a function, for
+rare operands, never run.
 """
 
 from collections import Counter, defaultdict
@@ -30,16 +30,16 @@ FIXED = frozenset({
 })  # fmt: skip
 """Operations that stay in their block: barriers, stores, atomics and branches."""
 MEETINGS = frozenset({0x145, 0x141, 0x142})
-"""Operations that say where lanes meet: BSSY, BSYNC, BREAK; what pc they are of tells nothing."""
+"""Operations of reconvergence points: BSSY, BSYNC, BREAK; their pc carries no information."""
 FEW = 3
-"""A pc that became more kinds of instructions is a routine, with branches of its own."""
+"""Most kinds of instructions of one pc; above that it is a routine with branches of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineBlock:
-    """Instructions from `start` to before `end`, of which `operations` are issued.
+    """Instructions [start, end), of which `operations` are issued.
 
-    Those of blocks that call, and of those that are reached by calls alone, are taken never to be.
+    Blocks that call, and blocks that only calls reach, are assumed never to issue.
     """
 
     start: int
@@ -50,7 +50,7 @@ class MachineBlock:
 
 @dataclass(slots=True)
 class Loop:
-    """Blocks from `first` to `last` that run in turn, some of them in loops of their own."""
+    """Blocks `first` to `last`, run in order; some belong to inner loops."""
 
     first: int
     last: int
@@ -59,9 +59,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """A function: `outer` is its whole code, which runs once; `depths` are the loops around blocks.
+    """A function: `outer` is its whole code, which runs once; `depths` is the loop depth of each
+    block.
 
-    `places` are the blocks of each pc's operation, with how many copies of the pc each has; of pcs
+    `places` maps each pc and operation to its blocks, with the copies of the pc in each, for pcs
     that became a few instructions.
     """
 
@@ -74,7 +75,7 @@ class MachineCode:
 
 @lru_cache(maxsize=64)
 def read_machine_code(text: str) -> MachineCode | None:
-    """Read a schedule; None where there is none, or a jump could go anywhere."""
+    """Parse a schedule; None if there is none, or if a jump has unknown targets."""
     schedule = unpack_schedule(text)
     if not schedule or any(each.operation in INDIRECT for each in schedule):
         return None
@@ -92,7 +93,7 @@ def read_machine_code(text: str) -> MachineCode | None:
 
 
 def code_for(launch: Launch, arch: str) -> MachineCode | None:
-    """The machine code of a launch for an architecture, if the trace has it."""
+    """Return a launch's machine code for an architecture; None if the trace lacks it."""
     text = next((resource.schedule for resource in launch.resources if resource.arch == arch), "")
     try:
         return read_machine_code(text)
@@ -119,7 +120,7 @@ def _leaders(schedule: Sequence[Scheduled]) -> set[int]:
 def _reachable(
     schedule: Sequence[Scheduled], edges: Sequence[tuple[int, int]], number: Mapping[int, int]
 ) -> set[int]:
-    """Blocks that are reached without a call."""
+    """Return the blocks that are reached without a call."""
     reachable, waiting = set[int](), [0]
     while waiting:
         place = waiting.pop()
@@ -143,9 +144,9 @@ def _block(schedule: Sequence[Scheduled], start: int, end: int, runs: bool) -> M
 def _places(
     schedule: Sequence[Scheduled], blocks: Sequence[MachineBlock]
 ) -> Mapping[tuple[int, int], Mapping[int, int]]:
-    """The blocks of each pc's operation.
+    """Return the blocks of each pc and operation.
 
-    Counters of unrolled loops are left out: they run once for several rounds.
+    Counters of unrolled loops are left out: they run once per several iterations.
     """
     sites = defaultdict[tuple[int, int], dict[int, int]](dict)
     left_out = set[tuple[int, int]]()
@@ -169,7 +170,7 @@ def _places(
 def _loops(
     schedule: Sequence[Scheduled], blocks: Sequence[MachineBlock], number: Mapping[int, int]
 ) -> Loop:
-    """Loops inside each other: from where a branch goes back to, up to the last that does."""
+    """Build the loop tree: a loop spans from the target of back edges to the last branch to it."""
     lasts = dict[int, int]()
     for place, block in enumerate(blocks):
         target = number.get(schedule[block.end - 1].target, place + 1)
@@ -191,10 +192,10 @@ def _loops(
 def count_runs(
     code: MachineCode, history: History, block_of: Mapping[int, int]
 ) -> tuple[Mapping[int, float], Mapping[int, float]]:
-    """How often a warp ran each machine block, and how often it came there from elsewhere.
+    """Return how often a warp ran each machine block, and how often it entered it from elsewhere.
 
-    `block_of` each pc is its basic block. Blocks of which the history says nothing run as often as
-    their loop, and have no entries.
+    `block_of` maps each pc to its basic block. Blocks that the history does not determine run as
+    often as their loop, and have no entries.
     """
     runs = _runs(history)
     shares = dict[tuple[int, tuple[tuple[int, int], ...]], Mapping[int, tuple[float, float]]]()
@@ -203,6 +204,8 @@ def count_runs(
     for (pc, operation), places in code.places.items():
         if pc not in block_of:
             continue
+        # Each pc and operation of a block votes on its count. The low median resists instructions
+        # that the assembler moved. Operations that cannot move (FIXED) overrule the others.
         key = block_of[pc], tuple(places.items())
         if key not in shares:
             shares[key] = _share(runs[key[0]], places, code.depths)
@@ -217,7 +220,7 @@ def count_runs(
 
 
 def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
-    """Let no block run more often than the rounds of its loop, and those not told of as often."""
+    """Clamp each block's count to its loop's iterations; blocks without a count get that number."""
     inner = {place for each in loop.inner for place in range(each.first, each.last + 1)}
     for place in range(loop.first, loop.last + 1):
         if place not in inner:
@@ -228,7 +231,7 @@ def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
 
 
 def _runs(history: History) -> Mapping[int, Counter[int]]:
-    """How often each block ran in a row; a path may end in the middle of a loop."""
+    """Count the lengths of each block's runs in a row; a path may end in the middle of a loop."""
     runs = defaultdict[int, Counter[int]](Counter)
     for block, parts in groupby(history, key=itemgetter(0)):
         runs[block][sum(many for _, many in parts)] += 1
@@ -238,9 +241,9 @@ def _runs(history: History) -> Mapping[int, Counter[int]]:
 def _share(
     runs: Mapping[int, int], places: Mapping[int, int], depths: Sequence[int]
 ) -> Mapping[int, tuple[float, float]]:
-    """Rounds and entries of each place, most copies first.
+    """Return the iterations and the entries of each place, most copies first.
 
-    What is not in as many loops as another place runs once at most each time.
+    A place in fewer loops than another runs at most once each time.
 
     >>> _share({514: 1}, {3: 1, 5: 4, 7: 2, 9: 1}, [0, 0, 0, 0, 0, 1, 0, 0, 0, 1])
     {3: (0.0, 0.0), 5: (128.0, 1.0), 7: (1.0, 1.0), 9: (0.0, 0.0)}
@@ -249,6 +252,8 @@ def _share(
     deepest = max(depths[place] for place in places)
     sizes = sorted(set(places.values()), reverse=True)
     for many, often in runs.items():
+        # Greedy, as an unrolled loop runs: the places with most copies take whole multiples, and
+        # the smallest size rounds up to take the remainder.
         remainder = many
         for size in sizes:
             equal = [place for place, copies in places.items() if copies == size]

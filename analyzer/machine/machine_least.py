@@ -1,16 +1,16 @@
 """The fewest machine instructions that a launch can have issued, from its machine code.
 
-PTX has two instructions where the machine has one: LOP3 and IADD3 take three operands, a product
-and a sum become one FFMA, and of a loop that ptxas unrolled one counter is left of several. How
-often warps ran a basic block of the PTX is known; how many machine instructions that is each time
-follows from the code: of the copies of a block, which loops of the machine code hold, the one with
-fewest instructions of it counts.
+The machine has one instruction for two of the PTX in many cases: LOP3 and IADD3 take three
+operands, a product and a sum become one FFMA, and ptxas keeps one counter of several in an unrolled
+loop. The executions of each PTX basic block are known. The machine instructions per execution
+follow from the code: of the copies of a block, one per loop of the machine code, the one with the
+fewest instructions counts.
 
-Assumptions: a copy in a loop of the machine code has most of the instructions that are left of its
-block; what has fewer was moved out of the loop, and counts where it stands if nothing else is left.
-No block runs more often than the loop around it: the outermost code once for each warp, a loop as
-often as the branch that closes it; no instruction runs more often than the block of the PTX that
-most of its machine block is of.
+Assumptions: a copy in a loop of the machine code has most of the remaining instructions of its
+block; a smaller copy was moved out of the loop, and counts in its place only if no other is left.
+No block runs more often than the loop around it: the outermost code once per warp, a loop as often
+as the branch that closes it. No instruction runs more often than the PTX block to which most of its
+machine block belongs.
 """
 
 from collections import Counter, defaultdict
@@ -28,25 +28,27 @@ from .machine_code import BRANCH, Loop, MachineCode, code_for
 from .machine_pipes import FP64, NOP, XU
 
 SINCE = (5, 0)
-"""The first capability with LOP3 and IADD3."""
+"""First capability with LOP3 and IADD3."""
 KNOWN = "sm_90"
-"""The architecture whose machine code a trace has: what it joins, its neighbours join too."""
+"""Architecture whose machine code a trace has; neighbouring architectures merge alike."""
 RESERVE = 0.95
-"""The assembler moves instructions between blocks, and leaves few out that stay in others: of 201
-kernels an H200 issued less than `LeastCode.issued` of five, 4.6 % at most
-(tests/validate/counters/h200_*.json, smsp__inst_executed.sum)."""
+"""Safety factor: the assembler moves instructions between blocks, and drops a few that remain in
+other blocks. Of 201 kernels an H200 issued less than `LeastCode.issued` for five, by 4.6 % at most
+(tests/validate/counters/h200_*.json, smsp__inst_executed.sum).
+"""
 UNITS = ("lanes_half", "lanes_single", "lanes_double", "lanes_single_special")
 MUST = {"lanes_double": FP64, "lanes_single_special": XU}
-"""The operations that work for a unit has; for others any operation will do."""
+"""Operations that count as work for a unit; default: any operation."""
 Operations = Counter[int]
 
 
 def machine_shares(
     counts: pl.DataFrame, launch: Launch, instructions: pa.Table, device: Device
 ) -> Mapping[str, float]:
-    """The shares of raw counts, those of the PTX, that the machine code is sure to have.
+    """Return the shares of raw PTX counts that the machine code is sure to have.
 
-    `counts` are those of a launch by pc. 1 at most; none where no machine code is known.
+    `counts` are those of a launch by pc. Shares are at most 1; empty where no machine code is
+    known.
     """
     code = code_for(launch, KNOWN) if device.capability >= SINCE else None
     if code is None:
@@ -75,10 +77,10 @@ def _least_code(code: MachineCode, blocks: tuple[tuple[int, int], ...]) -> "Leas
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The instructions of one basic block of the PTX in one loop of the machine code.
+    """The instructions of one PTX basic block in one loop of the machine code.
 
-    `by_pc` are the machine instructions of each pc, in `many` copies of the block; `beside` says
-    how many of them stand in machine blocks that belong to each block of the PTX.
+    `by_pc` are the machine instructions of each pc, in `many` copies of the block. `beside` counts
+    them by the PTX block to which most of their machine block belongs.
     """
 
     loop: int
@@ -87,7 +89,7 @@ class Copies:
     beside: Counter[int]
 
     def size(self, block: int, often: Mapping[int, int]) -> float:
-        """Machine instructions of all copies; those that moved to a rarer block run as it does."""
+        """Return the instructions of all copies; those in a rarer block count in proportion."""
         own = often.get(block, 0)
         return sum(
             many * min(1.0, often.get(other, own) / own) if own else 0.0
@@ -96,7 +98,7 @@ class Copies:
 
 
 class LeastCode:
-    """What is sure to be issued of each basic block; `block_of` has the block of each pc."""
+    """The instructions that a basic block is sure to issue; `block_of` maps a pc to its block."""
 
     def __init__(self, code: MachineCode, block_of: Mapping[int, int]) -> None:
         loops = _innermost(code)
@@ -120,7 +122,7 @@ class LeastCode:
             self._copies[owner].append(Copies(loop, by_pc, many, neighbours[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
-        """The fewest instructions of all warps, each pc of the PTX having been issued so often."""
+        """Return the fewest instructions of all warps, from the issue count of each PTX pc."""
         often = defaultdict[int, int](int)
         for pc, many in ran.items():
             block = self._block_of.get(pc, -1)
@@ -133,7 +135,7 @@ class LeastCode:
         return int(total)
 
     def does(self, pc: int, unit: str) -> bool:
-        """Whether each copy of a pc's block has an instruction of it that the unit does."""
+        """Return whether each copy of a pc's block has an instruction of this pc for the unit."""
         operations = MUST.get(unit)
         whole = _whole(self._copies.get(self._block_of.get(pc, -1), ()))
         return bool(whole) and all(
@@ -143,7 +145,9 @@ class LeastCode:
         )
 
     def _rounds(self, loop: int, often: Mapping[int, int]) -> int:
-        """How often all warps went through a loop, at most; each began in the first block."""
+        """Return the most iterations of a loop over all warps; outside all loops, those of the
+        entry.
+        """
         pc = self._closing.get(loop, -1) if loop >= 0 else min(self._block_of)
         return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
 
@@ -153,13 +157,13 @@ def _fits(operation: int, operations: frozenset[int] | None) -> bool:
 
 
 def _whole(copies: Sequence[Copies]) -> Sequence[Copies]:
-    """Those that have at least half as many pcs as the fullest."""
+    """Return the copies with at least half as many pcs as the fullest."""
     most = max((len(group.by_pc) for group in copies), default=0)
     return [group for group in copies if 2 * len(group.by_pc) >= most]
 
 
 def _innermost(code: MachineCode) -> Sequence[int]:
-    """The first block of the innermost loop around each block, -1 outside of all."""
+    """Return the first block of the innermost loop around each block, -1 outside all loops."""
     loop_starts = [-1] * len(code.blocks)
 
     def mark(loop: Loop) -> None:
@@ -174,7 +178,7 @@ def _innermost(code: MachineCode) -> Sequence[int]:
 
 
 def _closing(code: MachineCode) -> Mapping[int, int]:
-    """The pc of the branch that closes each loop, by the loop's first block."""
+    """Return the pc of the branch that closes each loop, by the loop's first block."""
     branch_pcs = dict[int, int]()
 
     def close(loop: Loop) -> None:

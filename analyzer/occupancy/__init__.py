@@ -1,4 +1,4 @@
 """Occupancy for users, as values and as text.
 
-How many blocks fit on an SM is computed in `models/analyses/occupancy.py`.
+`models/analyses/occupancy.py` computes how many blocks fit on an SM.
 """

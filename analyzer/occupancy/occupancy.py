@@ -1,13 +1,13 @@
 """Occupancy for users: every limit, the limiting one, curves, and advice on the block size.
 
-From a trace's launch or from numbers alone; the integers are those of
-`models/analyses/occupancy.py`.
-Equations 6.3 to 6.5 of a textbook chapter on CUDA give a size of block: the least of what keeps all
-warp schedulers busy, what the registers of a block feed, what its shared memory holds, and what an
-SM holds; then whole warps, then as many blocks as the threads need. The chapter rounds up to whole
-warps, which can break the limit that binds: here they are rounded down. Its size does not ask how
-many blocks an SM takes, so it can hold fewer warps than the block that is there. Advice is
-therefore a size only if an SM holds more warps with it: the chapter's if none holds more.
+The input is a trace's launch or numbers alone; the integers come from
+`models/analyses/occupancy.py`. Equations 6.3 to 6.5 of a textbook chapter on CUDA give a block
+size: the least of the threads that keep all warp schedulers busy, that the registers of a block
+feed, that its shared memory holds, and that an SM holds; then whole warps, then as many blocks as
+the threads need. The chapter rounds up to whole warps, which can break the binding limit: this
+module rounds down. The chapter's size ignores how many blocks an SM takes, so it can hold fewer
+warps than the present block. Advice is therefore a size only if an SM holds more warps with it; of
+equals the chapter's size wins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,15 +24,16 @@ from ...traces.schema import LANES
 from ..text.launch_text import launch_text
 
 SCHEDULERS = (((6, 1), 4), ((6, 0), 2), ((3, 0), 4), ((2, 0), 2), ((1, 0), 1))
-"""Warp schedulers of an SM from each capability on, newest first (CUDA C Programming Guide 7.5,
-G.2 to G.6, and 4.2, F.3 to F.5)."""
+"""Warp schedulers of an SM from each capability on, newest first (CUDA C Programming Guide 7.5, G.2
+to G.6, and 4.2, F.3 to F.5).
+"""
 FIELDS = ("threads", "registers", "shared")
-"""What curves are drawn against."""
+"""The x axes of curves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Values `first` to `last` of a curve that hold equally many warps, for the same reasons."""
+    """Values `first` to `last` of a curve with equal warps and equal limits."""
 
     first: int
     last: int
@@ -42,7 +43,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Resident warps against one of FIELDS; `here` is the value asked about, None if unknown."""
+    """Resident warps against one of FIELDS; `here` is the present value, None if unknown."""
 
     field: str
     here: int | None
@@ -51,7 +52,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Textbook:
-    """Equations 6.3 to 6.5: threads a block, why not more, and blocks for all the threads."""
+    """Equations 6.3 to 6.5: threads per block, the limit, and blocks for all the threads."""
 
     threads: int
     bound_by: str
@@ -62,8 +63,8 @@ class Textbook:
 class Advice:
     """The block with which an SM holds most warps, and blocks for all the threads of the grid.
 
-    `is_better` where it is another than the one asked about: that one holds fewer warps. Shared
-    memory is in proportion to the threads.
+    `is_better` marks a block that holds more warps than the present one. Shared memory is in
+    proportion to the threads.
     """
 
     occupancy: Occupancy
@@ -75,8 +76,8 @@ class Advice:
 class Resident:
     """The answer for one device. `heading` is the launch, empty for numbers alone.
 
-    `refusal` says why the device cannot launch it, or is empty. `requested_blocks` are the blocks
-    that were asked for at once on an SM, and `too_few` every limit that has no room for them.
+    `refusal` is the reason why the device cannot launch it, or empty. `requested_blocks` are the
+    blocks that should fit on an SM at once, and `too_few` every limit that has no room for them.
     """
 
     device: str
@@ -90,7 +91,7 @@ class Resident:
 
     @property
     def too_few(self) -> tuple[str, ...]:
-        """All limits without room for the blocks wanted."""
+        """All limits without room for the requested blocks."""
         return tuple(
             n
             for n, capacity in self.occupancy.limits.items()
@@ -105,10 +106,10 @@ def from_numbers(
     total: int | None = None,
     target_blocks: int | None = None,
 ) -> Resident:
-    """Occupancy of a block by its threads, registers a thread, and bytes of shared memory.
+    """Compute occupancy from threads, registers per thread, and bytes of shared memory.
 
-    `total` are the threads of the whole grid, for advice. Shared memory is what is given: the
-    parameters that 1.x keeps there are the user's to add.
+    `total` is the number of threads of the grid, for advice. Shared memory is taken as given: on
+    1.x the user must add the parameters that are kept there.
     """
     _check(need)
     residency = occupancy(device.limits, need, options.cache_config)
@@ -123,7 +124,7 @@ def from_numbers(
 def from_launch(
     trace: LaunchTrace, device: Device, options: ReplayOptions, target_blocks: int | None = None
 ) -> Resident:
-    """Answer for a launch of a trace."""
+    """Compute the occupancy of a trace's launch."""
     residency = fit_launch(device, trace.launch, trace.instructions(), options)
     return Resident(
         device.key,
@@ -138,7 +139,7 @@ def from_launch(
 
 
 def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOptions) -> Advice:
-    """The block with which an SM holds most warps: the present one, the chapter's, the smallest."""
+    """Return the block with most warps per SM; ties: the present, the chapter's, the smallest."""
     need, limits = here.need, device.limits
     sizes = (textbook(device, need, total).threads, *_block_sizes(limits))
     fits = [_resize(limits, need, threads, options) for threads in sizes if threads]
@@ -148,19 +149,19 @@ def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOp
 
 
 def _block_sizes(limits: Limits) -> range:
-    """Every whole number of warps that a block may have, in threads."""
+    """Return the threads of every block size in whole warps."""
     return range(LANES, limits.threads_per_block + 1, LANES)
 
 
 def _resize(limits: Limits, need: Need, threads: int, options: ReplayOptions) -> Occupancy:
-    """A block of other threads, its shared memory in proportion."""
+    """Return the occupancy with other threads per block, shared memory in proportion."""
     shared = -(-need.shared * threads // need.threads)
     resized = replace(need, threads=threads, shared=shared)
     return occupancy(limits, resized, options.cache_config)
 
 
 def textbook(device: Device, need: Need, total: int | None) -> Textbook:
-    """Equations 6.3 to 6.5, rounded down to whole warps."""
+    """Solve equations 6.3 to 6.5, rounded down to whole warps."""
     limits = device.limits
     candidates = {
         "warp schedulers": count_schedulers(device.capability) * LANES,
@@ -178,12 +179,12 @@ def textbook(device: Device, need: Need, total: int | None) -> Textbook:
 
 
 def count_schedulers(capability: tuple[int, int]) -> int:
-    """Warp schedulers of an SM."""
+    """Return the number of warp schedulers of an SM."""
     return next(count for since, count in SCHEDULERS if capability >= since)
 
 
 def draw_curves(resident: Resident, options: ReplayOptions) -> tuple[Curve, ...]:
-    """Resident warps against each of FIELDS, everything else as it is."""
+    """Return resident warps against each of FIELDS, with the others unchanged."""
     limits, need = resident.limits, resident.occupancy.need
     values = {
         "threads": _block_sizes(limits),
@@ -203,7 +204,7 @@ def draw_curves(resident: Resident, options: ReplayOptions) -> tuple[Curve, ...]
 
 
 def _stretch(values: Sequence[int], fit: Callable[[int], Occupancy]) -> Iterator[Stretch]:
-    """Join neighbouring values with the same answer."""
+    """Merge neighbouring values with equal results."""
     current: Stretch | None = None
     for value in values:
         residency = fit(value)
@@ -219,7 +220,7 @@ def _stretch(values: Sequence[int], fit: Callable[[int], Occupancy]) -> Iterator
 
 
 def _check(need: Need) -> None:
-    """Refuse numbers that no launch has."""
+    """Reject impossible numbers."""
     least = {"threads": 1, "registers": 1, "shared": 0, "barriers": 1}
     for name, low in least.items():
         value: int | None = getattr(need, name)

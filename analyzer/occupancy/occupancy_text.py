@@ -1,4 +1,4 @@
-"""Occupancy for the terminal and for pipes: limits, advice, and curves as bars."""
+"""Occupancy as text for terminals and pipes: limits, advice, and curves as bars."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,7 @@ from ..text.layout import align, wrapped
 from .occupancy import Advice, Curve, Resident
 
 BAR, ROOMY = 20, 80
-"""Widths: of a bar where there is room, and of a terminal that has it."""
+"""Width of a bar, and of a terminal that has room for it."""
 WORDS = {
     "threads": "threads a block",
     "registers": "registers a thread",
@@ -22,7 +22,7 @@ def render(
     first: str = "",
     last: str = "",
 ) -> str:
-    """A paragraph a launch and device, each with its curves, of which there may be none."""
+    """Return a paragraph per launch and device, each followed by its curves, if any."""
     lines = [*wrapped(first, width), ""] if first else []
     heading = ""
     for resident, drawn in zip(residents, curves, strict=True):
@@ -37,7 +37,7 @@ def render(
 
 
 def share(occupancy: Occupancy, warps: int) -> str:
-    """Warps as a part of those that an SM holds.
+    """Format warps as a percentage of those that an SM holds.
 
     >>> from cutrace.models.analyses.occupancy import Need
     >>> share(Occupancy(Need(32), 48), 16)
@@ -47,7 +47,7 @@ def share(occupancy: Occupancy, warps: int) -> str:
 
 
 def resident_text(occupancy: Occupancy) -> str:
-    """How many blocks fit on an SM, what limits them, and whose registers were counted with.
+    """Return how many blocks fit on an SM, the limit, and the source of the register count.
 
     >>> from cutrace.models.analyses.occupancy import Need
     >>> resident_text(Occupancy(Need(32, 16), 48, {"blocks": 8, "warps": 48}, "given"))
@@ -89,7 +89,7 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
 
 
 def _advice(advice: Advice) -> str:
-    """A block with which an SM holds more warps, or that there is none."""
+    """Return the block with which an SM holds more warps, or that there is none."""
     occupancy = advice.occupancy
     if not occupancy.blocks:
         return "no block size fits; use fewer registers a thread or less shared memory"
@@ -106,7 +106,7 @@ def _advice(advice: Advice) -> str:
 
 
 def _verdict(resident: Resident) -> str:
-    """Whether the blocks that were asked for fit, and everything that forbids it."""
+    """Return whether the requested blocks fit, and every limit that forbids it."""
     many = _blocks(resident.requested_blocks or 0)
     if not resident.too_few:
         return f"{many} at once: possible"
@@ -115,7 +115,7 @@ def _verdict(resident: Resident) -> str:
 
 
 def _curve(curve: Curve, occupancy: Occupancy, width: int) -> Iterator[str]:
-    """A row a stretch, the one asked about marked."""
+    """Yield a row per stretch; the present value is marked."""
     yield f"against {WORDS[curve.field]}"
     rows = [("", "warps", "", "limited by")]
     for part in curve.stretches:

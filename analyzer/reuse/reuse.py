@@ -20,17 +20,18 @@ from ...traces.reader import LaunchTrace
 from ...traces.schema import Launch
 
 LOOKUP_KEYS = ("line", "sector", "serves", "operators", "store", "local_store", "fetch")
-"""Keys of a cache that say what it looks up."""
+"""Keys of a cache stage that define its lookups."""
 LARGE, ONE_IN = 1 << 23, 64
-"""Accesses of warps from which on, unless the user says, one line in ONE_IN is looked at."""
+"""Accesses from which one line in ONE_IN is sampled by default."""
 SURE = 2.0
-"""Standard errors that an error has: 95 times in 100 the exact value is within it."""
+"""Standard errors of an error bound: the exact value is within it 95 times in 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A size in bytes: how many sectors caches of it miss, and would have to be `error` more or
-    fewer for all lines; and how many have their line as far away as this size, not the one before.
+    """A cache size in bytes, its sector misses with the sampling `error`, and its new hits.
+
+    `reuses` counts the hits that this size adds to those of the size before.
     """
 
     bytes: int
@@ -41,8 +42,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class SetUse:
-    """A set: the sectors that loads ask of it, those of them that it never had, and those that it
-    had to give up before; over all units.
+    """A cache set: sectors that loads request, the cold misses, and the sectors that were evicted
+    before reuse; summed over all units.
     """
 
     number: int
@@ -53,14 +54,16 @@ class SetUse:
 
 @dataclass(frozen=True, eq=False)
 class CacheReuse:
-    """The reuse of a launch's loads at a cache, for caches of any size, in one set and exactly LRU.
+    """The reuse of a launch's loads at a cache, for caches of any size: fully associative, exact
+    LRU.
 
-    `own` is the size that the device's has for this launch, in `sets` sets; `accesses` are the
-    sectors that loads ask for, of lines of `line` bytes, `cold` those that their unit never had
-    before, `working_set` the bytes of all lines that units use. `histogram` (n, 2) has distances
-    that occur, in other lines used between, and how many sectors have each. Of a sample one line in
-    `sampled` was looked at. `uses` and `conflicts`, how many sectors the device's sets miss that
-    as much room in one would have, are empty unless asked for.
+    `own` is the capacity of the device's cache for this launch, in `sets` sets. `accesses` counts
+    the sectors that loads request, of lines of `line` bytes; `cold` counts the first requests of a
+    sector at its unit. `working_set` is the bytes of all lines that units use. `histogram` (n, 2)
+    has the reuse distances that occur, as distinct other lines used in between, and the number of
+    sectors at each. Of a sample, one line in `sampled` is counted. `uses` and `conflicts` are empty
+    unless requested; `conflicts` are the misses of the device's sets beyond those of a fully
+    associative cache of equal capacity.
     """
 
     number: int
@@ -80,7 +83,7 @@ class CacheReuse:
     conflicts: int = 0
 
     def room_for(self, part: float) -> int:
-        """Return the least bytes that find so much of all that could be found, 0 to 1."""
+        """Return the least bytes that yield the part `part` of all possible hits, 0 to 1."""
         if not len(self.histogram):
             return self.line
         hits = self.histogram[:, 1].cumsum()
@@ -88,7 +91,7 @@ class CacheReuse:
         return (int(self.histogram[at, 0]) + self.sampled) * self.line
 
     def ratio(self, misses: int) -> float | None:
-        """A part of the sectors asked for."""
+        """Return the misses per requested sector."""
         return misses / self.accesses if self.accesses else None
 
 
@@ -101,12 +104,12 @@ def measure(
     sampled: int | None = None,
     by_set: bool = False,
 ) -> Iterator[CacheReuse]:
-    """Yield the reuse at each cache of a device, or at the one of that name.
+    """Yield the reuse at each cache of a device, or at the named one.
 
-    `sizes` are in bytes; without them they double, until no larger cache would find more. One line
-    in `sampled` is looked at, 1 for all; None leaves it to how large the trace is. `by_set` maps
-    the sets, too. Nothing is yielded where `why_not` has a reason. Raises `CutraceError` for a
-    cache or size that there cannot be.
+    `sizes` are in bytes; the default doubles them until no larger cache would have more hits. One
+    line in `sampled` is counted, 1 for all; None chooses by the size of the trace. `by_set` maps
+    the sets, too. Nothing is yielded where `why_not` has a reason. Raises `CutraceError` for an
+    impossible cache or size.
     """
     launch = trace.launch
     caches = choose_caches(device, cache, sizes)
@@ -130,7 +133,7 @@ def measure(
 
 
 def why_not(launch: Launch, device: Device, options: ReplayOptions) -> str:
-    """Return why nothing can be said of a launch on a device; empty if something can."""
+    """Return why the reuse of a launch on a device is unknown; empty if it is known."""
     if not options.caches:
         return "--no-caches (caches=False) leaves out the reuse of lines"
     if not has_all_before(launch):
@@ -139,8 +142,9 @@ def why_not(launch: Launch, device: Device, options: ReplayOptions) -> str:
 
 
 def choose_caches(device: Device, cache: str, sizes: Sequence[int] = ()) -> list[Stage]:
-    """Return the caches of a device, or the one so called. `CutraceError` if there is none, and
-    where sizes would be those of several.
+    """Return the caches of a device, or the named one.
+
+    Raises `CutraceError` if there is none, or if sizes are given for several caches.
     """
     caches = {stage.name: stage for stage in device.stages if stage.model == "cache"}
     if not caches or (cache and cache not in caches):
@@ -154,7 +158,7 @@ def choose_caches(device: Device, cache: str, sizes: Sequence[int] = ()) -> list
 
 
 def _ear(own: Stage, sizes: Sequence[int], sampled: int, sets: int) -> tuple[Stage, Reuse]:
-    """Return a stage that hears what a cache hears, and the model there."""
+    """Return a stage with the input of a cache, and the reuse model of that stage."""
     keys = {key: own.keys[key] for key in LOOKUP_KEYS if key in own.keys}
     capacity = number(own, "bytes")
     unit = sets * number(own, "line")
@@ -166,14 +170,14 @@ def _ear(own: Stage, sizes: Sequence[int], sampled: int, sets: int) -> tuple[Sta
 
 
 def sets_of(own: Stage) -> int:
-    """Return how many sets a cache has."""
+    """Return the number of sets of a cache."""
     if "sets" in own.keys:
         return number(own, "sets")
     return number(own, "bytes") // number(own, "line") // number(own, "ways")
 
 
 def number(stage: Stage, key: str) -> int:
-    """Return a key that is an integer."""
+    """Return the value of an integer key."""
     value = stage.keys[key]
     assert isinstance(value, int)
     return value
@@ -205,7 +209,7 @@ def _result(
 
 
 def _doubled(reuse: Reuse, own: int) -> list[int]:
-    """Sizes that double from a line on, the device's own among them, as far as they matter."""
+    """Return sizes that double from one line on up to the last useful one, and the device's."""
     lines = reuse.histogram.shape[1] * reuse.sampled
     every = [reuse.line << step for step in range(lines.bit_length() + 1)]
     cold = reuse.misses(1 << 60).sum()
@@ -223,8 +227,10 @@ def _points(reuse: Reuse, sizes: Sequence[int]) -> Iterator[Point]:
 
 
 def error_of(reuse: Reuse, lines: int) -> int:
-    """Return how far off the misses of a sample may be: by which lines it has, and by how far away
-    it takes them to be, which is right to a standard error of a binomial distribution.
+    """Return the error of a sample's misses.
+
+    It has two parts: the choice of sampled lines, and the sampled reuse distances, which are
+    accurate to a standard error of a binomial distribution.
     """
     if reuse.sampled == 1:
         return 0

@@ -1,4 +1,4 @@
-"""Reuse for the terminal and for pipes: a table of sizes a cache, or a map of its sets."""
+"""Reuse as text for terminals and pipes: a table of sizes per cache, or a map of its sets."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,15 +8,15 @@ from ..text.svg import count_bytes
 from .reuse import CacheReuse
 
 WIDE, HIGH, LISTED = 64, 8, 8
-"""The characters of a map, and sets that are listed."""
+"""Characters of a map; sets that are listed."""
 SHADES = ".123456789"
-"""A part of a map, by how much is lost there, beside the part with most."""
+"""Shades of a part of a map: its lost sectors relative to the worst part."""
 
 
 def render(
     reuses: Sequence[CacheReuse], by: str, width: int | None = None, first: str = "", last: str = ""
 ) -> str:
-    """A table a cache, under the heading of its launch."""
+    """Return a table per cache, under the heading of its launch."""
     lines = [first, ""] if first else []
     heading = ""
     groups: dict[tuple[object, ...], list[CacheReuse]] = {}
@@ -36,7 +36,7 @@ def render(
 
 
 def sentence(one: CacheReuse) -> str:
-    """How much a cache is asked for, and how much room would find how much of it again."""
+    """Return a cache's requests, and the capacities that would hit on parts of them."""
     ninety, most = (count_bytes(one.room_for(part)) for part in (0.9, 1.0))
     again = one.accesses - one.cold
     part = "" if ninety == most else f"90 % of the rest, {most} "
@@ -50,7 +50,7 @@ def sentence(one: CacheReuse) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio with three digits or more; nothing where there is none."""
+    """Format a ratio with three digits or more; empty if there is none."""
     return "" if ratio is None else f"{100 * ratio:.1f}".removesuffix(".0") + " %"
 
 
@@ -84,7 +84,7 @@ def _size(number: int) -> str:
 
 
 def _map(one: CacheReuse) -> Iterator[str]:
-    """Sets side by side, several to a character where they are many, then those that lose most."""
+    """Yield the set map, several sets per character if there are many, then the worst sets."""
     listed = sorted(one.uses, key=lambda use: (-use.lost, -use.accesses, use.number))[:LISTED]
     together = -(-len(one.uses) // (WIDE * HIGH))
     lost = [use.lost for use in one.uses]
