@@ -1,8 +1,8 @@
 """Bank conflicts in shared memory, and the row padding that removes them.
 
-The padding is tried: the launch is replayed with longer rows of the array. The length of a row is
-inferred from the array's accesses, or is the number of banks in words. Where the trace has no array
-at the addresses, the worst access alone is coalesced again.
+The padding is tried: the launch is replayed with longer rows of the array. The row length is
+inferred from the array's accesses, or is the number of banks in words. If the trace has no array at
+the addresses, only the worst access is coalesced again.
 """
 
 from collections import Counter
@@ -22,17 +22,19 @@ CONFLICTS = tuple(f"shared_{what}_conflicts" for what in ("load", "store", "atom
 OTHERWISE = "let the lanes take words of different banks: exchange or permute indices"
 NARROW = "let a warp take one row: blocks 32 threads wide"
 REMAINING = 0.5
-"""The padding is advice if this part of the conflicts remains at most."""
+"""Largest part of the conflicts that may remain for the padding to be advice."""
 BANKS, WORD = 32, 4
 MOST = 2
-"""Strides of an access that are tried as rows."""
+"""Strides of an access that are tried as row lengths."""
 SHORTEST = 8
-"""Elements of the shortest row that is padded: shorter ones are fields of a structure."""
+"""Elements of the shortest padded row: shorter ones are fields of a structure."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every load and store of shared memory; lanes of atomics conflict as their data do,
-    and so do lanes without a stride, which go to a table's entries.
+    """Check every load and store of shared memory.
+
+    Atomics are skipped, since their conflicts depend on data, and so are lanes without a stride,
+    which index a table.
     """
     for access in evidence.worst:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
@@ -57,7 +59,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _at_best(access: Access) -> int:
-    """The cost with words in lane order: 1.x splits wide accesses in any case."""
+    """Return the cost with words in lane order: 1.x splits wide accesses in any case."""
     in_order = tuple(
         None if a is None else n * access.kind.width for n, a in enumerate(access.addresses)
     )
@@ -65,7 +67,7 @@ def _at_best(access: Access) -> int:
 
 
 def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
-    """The padding that helps, and what its replay gave; else a general word."""
+    """Return the padding that helps, and the result of its replay; else general advice."""
     before = evidence.trials.as_recorded().total(*CONFLICTS)
     best: tuple[int, Trial, int, int] | None = None
     for row, pad in _candidates(evidence, access, name):
@@ -87,7 +89,7 @@ def _change(evidence: Evidence, access: Access, name: str) -> tuple[str, str]:
 
 
 def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[int, int]]:
-    """Rows in bytes, and paddings in elements, that may help."""
+    """Yield rows in bytes, and paddings in elements, that may help."""
     trials = evidence.trials
     size = trials.element(name)
     step = max(1, trials.usage[name].widest // size)
@@ -102,7 +104,7 @@ def _candidates(evidence: Evidence, access: Access, name: str) -> Iterator[tuple
 
 
 def _try(evidence: Evidence, name: str, row: int, pad: int) -> Trial | None:
-    """Replay with the padding; without a length where the accesses tell the same one."""
+    """Replay with the padding; omit the row length where the accesses imply the same one."""
     trials = evidence.trials
     size = trials.element(name)
     is_same_row = trials.usage[name].find_row(trials.arrays[name]) == row
@@ -110,7 +112,7 @@ def _try(evidence: Evidence, name: str, row: int, pad: int) -> Trial | None:
 
 
 def _change_unnamed(access: Access) -> str:
-    """The padding of whatever lies there that helps the worst access; else a general word."""
+    """Return a padding for unnamed memory that helps the worst access; else general advice."""
     addresses = [a for a in access.addresses if a is not None]
     rows = {b - a for a, b in pairwise(addresses) if b - a > WORD and (b - a) % WORD == 0}
     for row in sorted(rows, reverse=True):
@@ -126,7 +128,7 @@ def _change_unnamed(access: Access) -> str:
 
 
 def _passes(access: Access, addresses: tuple[int | None, ...]) -> int:
-    """The passes of the access if its lanes went elsewhere."""
+    """Return the passes of the access with other lane addresses."""
     batch = Batch(
         (access.kind,),
         np.zeros(1, np.int64),

@@ -1,7 +1,7 @@
 """Contended atomics: many lanes on one address, or all blocks on a small table in global memory.
 
-Atomics on one address execute one after another. Where the assembler combines the lanes of a warp,
-or the chip does, the rule applies only if the turns of warps limit the launch.
+Atomics on one address execute one after another. Where the assembler or the chip combines the lanes
+of a warp, the rule applies only if the turns of warps limit the launch.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,14 @@ from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 CROWD = 4
-"""Lanes on one address, on average over all requests, from which on it is worth a word."""
+"""Lanes on one address, on average over all requests, from which contention is reported."""
 COMBINED = ("elected", "counted")
 FEWER, LEAST_NS = 4, 1000
-"""Atomics of a block at one address, and the gain, from which on one of a block is worth a word."""
+"""Atomics of a block at one address, and the gain, from which one atomic per block is advised."""
 OFTEN, FEWEST, FITTING = 8, 16, 1 << 14
-"""How often a block comes back to each place, of a table of so many places and bytes."""
+"""Returns of a block to each place from which a table is reported; its fewest places and most
+bytes.
+"""
 WITHIN_WARP = (
     "add up within the warp first, by shuffles or a vote, and let one lane do the atomic;"
     " or give each warp a copy of its own and add up at the end"
@@ -30,7 +32,7 @@ WITHIN_BLOCK = "count in shared memory, and let each block add its counts to `{}
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at atomics on global and shared memory."""
+    """Check atomics on global and shared memory."""
     for access in evidence.worst:
         kind = access.kind
         if kind.access not in ("atomic", "reduction"):
@@ -68,7 +70,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _with_fewer(evidence: Evidence, space: str, times: float) -> float | None:
-    """The longest bound with turns divided by a number; None where these do not limit."""
+    """Return the longest bound with turns divided by `times`; None if turns are not the limit."""
     bounds = evidence.profile.bounds
     if space != "global" or evidence.profile.limited_by != AT_ONE_ADDRESS:
         return None
@@ -76,7 +78,7 @@ def _with_fewer(evidence: Evidence, space: str, times: float) -> float | None:
 
 
 def _of_blocks(evidence: Evidence, space: str, use: AddressUse) -> float | None:
-    """The longest bound if one warp of a block does what all do; None where that is no help."""
+    """Return the longest bound if one warp per block acts for all; None if that does not help."""
     warps = evidence.profile.launch.warps
     each = min(warps, use.rows / evidence.profile.launch.blocks)
     if use.distinct > use.rows or each < FEWER:
@@ -87,7 +89,7 @@ def _of_blocks(evidence: Evidence, space: str, use: AddressUse) -> float | None:
 
 
 def _small_table(evidence: Evidence, access: Access, use: AddressUse) -> str:
-    """The array in global memory to whose places each block comes back often; empty if none."""
+    """Return the global array whose places each block revisits often; empty if there is none."""
     name = evidence.array_of(access) if access.kind.space == "global" else ""
     if not name or evidence.trials.arrays[name].bytes > FITTING:
         return ""
@@ -96,5 +98,5 @@ def _small_table(evidence: Evidence, access: Access, use: AddressUse) -> str:
 
 
 def _places(evidence: Evidence, access: Access, name: str) -> int:
-    """How many values of the access's width an array holds."""
+    """Return how many values of the access's width an array holds."""
     return evidence.trials.arrays[name].bytes // access.kind.width

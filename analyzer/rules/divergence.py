@@ -1,4 +1,4 @@
-"""Divergent branches between neighbouring lanes of a warp, on even and odd thread numbers, say.
+"""Divergent branches between neighbouring lanes of a warp, as on even and odd thread numbers.
 
 Reported: a pattern that repeats every few lanes, and a split that is the same in most warps with
 work on both sides; renumbered threads would then diverge by whole warps. Not reported: the edge of
@@ -17,19 +17,19 @@ from ..why.sentence import list_lanes
 PERIODS = (2, 4, 8, 16)
 FULL = (1 << 32) - 1
 OFTEN, MOST = 0.25, 0.5
-"""The part of a branch's runs that makes a pattern worth a word, and any other lanes."""
+"""Least part of a branch's runs for a periodic pattern, and for any other lanes."""
 BUSY = 6
-"""Instructions of each side, at least, where its lanes follow no pattern."""
+"""Fewest instructions of each side, if its lanes follow no pattern."""
 PAIR, TIMES = 2, 4
-"""So many lanes lie half a warp apart by chance, if data choose them, but not so many times."""
+"""A pair of lanes is half a warp apart by chance if data choose them, but not this many times."""
 FEW, HALF = 4, 0.5
-"""Lanes that do this part of all steps while the others wait."""
+"""Most lanes on one side, and least part of all steps, that they take while the others wait."""
 GROUP, ONE_SIDED = 4, 0.3
-"""Lanes of the smallest group that has a leader, and the part of the steps that are its own."""
+"""Lanes of the smallest group with a leader, and most of the steps that are the leader's."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the branches that split whole warps by the number of the thread."""
+    """Check the branches that split whole warps by the number of the thread."""
     splits = _splits(evidence)
     for row in evidence.sums.filter(evidence.sums["divergent_branches"] > 0).rows(named=True):
         block = evidence.trace.instructions()["block"][row["pc"]].as_py()
@@ -53,7 +53,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _periodic(
     evidence: Evidence, block: int, mask_counts: Counter[int], branches: int
 ) -> tuple[int, str] | None:
-    """The lanes and the words for a pattern that repeats every few lanes."""
+    """Return the mask and the words for a pattern that repeats every few lanes."""
     width = evidence.profile.launch.block[0]
     periodic = {
         branch_mask: n for branch_mask, n in mask_counts.items() if period(branch_mask, width)
@@ -73,7 +73,7 @@ def _periodic(
 def _fixed(
     evidence: Evidence, block: int, mask_counts: Counter[int], branches: int
 ) -> tuple[int, str] | None:
-    """The lanes and the words for one split of most warps: both sides have much to do, or a few."""
+    """Return the mask and the words for one split of most warps: two busy sides, or a few lanes."""
     branch_mask, times = max(mask_counts.items(), key=lambda each: each[1], default=(0, 0))
     if times < TIMES or times < MOST * branches:
         return None
@@ -91,12 +91,13 @@ def _fixed(
 
 
 def period(mask: int, width: int) -> int:
-    """The lanes after which a mask repeats, 0 if it does not, or is the edge of a block's rows.
+    """Return the period of a mask in lanes; 0 if it has none, or is the edge of a block's rows.
 
     >>> period(0x55555555, 128), period(0xff, 128), period(0x0fff0fff, 16), period(0x0fff0fff, 128)
     (2, 0, 0, 16)
     """
     for lanes in PERIODS:
+        # A mask has period p if it equals itself rotated by p lanes: 0101... has period 2.
         if ((mask >> lanes) | (mask << (32 - lanes))) & FULL == mask:
             row = mask & ((1 << lanes) - 1)
             is_edge = _is_run(row) or _is_run(~row & ((1 << lanes) - 1))
@@ -105,31 +106,32 @@ def period(mask: int, width: int) -> int:
 
 
 def _is_run(row: int) -> bool:
-    """Whether the lanes of a row are neighbours: its edge is the rest, at one end or both."""
+    """Return whether the active lanes of a row are contiguous, so the others are its edge."""
+    # Adding the lowest set bit carries through a contiguous run and leaves one bit or none.
     above = row + (row & -row)
     return above & (above - 1) == 0
 
 
 def _is_pair(masks: Iterable[int]) -> bool:
-    """Whether two lanes, or all but two, are all that was seen to go their own way."""
+    """Return whether each mask takes exactly two lanes, or all but two."""
     return all(mask.bit_count() in (PAIR, LANES - PAIR) for mask in masks)
 
 
 def _leads(mask: int, width: int) -> bool:
-    """Whether a mask is one lane of each group, or all but one."""
+    """Return whether a mask is one lane of each group, or all but one."""
     lanes = period(mask, width)
     leader_count = (mask & ((1 << lanes) - 1)).bit_count()
     return lanes >= GROUP and leader_count in (1, lanes - 1)
 
 
 def _is_waiting_side(evidence: Evidence, block: int, branch_mask: int) -> bool:
-    """Whether one side of a split does little, the other nothing, until the warp is whole again."""
+    """Return whether only one side works before reconvergence, and little."""
     one, other, all_steps = _measure_sides(evidence, block, branch_mask)
     return not (one and other) and one + other <= ONE_SIDED * all_steps
 
 
 def _measure_sides(evidence: Evidence, block: int, branch_mask: int) -> tuple[int, int, int]:
-    """Steps of those who take a branch and of the others until they meet again; all steps."""
+    """Return the steps of the taken side and of the other until reconvergence, and all steps."""
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
     sides, steps = [0, 0], 0
     paths = evidence.trace.paths().to_pylist()
@@ -149,7 +151,7 @@ def _is_part(entry: tuple[int, int, int, int]) -> bool:
 
 
 def _splits(evidence: Evidence) -> dict[int, Counter[int]]:
-    """How often each mask of a full warp was taken, by basic block, where it split the warp."""
+    """Count the taken masks of full warps that split, by basic block."""
     return {
         block: Counter(
             {branch_mask: n for (active, branch_mask), n in split_counts.items() if active == FULL}

@@ -1,4 +1,4 @@
-"""Divergent constant loads: a warp reads several addresses, the cache serves one at a time."""
+"""Divergent constant loads: a warp reads several addresses, but the cache serves one at a time."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from ..evidence.evidence import Evidence, Finding
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every load from constant memory."""
+    """Check every load from constant memory."""
     for access in evidence.worst:
         conflicts = evidence.of(access.pc, access.kind.prefix + "conflicts")
         if access.kind.space == "const" and conflicts and access.cost > access.ideal:

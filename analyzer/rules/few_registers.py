@@ -7,12 +7,12 @@ from ..occupancy.occupancy_text import resident_text
 
 LITTLE = 0.5
 KNOWN_SINCE = (3, 0)
-"""For older devices nobody assembles any more, and other counts say little about theirs."""
+"""No current assembler supports older devices, and other register counts do not carry over."""
 CONFIGURED = "given"
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at what limits the resident blocks."""
+    """Check what limits the resident blocks."""
     occupancy = evidence.limited_by("registers")
     if not occupancy or (
         evidence.device.capability < KNOWN_SINCE and occupancy.registers_from != CONFIGURED

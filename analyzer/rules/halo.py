@@ -2,7 +2,7 @@
 
 Reported where loads limit the launch and each block loads an address about once; repeated loads by
 one block belong to the rule `reuse`. Addresses that all blocks load are no halo. The proof counts
-what tiles twice as large in each direction would load.
+the words that tiles twice as large in each direction would load.
 """
 
 from collections import defaultdict
@@ -20,20 +20,21 @@ from ..evidence.gain import find_gain
 from ..why.search import Access
 
 ONCE, AGAIN = 1.5, 4.0
-"""How often a block loads an address of its tile at most, and all blocks together."""
+"""Most loads of an address by a block in its tile, and by all blocks together."""
 SHARE, UNSHARED = 0.15, 0.05
-"""The least part of what is loaded that is halo, and of addresses that are one block's alone."""
+"""Least halo part of the loads, and least part of addresses that only one block loads."""
 LIMITS = ("L1 data", "L2", "issue slots")
 TWICE = 1.1
-"""How often memory hands out what is wanted, from which on its caches did not keep the edges."""
+"""DRAM reads per requested byte from which the caches did not keep the edges."""
 MOST, WORTH = 64, 0.05
-"""Loads of an array that are looked at, and the part of the least time that is to be gained."""
+"""Most loads of an array that are checked, and least part of the least time to be gained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Words that the blocks load: `requested` for, in all `tiles`, in tiles twice as large
-    (`merged`), and how many `differ`; `unshared` are those of one tile."""
+    """Loaded words: `requested` by lanes, distinct per block (`tiles`), distinct per block of twice
+    the size (`merged`), distinct overall (`differ`), and loaded by one block only (`unshared`).
+    """
 
     requested: int
     tiles: int
@@ -43,18 +44,18 @@ class Tiles:
 
     @property
     def halo(self) -> float:
-        """The part of the tiles that other tiles have, too."""
+        """The part of the tiles that other tiles also have."""
         return 1 - self.differ / self.tiles
 
     @property
     def is_halo(self) -> bool:
-        """Whether tiles meet at their edges, and larger ones would do so less."""
+        """Whether tiles overlap only at their edges, so that larger tiles overlap less."""
         once = self.requested <= ONCE * self.tiles and self.tiles <= AGAIN * self.differ
         return once and self.halo >= SHARE and self.unshared >= UNSHARED * self.differ > 0
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the loads of each array together."""
+    """Check the loads of each array together."""
     if evidence.profile.limited_by not in (*LIMITS, "DRAM"):
         return
     loads = defaultdict[str, list[Access]](list)
@@ -91,7 +92,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _may_gain(evidence: Evidence, accesses: Sequence[Access]) -> bool:
-    """Whether these loads cost enough, and the first block loads its words about once."""
+    """Return whether these loads cost enough, and the first block loads its words about once."""
     gain = find_gain(evidence, [(access.pc, 1.0) for access in accesses], (*LIMITS, "DRAM"))
     if gain < WORTH * evidence.profile.bounds[0].ns:
         return False
@@ -105,7 +106,7 @@ def _may_gain(evidence: Evidence, accesses: Sequence[Access]) -> bool:
 
 
 def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
-    """Count the words of the blocks whose loads were looked at."""
+    """Count the words of the blocks whose loads were read."""
     blocks, addresses = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for access in accesses:
         for batch, block in evidence.trials.rows(access.pc):
@@ -125,14 +126,14 @@ def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
 
 
 def _in_twos(block: Ints, grid: Sequence[int]) -> Ints:
-    """Number blocks so that two in each direction have the number of the first."""
+    """Map blocks to tiles of twice the size in each direction, numbered like their first block."""
     x, row = block % grid[0], block // grid[0]
     y, z = row % grid[1], row // grid[1]
     return ((z // 2 * grid[1]) + y // 2) * grid[0] + x // 2
 
 
 def _is_read_again(evidence: Evidence, accesses: Sequence[Access], tiles: Tiles) -> bool:
-    """Whether memory hands out the edges more than once."""
+    """Return whether DRAM delivers the edges more than once."""
     read, request_bytes = (
         sum(evidence.of(access.pc, f"global_load_{name}") for access in accesses)
         for name in ("dram_bytes_read", "bytes_asked")

@@ -1,11 +1,11 @@
-"""Arrays of a thread that are indexed at run time: they live in memory, not in registers."""
+"""Per-thread arrays indexed at run time: they are in local memory, not in registers."""
 
 from collections.abc import Iterator
 
 from ..evidence.evidence import Evidence, Finding
 
 SINE, LARGEST = "__cudart_i2opi", 40
-"""The table with which CUDA's sine brings large arguments into a period, and its array's bytes."""
+"""The table with which CUDA's sine reduces large arguments, and the bytes of its array."""
 UNROLL = "unroll the loops so that every index is known when compiling, or keep it in shared memory"
 IN_PERIOD = (
     "sine and cosine of arguments beyond 105615 go through it: bring them into a period before"
@@ -14,10 +14,10 @@ IN_PERIOD = (
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at accesses to local memory; one finding a launch, at the costliest of them.
+    """Check accesses to local memory; one finding per launch, at the most expensive access.
 
-    Where every instruction goes to one place the assembler keeps registers: only what it passes to
-    functions (the arguments of `printf`) is in memory, and needs to be.
+    If every instruction accesses one place, the assembler keeps registers: only arguments of
+    functions (such as `printf`) are in memory, and must be.
     """
     local = [access for access in evidence.worst if access.kind.space == "local"]
     if all(evidence.use_of(access).first is not None for access in local):
@@ -44,6 +44,6 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _texts(evidence: Evidence) -> list[str]:
-    """The instructions, as PTX has them."""
+    """Return the PTX text of the instructions."""
     texts: list[str] = evidence.trace.instructions()["text"].to_pylist()
     return texts

@@ -1,10 +1,10 @@
-"""Misaligned accesses: neighbouring words that begin off a boundary, a transaction more a request.
+"""Misaligned accesses: contiguous words that start off a boundary cost an extra transaction.
 
-Both cures are tried: longer rows, so that each begins at a boundary, and another base, so that the
+Two changes are tried: longer rows, so that each starts at a boundary, and another base, so that the
 first element of a warp is at one. An array of one dimension may have rows too: their length is an
-argument of the kernel, or follows from the addresses at which its blocks begin. Where neither helps
-a stencil on 1.0 and 1.1, a texture is tried. Where nothing helps (rows that begin anywhere), there
-is no finding.
+argument of the kernel, or follows from the addresses at which its blocks start. If neither helps a
+stencil on 1.0 and 1.1, a texture is tried. If nothing helps (rows that start anywhere), there is no
+finding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ from ..why.sentence import Stride, stride
 from . import texture
 
 EXCESS = 1.1
-"""The excess from which on it is worth a word: the odd edge of an array is not."""
+"""Transactions per ideal one from which an access is reported; an array's edge is below."""
 GAIN = 0.95
-"""A cure leaves this part of the launch's loads, or stores, at most."""
+"""Largest part of the launch's loads, or stores, that a change may leave."""
 HALF, LONGEST, FITTING = 16, 1 << 16, 3
 WIDTHS, ANY_WIDTH = (4, 8, 16), (1, 2)
-"""Bytes a lane that 1.0 and 1.1 coalesce, and the first that coalesce others."""
+"""Bytes per lane that 1.0 and 1.1 coalesce, and the first capability that coalesces others."""
 BLOCKS = "launch blocks of a multiple of 32 threads, so that each begins at a boundary"
 GENERAL = (
     "begin rows at a multiple of 128 bytes (cudaMallocPitch, padding), or shift the work so that"
@@ -34,7 +34,7 @@ TRANSACTIONS = ("global_load_transactions", "global_store_transactions")
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at loads and stores whose lanes follow one another without a gap."""
+    """Check loads and stores with contiguous lanes."""
     for access in evidence.worst:
         kind = access.kind
         if kind.space != "global" or kind.access not in ("load", "store"):
@@ -67,14 +67,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def is_whole(access: Access) -> bool:
-    """Whether all lanes follow one another without a gap."""
+    """Return whether all lanes are contiguous."""
     return stride(access.addresses) == Stride(access.kind.width)
 
 
 def follows(evidence: Evidence, access: Access) -> bool:
-    """Whether the lanes of each half-warp do so: two rows of a block that is 16 threads wide.
+    """Return whether the lanes of each half-warp are contiguous: two rows of a block 16 threads
+    wide.
 
-    Lanes of one or two bytes do not, where words alone are ever coalesced.
+    False for lanes of one or two bytes on devices that coalesce only words.
     """
     if evidence.device.capability < ANY_WIDTH and access.kind.width not in WIDTHS:
         return False
@@ -82,7 +83,7 @@ def follows(evidence: Evidence, access: Access) -> bool:
 
 
 def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
-    """The change, and the result of its replay, if it helps."""
+    """Return the change, and the result of its replay, if it helps."""
     name = evidence.array_of(access)
     if not name:
         return None
@@ -102,7 +103,7 @@ def _cure(evidence: Evidence, access: Access) -> tuple[str, str] | None:
 
 
 def _texture(evidence: Evidence, access: Access) -> tuple[str, str] | None:
-    """For neighbours in all directions, on devices where a word's shift costs sixteen times."""
+    """Try a texture for a stencil, on devices where a shift by a word costs sixteen times."""
     if evidence.device.capability >= ANY_WIDTH or not (costs := texture.measure(evidence, access)):
         return None
     change = texture.THROUGH.format(evidence.array_of(access))
@@ -112,7 +113,7 @@ def _texture(evidence: Evidence, access: Access) -> tuple[str, str] | None:
 
 
 def _trials(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[str, Trial | None]]:
-    """Each cure in words, and its replay."""
+    """Yield each change in words, and its replay."""
     trials = evidence.trials
     array, size = trials.arrays[name], trials.element(name)
     for row, boundary in product(_rows(evidence, access, array, size), BOUNDARIES):
@@ -137,7 +138,7 @@ def _trials(evidence: Evidence, access: Access, name: str) -> Iterator[tuple[str
 
 
 def _rows(evidence: Evidence, access: Access, array: Array, size: int) -> Sequence[int]:
-    """Lengths in bytes that the array's rows may have."""
+    """Return the candidate lengths of the array's rows in bytes."""
     if row := _shape_row(array, size):
         return [row]
     launch, words = evidence.profile.launch, array.bytes // size
@@ -151,5 +152,5 @@ def _rows(evidence: Evidence, access: Access, array: Array, size: int) -> Sequen
 
 
 def _shape_row(array: Array, size: int) -> int:
-    """The bytes of a row, as the array's shape has it; 0 if it has one dimension."""
+    """Return the bytes of a row of the array's shape; 0 if it has one dimension."""
     return array.pitch or (array.shape[-1] * size if len(array.shape) > 1 else 0)

@@ -6,11 +6,11 @@ from ..evidence.evidence import Evidence, Finding
 from ..occupancy.occupancy_text import resident_text
 
 LITTLE, BYTES = 0.5, 128
-"""The part of the warps, and the steps in which shared memory is handed out on 7.0 and newer."""
+"""Largest reported part of the warps, and the allocation unit of shared memory on 7.0 and newer."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at what limits the resident blocks."""
+    """Check what limits the resident blocks."""
     occupancy, launch = evidence.limited_by("shared"), evidence.profile.launch
     if (
         occupancy

@@ -6,11 +6,11 @@ from ...traces.schema import LANES
 from ..evidence.evidence import Evidence, Finding
 
 PADDING = 0.1
-"""The part of all lanes that makes it worth a word."""
+"""Part of all lanes from which padding is reported."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the block's size; a launch that fits in one warp gives no finding."""
+    """Check the block's size; a launch that fits in one warp gives no finding."""
     launch = evidence.profile.launch
     lanes = launch.warps * LANES
     padding = lanes - launch.threads

@@ -2,7 +2,7 @@
 
 The change is tried: the launch is replayed with these loads read-only. On 3.5 to 5.x, whose texture
 cache serves read-only loads alone, it saves L2 traffic. Where latencies were measured, the estimate
-tells what it gains to start such a load before a store through another pointer.
+gives the gain of issuing such a load before a store through another pointer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from ..why.search import Access
 
 READ_ONLY = "nc"
 REMAINING = 0.9
-"""What read-only loads leave of the time at most."""
+"""Largest part of the time that read-only loads may leave."""
 CHANGE = (
     "declare {} as `const` and every pointer as `__restrict__`: the compiler then loads by the"
     " read-only path, and before stores to other arrays"
@@ -37,7 +37,7 @@ class ReadOnlyLaunch(LaunchTrace):
     pcs: tuple[int, ...] = field(kw_only=True)
 
     def instructions(self) -> pa.Table:
-        """Return all instructions, those loads with another cache operator."""
+        """Return all instructions, with the cache operator of read-only loads at `pcs`."""
         table = self._instructions
         caches = [
             READ_ONLY if row["pc"] in self.pcs else row["cache"]
@@ -48,7 +48,7 @@ class ReadOnlyLaunch(LaunchTrace):
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at plain loads of arrays that the launch does not write."""
+    """Check plain loads of arrays that the launch does not write."""
     loads = [access for access in evidence.worst if _may_be_read_only(evidence, access)]
     if not loads or evidence.trace.what_if or not evidence.profile.bounds:
         return
@@ -82,7 +82,7 @@ def _may_be_read_only(evidence: Evidence, access: Access) -> bool:
 
 
 def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
-    """The longest bound then, and what was tried; empty if it helps little."""
+    """Return the longest bound with the change, and the trial; empty if it helps little."""
     before = evidence.profile.bounds[0].ns
     if _has_own_path(evidence):
         least = evidence.least_ns(launch)
@@ -97,7 +97,7 @@ def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
 
 
 def _has_own_path(evidence: Evidence) -> bool:
-    """Whether a first level serves read-only global loads and no others."""
+    """Return whether a first-level cache serves read-only global loads and no others."""
     for stage in evidence.device.stages:
         serves, operators = (stage.keys.get(key) for key in ("serves", "operators"))
         if isinstance(serves, Sequence) and "global" in serves and operators == [READ_ONLY]:
@@ -106,7 +106,7 @@ def _has_own_path(evidence: Evidence) -> bool:
 
 
 def _estimated(evidence: Evidence, launch: LaunchTrace) -> float:
-    """The estimate with a launch's instructions in PTX, in nanoseconds: nobody assembled others."""
+    """Return the estimate of a launch in nanoseconds, in PTX: its new loads were not assembled."""
     profile, now = evidence.profile, evidence.profile.estimate
     measured = load_measured(evidence.device)
     assert now

@@ -1,7 +1,7 @@
 """Repeated loads of the same addresses by a warp, of arrays that the kernel does not write.
 
-The compiler loads anew in each turn of a loop where a store through another pointer may have
-changed the value; `const` and `__restrict__` say that it has not.
+The compiler loads again in each iteration of a loop if a store through another pointer may have
+changed the value; `const` and `__restrict__` rule that out.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 TIMES = 8
-"""How often a warp loads the same, on average, from which on it is worth a word."""
+"""Loads of the same address by a warp, on average, from which repeats are reported."""
 PART = 0.02
-"""The part of all instructions that such a load is at least."""
+"""Least part of all instructions for such a load."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at plain loads of arrays that the launch does not write."""
+    """Check plain loads of arrays that the launch does not write."""
     warps = -(-evidence.profile.launch.threads // LANES)
     for access in evidence.worst:
         if (access.kind.space, access.kind.access) != ("global", "load"):
@@ -48,7 +48,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _count(evidence: Evidence, access: Access) -> tuple[int, int]:
-    """Rows that were looked at, and how many differ in their block or their addresses."""
+    """Return the number of checked rows, and of those that differ in block or addresses."""
     rows = 0
     row_keys: set[bytes] = set()
     for batch, block in evidence.trials.rows(access.pc):

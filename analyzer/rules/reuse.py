@@ -15,18 +15,18 @@ from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 TIMES = 8
-"""How often a block loads each address, on average, from which on a tile is worth a word."""
+"""Loads of each address by a block, on average, from which a tile is advised."""
 MOST = 64
-"""The loads that are looked at, those that move most: each is a pass over the trace."""
+"""Most loads that are checked, those that move most: each is a pass over the trace."""
 FEW = 32
-"""Addresses of a block that are too few for a tile."""
+"""Fewest addresses of a block that make a tile."""
 BYTES = ("DRAM", "L2", "L1 data")
 SLOTS, PART = "issue slots", 0.125
-"""Where these limit a launch, the part of them from which on loads that repeat are told."""
+"""If issue slots limit a launch, the part of them from which repeated loads are reported."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at plain loads of global memory where bytes limit the launch."""
+    """Check plain loads of global memory if bytes limit the launch."""
     if evidence.profile.limited_by not in (*BYTES, SLOTS):
         return
     loads = [a for a in evidence.worst if (a.kind.space, a.kind.access) == ("global", "load")]
@@ -52,7 +52,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _of_a_block(evidence: Evidence, access: Access) -> tuple[int, int]:
-    """Addresses that the requests of one block want, summed over requests, and how many differ."""
+    """Return one block's addresses, summed over its requests, and the distinct ones."""
     first: int | None = None
     parts = [np.zeros(0, np.int64)]
     for batch, block in evidence.trials.rows(access.pc):

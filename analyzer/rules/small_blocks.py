@@ -1,4 +1,4 @@
-"""Occupancy limited by blocks an SM: they are too small to fill it."""
+"""Occupancy limited by blocks per SM: they are too small to fill it."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from ..evidence.evidence import Evidence, Finding
 from ..occupancy.occupancy_text import resident_text
 
 LITTLE, WAVES = 0.5, 4
-"""The part of an SM's warps, and how often the grid fills the device, that make it worth a word."""
+"""Largest reported part of an SM's warps, and least number of waves of the grid."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at what limits the resident blocks."""
+    """Check what limits the resident blocks."""
     occupancy, launch = evidence.limited_by("blocks"), evidence.profile.launch
     if not occupancy:
         return

@@ -1,7 +1,7 @@
 """Small grid: fewer blocks than SMs, or a last round of blocks that leaves most SMs empty.
 
-Reported where work spread over all SMs would be done at least LEAST_NS sooner, and after all advice
-with a gain, since kernels are often recorded with smaller sizes than they run with.
+Reported if work spread over all SMs would finish at least LEAST_NS sooner. Ranked after all advice
+with a gain, since kernels are often recorded with smaller sizes than in production.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,14 @@ from ..evidence.evidence import Evidence, Finding
 from ..time.throughput import is_own
 
 LEAST_NS, LONG_NS = 5000, 15000
-"""The gain by bounds, and that by an estimate, from which on it is worth a word: an empty kernel
-takes 2,000 or so."""
+"""Least gain by bounds, and by an estimate; an empty kernel takes about 2,000."""
 IDLE, ROUNDS = 0.25, 4
-"""The part of all rounds' places that is empty, and the most rounds, of which a tail is told."""
+"""Least empty part of all rounds' places, and most rounds, for which a tail is reported."""
 RESOURCES = frozenset(name for _, name, _, _ in ON_AN_SM)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Compare the grid with what the device holds at a time."""
+    """Compare the grid with the capacity of the device."""
     facts, blocks = evidence.profile.raw.facts, evidence.profile.launch.blocks
     sms, resident = facts.get("sms") or 0, facts.get("resident_blocks") or 0
     if not blocks or not resident:
@@ -36,7 +35,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     capacity = sms * resident
     rounds = -(-blocks // capacity)
     idle = 1 - blocks / (rounds * capacity)
-    idle_ns = _gain(evidence, 0) * idle / (1 - idle)  # beyond the bounds, which know no rounds
+    idle_ns = _gain(evidence, 0) * idle / (1 - idle)  # beyond the bounds, which ignore rounds
     if 1 < rounds <= ROUNDS and idle >= IDLE and idle_ns >= LEAST_NS:
         yield Finding(
             f"the last of {rounds} rounds has {blocks - (rounds - 1) * capacity:,} of"
@@ -49,14 +48,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _gain(evidence: Evidence, busy: float) -> float:
-    """The gain by bounds if the work of SMs is spread over all of them."""
+    """Return the gain by bounds if the work of SMs is spread over all of them."""
     bounds = evidence.profile.bounds
     after = max(b.ns * (busy if b.resource in RESOURCES else 1) for b in bounds) if bounds else 0
     return bounds[0].ns - after if bounds else 0.0
 
 
 def _latency_gain(evidence: Evidence, busy: float) -> float:
-    """The gain by the estimate if waiting warps or a unit of the SM takes longest."""
+    """Return the gain by the estimate if stalls or a unit of the SM take longest."""
     estimated = evidence.profile.estimate
     first = estimated.parts[0] if estimated and estimated.parts else None
     return first.ns * (1 - busy) if first and is_own(first) else 0.0

@@ -1,8 +1,8 @@
 """Scattered loads with locality on devices that coalesce in lane order only: use a texture.
 
-On 1.x a half-warp whose lanes do not follow one another makes a transaction for each lane or
-segment; a texture's cache takes any order. It is tried: the same addresses go through the device's
-texture unit and its cache. Later devices have an L1 for such loads.
+On 1.x a half-warp whose lanes are not in order makes a transaction per lane or segment; a texture
+cache accepts any order. The change is tried: the same addresses go through the device's texture
+unit and its cache. Later devices have an L1 for such loads.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from ..why.sentence import NO_STRIDE, stride
 
 BEFORE = (2, 0)
 REMAINING = 0.5
-"""A texture is advice if it leaves this part of the bytes at most."""
+"""Largest part of the bytes that a texture may leave."""
 PAIR = 2
 THROUGH = "read `{}` through a texture, whose cache takes any order"
 TRIED = "the same reads through a texture and its cache: from {} to {} bytes"
 NEAR = 2
-"""Lanes that share a transaction, on average, where a gather's places lie near one another."""
+"""Lanes per transaction, on average, from which a gather has locality."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at loads that no order of lanes explains."""
+    """Check loads whose lanes follow no order."""
     for access in evidence.worst:
         if (helped := helps(evidence, access)) is not None:
             before, after = helped
@@ -39,7 +39,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def helps(evidence: Evidence, access: Access) -> tuple[int, int] | None:
-    """Bytes moved now and through a texture, if that is far fewer; else None."""
+    """Return the bytes moved now and through a texture, if a texture helps; else None."""
     if evidence.device.capability >= BEFORE:
         return None
     if (access.kind.space, access.kind.access) != ("global", "load"):
@@ -50,7 +50,7 @@ def helps(evidence: Evidence, access: Access) -> tuple[int, int] | None:
 
 
 def measure(evidence: Evidence, access: Access) -> tuple[int, int] | None:
-    """Bytes that a load moves now and through a texture, if that is far fewer; else None."""
+    """Return a load's bytes now and through a texture, if far fewer; else None."""
     name = evidence.array_of(access)
     if not name:
         return None
@@ -59,13 +59,13 @@ def measure(evidence: Evidence, access: Access) -> tuple[int, int] | None:
 
 
 def is_orderless(access: Access) -> bool:
-    """Whether no order of lanes explains an access; pairs of neighbours come about by chance."""
+    """Return whether the lanes of an access follow no order; pairs may be in order by chance."""
     lane_stride = stride(access.addresses)
     return lane_stride == NO_STRIDE or lane_stride.run == PAIR
 
 
 def is_near(evidence: Evidence, access: Access) -> bool:
-    """Whether it is a load in no order whose lanes share transactions, which an L1 then holds."""
+    """Return whether the lanes of an orderless load share transactions, as an L1 can hold."""
     if evidence.device.capability < BEFORE or access.kind.access != "load":
         return False
     transactions = evidence.of(access.pc, f"{access.kind.prefix}transactions")

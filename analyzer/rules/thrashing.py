@@ -1,10 +1,10 @@
 """Cache thrashing: lines are evicted before they are used again.
 
-Reported where the traffic behind the cache limits the launch: L2 for L1, DRAM for L2. One replay
-measures the hits of caches of all sizes (`reuse/reuse.py`). Where L1 and shared memory divide their
+Reported if the traffic behind the cache limits the launch: L2 for L1, DRAM for L2. One replay
+measures the hits of caches of all sizes (`reuse/reuse.py`). If L1 and shared memory share their
 capacity, a larger L1 is tried. Scattered lanes belong to the rule `uncoalesced`.
 
-No padding is advised: chips hash line numbers, so that no stride fills a few sets only
+No padding is advised: chips hash line numbers, so no stride maps to only a few sets
 (docs/models.md).
 """
 
@@ -17,20 +17,22 @@ from ..reuse.reuse import CacheReuse, measure, number, why_not
 from ..why.search import Access
 
 NEXT_LEVEL = {"L2": "sm", "DRAM": "gpu"}
-"""What limits a launch, and the scope of the cache in front of it."""
+"""Limit of a launch to the scope of the cache in front of it."""
 LOST, PART, APART = 0.3, 0.1, 2
-"""The part of misses that were there before, the part of them that an instruction has, at least,
-and how many times what is needed lanes take that lie apart."""
+"""Least part of misses on lines that were evicted before reuse, least part of the misses at an
+instruction, and the factor over the ideal cost from which lanes count as scattered.
+"""
 FETCHED = 1.25
-"""How often what all arrays have is fetched, from which on a cache may have lost some of it."""
+"""Fetches per byte of all arrays from which a cache may have lost lines."""
 WORTH, TRIED, MOST = 0.05, 0.95, 0.9
-"""The part of the least time that is to be gained, what more room leaves of it at most, and the
-part of what can be found that is enough."""
+"""Least gain as a part of the least time, most of the least time that a larger L1 may leave, and
+the part of all possible hits that is enough.
+"""
 CONFIG = "prefer_l1"
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at the cache in front of what limits the launch."""
+    """Check the cache in front of the limit."""
     limit = evidence.profile.limited_by
     stage = _cache(evidence, NEXT_LEVEL.get(limit, ""))
     if not stage or why_not(evidence.trace.launch, evidence.device, evidence.options):
@@ -57,7 +59,7 @@ def _hits(counter: str) -> str:
 
 
 def _cache(evidence: Evidence, scope: str) -> Stage | None:
-    """The last cache of a scope that serves global loads."""
+    """Return the last cache of a scope that serves global loads."""
     stages = [
         stage
         for stage in evidence.device.stages
@@ -74,7 +76,7 @@ def _serves(stage: Stage) -> Sequence[str]:
 def _findings(
     evidence: Evidence, cache_reuse: CacheReuse, loads: Sequence[Access], limit: str
 ) -> Iterator[Finding]:
-    """The findings on a cache that loses lines, with what would help."""
+    """Yield the findings on a cache that evicts lines too early, with a change."""
     misses = next(
         p.misses
         for p in cache_reuse.points
@@ -120,7 +122,7 @@ def _findings(
 
 
 def _with_more(evidence: Evidence) -> float | None:
-    """The longest bound if L1 had the most room that it can have; None if that is no help."""
+    """Return the longest bound with the largest L1; None if that does not help."""
     if evidence.options.cache_config or not any(s.beside_shared for s in evidence.device.stages):
         return None
     least = evidence.least_ns(evidence.trace, cache_config=CONFIG)

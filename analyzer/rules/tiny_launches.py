@@ -1,4 +1,4 @@
-"""Tiny launches: a kernel that is launched often and takes hardly longer than an empty one.
+"""Tiny launches: a kernel that is launched often and takes little longer than an empty one.
 
 Reported where latencies were measured, for kernels with at least OFTEN launches in the trace.
 """
@@ -10,13 +10,13 @@ from ..counting.bounds import time_text
 from ..evidence.evidence import Evidence, Finding
 
 OFTEN = 16
-"""Launches of a kernel in the trace from which on it is worth a word."""
+"""Fewest launches of a kernel in the trace."""
 PART = 0.5
-"""The part of the time from which on launching is most of it."""
+"""Part of the time from which launch overhead dominates."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Compare the estimate with what an empty kernel takes."""
+    """Compare the estimate with the time of an empty kernel."""
     profile = evidence.profile
     measured = load_measured(evidence.device)
     if not profile.estimate or not measured or evidence.launches < OFTEN:

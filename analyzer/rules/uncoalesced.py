@@ -9,17 +9,17 @@ from ..why.sentence import Stride, stride
 from . import misaligned, texture
 
 EXCESS = 2
-"""How many times as many transactions as would do make it worth a word."""
+"""Transactions per ideal one from which an access is reported."""
 SHARED = 4
-"""Lanes that share a few addresses are served by so many transactions: that is a broadcast."""
+"""Most transactions of a broadcast: lanes that share a few addresses."""
 WIDEST = 16
-"""Bytes that a lane loads at most: elements of twice as many take two loads that share sectors."""
+"""Most bytes that a lane loads at once: wider elements take two loads that share sectors."""
 FIELDS = 64
-"""Bytes of a structure whose fields may as well be arrays of their own."""
+"""Bytes of the largest structure whose fields may be split into arrays."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look at every plain load and store of global memory."""
+    """Check every plain load and store of global memory."""
     for access in evidence.worst:
         kind = access.kind
         if kind.space != "global" or kind.access not in ("load", "store"):
@@ -47,7 +47,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _change(device: Device, access: Access, lane_stride: Stride) -> str:
-    """The advice for lanes with this stride."""
+    """Return the advice for lanes with this stride."""
     if lane_stride.step == 0 and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
     if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:

@@ -1,7 +1,7 @@
 """Vector loads and stores: neighbouring words of one thread that fit one access of 8 or 16 bytes.
 
-Reported where issue slots or L1 limit the launch. Lanes with overlapping words, as in a stencil,
-are left alone.
+Reported if issue slots or L1 limit the launch. Lanes with overlapping words, as in a stencil, are
+skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,14 @@ from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 
 WIDEST, NEAR = 16, 64
-"""Bytes of the widest access of a lane, and instructions within which accesses are one."""
+"""Bytes of the widest access of a lane, and the instruction distance of merged accesses."""
 LIMITS = ("issue slots", "L1 data")
-"""What is saved: bytes of the second level and of memory are not."""
+"""Resources that are saved; L2 and DRAM bytes are not."""
 TYPES = {8: "a type of 8 bytes (float2)", 16: "a type of 16 bytes (float4)"}
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Look for runs of accesses of one array, each a word further than the last."""
+    """Find runs of accesses of one array, each one word after the last."""
     if evidence.profile.limited_by not in LIMITS:
         return
     plain = [
@@ -51,7 +51,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _runs(evidence: Evidence, accesses: Sequence[Access]) -> Iterator[list[Access]]:
-    """Yield the longest runs of at least two."""
+    """Yield the longest runs of at least two accesses."""
     run = list(accesses[:1])
     for one, other in pairwise(accesses):
         if not _is_next(evidence, one, other):
@@ -62,7 +62,7 @@ def _runs(evidence: Evidence, accesses: Sequence[Access]) -> Iterator[list[Acces
 
 
 def _is_next(evidence: Evidence, one: Access, other: Access) -> bool:
-    """Whether the same lanes access the word behind, as often."""
+    """Return whether the same lanes access the next word, equally often."""
     mine, its = one.kind, other.kind
     if (mine.access, mine.width) != (its.access, its.width) or other.pc - one.pc > NEAR:
         return False
@@ -80,7 +80,7 @@ def _first(evidence: Evidence, access: Access) -> Batch | None:
 
 
 def _fitting(evidence: Evidence, run: Sequence[Access]) -> int:
-    """How many of a run, 4 or 2, fit into one access: aligned, and no lane's words another's."""
+    """Return how many of a run, 4 or 2, fit one aligned access, without words shared by lanes."""
     width = run[0].kind.width if run else WIDEST
     batch = _first(evidence, run[0]) if len(run) > 1 else None
     for count in (4, 2):
