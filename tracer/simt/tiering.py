@@ -66,7 +66,7 @@ class Choice:
 
 
 def choose_engine(program: Program, blocks: int) -> Choice:
-    """Return the engine of a launch, whose waves have at most `blocks` thread blocks.
+    """Return the engine of a launch with at most `blocks` thread blocks per wave.
 
     Raises CutraceError for unknown instructions, and if the launch requires the compiled engine and
     that does not support the kernel.

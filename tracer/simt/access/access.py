@@ -154,7 +154,7 @@ def _record(
 
 
 def _window(low: int, high: int) -> Space | None:
-    """Return the space whose generic window has both addresses (GLOBAL if none has)."""
+    """Return the space with both addresses in its generic window (GLOBAL if none has)."""
     spaces = {_space_of(low), _space_of(high)}
     return spaces.pop() if len(spaces) == 1 else None
 
@@ -167,7 +167,7 @@ def _space_of(address: int) -> Space:
 
 
 def _spaces_of(addresses: Array) -> Array:
-    """Return for each generic address the index of the space whose window has it."""
+    """Return for each generic address the index of its space, by windows."""
     spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
     for space, (start, end) in _GENERIC:
         spaces[(addresses >= start) & (addresses < end)] = space

@@ -100,7 +100,7 @@ def _copy_some(
 def _read_bytes(
     group: Group, lanes: Mask, source: Access, value: Array, bytes_read: int
 ) -> list[Array]:
-    """Return elements of which only the first bytes are read, without a row."""
+    """Return elements with only their first bytes read, the others 0; record no row."""
     octet = np.dtype(np.uint8)
     values: list[Array] = [np.zeros((1, 1), dtype=source.dtype) for _ in range(source.count)]
     for place in range(bytes_read):

@@ -191,7 +191,7 @@ def require_written(group: Group, access: Access, value: Array, where: Window) -
 
 
 def _mark(dtype: np.dtype[np.generic]) -> Array:
-    """Return an element whose bytes are all 1, (1, 1)."""
+    """Return an element with all bytes 1, (1, 1)."""
     return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
 
 

@@ -40,7 +40,7 @@ def is_elsewhere(facts: AddressRange, delta: int) -> bool:
 
 
 def lanes_at_home(group: Group, facts: AddressRange, delta: int) -> Mask:
-    """Return the warps (rows, warps per row) whose lanes all access their own block."""
+    """Return the warps (rows, warps per row) that access their own block with all lanes."""
     shape = (group.rows, group.columns)
     addresses: Array = np.broadcast_to(facts.addresses, shape) + delta
     elsewhere: Mask = np.greater_equal(addresses, START)
@@ -74,7 +74,7 @@ def find_elsewhere(
     group: Group, facts: AddressRange, delta: int, itemsize: int, pitch: int
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Return element indices into the shared memory of all blocks, `pitch` elements each, and the
-    lanes whose target block has exited.
+    lanes that target an exited block.
     """
     shape = (group.rows, group.columns)
     owner, offset = owner_and_offset(group, np.broadcast_to(facts.addresses, shape) + delta)

@@ -146,8 +146,7 @@ def _nearest(group: Group, address: int, space: Space, width: int) -> str:
 def _what_fits(group: Group, addresses: Array, lane: int, width: int) -> str:
     """Return the array size that would fit the warp's accesses past its end, as text, or nothing.
 
-    If each thread of the grid accesses the element of its own index, that is the size for all
-    threads.
+    If each thread of the grid accesses the element of its own index, the size covers all threads.
     """
     wave = group.wave
     address = int(addresses.reshape(-1)[lane])

@@ -128,7 +128,7 @@ def _leave(decoder: Decoder) -> Terminator:
 
 
 def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
-    """Return a terminator: lanes whose guard holds exit or return, the others fall through."""
+    """Return a terminator: lanes with a true guard exit or return, the others fall through."""
 
     def leave(group: Group) -> Bits:
         lanes = group.pack(guard(group.frame))

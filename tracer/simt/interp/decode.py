@@ -113,7 +113,7 @@ def _ranks_of(like: KernelKey) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=KERNELS)
 def _waits_by_block(like: KernelKey) -> Mask:
-    """Return whether each basic block lies in a spin loop."""
+    """Return for each basic block if it is part of a spin loop."""
     return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
 
 

@@ -1,4 +1,4 @@
-"""Decoding of warp-wide instructions whose lanes may have diverged and wait for one another."""
+"""Decoding of warp-wide instructions at which diverged lanes wait for one another."""
 
 import numpy as np
 

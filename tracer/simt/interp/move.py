@@ -54,7 +54,7 @@ def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
 
 
 def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) -> None:
-    """Refuse registers whose width does not match the instruction's (`cvt` takes any)."""
+    """Refuse registers of another width than the instruction's (`cvt` takes any)."""
     for operand, kind in zip(operands, kinds, strict=False):
         register = operand.register if isinstance(operand, (Part, Not)) else operand
         if isinstance(register, Register):
@@ -125,7 +125,7 @@ def _sum(
 
 
 def _counted(step: Step, guard: Fetch, pc: int) -> Step:
-    """Return the step extended to count the lanes whose guard holds."""
+    """Return the step extended to count the lanes with a true guard."""
 
     def counted(group: Group) -> None:
         on = guard(group.frame)

@@ -21,8 +21,8 @@ def function_address(module: Module, name: str) -> int | None:
 def callees(kernel: Kernel, caller: int, target: CallTarget) -> list[int]:
     """Return the indices of the kernel's functions that a call may enter.
 
-    For a pointer those are the ones on its `.calltargets` list, or all whose address the module
-    takes, with as many parameters of the same sizes.
+    For a pointer those are the functions on its `.calltargets` list, or all functions that the
+    module takes the address of, with as many parameters of the same sizes.
     """
     if isinstance(target.callee, Symbol):
         name = kernel.module.aliases.get(target.callee.name, target.callee.name)
@@ -68,7 +68,8 @@ def _sites(kernel: Kernel) -> Iterator[tuple[int, CallTarget, list[int]]]:
 
 
 def apart(kernel: Kernel, recursive: frozenset[int]) -> frozenset[int]:
-    """Return the functions whose parameters a call copies, instead of sharing the caller's storage.
+    """Return the functions that get copies of their arguments, instead of sharing the caller's
+    storage.
 
     Recursive functions read their own parameters after they wrote the callee's. So do functions
     that share a pointer with recursive ones.

@@ -54,9 +54,7 @@ class Launch:
         return self._by_cluster(places) if prod(self.cluster[1:]) > 1 else places
 
     def _by_cluster(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the blocks at these places of an order in which a cluster's blocks are
-        adjacent, by rank.
-        """
+        """Return the blocks at these places of the cluster order: cluster by cluster, by rank."""
         cluster, rank = places // self.blocks_a_cluster, places % self.blocks_a_cluster
         block, before = np.zeros_like(places), 1
         for blocks, size in zip(self.grid, self.cluster, strict=True):

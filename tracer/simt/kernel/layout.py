@@ -85,7 +85,7 @@ def shared_layout(kernel: Kernel) -> Layout:
 def local_layout(kernel: Kernel) -> Layout:
     """Lay out the local variables of the kernel's functions: one frame per function.
 
-    A function parameter whose address is taken is laid out there, too.
+    Function parameters with a taken address are laid out there, too.
     """
     return _local(key_of(kernel))
 
@@ -113,7 +113,7 @@ def _local(like: KernelKey) -> Layout:
 
 
 def pointed_parameters(function: Function) -> tuple[Variable, ...]:
-    """Return the parameters of a function whose address it takes: `mov.b64 %rd1, f_param_0`."""
+    """Return the parameters that a function takes the address of: `mov.b64 %rd1, f_param_0`."""
     named = {
         operand.name
         for instruction in function.instructions

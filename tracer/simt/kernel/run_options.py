@@ -45,7 +45,7 @@ class RunProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a launch is run: each field but `ran` is an option of `cutrace record` and of `Session`.
+    """Options of a run: each field but `ran` is an option of `cutrace record` and of `Session`.
 
     `engine` is one of ENGINES. `bounds` is one of BOUNDS; the default None means strict, unless the
     caller maps memory. The engine updates its progress in `ran`. Raises `CutraceError` for an

@@ -67,8 +67,7 @@ def add_offset(value: Array, delta: int) -> Array:
 
 
 def wrap_offset(facts: AddressRange, delta: int, value: Array) -> int | None:
-    """Return `delta` less the multiples of the register's range by which adding it to `value`
-    wraps.
+    """Return `delta` modulo the register's range, such that `value` plus it does not wrap.
 
     32-bit values are unsigned, 64-bit ones signed. None if some lanes wrap and others do not.
     """
@@ -174,7 +173,7 @@ class AddressCache:
         facts = self._facts_of(start, lanes, columns)
         if facts is None:
             return None, 0
-        # One distance serves all lanes only if they wrap alike; else the sum gets facts of its own.
+        # One distance serves all lanes only if they wrap alike; else the sum gets separate facts.
         beyond = wrap_offset(facts, delta, value)
         if beyond is not None:
             return facts, beyond

@@ -327,7 +327,7 @@ def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModule:
-    """A module whose `.global` and `.const` variables are allocated."""
+    """A module with its `.global` and `.const` variables allocated."""
 
     module: Module
     symbols: Mapping[str, Allocation]
@@ -544,7 +544,7 @@ T = TypeVar("T", bound=Sized)
 
 
 class BufferPool(Generic[T]):
-    """Lends each session, keyed by its memory, a buffer of its own, made by `make` or reused.
+    """Lends each session, keyed by its memory, one buffer, made by `make` or reused.
 
     At most one free buffer is cached.
     """

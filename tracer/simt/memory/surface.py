@@ -1,7 +1,7 @@
 """Surfaces: texel memory that kernels write, its layout and texel formats.
 
-A surface has a space of its own, row after row, each row aligned to 16 bytes. The replay models how
-a device arranges its texels.
+Surfaces have a separate address space, row after row, each row aligned to 16 bytes. The replay
+models how a device arranges its texels.
 """
 
 import re

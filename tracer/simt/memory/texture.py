@@ -71,7 +71,9 @@ def blend(
 def weigh(
     taps: Sequence[tuple[Array, NDArray[Any]]], normalized: bool, colors: int = 0
 ) -> NDArray[np.float64]:
-    """Return the weighted sum of taps, scaled by 256, to which further sums may be added."""
+    """Return the weighted sum of taps, scaled by 256. Sums of further taps may be added
+    before `settle`.
+    """
     if not (normalized and taps[0][1].dtype.kind in "iu"):
         return _total(taps, np.dtype(np.float64))
     total: NDArray[np.float64] = _total(taps, np.dtype(np.int64)).astype(np.float64)
@@ -176,9 +178,7 @@ FARTHEST_LEVEL = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Mipmap:
-    """Level selection of a mipmapped texture, whose other levels are the textures that follow
-    it.
-    """
+    """Level selection of a mipmapped texture; its other levels are the textures that follow it."""
 
     count: int
     filter_mode: str
@@ -273,22 +273,22 @@ class Texture:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether samples are weighted means of texels."""
+        """True if samples are weighted means of texels."""
         return self.description.filter_mode == "linear"
 
     @property
     def is_linear_memory(self) -> bool:
-        """Whether it is a view of an array, not a copy."""
+        """True for a view of an array, False for a copy."""
         return self.description.array != ""
 
     @property
     def is_normalized_read(self) -> bool:
-        """Whether integer texels are read as numbers in [0, 1] or [-1, 1]."""
+        """True if integer texels are read as numbers in [0, 1] or [-1, 1]."""
         return self.description.read_mode == "normalized_float"
 
     @property
     def gives_floats(self) -> bool:
-        """Whether samples are floats, not integers."""
+        """True if samples are floats, False for integers."""
         return self.is_normalized_read or self.description.format[0] == "f"
 
 

@@ -92,7 +92,7 @@ class OutsideRows:
             self.note(pc, len(places), int(warps.min()), first % LANES, address)
 
     def note(self, pc: int, lanes: int, warp: int, lane: int, address: int) -> None:
-        """Count `lanes` lanes, the first of which is `lane` of warp `warp` of the wave."""
+        """Count `lanes` lanes, beginning with `lane` of warp `warp` of the wave."""
         before, *first = self._found.get(pc, (0, warp, lane, address))
         if warp < first[0]:
             first = [warp, lane, address]

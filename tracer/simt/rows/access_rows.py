@@ -135,10 +135,11 @@ def _spread(into: NDArray[Any], values: Array) -> None:
 class Columns(Struct):
     """Input and output columns of `fill_columns`.
 
-    Input: `runs` runs of rows, each with `run_count` rows of the access `run_site`, whose pc, part
-    and state space are `site_pc`, `site_part` and `site_space`. Each row has its `row_step`,
-    `row_base` and `row_warp`, its warp in the wave, which is the warp `warp_number` of the block
-    `warp_block`. Output: the columns `block`, `warp`, `step`, `part`, `pc`, `space` and `base`.
+    Input: `runs` runs of rows, each with `run_count` rows of the access `run_site`. An access has
+    `site_pc`, `site_part` and `site_space`: its pc, part and state space. Each row has its
+    `row_step`, `row_base` and `row_warp`, its warp in the wave, which is the warp `warp_number` of
+    the block `warp_block`. Output: the columns `block`, `warp`, `step`, `part`, `pc`, `space` and
+    `base`.
     """
 
     runs: int

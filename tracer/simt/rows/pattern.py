@@ -1,8 +1,8 @@
 """The address patterns of a launch, interned: an active mask and 32 offsets.
 
 Buffered rows name a pattern by its index in the hash table. Its identifier in the trace is assigned
-when rows are written, in the order in which rows first name it. So the dictionary depends on the
-rows alone, not on the order in which an engine interned its patterns.
+when rows are written: rows are numbered by first use. So the dictionary depends on the rows alone,
+not on when an engine interned its patterns.
 """
 
 import ctypes
@@ -130,9 +130,7 @@ def hash_ahead(t: Table, active: int, offsets: I32) -> int:
 
 
 def find_together(t: Table, count: int, active: U32, offsets: I32, numbers: I64) -> None:
-    """Look up at most AT_ONCE patterns, whose hashes are in `numbers`; replace these by the
-    numbers.
-    """
+    """Look up at most AT_ONCE patterns: replace their hashes in `numbers` by their numbers."""
     for place in range(count):
         # First prefetch the candidates of the whole batch (128 bytes of offsets, two lines), then
         # compare: the cache misses overlap.
@@ -370,7 +368,7 @@ def no_questions() -> Questions:
 
 
 def enqueue(q: Questions, t: Table, active: int, row: int, last: int) -> None:
-    """Add a lookup, whose offsets are in `offsets` already."""
+    """Add a lookup; its offsets are in `offsets` already."""
     q.numbers[q.count] = hash_ahead(t, active, q.offsets[32 * q.count :])
     q.active[q.count] = active
     q.row[q.count] = row

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Warps(Protocol):
-    """Warps (indices in the wave, ascending) whose lanes are in arrays (rows, columns).
+    """Warps (indices in the wave, ascending) with their lanes in arrays (rows, columns).
 
     `place` (rows * warps per row) is each warp's index in the wave, `step` its running instruction
     number, `common_step` the one of all if they agree; `row_block` (rows,) is the thread block of

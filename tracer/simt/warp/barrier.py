@@ -111,9 +111,7 @@ class Barriers:
         self.release(warps)
 
     def resume(self, warps: NDArray[np.intp]) -> None:
-        """Re-block warps whose top entry waits at a barrier again, after their other entries are
-        gone.
-        """
+        """Re-block warps with a parked entry on top, after their other entries are gone."""
         if self._has_parked and warps.size:
             stacks = self._stacks
             parked = (stacks.mask[warps] & self.parked[warps]) != 0
@@ -266,7 +264,7 @@ class ClusterBarrier:
         return wrong
 
     def wait(self, warps: NDArray[np.intp], lanes: Bits, after: int, pc: int) -> NDArray[np.intp]:
-        """Block `lanes` until the phase in which they arrived is complete.
+        """Block `lanes` until their phase is complete.
 
         Return the warps that break the rule: they have not arrived.
         """
@@ -293,7 +291,7 @@ class ClusterBarrier:
         return self._stacks.yield_to_other(warp, lanes)
 
     def release(self) -> None:
-        """Release clusters whose barrier phase is complete.
+        """Release clusters with a complete barrier phase.
 
         A waiting warp has no lane missing: its other lanes have exited, or wait at the
         reconvergence point of the waiting ones.

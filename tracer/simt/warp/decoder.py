@@ -154,8 +154,7 @@ class Decoder:
     def store(self, operand: Operand, kind: str) -> Store | None:
         """Return a function that writes a value of type `kind` to a frame; None for `_`.
 
-        The value is extended to the register's width. Lanes whose guard is false keep the old
-        value.
+        The value is extended to the register's width. Lanes with a false guard keep the old value.
         """
         if isinstance(operand, Bucket):
             return None
@@ -194,7 +193,7 @@ class Decoder:
         return None
 
     def guard(self) -> Fetch | None:
-        """Return a function to the lanes whose guard holds; None if the instruction has no
+        """Return a function to the lanes with a true guard; None if the instruction has no
         guard.
         """
         guard = self.kernel.instructions[self.pc].guard

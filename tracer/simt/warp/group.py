@@ -81,7 +81,7 @@ class WarpGroup:
         return bits & self.active
 
     def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes whose `guard` holds; None means all."""
+        """Return the active lanes with a true `guard`; None means all."""
         if guard is None or (guard.size == 1 and guard[0, 0]):
             return self.lanes
         return guard if self.lanes is None else self.lanes & guard

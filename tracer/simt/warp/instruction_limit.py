@@ -10,9 +10,7 @@ from .program import Group, Step, Wave
 
 
 class Budget:
-    """Instructions left for the warps of a wave: at most what is left for the warp that ran
-    most.
-    """
+    """The instruction budget of a wave's warps: a lower bound of what each may still run."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -27,7 +25,9 @@ class Budget:
         self._left = self.renew(wave, block)
 
     def renew(self, wave: Wave, block: int) -> int:
-        """Return what is left for the warp that ran most; raise KernelFault if nothing is."""
+        """Return the remaining budget of the warp that ran most; raise KernelFault if it is
+        negative.
+        """
         remainder = self._limit - int(wave.step.max())
         if remainder < 0:
             raise self._overrun(wave, block)

@@ -115,7 +115,7 @@ class Group(Warps, Protocol):
         """Pack booleans of the group's shape to a mask for each of `warps`, active lanes only."""
 
     def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes whose `guard` holds; None means all."""
+        """Return the active lanes with a true `guard`; None means all."""
 
 
 Step: TypeAlias = Callable[[Group], None]

@@ -94,7 +94,7 @@ def by_lane(group: Group, value: Array) -> Array:
 
 
 def active_lanes(group: Group, guard: Fetch | None) -> Mask:
-    """Return the active lanes (warps, 32) whose guard holds."""
+    """Return the active lanes (warps, 32) with a true guard."""
     lanes = group.guarded(None if guard is None else guard(group.frame))
     return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
 

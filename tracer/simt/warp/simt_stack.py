@@ -11,7 +11,7 @@ reconvergence block is popped:
 
 Where some lanes escape the region (tracer/ptx/reconvergence.py), a further parent, the outer join,
 waits for them at a later block. A call pushes an entry that reconverges at the callee's exit. A
-warp whose stack is empty has exited.
+warp with an empty stack has exited.
 """
 
 from collections.abc import Iterator
@@ -99,7 +99,7 @@ class SimtStacks:
         """Return the warps (ascending) that run next: those at the first ready block in order of
         `ranks`.
 
-        Running the lowest rank first lets warps at earlier blocks catch up, so that more warps run
+        Running the lowest rank first gives warps at earlier blocks time to catch up, so that more warps run
         a block together. After `fair` picks of one block in a row, the block of the warp that has
         waited longest runs instead. Blocks of spin loops (`spin_blocks`) come last for warps that
         have already been through them. If only those are ready, the warp that has waited longest
@@ -427,7 +427,7 @@ class SimtStacks:
         if strays.size:
             self._remove_lanes(strays, self.mask[strays], returns=True)
         while True:
-            # A popped entry uncovers its parent, which may stand at its own reconvergence block:
+            # A popped entry uncovers its parent, possibly at its reconvergence block:
             # repeat.
             joined = (self.block[warps] == self.join[warps]) | (self.mask[warps] == 0)
             warps = warps[joined]

@@ -2,7 +2,7 @@
 
 Diverged entries of one warp may wait for one another (a spin lock). They take turns: the stack is
 rotated so that another entry is on top. The stack is a tree in preorder: each entry precedes its
-family, the entries that it waits for, whose masks are disjoint subsets of its own mask. The last
+family, the entries that it waits for, with disjoint subsets of its mask. The last
 entry runs.
 
     lanes 1111 split in 0011 and 1100; 1100 split again in 0100 and 1000:
@@ -71,7 +71,7 @@ def rotate_stack(stack: list[StackEntry], parked: int) -> list[StackEntry] | Non
     in time, and parents, hence reconvergence points, stay the same.
     """
     turned = stack
-    # A bound that gives every entry its turn on top; a rotation back to the same entry goes on.
+    # A bound that gives every entry its turn on top; rotations back to the same entry are skipped.
     for _ in range(2 * len(stack)):
         turned = _rotate(turned)
         if turned[-1] != stack[-1] and not turned[-1].mask & parked:

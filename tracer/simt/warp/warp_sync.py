@@ -2,7 +2,7 @@
 
 A `.sync` instruction waits for all live lanes of its mask, at whichever instruction of its kind
 they arrive. An entry that arrives first deposits its values, and another entry of the warp runs.
-When all have arrived, each lane gets its result in the register of its own side. If no other lane
+When all have arrived, each lane gets its result in the register of its side. If no other lane
 can still arrive, the waiting lanes proceed: an H200 does the same when the others have exited. Not
 modelled: lanes that run ahead of their reconvergence point and meet others there.
 
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class WarpSync:
-    """The waiting lanes of each warp, and the results of those whose sets are complete."""
+    """The waiting lanes of each warp, and the results of complete sets."""
 
     def __init__(self, stacks: WarpStacks, barriers: Barriers) -> None:
         self._stacks = stacks
@@ -74,14 +74,14 @@ class WarpSync:
         """Release complete sets, and put entries on top that do not wait."""
         for warp in warps[self.parked[warps] != 0].tolist():
             self._release(warp, int(self._stacks.live()[warp]))
-            # The top entry still waits: run another one. If none can run, nobody can arrive any
+            # The top entry still waits: run another one. If none can run, no lane can arrive any
             # more, so the waiting lanes proceed without the rest of their mask (members 0).
             while int(self._stacks.mask[warp]) & int(self.parked[warp]):
                 if not self._stacks.yield_to_other(warp, int(self._barriers.parked[warp])):
                     self._release(warp, 0)
 
     def _release(self, warp: int, members: int) -> None:
-        """Release the waiting sets whose masks have no lane in `members` that has not arrived."""
+        """Release the waiting sets that lack no lane of `members`."""
         for key, mask, come in self._sets(warp):
             if mask & members & ~come == 0:
                 self._act(warp, key, mask, come)
