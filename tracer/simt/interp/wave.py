@@ -262,7 +262,7 @@ class ArrayWave:
                 self._progress += number not in waiting
                 self.stacks.count_spin(group.warps, number in waiting)
                 if number in waiting and self.stacks.only_spins():
-                    # Another wave may hold what these warps wait for:         # anew.
+                    # Give other waves a turn: these warps may wait for them. Then spin again.
                     self.stacks.spins[:] = 0
                     return False
         self.stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)

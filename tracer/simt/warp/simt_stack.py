@@ -99,12 +99,12 @@ class SimtStacks:
         """Return the warps (ascending) that run next: those at the first ready block in order of
         `ranks`.
 
-        Running the lowest rank first gives warps at earlier blocks time to catch up, so that more warps run
-        a block together. After `fair` picks of one block in a row, the block of the warp that has
-        waited longest runs instead. Blocks of spin loops (`spin_blocks`) come last for warps that
-        have already been through them. If only those are ready, the warp that has waited longest
-        leads for `fair` picks; warps at the leader's block run along. So each warp makes progress,
-        however many blocks its loop has.
+        Running the lowest rank first gives warps at earlier blocks time to catch up, so that more
+        warps run a block together. After `fair` picks of one block in a row, the block of the warp
+        that has waited longest runs instead. Blocks of spin loops (`spin_blocks`) come last for
+        warps that have already been through them. If only those are ready, the warp that has waited
+        longest leads for `fair` picks; warps at the leader's block run along. So each warp makes
+        progress, however many blocks its loop has.
         """
         self._tick += 1
         order = ranks[self.block]
