@@ -1,4 +1,4 @@
-"""Variants side by side: their values, whether they can be compared, and the report of it.
+"""Variants side by side: their values, whether they can be compared, and the report.
 
-What a chip's profiler counted is read in `profilers`; here it is one more variant.
+`profilers` reads the counters of a chip's profiler; here they are one more variant.
 """

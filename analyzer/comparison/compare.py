@@ -27,12 +27,11 @@ def compare(
 ) -> pl.DataFrame:
     """Count several traces, or the kernels of one, on several devices.
 
-    `variants` maps a name to a trace or its path, or is one trace, whose kernels are compared (the
-    launches of its kernel if there is but one); `options` are further ones of `analyze()`.
-    Returns a row for each variant, device, launch and counter: columns `variant`, `device`,
-    `launch` (its number), `counter` (the headings of `LaunchProfile.counters`) and `value`
-    (float64, integers exact up to 2**53; null where the device does not have the counter).
-    Raises `CutraceError` for variants without names.
+    `variants` maps names to traces or their paths, or is one trace, whose kernels are compared (or
+    its launches, if it has one kernel). `options` are further options of `analyze()`. Returns a row
+    per variant, device, launch and counter: columns `variant`, `device`, `launch` (its number),
+    `counter` (the headings of `LaunchProfile.counters`) and `value` (float64, integers exact up to
+    2**53; null if the device lacks the counter). Raises `CutraceError` for variants without names.
     """
     rows = [
         (variant, launch.device, launch.number, counter, value)
@@ -46,7 +45,7 @@ def compare(
 def _profiles(
     variants: object, device: str | Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Profile]:
-    """Each variant counted."""
+    """Return the profile of each variant."""
     if isinstance(variants, Mapping):
         return {name: analyze(trace, device, **options) for name, trace in variants.items()}
     if isinstance(variants, Trace | str | PathLike):

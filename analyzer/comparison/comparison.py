@@ -1,8 +1,8 @@
-"""Variants side by side: differences and ratios against a baseline, lines aligned, the best marked.
+"""Compare variants: differences and ratios against a baseline, aligned lines, the best marked.
 
-Variants with equally many launches are compared launch by launch, others as the sums of all their
-launches. Lines of different sources are aligned as a diff aligns them: equal text stands in one
-row, and so do lines that one source has in place of another's.
+Variants with equal numbers of launches are compared launch by launch, others as the sums of all
+their launches. Lines of different sources are aligned as in a diff: lines with equal text share a
+row, and so do lines that replace each other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ from ..text.partial_text import kept_text
 
 
 def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
-    """A profile for each kernel by its name; of one kernel alone, for each launch by its number.
+    """Return a profile per kernel by its name; of a single kernel, per launch by its number.
 
-    `name` is the trace's, for the `CutraceError` where there is one launch, or too many variants.
+    `name` is the trace's, for the `CutraceError` if there is only one launch, or too many variants.
     """
     groups: dict[str, list[LaunchProfile]] = {}
     is_one = len({p.launch.name for p in profile.launches}) == 1
@@ -53,19 +53,19 @@ def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
 
 
 EQUAL_BOUNDS = 0.01
-"""The part of the baseline's time within which two variants are told to be alike."""
+"""Part of the baseline's time within which two variants count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faster:
-    """The variant with the shortest bound, by its place, its bound and the baseline's."""
+    """The variant with the shortest bound: its index, its bound, and the baseline's."""
 
     variant: int
     bound: Bound
     baseline: Bound
 
     def tell(self, names: Sequence[str], baseline: str) -> str:
-        """The sentence, for variants of these names.
+        """Return the sentence, with the variants' names.
 
         >>> slow, fast = Bound("banks", 900.0, 9, "wavefronts"), Bound("L2", 300.0, 9, "bytes")
         >>> Faster(1, fast, slow).tell(["a", "b"], "a")
@@ -82,9 +82,9 @@ class Faster:
 
 
 def find_faster(bounds: Sequence[Sequence[Bound]], base: int) -> Faster | None:
-    """The variant that is faster than the baseline by its bound; None if none is, or nobody knows.
+    """Return the variant whose bound is shortest and below the baseline's; None if none or unknown.
 
-    `bounds` are each variant's, the longest first.
+    `bounds` are each variant's, longest first.
     """
     if not all(bounds) or not bounds:
         return None
@@ -98,13 +98,13 @@ def find_faster(bounds: Sequence[Sequence[Bound]], base: int) -> Faster | None:
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
 MOST = 8
-"""Tables that a notebook shows; how many more there are is said."""
+"""Most tables that a notebook shows; it states how many are omitted."""
 SIMILAR, NEAR = 0.6, 40
-"""Two lines stand for one another from this likeness on, and are looked for so many lines ahead."""
+"""Least similarity of two matching lines, and the distance within which a match is searched."""
 
 
 def ratio_text(ratio: float | None) -> str:
-    """How many times more or less a value is than the baseline's; nothing where nobody knows.
+    """Format the ratio of a value to the baseline's; empty if unknown.
 
     >>> ratio_text(0.125), ratio_text(2.267), ratio_text(1.0), ratio_text(0.0)
     ('8x less', '2.27x more', 'same', 'to 0')
@@ -118,10 +118,10 @@ def ratio_text(ratio: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A variant's value, and its difference and ratio to the baseline's; None where there is none.
+    """A variant's value, its difference and ratio to the baseline's; None where there is none.
 
-    `is_best` marks the best of a row whose values differ, all that are equally good; none where
-    neither less nor more of the counter is better, and where variants do other work.
+    `is_best` marks the best values of a row whose values differ, ties included. Nothing is marked
+    if neither less nor more of the counter is better, or if variants do different work.
     """
 
     value: Value
@@ -132,7 +132,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A counter, a cell for each variant."""
+    """A counter, with a cell per variant."""
 
     counter: Counter
     cells: tuple[Cell, ...]
@@ -142,11 +142,11 @@ class Row:
 class Table:
     """One device: a launch, or a line of it.
 
-    `launch` is its number, None for all launches together; `places` names each variant's line
-    (empty where it has none), and is empty itself for the launch as a whole; `text` is the line's.
-    `refusals` has a text for each variant that the device cannot launch, `limits` says of each what
-    limits a launch as a whole, empty where nobody knows; `faster` how the variant of the shortest
-    bound compares with the baseline's.
+    `launch` is its number, None for all launches together. `places` names each variant's line
+    (empty if it has none), and is empty for the launch as a whole; `text` is the line's. `refusals`
+    has a text for each variant that the device cannot launch. `limits` names the limit of each
+    variant's launch as a whole, empty if unknown. `faster` compares the variant of the shortest
+    bound with the baseline.
     """
 
     device: str
@@ -159,7 +159,7 @@ class Table:
     faster: Faster | None = None
 
     def html(self, variants: Sequence[str]) -> str:
-        """What a notebook shows: the rows whose values differ, the best ones marked."""
+        """Return a notebook's HTML: the rows whose values differ, the best ones marked."""
         launch = "all launches" if self.launch is None else f"launch {self.launch}"
         rows = [
             (
@@ -177,9 +177,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables; `launches` says for each number of a table what each variant launched, or is
-    empty where that is said elsewhere.
-    """
+    """All tables; `launches` names the variants' launches by table number; may be empty."""
 
     variants: tuple[str, ...]
     baseline: int
@@ -188,7 +186,7 @@ class Comparison:
     notes: tuple[str, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the counters that differ, a column a variant."""
+        """Return a notebook's HTML: the counters that differ, a column per variant."""
         tables = [table.html(self.variants) for table in self.tables[:MOST]]
         notes = [f"<p>{escape(note)}</p>" for note in self.notes]
         return "".join((*tables, *notes, more(len(self.tables) - MOST, "tables")))
@@ -202,7 +200,7 @@ def compare_profiles(
 ) -> Comparison:
     """Compare variants, by name, that were replayed on the same devices.
 
-    `baseline` names one, the first without it. Raises `CutraceError` for names that do not exist.
+    `baseline` names one; default: the first. Raises `CutraceError` for names that do not exist.
     """
     names = tuple(profiles)
     if baseline is not None and baseline not in names:
@@ -243,12 +241,12 @@ def compare_profiles(
 
 
 def _number(profile: Profile, place: int | None) -> int | None:
-    """The number of a variant's launch at a place; None for all of them together."""
+    """Return the number of a variant's launch at a place; None for all of them together."""
     return None if place is None else profile.numbers[place]
 
 
 def _heading(profile: Profile, place: int | None, base: Profile) -> str:
-    """The launch of a variant, with its number if the baseline's is another."""
+    """Return the launch of a variant, with its number if it differs from the baseline's."""
     if place is not None:
         number = profile.numbers[place]
         text = launch_text(profile.of(number)[0].launch)
@@ -263,7 +261,7 @@ def _notes(names: Sequence[str], numbers: Sequence[Sequence[int]]) -> Iterator[s
 
 
 def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
-    """Notes on a partial trace of a variant, each once for all launches."""
+    """Yield the notes on a variant's partial trace, each once for all launches."""
     launches = [profile.of(number)[0].launch for number in profile.numbers]
     texts = dict.fromkeys(text for launch in launches for text in kept_text(launch))
     yield from (f"{name}: {text}" for text in texts)
@@ -272,7 +270,7 @@ def _kept_notes(name: str, profile: Profile) -> Iterator[str]:
 def _sides(
     profiles: Sequence[Profile], place: int | None, device: str
 ) -> tuple[LaunchProfile, ...]:
-    """Each variant's launch at this place on a device, or all its launches as one."""
+    """Return each variant's launch at this place on a device, or the sum of its launches."""
     mine = [[p for p in profile.launches if p.device == device] for profile in profiles]
     if place is None:
         return tuple(sum_launches(launches) for launches in mine)
@@ -280,7 +278,7 @@ def _sides(
 
 
 def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
-    """Several launches as if they were one, one after another; facts that differ are unknown."""
+    """Sum several launches into one; facts that differ are unknown."""
     if not launches:
         raise CutraceError("a trace without launches cannot be compared")
     first = launches[0]
@@ -304,7 +302,7 @@ def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
 
 
 def _left_out(launches: Sequence[LaunchProfile]) -> LeftOut:
-    """Counters that any of the launches lacks are unknown in the sum."""
+    """Mark counters unknown in the sum that any of the launches lacks."""
     counted = [frozenset(p.raw.counts.columns) for p in launches]
     partly = frozenset.union(*counted) - frozenset.intersection(*counted)
     unknown = partly.union(*(p.raw.left_out.anywhere() for p in launches))
@@ -324,7 +322,7 @@ def _tables(
     lines: Sequence[tuple[Line | None, ...]],
     marks: bool,
 ) -> Iterator[Table]:
-    """The table of a launch, or one for each of the aligned `lines`."""
+    """Yield the table of a launch, or one for each of the aligned `lines`."""
     refusals = tuple(side.refusal for side in sides)
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
@@ -362,9 +360,9 @@ def compare_rows(
     base: int,
     marks: bool = True,
 ) -> Iterator[Row]:
-    """Yield a row a counter from each variant's values, by heading; `base` is the baseline's.
+    """Yield a row per counter from each variant's values, by heading; `base` is the baseline's.
 
-    With `marks` the best are marked: of variants that do the same work.
+    With `marks` the best are marked, for variants that do the same work.
     """
     for counter in counters:
         amounts = [side.get(heading(counter)) for side in values]
@@ -377,14 +375,14 @@ def compare_rows(
 
 
 def _against(value: Value, base: Value) -> tuple[Value, float | None]:
-    """Difference and ratio; no ratio to nothing."""
+    """Return difference and ratio; no ratio to zero."""
     if value is None or base is None:
         return None, None
     return value - base, value / base if base else None
 
 
 def _best(counter: Counter, values: Sequence[Value]) -> Value:
-    """The best value; None where all are alike, or where neither more nor less is better."""
+    """Return the best value; None if all are equal, or if neither more nor less is better."""
     amounts = [value for value in values if value is not None]
     if not counter.better or len(set(amounts)) < 2:
         return None
@@ -392,9 +390,9 @@ def _best(counter: Counter, values: Sequence[Value]) -> Value:
 
 
 def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:
-    """Rows of corresponding lines, in the order of the baseline's source.
+    """Return rows of matching lines, in the order of the baseline's source.
 
-    A line that the baseline does not have comes after the one before it.
+    A line that the baseline lacks comes after the line before it.
     """
     texts = [[*_source_lines(profile)] for profile in profiles]
     rows: list[list[Line | None]] = []
@@ -425,7 +423,7 @@ def _source_lines(profile: Profile) -> Iterator[tuple[Line, str]]:
 def _matches(
     base: Sequence[str], lines: Sequence[tuple[Line, str]]
 ) -> Iterator[tuple[int | None, int, Line]]:
-    """For each line the corresponding one of the baseline, or None; and the last one before it."""
+    """Yield each line with its match in the baseline, or None, and the baseline line before it."""
     texts = [text for _, text in lines]
     matcher = SequenceMatcher(None, base, texts, autojunk=False)
     for kind, low, high, first, last in matcher.get_opcodes():
@@ -433,11 +431,12 @@ def _matches(
         for place in range(first, last):
             like = at if kind == "equal" else _most_alike(texts[place], base, at, high)
             yield like, high - 1, lines[place][0]
+            # A match never precedes the one before it, so rows keep the order of both sources.
             at = at if like is None else like + 1
 
 
 def _most_alike(text: str, base: Sequence[str], low: int, high: int) -> int | None:
-    """The line of a stretch of the baseline that is most like a text, None if all are unlike."""
+    """Return the baseline line in [low, high) most similar to a text; None if none is similar."""
     if not text:
         return None
     near = range(low, min(high, low + NEAR))
@@ -447,7 +446,7 @@ def _most_alike(text: str, base: Sequence[str], low: int, high: int) -> int | No
 
 
 def tell_differences(profiles: Mapping[str, Profile], base: int) -> Iterator[str]:
-    """Yield what speaks against comparing variants with the baseline, once for each pair."""
+    """Yield each doubt about comparing variants with the baseline, once per pair."""
     names = list(profiles)
     launched = [[p.of(n)[0].launch for n in p.numbers] for p in profiles.values()]
     for name, launches in zip(names, launched, strict=True):
@@ -480,17 +479,17 @@ def _is_same_work(one: Launch, other: Launch) -> bool:
 
 
 def _name(launch: Launch) -> str:
-    """The kernel's name without template arguments."""
+    """Return the kernel's name without template arguments."""
     return launch.name.partition("<")[0]
 
 
 def _types(launch: Launch) -> Sequence[str]:
-    """The types of the arguments, sorted."""
+    """Return the types of the arguments, sorted."""
     return sorted(argument.type for argument in launch.arguments)
 
 
 def _other_numbers(one: Launch, other: Launch) -> list[tuple[str, int, int]]:
-    """Integers that both take by one name, and that differ."""
+    """Return integer arguments of equal name and different value."""
     values = {a.name: a.value for a in one.arguments if isinstance(a.value, int)}
     return [
         (a.name, values[a.name], a.value)

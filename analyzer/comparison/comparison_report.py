@@ -1,4 +1,4 @@
-"""A comparison as text, CSV, JSON and Markdown: functions of one value, found by FORMATS."""
+"""A comparison as text, CSV, JSON and Markdown: one function per format, selected by FORMATS."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ COLUMNS = (
 
 
 def render(comparison: Comparison, format: str, view: View) -> str:
-    """Render in one of FORMATS; `CutraceError` if there is none so named."""
+    """Render in one of FORMATS; raise `CutraceError` for an unknown one."""
     check_format(format)
     return FORMATS[format](comparison, view)
 
 
 def check_format(name: str) -> None:
-    """Raise `CutraceError` unless there is such a format."""
+    """Raise `CutraceError` for an unknown format."""
     if name not in FORMATS:
         raise CutraceError(
             f"no format {name!r}{nearest(name, FORMATS)}; there are {', '.join(FORMATS)}"
@@ -36,8 +36,10 @@ def check_format(name: str) -> None:
 
 
 def render_table(comparison: Comparison, view: View) -> str:
-    """Plain text; where it is too wide, a block for each variant against the baseline, and where
-    that is, without the differences.
+    """Render plain text.
+
+    If the table is too wide, render a block per variant against the baseline; if that is too wide,
+    omit the differences.
     """
     lines = [*_wrapped(view.first, view), ""] if view.first else []
     every = range(len(comparison.variants))
@@ -76,18 +78,18 @@ def render_table(comparison: Comparison, view: View) -> str:
 
 
 def _fits(rows: Sequence[tuple[str, ...]], view: View) -> bool:
-    """Whether a table is no wider than the terminal, if that has a width."""
+    """Return whether a table fits the terminal, if that has a width."""
     columns = widths(rows)
     return view.width is None or sum(columns) + len(GAP) * (len(columns) - 1) <= view.width
 
 
 def render_csv(comparison: Comparison, view: View) -> str:
-    """One row a value, tidy, with a header."""
+    """Render one row per value, tidy, with a header."""
     return csv_text([COLUMNS, *(tuple(record.values()) for record in _records(comparison))])
 
 
 def render_json(comparison: Comparison, view: View) -> str:
-    """One object; an absent value is null."""
+    """Render one object; an absent value is null."""
     document = {
         "format": FORMAT,
         "variants": list(comparison.variants),
@@ -99,7 +101,7 @@ def render_json(comparison: Comparison, view: View) -> str:
 
 
 def render_markdown(comparison: Comparison, view: View) -> str:
-    """A table a device and launch or line."""
+    """Render a table per device and launch or line."""
     parts = [view.first] if view.first else []
     every = range(len(comparison.variants))
     for table in comparison.tables:
@@ -124,13 +126,13 @@ FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
 
 
 def _has_best(comparison: Comparison) -> bool:
-    """Whether any value is marked."""
+    """Return whether any value is marked."""
     rows = (row for table in comparison.tables for row in table.rows)
     return any(cell.is_best for row in rows for cell in row.cells)
 
 
 def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
-    """The device, what each variant launched or which line it has, and refusals."""
+    """Yield the device, each variant's launch or line, and refusals."""
     if table.places:
         several = len(comparison.launches) > 1 and table.launch is not None
         launch = f", launch {table.launch}" if several else ""
@@ -155,7 +157,7 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
 def _entries(
     comparison: Comparison, table: Table, variants: Sequence[int], view: View
 ) -> Iterator[tuple[str, ...]]:
-    """The table's cells: for each variant but the baseline also difference and ratio."""
+    """Yield the table's cells; variants other than the baseline also have difference and ratio."""
     head = ["counter"]
     for index in variants:
         head += [comparison.variants[index], *_spare(index, comparison, ("difference", "ratio"))]
@@ -173,7 +175,7 @@ def _entries(
 
 
 def _spare(index: int, comparison: Comparison, cells: tuple[str, str]) -> tuple[str, ...]:
-    """The cells, or none for the baseline."""
+    """Return the cells, or none for the baseline."""
     return () if index == comparison.baseline else cells
 
 
@@ -185,12 +187,12 @@ def _difference(cell: Cell, row: Row) -> str:
 
 
 def _is_shown(row: Row, view: View) -> bool:
-    """Whether a row tells a difference, or was asked for."""
+    """Return whether a row has a difference, or was selected by name."""
     return bool(view.counters) or len({cell.value for cell in row.cells}) > 1
 
 
 def _same(comparison: Comparison, view: View) -> str:
-    """The counters that are the same for all variants, in all tables."""
+    """Return the counters that are equal for all variants in all tables."""
     shown = {row.counter.name for t in comparison.tables for row in t.rows if _is_shown(row, view)}
     same = {
         row.counter.name
@@ -204,7 +206,7 @@ def _same(comparison: Comparison, view: View) -> str:
 
 
 def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
-    """Every value as a record with the keys of COLUMNS."""
+    """Yield every value as a record with the keys of COLUMNS."""
     for table in comparison.tables:
         for row in table.rows:
             for index, cell in enumerate(row.cells):

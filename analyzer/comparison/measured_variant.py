@@ -1,7 +1,8 @@
 """A profiler's file as a variant of a comparison: hardware counters next to cutrace's.
 
 Launches are matched by the kernel's name and by their number among those of that kernel, metrics by
-name. A kernel of which the file has only an average is compared with the average of its launches.
+name. If the file has only an average of a kernel, it is compared with the average of the kernel's
+launches.
 """
 
 import re
@@ -28,8 +29,8 @@ def compare_measured(
 ) -> Comparison:
     """Compare profiles and profilers' files, by name; launches are the first profile's.
 
-    Without `counters` all that the files have and cutrace knows. Raises `CutraceError` where
-    nothing matches: no profile, no kernel of that name, no metric.
+    Without `counters`, all that the files have and cutrace knows. Raises `CutraceError` if nothing
+    matches: no profile, no kernel of that name, no metric.
     """
     names = tuple(variants)
     if baseline is not None and baseline not in names:
@@ -60,7 +61,9 @@ def compare_measured(
 
 
 def _units(first: Profile, averaged: bool) -> Iterator[tuple[LaunchProfile, int | None]]:
-    """Each launch with its number among those of its kernel; of averages the first, with None."""
+    """Yield each launch with its number among those of its kernel; of averages the first, with
+    None.
+    """
     for launch in first.launches:
         earlier = [p for p in _of_kernel(first, launch) if p.number < launch.number]
         if averaged and not earlier:
@@ -80,7 +83,7 @@ class _Side:
 
 
 def base_name(kernel: str) -> str:
-    """A kernel's name as all profilers and compilers would write it.
+    """Return a kernel's name in a form common to all profilers and compilers.
 
     >>> base_name("void product<(int)16>(float *, int)"), base_name("product<16>")
     ('product<16>', 'product<16>')
@@ -96,13 +99,13 @@ def base_name(kernel: str) -> str:
 
 
 def _names(launch: LaunchProfile) -> tuple[str, ...]:
-    """Names of a kernel in profilers' files: mangled, or in C, with template arguments or not."""
+    """Return a kernel's names in profilers' files: mangled or C, with template arguments or not."""
     plain = base_name(demangled(launch.launch))
     return launch.launch.kernel, plain, plain.partition("<")[0]
 
 
 def _side(variant: Variant, launch: LaunchProfile, which: int | None) -> _Side | None:
-    """A variant's launch that is ours, or the average of the kernel's; None if it has none."""
+    """Return a variant's matching launch, or the kernel's average; None if it has none."""
     if isinstance(variant, Measured):
         spelt = (
             [m for m in variant.launches if base_name(m.kernel) == name] for name in _names(launch)
@@ -114,7 +117,7 @@ def _side(variant: Variant, launch: LaunchProfile, which: int | None) -> _Side |
 
 
 def _pick(launches: Sequence[Launched], which: int | None) -> Sequence[Launched]:
-    """One of the launches of a kernel, or all."""
+    """Return one of the launches of a kernel, or all."""
     return launches if which is None else launches[which : which + 1]
 
 
@@ -136,7 +139,7 @@ def _averaged(times: int) -> str:
 
 
 def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
-    """The mean of each value, those of `times` launches each; of one the value itself."""
+    """Return the mean of each value, weighted by `times` launches; a single value is kept."""
     if len(values) == 1:
         return values[0]
     means: dict[str, Value] = {}
@@ -152,7 +155,7 @@ def _average(values: Sequence[Values], times: Sequence[int]) -> Values:
 
 
 def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
-    """All launches of the kernel on the device."""
+    """Return all launches of the kernel on the device."""
     return [
         p
         for p in profile.launches
@@ -161,7 +164,7 @@ def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
 
 
 def _selected_counters(variants: Mapping[str, Variant], names: Sequence[str]) -> list[Counter]:
-    """The counters to compare, in the order of their vocabularies."""
+    """Return the counters to compare, in the order of their vocabularies."""
     if names:
         return list(find_counters(names))
     files = [v for v in variants.values() if isinstance(v, Measured)]
@@ -178,9 +181,9 @@ def _selected_counters(variants: Mapping[str, Variant], names: Sequence[str]) ->
 def _here(
     counters: Sequence[Counter], sides: Sequence[_Side], launch: LaunchProfile, is_by_name: bool
 ) -> list[Counter]:
-    """The counters that any side has, one definition a name: the launch's device's own.
+    """Return the counters that any side has, one definition per name: the device's own.
 
-    Those that are zero everywhere only if they were asked for by name.
+    Counters that are zero everywhere are included only if selected by name.
     """
     here: dict[str, Counter] = {}
     for counter in counters:
@@ -199,12 +202,12 @@ def _by_heading(counters: Sequence[Counter], side: _Side) -> Values:
 
 
 def _value(counter: Counter, side: _Side) -> Value:
-    """A side's value: ours are by heading, a file's by name."""
+    """Return a side's value: cutrace's are by heading, a file's by name."""
     return side.values.get(counter.name if side.is_file else heading(counter))
 
 
 def _nothing(variants: Mapping[str, Variant], first: Profile) -> str:
-    """Why nothing matches."""
+    """Return why nothing matches."""
     ours = dict.fromkeys(base_name(demangled(p.launch)) for p in first.launches)
     files = {n: v for n, v in variants.items() if isinstance(v, Measured)}
     name, file = next(iter(files.items()))
@@ -213,7 +216,7 @@ def _nothing(variants: Mapping[str, Variant], first: Profile) -> str:
 
 
 def _notes(variants: Mapping[str, Variant], first: Profile, without: set[str]) -> Iterator[str]:
-    """Notes on kernels left out, and on files measured on another architecture."""
+    """Yield notes on omitted kernels, and on files measured on another architecture."""
     if without:
         yield f"not in every variant: {', '.join(sorted(without))}"
     ours = {"{}.{}".format(*p.capability) for p in first.launches}

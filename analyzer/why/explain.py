@@ -22,10 +22,10 @@ from .sentence import describe_access, give_reason, summarize
 class Explanation:
     """One access on one device.
 
-    `place` is its source line, None if unknown, with the text `source`; `ptx` the instruction.
-    `sentence` says what it costs, `reason` why, or is empty. `others` are the worst accesses of
-    the line's other instructions. Where the device refuses every launch, `refusal` says why, and
-    nothing else is known.
+    `place` is its source line, None if unknown, with the text `source`; `ptx` is the instruction.
+    `sentence` states the cost, `reason` its cause, or is empty. `others` are the worst accesses of
+    the line's other instructions. If the device refuses every launch, `refusal` states why, and the
+    other fields are empty.
     """
 
     device: str
@@ -50,12 +50,12 @@ def explain(
     options: ReplayOptions,
     identifier: str | None = None,
 ) -> tuple[Explanation, ...]:
-    """Explain on each device the worst access of a line, or the one of this identifier.
+    """Explain on each device the worst access of a line, or the access with this identifier.
 
-    `where` is FILE:LINE; without both the worst access of all is taken: the worst of the first
-    device that can run it, and the same one of the others, so that pictures can be compared; what
-    is worse on another device is among its `others`. Raises `CutraceError` for
-    a line, access or device that does not exist.
+    `where` is FILE:LINE. Without both, the worst access of all is explained: the worst on the first
+    device that can run it, and the same access on the others, so that pictures can be compared. If
+    another access is worse on such a device, it is among `others`. Raises `CutraceError` for a
+    line, access or device that does not exist.
     """
     trace = suppose(trace, options.pad, options.align)
     devices = load_devices(options.devices, options.set)
@@ -71,9 +71,9 @@ def explain(
 def explain_worst(
     trace: Trace, number: int, device: Device, dlcm: str, groups: Sequence[Collection[int]]
 ) -> list[Explanation | None]:
-    """Explain, for each group of instructions of one launch, its worst access; None without any.
+    """Explain the worst access of each group of instructions of one launch; None without any.
 
-    Whether the device refuses the launch is not asked.
+    Does not check whether the device refuses the launch.
     """
     launch = trace.launches[number]
     accesses = Searcher(launch, device, dlcm).worst(None)
@@ -102,12 +102,14 @@ class _Explainer:
     as_if: bool
 
     def explain(self, identifier: tuple[int, ...]) -> Explanation:
-        """Say what there is to say of the access so named."""
+        """Explain the access with this identifier."""
         accesses = self._find(identifier)
         return self.describe(accesses[0], ()) if accesses else self._refuse(identifier[0])
 
     def follow(self, before: Sequence[Explanation]) -> Explanation:
-        """The access that was explained before of another device, else the worst of this one."""
+        """Explain the access that another device's explanation shows, else the worst on this
+        device.
+        """
         worst = self._worst()
         if not worst:
             return self._refuse(0)
@@ -117,12 +119,12 @@ class _Explainer:
         return self.describe(accesses[0], [*others])
 
     def _refuse(self, number: int) -> Explanation:
-        """Why the device cannot run a launch."""
+        """Return an explanation with the reason why the device cannot run a launch."""
         refusal = refuse_launch(self.device, self.trace.launches[number].launch)
         return Explanation(self.device.key, self.device.name, refusal)
 
     def _find(self, identifier: tuple[int, ...]) -> list[Access]:
-        """The one access so named; none where the device refuses its launch."""
+        """Return the access with this identifier; empty if the device refuses its launch."""
         number, *position = identifier
         if number >= len(self.trace.launches):
             many = len(self.trace.launches)
@@ -139,8 +141,10 @@ class _Explainer:
         return [access]
 
     def _worst(self) -> list[Access]:
-        """The worst access of each instruction of the line in any launch, worst first; what repeats
-        an earlier launch is not looked at."""
+        """Return the worst access of each instruction of the line in any launch, worst first.
+
+        Launches that repeat an earlier one are skipped.
+        """
         accessed: list[Collection[int]] = [()] * len(self.trace.launches)
         accesses: list[Access] = []
         first = first_alike(self.trace.launches)
@@ -167,7 +171,7 @@ class _Explainer:
         return self.as_if or not refuse_launch(self.device, self.trace.launches[number].launch)
 
     def describe(self, access: Access, others: Sequence[Access]) -> Explanation:
-        """Everything about an access."""
+        """Build the explanation of an access."""
         trace = self.trace.launches[access.launch]
         row = trace.instructions().slice(access.pc, 1).to_pylist()[0]
         place = self.place or (Place(row["file"], row["line"]) if row["line"] else None)
@@ -194,7 +198,7 @@ class _Explainer:
         )
 
     def _others(self, shown: Access, others: Sequence[Access]) -> Iterator[str]:
-        """A line for each other instruction of the same launch."""
+        """Yield a line for each other instruction of the same launch."""
         for other in others:
             if other.launch == shown.launch and self.place:
                 yield f"{summarize(other)} (--access {other.identifier})"

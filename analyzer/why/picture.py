@@ -1,8 +1,8 @@
 """The picture of one access on a device: transactions, words or constants, with their lanes.
 
 Pieces come from the device's own model, which counts one request at a time: the transactions of the
-coalescer, the words of each bank, the distinct constants. A user's own model gives integers alone:
-its picture has no pieces.
+coalescer, the words of each bank, the distinct constants. A user's own model returns only integers,
+so its picture has no pieces.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ from ...traces.schema import LANES, Array
 from .search import Access
 
 COMBINED = ("elected", "counted")
-"""Atomics of which lanes with one address are served together, keys of `seam.COLLISIONS`."""
+"""Collision kinds, keys of `seam.COLLISIONS`, whose lanes with one address are served together."""
 CELL = 4
-"""Bytes of a cell: what is drawn of a transaction."""
+"""Bytes of a cell, the unit in which a transaction is drawn."""
 Lanes = tuple[int, ...]
 Addresses = Sequence[int | None]
 
@@ -30,8 +30,8 @@ Addresses = Sequence[int | None]
 class Piece:
     """A transaction, a word of a bank, or a constant: `address` in its space, and its `lanes`.
 
-    `requested` tells of each CELL of a transaction's `size` bytes whether a lane wants any of it;
-    `bank` is where a word of shared memory lies.
+    `requested` marks each CELL of a transaction's `size` bytes that a lane requests. `bank` is the
+    bank of a word of shared memory.
     """
 
     address: int
@@ -43,9 +43,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lanes that are served together, first to last, and the pieces that they want in order.
+    """Lanes that are served together, first to last, and their pieces in order.
 
-    `word` is the number of the word within the lanes' width where each is served by itself.
+    `word` is the number of the word within the lanes' width, if each word is served separately.
     """
 
     first: int
@@ -55,7 +55,7 @@ class Group:
 
     @property
     def crowded(self) -> tuple[Piece, ...]:
-        """The pieces in the bank that has most of them."""
+        """The pieces in the fullest bank."""
         banks: dict[int | None, list[Piece]] = {}
         for piece in self.pieces:
             banks.setdefault(piece.bank, []).append(piece)
@@ -64,7 +64,7 @@ class Group:
 
 
 def draw_groups(access: Access) -> tuple[Group, ...]:
-    """The groups of an access with their pieces; none where the model does not tell."""
+    """Return the groups of an access with their pieces; empty if the model reports none."""
     model = access.model
     if isinstance(model, Coalescer):
         return tuple(_transactions(access, model))
@@ -76,7 +76,7 @@ def draw_groups(access: Access) -> tuple[Group, ...]:
 
 
 def name_address(address: int, space: str, arrays: Sequence[Array]) -> str:
-    """`out+128`, bytes from the start of the array that holds the address; else the address."""
+    """Return `out+128`, bytes from the start of the array at the address; else the address."""
     for array in arrays:
         if array.space.name.lower() == space and 0 <= address - array.offset < array.bytes:
             return f"{array.name}+{address - array.offset}"
@@ -84,12 +84,12 @@ def name_address(address: int, space: str, arrays: Sequence[Array]) -> str:
 
 
 def size_class(width: int) -> int:
-    """0, 1 or 2 for up to 4, 8 or 16 bytes a lane: how devices list their lanes of a request."""
+    """Return 0, 1 or 2 for up to 4, 8 or 16 bytes per lane: the index of request lanes."""
     return (width > 4) + (width > 8)
 
 
 def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | None]]]:
-    """The lanes in groups of a size, each with its first lane; groups without any are left out."""
+    """Yield the lanes in groups of a size, each with its first lane; skip groups without any."""
     for first in range(0, LANES, lanes):
         inside = range(first, first + lanes)
         group = [a if lane in inside else None for lane, a in enumerate(addresses)]
@@ -98,12 +98,12 @@ def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | Non
 
 
 def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
-    """The transactions of each group of lanes that share them."""
+    """Yield the transactions of each group of lanes that share them."""
     lanes, width = model.merge_lanes[size_class(access.kind.width)], access.kind.width
     for first, group in _cut(access.addresses, lanes):
         placed = _interleave(group) if access.kind.space == "local" else group
         out = model.step(_batch(access, group)).out
-        assert out is not None  # asked to pass its transactions on
+        assert out is not None  # `passes_on` makes the model return them
         sizes = [out.kinds[kind].width for kind in out.kind.tolist()]
         transactions = sorted(zip(out.addresses[:, 0].tolist(), sizes, strict=True))
         pieces = tuple(_share_out(transactions, placed, width))
@@ -111,7 +111,7 @@ def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
 
 
 def _interleave(addresses: Addresses) -> list[int | None]:
-    """Local memory as it lies: word i of all lanes side by side."""
+    """Return the addresses of local memory as laid out: word i of all lanes side by side."""
     return [
         None if a is None else a // WORD * LINE + WORD * lane + a % WORD
         for lane, a in enumerate(addresses)
@@ -121,7 +121,7 @@ def _interleave(addresses: Addresses) -> list[int | None]:
 def _share_out(
     transactions: Sequence[tuple[int, int]], addresses: Addresses, width: int
 ) -> Iterator[Piece]:
-    """Give each transaction its lanes; several that are alike share them, equal addresses apart."""
+    """Assign lanes to transactions; equal ones divide their lanes, equal addresses apart."""
     for number, (start, size) in enumerate(transactions):
         lanes = [
             lane
@@ -140,18 +140,18 @@ def _share_out(
 
 
 def _ranks(lanes: Sequence[int], addresses: Addresses) -> list[int]:
-    """For each lane how many before it have its address."""
+    """Return for each lane the number of earlier lanes with its address."""
     before = [[addresses[other] for other in lanes[:n]] for n in range(len(lanes))]
     return [prefix.count(addresses[lane]) for lane, prefix in zip(lanes, before, strict=True)]
 
 
 def _words(access: Access, model: Banks) -> Iterator[Group]:
-    """The words of each request by bank; on 1.x each word of a wide access by itself."""
+    """Yield the words of each request by bank; on 1.x each word of a wide access separately."""
     broadcast = model.rule == "broadcast"
     words = range(0, max(access.kind.width, WORD), WORD)
     lanes = model.request_lanes[0 if broadcast else size_class(access.kind.width)]
     if not broadcast and len([*_cut(access.addresses, lanes)]) > _requests(access):
-        lanes *= 2  # pairs of lanes with one address are served together
+        lanes *= 2  # the model serves pairs of lanes with one address together
     for first, group in _cut(access.addresses, lanes):
         for number, offsets in enumerate([[o] for o in words] if broadcast else [words]):
             pieces = tuple(_by_bank(access, model, group, offsets))
@@ -159,7 +159,7 @@ def _words(access: Access, model: Banks) -> Iterator[Group]:
 
 
 def _requests(access: Access) -> int:
-    """How many requests the model makes of the access."""
+    """Return the number of requests that the model makes of the access."""
     counts = access.model.step(_batch(access, access.addresses)).counts
     return int(counts["split_requests"][0])
 
@@ -167,11 +167,13 @@ def _requests(access: Access) -> int:
 def _by_bank(
     access: Access, model: Banks, group: Addresses, offsets: Sequence[int]
 ) -> Iterator[Piece]:
-    """The rows of each bank that lanes access, or each lane's word where atomics collide."""
+    """Yield the rows of each bank that lanes access, or each lane's word where atomics collide."""
     is_atomic = access.kind.access in ("atomic", "reduction")
     is_exclusive = is_atomic and access.kind.collision not in COMBINED
     line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes
     places: dict[tuple[int, int, int], dict[int, int]] = {}
+    # Lanes that request the same row of a bank share a piece (broadcast). Exclusive atomics put the
+    # lane into the key, so each lane gets a piece of its own.
     for lane, address in enumerate(group):
         for offset in offsets if address is not None else ():
             place = (address or 0) + offset
@@ -184,7 +186,7 @@ def _by_bank(
 
 
 def _constants(access: Access, lanes: int) -> Iterator[Group]:
-    """The distinct constants of each request."""
+    """Yield the distinct constants of each request."""
     for first, group in _cut(access.addresses, lanes):
         distinct = sorted({a for a in group if a is not None})
         pieces = tuple(
@@ -195,7 +197,7 @@ def _constants(access: Access, lanes: int) -> Iterator[Group]:
 
 
 def _batch(access: Access, addresses: Addresses) -> Batch:
-    """One row for a model that passes on its requests."""
+    """Return a batch of one row, with `passes_on` so that the model returns its requests."""
     return Batch(
         (access.kind,),
         np.zeros(1, np.int64),

@@ -1,4 +1,4 @@
-"""Source places: `FILE:LINE` read, and the instructions of a line found."""
+"""Source places: parse `FILE:LINE` and find the instructions of a line."""
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePath
@@ -8,12 +8,12 @@ from ...base.errors import CutraceError, nearest
 from ...traces.reader import LaunchTrace, Trace
 
 NEAR = 3
-"""Lines that an error message names."""
+"""Lines that an error message suggests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a source file, as the trace names it; the first line is 1."""
+    """A line of a source file, named as in the trace; the first line is 1."""
 
     file: str
     line: int
@@ -23,9 +23,9 @@ class Place:
 
 
 def read_place(text: str, trace: Trace) -> Place:
-    """Read `FILE:LINE`; the end of a path is enough where it names one source only.
+    """Parse `FILE:LINE`; the end of a path suffices if it names one source only.
 
-    Raises `CutraceError` for a file that the trace does not name, and a line that it does not have.
+    Raises `CutraceError` for a file that the trace does not name, or a line that it does not have.
     """
     name, _, number = text.rpartition(":")
     if not name or not number.isdecimal():
@@ -39,13 +39,13 @@ def read_place(text: str, trace: Trace) -> Place:
 
 
 def instructions_on(launch: LaunchTrace, place: Place) -> tuple[int, ...]:
-    """The pcs of the instructions on a line: written there, or inlined into it."""
+    """Return the pcs of the instructions on a line: written there, or inlined into it."""
     table = launch.instructions().select(["pc", "file", "line", "inlined_at"]).to_pylist()
     return tuple(row["pc"] for row in table if (place.file, place.line) in _places(row))
 
 
 def no_access(place: Place, trace: Trace, accessed: Iterable[Collection[int]]) -> CutraceError:
-    """The error for a line without an access; `accessed` are the pcs with one, by launch."""
+    """Return the error for a line without an access; `accessed` are the pcs with one, by launch."""
     lines: set[int] = set()
     for launch, pcs in zip(trace.launches, accessed, strict=True):
         table = launch.instructions().select(["pc", "file", "line", "inlined_at"]).to_pylist()
@@ -69,13 +69,13 @@ def no_access(place: Place, trace: Trace, accessed: Iterable[Collection[int]]) -
 
 
 def _places(row: dict[str, object]) -> list[tuple[str, int]]:
-    """The lines that an instruction belongs to, innermost first."""
+    """Return the lines that an instruction belongs to, innermost first."""
     chain: Iterable[dict[str, object]] = row["inlined_at"]  # type: ignore[assignment]
     return [(str(r["file"]), int(str(r["line"]))) for r in (row, *chain) if r["line"]]
 
 
 def _find_file(name: str, trace: Trace) -> str:
-    """The source so named, or the only one whose path ends so."""
+    """Return the source with this name, or the only one whose path ends in it."""
     files = dict.fromkeys(trace.manifest.sources)
     for launch in trace.launches:
         files |= dict.fromkeys(f for f in launch.instructions()["file"].unique().to_pylist() if f)

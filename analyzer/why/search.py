@@ -1,4 +1,4 @@
-"""The access to look at: the worst of some instructions on a device, or one by its identifier."""
+"""Find an access: the worst of some instructions on a device, or one by its identifier."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import lcm
@@ -26,18 +26,18 @@ Columns = Mapping[str, Ints]
 """Rows of ACCESSES by column, (n,) each."""
 
 FEW = 1 << 15
-"""Rows that differ, at most, where they are put together."""
+"""Most distinct rows that are collected at once."""
 TABLE = 1 << 24
-"""Keys that have a table of what was seen."""
+"""Key range up to which a bitmap holds the keys."""
 
 
 def distinct_rows(
     trace: LaunchTrace, sites: Sites, period: int, pcs: Ints | None
 ) -> Iterator[Columns]:
-    """Yield rows in order of the trace, of some instructions if any are `pcs`.
+    """Yield rows in trace order, of the instructions `pcs` or of all.
 
-    Among them is the first of each site and pattern, and of each place in so many bytes that lie
-    `period` apart. Raises `CutraceError` for a row whose instruction cannot reach its space.
+    They include the first row of each site and pattern, and of each base modulo `period` bytes.
+    Raises `CutraceError` for a row whose instruction cannot access its space.
     """
     many = max(1, trace.count("patterns"))
 
@@ -56,7 +56,7 @@ def distinct_rows(
 
 
 def _first_rows(trace: LaunchTrace, sites: Sites, period: int, many: int) -> pl.DataFrame:
-    """Return the first row of each kind, and none if they are more than a few."""
+    """Return the first row of each kind; empty if there are too many."""
     key_set = _KeySet(len(sites.kind) * many * period)
     columns_by_name = {name: [np.zeros(0, np.int64)] for name in ACCESSES.names}
     recent = RecentRows()
@@ -72,7 +72,7 @@ def _first_rows(trace: LaunchTrace, sites: Sites, period: int, many: int) -> pl.
 
 
 class _KeySet:
-    """The keys that came before: in a table where they lie close together, else sorted."""
+    """The set of seen keys: a bitmap if their range is small, else a sorted array."""
 
     def __init__(self, size: int) -> None:
         self.many = 0
@@ -80,7 +80,7 @@ class _KeySet:
         self._sorted = np.zeros(0, np.int64)
 
     def first(self, keys: Ints) -> Ints:
-        """Return the rows, rising, that have a key first, and remember their keys."""
+        """Return the rows, ascending, whose key is new, and add their keys."""
         if self._table is not None:
             fresh = np.flatnonzero(~self._table[keys])
         else:
@@ -101,14 +101,14 @@ KEYS = ("pc", "space", "base", "pattern")
 
 
 def _keys(columns: Columns, sites: Sites, period: int, many: int) -> Ints:
-    """Return a number for each row, (n,), of what a model knows of it."""
+    """Return a number per row, (n,), equal for rows that look equal to a model."""
     site = sites.locate(columns["pc"], columns["space"])
     keys: Ints = (site * many + columns["pattern"]) * period + columns["base"] % period
     return keys
 
 
 def _is_wanted(pc: Ints, pcs: Ints | None) -> Ints:
-    """Return the rows of some instructions, or all."""
+    """Return the indices of rows of the instructions `pcs`, or of all rows."""
     return np.arange(len(pc)) if pcs is None else np.flatnonzero(np.isin(pc, pcs))
 
 
@@ -128,22 +128,22 @@ def column(batch: pa.RecordBatch, name: str) -> Ints:
 
 
 ROWS_PER_QUERY = 1 << 13
-"""Rows that a model is asked about at a time."""
+"""Rows per query of a model."""
 COSTS: Mapping[tuple[str, str], str] = {
     ("transactions", "ideal_transactions"): "transactions",
     ("passes", "ideal_passes"): "wavefronts",
 }
-"""What an access costs, and would at best, as whichever model serves counts it; and its unit."""
+"""Counters of an access's cost and ideal cost, by model; and their unit."""
 PLACE = ("block", "warp", "step", "part")
 Server = tuple[Model, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One row of the trace's accesses, with the integers of the device that was asked.
+    """One row of the trace's accesses, with its cost on a device.
 
-    `addresses` has 32, None for a lane that does not take part. `unit` is what `cost` and `ideal`
-    count: `transactions` or `wavefronts`; `model` made them.
+    `addresses` has 32 entries, None for an inactive lane. `unit` is what `cost` and `ideal` count:
+    `transactions` or `wavefronts`; `model` computed them.
     """
 
     launch: int
@@ -161,12 +161,12 @@ class Access:
 
     @property
     def identifier(self) -> str:
-        """`launch.block.warp.step.part`: the same for ever, on every device."""
+        """`launch.block.warp.step.part`: stable, and the same on every device."""
         return ".".join(map(str, (self.launch, self.block, self.warp, self.step, self.part)))
 
     @property
     def order(self) -> tuple[int, int]:
-        """How bad it is: its excess, then its cost."""
+        """Sort key: excess over the ideal, then cost."""
         return self.cost - self.ideal, self.cost
 
 
@@ -181,9 +181,10 @@ class Searcher:
         self._servers = _servers(wire(device.stages, device.file))
 
     def worst(self, pcs: Iterable[int] | None) -> list[Access]:
-        """The worst access of each instruction and space among `pcs` (None: all), worst first.
+        """Return the worst access of each instruction and space among `pcs` (None: all), worst
+        first.
 
-        Of rows that are equally bad the first of the trace is taken.
+        Of equally bad rows the first in the trace wins.
         """
         accesses: dict[tuple[int, str], Access] = {}
         pc_filter = None if pcs is None else np.fromiter(pcs, np.int64)
@@ -197,7 +198,7 @@ class Searcher:
         return sorted(accesses.values(), key=lambda access: access.order, reverse=True)
 
     def find(self, place: Sequence[int]) -> Access | None:
-        """The access at (block, warp, step, part), or None."""
+        """Return the access at (block, warp, step, part), or None."""
         for batch in self.trace.access_batches():
             mask = np.ones(batch.num_rows, np.bool_)
             for name, value in zip(PLACE, place, strict=True):
@@ -207,14 +208,16 @@ class Searcher:
         return None
 
     def accessed(self) -> set[int]:
-        """The pcs of all instructions that access memory."""
+        """Return the pcs of all instructions that access memory."""
         pcs: set[int] = set()
         for batch in self.trace.access_batches():
             pcs |= set(sorted_unique(column(batch, "pc")).tolist())
         return pcs
 
     def _cost(self, columns: Columns, by: Ints | None = None) -> Iterator[Access]:
-        """Ask about rows; with `by`, (n,), yield only the worst of each of its values."""
+        """Compute the cost of rows; with `by`, (n,), yield only the worst row of each of its
+        values.
+        """
         kinds = self._sites.kind[self._sites.locate(columns["pc"], columns["space"])]
         for space, (model, names) in self._servers.items():
             mine = np.flatnonzero([self._kinds[kind].space == space for kind in kinds.tolist()])
@@ -227,6 +230,8 @@ class Searcher:
                 counts = model.step(request).counts
                 cost[part], ideal[part] = (counts[name] for name in names)
             order = np.lexsort((-mine, cost, cost - ideal))[::-1]
+            # Worst first: by excess, then cost, then position in the trace. Distinct values of `by`
+            # keep their first, which is the worst.
             if by is not None:
                 order = order[sorted_places(by[mine][order])[1]]
             for row in order.tolist():
@@ -260,7 +265,7 @@ class Searcher:
 
 
 def read_identifier(text: str) -> tuple[int, ...]:
-    """Read `launch.block.warp.step.part` as its five numbers."""
+    """Parse `launch.block.warp.step.part` into five numbers."""
     words = text.split(".")
     if len(words) != 1 + len(PLACE) or not all(word.isdecimal() for word in words):
         raise CutraceError(
@@ -270,7 +275,7 @@ def read_identifier(text: str) -> tuple[int, ...]:
 
 
 def _servers(wires: Iterable[Wire]) -> dict[str, Server]:
-    """For each state space the first stage that tells what an access costs."""
+    """Return the first stage of each state space that counts the cost of an access."""
     servers: dict[str, Server] = {}
     for candidate in wires:
         for names in COSTS:

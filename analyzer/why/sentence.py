@@ -1,4 +1,4 @@
-"""The plain sentence about an access, and the reason where one can be told."""
+"""Describe an access in a sentence, and give the reason for its cost if it is known."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,12 +10,12 @@ from .search import Access
 
 Capability = tuple[int, int]
 RUNS = (16, 8, 4, 2)
-"""Lanes in which a pattern may repeat, largest first."""
+"""Candidate run lengths of a pattern in lanes, largest first."""
 NO_FEWER = "as few as possible"
 
 
 def describe_access(access: Access, groups: Sequence[Group], capability: Capability) -> str:
-    """The cost of an access, and the least that is needed."""
+    """Return the cost of an access, and the ideal cost."""
     better = NO_FEWER if access.cost <= access.ideal else f"{access.ideal} needed"
     if access.kind.space == "const" and groups:
         return _say_constants(access, groups, better)
@@ -29,7 +29,7 @@ def describe_access(access: Access, groups: Sequence[Group], capability: Capabil
 
 
 def tell_units(number: int, unit: str) -> str:
-    """A number of transactions or wavefronts.
+    """Format a number of transactions or wavefronts.
 
     >>> tell_units(1, "wavefronts"), tell_units(2, "transactions")
     ('1 wavefront', '2 transactions')
@@ -38,13 +38,13 @@ def tell_units(number: int, unit: str) -> str:
 
 
 def summarize(access: Access) -> str:
-    """The cost of an access in one line."""
+    """Return the cost of an access in one line."""
     what = f"{access.kind.space} {access.kind.access}"
     return f"{what}: {tell_units(access.cost, access.unit)}, {access.ideal} at best"
 
 
 def give_reason(access: Access, groups: Sequence[Group], capability: Capability) -> str:
-    """Why it costs more than it must, or nothing where it does not or nobody can tell."""
+    """Return why an access costs more than the ideal; empty if it does not, or if unknown."""
     if access.cost <= access.ideal or access.unit != "transactions" or not groups:
         return ""
     old = give_old_reason(access, groups[0].last + 1) if capability < (1, 2) else ""
@@ -52,7 +52,7 @@ def give_reason(access: Access, groups: Sequence[Group], capability: Capability)
 
 
 def give_old_reason(access: Access, lanes: int) -> str:
-    """Why the first half-warp that is not coalesced on 1.0 and 1.1 is not."""
+    """Return why the first uncoalesced half-warp is not coalesced on 1.0 and 1.1."""
     width, segment = access.kind.width, 64 if access.kind.width == 4 else 128
     if width not in (4, 8, 16):
         return f"{width} bytes a lane are never coalesced, only 4, 8 or 16 are"
@@ -74,10 +74,9 @@ def give_old_reason(access: Access, lanes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """How lanes' addresses follow one another: `step` bytes apart, 0 for one address; None where
-    there is no order, or one lane.
+    """The stride of lanes: `step` bytes, 0 for one address; None without an order, or for one lane.
 
-    They do so in runs of `run` lanes, all as one if it is 0.
+    The stride holds within runs of `run` lanes; 0 if it holds for all.
     """
 
     step: int | None
@@ -94,7 +93,7 @@ NO_STRIDE, ONE_LANE = Stride(None), Stride(None, 1)
 
 
 def stride(addresses: Sequence[int | None]) -> Stride:
-    """How the lanes' addresses follow one another.
+    """Return the stride of the lanes' addresses.
 
     >>> print(stride([0, 8, 16, 24]), stride([4, 4, None, 4]), stride([0, 8, 4, 12]), sep=", ")
     stride 8 bytes, one address, stride 8 bytes in runs of 2 lanes
@@ -114,7 +113,7 @@ def stride(addresses: Sequence[int | None]) -> Stride:
 
 
 def list_lanes(lanes: Sequence[int]) -> str:
-    """Lanes as one would say them; equal steps of four or more together.
+    """Format lanes as ranges; four or more equal steps form one range.
 
     >>> list_lanes([0, 1, 2, 3, 8]), list_lanes([0, 16]), list_lanes([0, 2, 4, 6])
     ('0 to 3, 8', '0, 16', '0 to 6 by 2')
@@ -133,14 +132,14 @@ def list_lanes(lanes: Sequence[int]) -> str:
 
 
 def _run(lanes: Sequence[int]) -> tuple[int, int]:
-    """How many of the first lanes have equal steps, and the step."""
+    """Return how many of the first lanes have equal steps, and the step."""
     steps = [b - a for a, b in pairwise(lanes)]
     length = next((n for n, step in enumerate(steps) if step != steps[0]), len(steps))
     return length + 1, steps[0] if steps else 1
 
 
 def _step(requests: Sequence[tuple[int, int]]) -> int | None:
-    """The bytes between neighbouring lanes, if they are the same everywhere."""
+    """Return the bytes between neighbouring lanes, if they are equal everywhere."""
     first, *tail = requests
     steps = {(a - first[1]) / (lane - first[0]) for lane, a in tail}
     step = steps.pop() if len(steps) == 1 else None
@@ -177,12 +176,12 @@ def _say_banks(access: Access, groups: Sequence[Group], better: str) -> str:
 
 
 def _shared(group: Group) -> list[int]:
-    """How many lanes take each of the words that several take."""
+    """Return the lane count of each word that several lanes take."""
     return [len(piece.lanes) for piece in group.pieces if len(piece.lanes) > 1]
 
 
 def _waste(access: Access, groups: Sequence[Group]) -> str:
-    """How many of the bytes that move are used."""
+    """Return how many of the moved bytes are used."""
     pieces = [piece for group in groups for piece in group.pieces]
     moved = sum(piece.size for piece in pieces)
     places = {a + n for a in access.addresses if a is not None for n in range(access.kind.width)}
@@ -191,7 +190,7 @@ def _waste(access: Access, groups: Sequence[Group]) -> str:
 
 
 def _noun(groups: Sequence[Group], capability: Capability) -> tuple[str, str]:
-    """The name of a device's transactions, singular and plural."""
+    """Return the name of a device's transactions, singular and plural."""
     sizes = sorted({piece.size for group in groups for piece in group.pieces})
     bytes_ = " of " + " and ".join(map(str, sizes)) + " bytes"
     if capability < (2, 0):
@@ -200,7 +199,7 @@ def _noun(groups: Sequence[Group], capability: Capability) -> tuple[str, str]:
 
 
 def _lanes(access: Access, verb: str) -> str:
-    """`32 lanes touch`, `1 lane touches`."""
+    """Return `32 lanes touch`, `1 lane touches`."""
     count = sum(address is not None for address in access.addresses)
     ending = "es" if verb.endswith("ch") else "s"
     return f"1 lane {verb}{ending}" if count == 1 else f"{count} lanes {verb}"

@@ -1,7 +1,7 @@
-"""The explanation as a drawing for slides and pages: one SVG, light or dark as its viewer is.
+"""The explanation as one SVG for slides and pages, light or dark as its viewer is.
 
-Lanes stand in a row, memory below them, and a line leads from each lane to every piece that it
-wants. All text of a trace is escaped; nothing is loaded from anywhere.
+Lanes form a row with memory below, and a line leads from each lane to every piece that it requests.
+All text of a trace is escaped, and the drawing loads no other file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ text.tiny { font-size: 10px; text-anchor: middle } text.on { fill: var(--paper) 
 
 
 def render(explanations: Sequence[Explanation]) -> str:
-    """One drawing with all devices, one below the other."""
+    """Return one drawing with all devices, one below the other."""
     parts: list[str] = []
     top = MARGIN
     for explanation in explanations:
@@ -54,7 +54,7 @@ def render(explanations: Sequence[Explanation]) -> str:
 
 
 def draw(explanation: Explanation) -> str:
-    """One device's picture without its words, to stand in a page that has the style."""
+    """Draw one device's picture without its words, for a page that has the style."""
     parts, top = _picture(explanation, 0)
     return "\n".join(
         (
@@ -67,7 +67,7 @@ def draw(explanation: Explanation) -> str:
 
 
 def _words(explanation: Explanation, top: int) -> tuple[list[str], int]:
-    """The text above a picture, and where the picture begins."""
+    """Return the text above a picture, and the y where the picture begins."""
     place = f"{explanation.place}  {explanation.source}" if explanation.place else ""
     caption = f"{explanation.device}: {explanation.sentence or explanation.refusal}"
     lines = [
@@ -83,7 +83,7 @@ def _words(explanation: Explanation, top: int) -> tuple[list[str], int]:
 
 
 def _picture(explanation: Explanation, top: int) -> tuple[list[str], int]:
-    """The elements of a picture, and where the next one begins."""
+    """Return the elements of a picture, and the y where the next one begins."""
     parts: list[str] = []
     access = explanation.access
     if access is None:
@@ -95,12 +95,12 @@ def _picture(explanation: Explanation, top: int) -> tuple[list[str], int]:
 
 
 def _height(group: Group) -> int:
-    """How far down a group reaches: as many rows as its fullest bank has pieces."""
+    """Return the height of a group: as many rows as its fullest bank has pieces."""
     return BOX + GAP + max(1, len(group.crowded) if _is_banked(group) else 1) * BOX + 2 * LINE
 
 
 def _group(explanation: Explanation, access: Access, group: Group, top: int) -> Iterator[str]:
-    """Lanes, wires and pieces of one group."""
+    """Draw the lanes, wires and pieces of one group."""
     places = list(_places(access, group, top + BOX + GAP))
     late = {
         piece for piece, (_, y, _) in zip(group.pieces, places, strict=True) if y > places[0][1]
@@ -130,7 +130,7 @@ def _group(explanation: Explanation, access: Access, group: Group, top: int) -> 
 
 
 def _places(access: Access, group: Group, top: int) -> Iterator[tuple[int, int, int]]:
-    """Where each piece stands, (x, y, width): side by side, or words below each other in banks."""
+    """Yield the position of each piece, (x, y, width): side by side, or stacked in banks."""
     inner = WIDTH - 2 * MARGIN
     if not _is_banked(group):
         width = min(inner // max(len(group.pieces), 1), 8 * BOX)
@@ -146,13 +146,13 @@ def _places(access: Access, group: Group, top: int) -> Iterator[tuple[int, int, 
 
 
 def _bank(model: Model, bank: int) -> tuple[int, int]:
-    """Where a bank's column begins, and its width."""
+    """Return the x of a bank's column, and its width."""
     step = (WIDTH - 2 * MARGIN) // (model.banks if isinstance(model, Banks) else 1)
     return MARGIN + bank * step, step - 4
 
 
 def _piece(piece: Piece, x: int, y: int, width: int, is_bad: bool) -> Iterator[str]:
-    """A transaction with its cells, or a word with its bank's number."""
+    """Draw a transaction with its cells, or a word with its bank's number."""
     if not piece.requested:
         yield _box(x, y, width, "bad" if is_bad else "wanted", True, BOX - 4)
         label = str(piece.bank) if piece.bank is not None else ""
@@ -169,7 +169,7 @@ def _piece(piece: Piece, x: int, y: int, width: int, is_bad: bool) -> Iterator[s
 
 
 def _bars(access: Access, top: int) -> Iterator[str]:
-    """Bars for the cost and for the least cost."""
+    """Draw bars for the cost and for the ideal cost."""
     most = max(access.cost, access.ideal, 1)
     cost = "bad" if access.cost > access.ideal else "wanted"
     bars = (("costs", access.cost, cost), ("needed", access.ideal, "wanted"))
@@ -186,7 +186,7 @@ def _is_banked(group: Group) -> bool:
 
 
 def _column(number: int, columns: int) -> int:
-    """The middle of a lane's column."""
+    """Return the middle of a lane's column."""
     step = (WIDTH - 2 * MARGIN) // columns
     return MARGIN + number * step + step // 2
 

@@ -1,4 +1,4 @@
-"""The explanation for the terminal and for pipes: plain lines, nothing cut at any width."""
+"""The explanation as text for terminals and pipes: plain lines, never truncated."""
 
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -13,7 +13,7 @@ REQUESTED, NOT_REQUESTED = "#", "."
 
 
 def render(explanations: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
-    """One picture a device; `width` is the terminal's, None a pipe; `last` is what to type next."""
+    """Return one picture per device; `width` None means a pipe, `last` is the next command."""
     lines: list[str] = []
     for number, explanation in enumerate(explanations):
         lines += _head(explanation, width, with_line=_is_new(explanations, number))
@@ -22,12 +22,12 @@ def render(explanations: Sequence[Explanation], width: int | None = None, last: 
 
 
 def _is_new(explanations: Sequence[Explanation], number: int) -> bool:
-    """Whether the source line was not shown just before, for another device."""
+    """Return whether the source line differs from the one of the device before."""
     return number == 0 or explanations[number].place != explanations[number - 1].place
 
 
 def _head(explanation: Explanation, width: int | None, with_line: bool) -> Iterator[str]:
-    """Where it is, and the sentence."""
+    """Yield the location and the sentence."""
     access = explanation.access
     if with_line and explanation.place:
         yield one_line(f"{explanation.place}  {explanation.source}".rstrip())
@@ -44,7 +44,7 @@ def _head(explanation: Explanation, width: int | None, with_line: bool) -> Itera
 
 
 def _picture(explanation: Explanation, width: int | None) -> Iterator[str]:
-    """A table a group of lanes, groups that look alike told once."""
+    """Yield a table per group of lanes; equal groups appear once."""
     for group in explanation.groups:
         yield ""
         if len(explanation.groups) > 1:
@@ -59,7 +59,7 @@ def _picture(explanation: Explanation, width: int | None) -> Iterator[str]:
 
 
 def _table(explanation: Explanation, group: Group, width: int | None) -> Iterator[str]:
-    """A row a piece, its lanes in the last column, which alone may take several lines."""
+    """Yield a row per piece; only the last column, its lanes, may wrap."""
     space = explanation.access.kind.space if explanation.access else ""
     arrays = () if space == "local" else explanation.arrays
     rows = [tuple(_cells(p, name_address(p.address, space, arrays))) for p in group.pieces]
@@ -92,14 +92,14 @@ def _cells(piece: Piece, address: str) -> Iterator[str]:
 
 
 def _fold(text: str, width: int | None) -> list[str]:
-    """The text in lines of this width, words whole."""
+    """Wrap the text to this width at words."""
     if width is None or len(text) <= width:
         return [text]
     return wrap(text, max(width, 8), break_long_words=False)
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    """A sentence; on a pipe it does not break."""
+    """Wrap a sentence to the terminal; a pipe gets one line."""
     if width is None:
         return [text] if text else []
     return wrapped(text, width, hang="    ")
