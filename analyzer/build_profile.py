@@ -144,7 +144,7 @@ def _profile_alike(
 
 
 def _together(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Concatenate frames; column WHOSE holds the index of each frame."""
+    """Concatenate frames and add the index of each as column WHOSE."""
     owners = [number for number, frame in enumerate(frames) for _ in range(frame.height)]
     return pl.concat(frames, rechunk=True).hstack([pl.Series(LAUNCH_COLUMN, owners, pl.UInt32)])
 

@@ -131,7 +131,7 @@ def select_counters(
 ) -> tuple[tuple[Counter, ...], ...]:
     """Return the counters to show, a tuple per vocabulary, one definition per name.
 
-    Requested counters come first. The default is cutrace's plain names for several devices,
+    These are the requested counters. The default is cutrace's plain names for several devices,
     preceded by the era's own vocabulary for a single device. If several vocabularies have a name, a
     definition that no device supports is dropped in favour of one that a device supports.
     """

@@ -1,4 +1,4 @@
-"""Out-of-bounds accesses: their sums over a launch, and messages about them."""
+"""Out-of-bounds accesses: totals over a launch, and messages about them."""
 
 from collections.abc import Iterator
 from dataclasses import replace

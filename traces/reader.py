@@ -66,8 +66,8 @@ class LaunchTrace:
 
     `stamps` identify the table files, to detect a trace that is recorded anew meanwhile. `what_if`
     describes a hypothetical change of the recorded launch, if any. `on_rows_read` is called with
-    the number of access rows read; a negative number takes back rows that need no reading, since
-    their results are known.
+    the number of access rows read; a negative number reports rows that need no reading, since
+    cached results replace them.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""The waist: every table of a trace, column by column, and the promises that they keep.
+"""Schema of a trace: every table column by column, and the invariants of its rows.
 
 A trace is a directory `NAME.cutrace/` with `manifest.json` and, for launch number N, a folder
 `N/` with Arrow IPC files (LZ4; `paths` Zstandard). Nothing here knows a device: no SM, line, sector
@@ -63,7 +63,7 @@ INSTRUCTIONS = pa.schema(
         pa.field("collision", pa.string(), False),  # of an atomic one of COLLISIONS, or empty
         pa.field("barrier", pa.int32(), True),  # barrier id; null: no barrier; -1: from a register
         pa.field("barrier_threads", pa.int32(), True),  # arrival count if given; null: the block
-        pa.field("result_read", pa.bool_(), False),  # False: nobody reads its result (atom -> red)
+        pa.field("result_read", pa.bool_(), False),  # False: its result is unused (atom -> red)
         pa.field("file", pa.string(), False),  # source file as given to the compiler, or empty
         pa.field("line", pa.uint32(), False),  # source line, 0: unknown
         pa.field("column", pa.uint32(), False),
@@ -309,12 +309,12 @@ class Kept:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left out."""
+        """Return whether the tables are complete."""
         return self == Kept()
 
     @property
     def has_accesses(self) -> bool:
-        """Whether every access is there, if not what else the warps ran."""
+        """Return whether every access is recorded, even if the rest of the control flow is not."""
         return self in (Kept(), Kept(control=False))
 
 
@@ -335,7 +335,7 @@ class Outside:
 
 
 def _c_name(signature: str) -> str:
-    """What stands before the parameters; a template's arguments may have parentheses, too.
+    """Return the text before the parameters; a template's arguments may contain parentheses, too.
 
     >>> _c_name("k<(Mode)2, float (*)(int)>(int *out)"), _c_name('k<"(">(int)'), _c_name("k")
     ('k<(Mode)2, float (*)(int)>', 'k<"(">', 'k')
@@ -350,14 +350,14 @@ def _c_name(signature: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch, as the manifest keeps it."""
+    """One kernel launch, as stored in the manifest."""
 
     kernel: str  # PTX name
     signature: str  # C signature, or the PTX name where it is not known
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_static: int  # bytes a block, declared
-    shared_dynamic: int  # bytes a block, asked for by the launch
+    shared_dynamic: int  # bytes a block, dynamic
     local_bytes: int  # bytes a thread, of .local variables in all levels of recursion
     arguments: tuple[Argument, ...] = ()
     arrays: tuple[Array, ...] = ()
@@ -370,39 +370,40 @@ class Launch:
     kept: Kept = Kept()
     partly_written: tuple[str, ...] = ()  # arrays that sampled launches before left unfinished
     outside: tuple[Outside, ...] = ()  # accesses outside of every allocation, rising pc
-    called_at: str = ""  # `FILE:LINE` of the host's code that called for it, where known
-    ranges: tuple[str, ...] = ()  # of NVTX in which it was called for, the outermost first
+    called_at: str = ""  # `FILE:LINE` of the host's code that called it, where known
+    ranges: tuple[str, ...] = ()  # NVTX ranges in which it was called, outermost first
     cluster: tuple[int, ...] = ()  # blocks of a cluster, x, y, z; (): it has no clusters
     prefers: str = ""  # percentage of L1 to be shared memory, or a cache configuration
     waiting: tuple[int, ...] = ()  # basic blocks of loops that wait for other threads, rising
 
     @property
     def name(self) -> str:
-        """The C name with template arguments, or the PTX name where that is not known."""
+        """Return the C name with template arguments, or the PTX name if unknown."""
         return _c_name(self.signature) or self.kernel
 
     @property
     def blocks(self) -> int:
-        """Thread blocks in the grid."""
+        """Return the thread blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
 
     @property
     def threads(self) -> int:
-        """Threads in a block."""
+        """Return the threads in a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
     @property
     def warps(self) -> int:
-        """Warps in a block, the last one perhaps partly filled."""
+        """Return the warps in a block, the last one perhaps partly filled."""
         return -(-self.threads // LANES)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that the session did, in order: `copy`, `set`, `launch` or `library`.
+    """An operation of the session, in order: `copy`, `set`, `launch` or `library`.
 
-    `direction` is HtoD, DtoH or DtoD for a copy; `launch` is the launch's number; `name` is that of
-    a library's call, which was computed on the host: what it does on a GPU is not in the trace.
+    `direction` is HtoD, DtoH or DtoD for a copy; `launch` is the launch's number; `name` is the
+    function of a library call, which was computed on the host: its work on a GPU is not in the
+    trace.
     """
 
     kind: str
@@ -419,8 +420,9 @@ MACHINE_CODE = "sass"
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Who turned the source into PTX: `name` is `nvrtc`, `ptx` (given as it is), ...; of an
-    imported trace the tool that took it, and `target` is MACHINE_CODE."""
+    """The compiler of the source to PTX: `name` is `nvrtc`, `ptx` (PTX given directly), ...; for an
+    imported trace the tracing tool, with MACHINE_CODE as `target`.
+    """
 
     name: str
     version: str = ""
@@ -447,5 +449,5 @@ class Manifest:
 
     @property
     def is_machine_code(self) -> bool:
-        """Whether instructions are the machine's, as another tool traced them, and not PTX."""
+        """Return whether instructions are machine code of another tool's trace, not PTX."""
         return any(compiler.target == MACHINE_CODE for compiler in self.compilers)

@@ -252,6 +252,7 @@ class BackgroundWriter:
         """Queue a call that holds `size` bytes; block while the queue is full."""
         self._check()
         self._gather(_Call(call, size))
+        # Calls are handed over in groups: waking the thread for each would cost more than it saves.
         if self._gathered_bytes < WORTH_BYTES and len(self._gathered) < CALLS:
             return
         self._hand_over()

@@ -367,6 +367,7 @@ def _unpacked(offset: int, length: int, body: memoryview, packed: bool) -> int:
     size: int = struct.unpack_from("<q", body, offset)[0]
     if size < _LEFT_PLAIN:
         raise ValueError(f"a buffer declares {size} bytes")
+    # A buffer starts with its unpacked size; -1 marks one that is stored uncompressed.
     return length - 8 if size == _LEFT_PLAIN else size
 
 

@@ -67,11 +67,14 @@ class Workshop:
             return
         if _swap(self.folder, self._target):
             try:
-                _check_trace(self.folder, self._target)  # it may be another than was looked at
+                _check_trace(self.folder, self._target)  # it may have been replaced since
             except CutraceError:
                 _swap(self.folder, self._target)
                 raise
             return
+        # Fallback without an atomic exchange: move the old trace away, then the new one in. Retry,
+        # since another writer may publish between the two renames; on failure restore the old
+        # trace.
         old = self.folder.parent / "old"
         try:
             while True:
@@ -175,7 +178,9 @@ def is_manifest(data: bytes) -> bool:
 
 
 def write_file(path: str, data: bytes | memoryview) -> None:
-    """Write a file with three system calls less than `open`, which takes half as long."""
+    """Write a file without the three extra system calls of `open`, which would take half as long
+    again.
+    """
     binary = getattr(os, "O_BINARY", 0)  # on Windows
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o666)
     try:

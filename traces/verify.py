@@ -78,6 +78,8 @@ class _Last:
 
     def follow(self, rows: dict[str, Any], part: Ints) -> tuple[Ints, Ints, Ints]:
         """Return each row's key, its warp's previous key, and the order that sorts rows by warp."""
+        # A stable sort keeps the file order within a warp, which is the order under test. Step,
+        # part and pc are packed into one integer, so that a single comparison orders them.
         order = np.argsort(rows["id"], kind="stable")
         warp = rows["id"][order]
         key = (rows["step"] << _STEP | part << _PART | rows["pc"] & (1 << _PART) - 1)[order]
@@ -286,6 +288,8 @@ def _outside(
     base = np.minimum(rows["base"], np.uint64(FAR)).astype(np.int64)
     pattern = rows["pattern"]
     bad = ~_inside(base + low[pattern], base + high[pattern] + width, windows)
+    # A row whose extent spans two arrays may still have every lane inside one of them; only these
+    # few rows are expanded to 32 lanes, in chunks to bound memory.
     doubtful = np.flatnonzero(bad)
     for some in np.split(doubtful, range(_CHUNK, len(doubtful), _CHUNK)):
         inside = _lanes_inside(recorded, base[some], pattern[some], width[some], windows)

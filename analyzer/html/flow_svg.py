@@ -53,6 +53,8 @@ def _place(flow: Flow) -> Iterator[tuple[str, Spot]]:
         spots[one.name] = (_left_edge(one), y, _height(one))
         y += _height(one) + GAP
     last = max((one.column for one in flow.boxes), default=0)
+    # Column 1 (the state spaces) is fixed; the columns to its right are placed from left to right,
+    # then the warps in column 0. Thus all neighbours of a box already have positions.
     for column in (*range(2, last + 1), 0):
         free = float(MARGIN)
         for one in (one for one in flow.boxes if one.column == column):

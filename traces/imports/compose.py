@@ -109,6 +109,7 @@ def _pages(accesses: Accesses, rows: Ints, low: Ints, high: Ints, width: Ints) -
 
 def _pieces(pages: Ints) -> list[Range]:
     """Merge neighbouring pages into regions; the gap grows until there are few enough regions."""
+    # Widen the gap eightfold per round: sparse accesses would otherwise give an array per page.
     gap, apart = 1, np.flatnonzero(np.diff(pages) > 1)
     while len(apart) >= MOST_ARRAYS:
         gap *= 8
@@ -171,7 +172,12 @@ class Executed:
     @property
     def active(self) -> Ints:
         """Return the active lanes, as far as they can be inferred; 0 if unknown."""
+        # A mask of 0 says nothing about active lanes: the predicate was off in all of them. Take
+        # the mask of the previous instruction of the warp instead.
         masks = np.where(self.mask == 0, self._before(_filled(self.mask, self.opens)), self.mask)
+        # The mask of a branch holds only the lanes whose predicate held. If the branch follows its
+        # predecessor directly (pc + 1) and its lanes are a subset, no lanes have joined or left:
+        # the active set is the mask of the predecessor.
         right_behind = ~self.opens & (self.pc == self._before(self.pc) + 1)
         before = self._before(masks)
         wider = right_behind & self.branch[self.pc] & (masks & ~before == 0)
@@ -193,6 +199,8 @@ def _filled(mask: Ints, opens: Flags) -> Ints:
 def number_blocks(executed: Executed, active: Ints, pcs: int) -> Ints:
     """Return the basic block of each pc, (pcs,), numbered in order."""
     pc = executed.pc
+    # Two neighbouring pcs are in one block if each execution of the first was followed by the
+    # second with the same active lanes, and the second was never entered from elsewhere.
     follows = (pc[1:] == pc[:-1] + 1) & ~executed.opens[1:] & (active[1:] == active[:-1])
     times = np.bincount(pc, minlength=pcs)
     together = np.bincount(pc[:-1][follows], minlength=pcs)

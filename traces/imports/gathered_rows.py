@@ -75,6 +75,8 @@ def make_accesses(
     part = np.zeros(len(row), np.int64)
     parts: list[tuple[Ints, Ints, Words, Flags, npt.NDArray[np.uint8]]] = []
     while len(row):
+        # Each round takes the lanes in the space of the lowest remaining lane and within REACH of
+        # it, as one part of the access; rows with further lanes go through another round.
         lowest = on.argmax(axis=1)
         base = np.take_along_axis(windowed, lowest[:, None], 1)
         space = np.take_along_axis(spaces, lowest[:, None], 1)
@@ -123,6 +125,7 @@ def _distinct(active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]) ->
     _, first, which = np.unique(marks, return_index=True, return_inverse=True)
     leaders = first[which]
     wrong = (offsets != offsets[leaders]).any(axis=1) | (active != active[leaders])
+    # Hash collisions: give each such row a pattern of its own instead of comparing all pairs.
     strays = np.flatnonzero(wrong)
     which[strays] = len(first) + np.arange(len(strays))
     return np.concatenate([first, strays]), which
