@@ -1,4 +1,4 @@
-"""Python values to the bytes of kernel parameters, checked against PTX's and C's types."""
+"""Convert Python values to kernel parameter bytes, checked against PTX's and C's types."""
 
 import operator
 import struct
@@ -33,7 +33,7 @@ _FLOAT_FORMS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 class ArgumentError(CutraceError):
-    """An argument does not fit its parameter; `number` counts from 1, 0 is the list as a whole."""
+    """An argument does not fit its parameter; `number` counts from 1, 0 is the whole list."""
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
@@ -43,10 +43,10 @@ class ArgumentError(CutraceError):
 def pack_arguments(
     signature: Signature, values: Sequence[object]
 ) -> tuple[tuple[bytes, ...], tuple[Argument, ...]]:
-    """Return the bytes of each of PTX's parameters, and how the trace names the arguments.
+    """Return the bytes of each PTX parameter, and the arguments' description in the trace.
 
-    Bytes are little-endian, as many as the parameter has; an array of Numba's has several of 8.
-    Raises ArgumentError for a wrong count, type or range.
+    Bytes are little-endian, as many as the parameter has; a Numba array takes several parameters of
+    8 bytes. Raises ArgumentError for a wrong count, type or range.
     """
     expected = len(signature.parameters)
     if len(values) != expected:
@@ -65,7 +65,7 @@ def pack_arguments(
 
 
 def _plain(value: Any) -> Any:
-    """A scalar out of an array of no dimensions; anything else as it is."""
+    """Return the scalar of a zero-dimensional array; anything else unchanged."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return value[()]
     return bool(value) if isinstance(value, np.bool_) else value
@@ -90,7 +90,7 @@ def _pack_pointer(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
 
 
 def _pack_array(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
-    """The members of an array of Numba's, in one."""
+    """Return the concatenated members of a Numba array."""
     element, dimensions = array_of(parameter.c_type)
     _, name = _pack_pointer(replace(parameter, c_type=f"{element} *"), value)
     if value is None or value.ndim != dimensions:

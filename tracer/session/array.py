@@ -1,4 +1,4 @@
-"""Arrays in device memory, in Numba's vocabulary, with rows padded to a pitch if asked."""
+"""Arrays in device memory with Numba's interface and optional pitched rows."""
 
 from math import prod
 from typing import Any, TypeAlias
@@ -14,13 +14,13 @@ from .recording import Recording
 Shape: TypeAlias = int | tuple[int, ...]
 
 PITCH = 256
-"""Rows of pitched arrays start at multiples of this many bytes: 60 floats take 256, not 240."""
+"""Row alignment of pitched arrays in bytes: a row of 60 floats takes 256 bytes, not 240."""
 
 
 class DeviceArray:
     """An array in the session's global memory: row-major, rows `pitch` bytes apart.
 
-    `address` is the device pointer, `name` what tables call it, `nbytes` the bytes of its elements
+    `address` is the device pointer, `name` its name in tables, `nbytes` the bytes of its elements
     (without the padding of rows).
     """
 
@@ -40,27 +40,27 @@ class DeviceArray:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Return its name in tables."""
         return self._allocation.name
 
     @property
     def address(self) -> int:
-        """The device pointer to its first byte."""
+        """Return the device pointer to its first byte."""
         return self._allocation.address
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """Return the number of elements."""
         return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its elements, without padding."""
+        """Return the bytes of its elements, without padding."""
         return self.size * self.dtype.itemsize
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """Return the number of dimensions."""
         return len(self.shape)
 
     def __len__(self) -> int:
@@ -70,11 +70,11 @@ class DeviceArray:
         return f"<device array {self.name}: {self.dtype}{list(self.shape)}>"
 
     def belongs_to(self, recording: Recording) -> bool:
-        """Whether it lies in this session's memory."""
+        """Return True if it is allocated in this session's memory."""
         return self._recording is recording
 
     def view(self, dtype: DTypeLike) -> "DeviceArray":
-        """The same memory as elements of another type of the same size."""
+        """Return the same memory as elements of another type of the same size."""
         other = np.dtype(dtype)
         if other.itemsize != self.dtype.itemsize:
             raise CutraceError(
@@ -84,7 +84,7 @@ class DeviceArray:
         return DeviceArray(self._recording, self._allocation, self.shape, other, self.pitch)
 
     def copy_to_host(self) -> NDArray[Any]:
-        """Copy it back: a new array of its shape and dtype."""
+        """Return a host copy: a new array of its shape and dtype."""
         self._recording.note(Event("copy", self.nbytes, "DtoH", self.name))
         return self.elements().copy()
 
@@ -121,7 +121,7 @@ class DeviceArray:
         return np.asarray(source, dtype=None if is_typed else self.dtype)
 
     def elements(self) -> NDArray[Any]:
-        """Its elements where they lie in the arena; good until the next allocation."""
+        """Return a view of its elements in the arena, valid until the next allocation."""
         return self._arrange(self._recording.memory.view(self._allocation), self.dtype)
 
     def _arrange(self, data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -130,13 +130,13 @@ class DeviceArray:
         return np.ndarray(self.shape, dtype, data, 0, (*strides, dtype.itemsize))
 
     def _mark_written(self, source: "DeviceArray | None" = None) -> None:
-        """Take its elements for written, or those that were in `source`."""
+        """Mark its elements as written, or only those that are written in `source`."""
         written, bytes_ = self._written(), self.dtype.itemsize
         if written is not None:
             written[...] = np.void(b"\1" * bytes_) if source is None else source._written()
 
     def _written(self) -> NDArray[Any] | None:
-        """For each element its bytes' marks, as one item; None if that is not watched."""
+        """Return the written marks of each element's bytes as one item; None if unchecked."""
         data = self._recording.memory.view_written(self._allocation)
         return None if data is None else self._arrange(data, np.dtype(f"V{self.dtype.itemsize}"))
 
@@ -144,7 +144,7 @@ class DeviceArray:
 def allocate_array(
     recording: Recording, shape: Shape, dtype: DTypeLike, name: str | None, *, is_pitched: bool
 ) -> DeviceArray:
-    """Reserve an array of zeros; `is_pitched` pads each row to a multiple of PITCH bytes."""
+    """Allocate an array of zeros; `is_pitched` pads each row to a multiple of PITCH bytes."""
     recording.check_open()
     element = np.dtype(dtype).newbyteorder("<")
     sizes = _read_shape(shape, element, name)
@@ -163,7 +163,7 @@ def allocate_array(
 
 
 def describe(allocation: Allocation) -> Array:
-    """An allocation as the trace has it."""
+    """Return the trace's description of an allocation."""
     return Array(
         allocation.name,
         Space(allocation.space),

@@ -1,9 +1,13 @@
-"""Drawing blocks of a grid: some from its inside, evenly spread, and one from each of its ends.
+"""Sample the blocks of a grid: evenly spread ones from its inside, and one from each of its ends.
 
-Blocks at the ends of a grid often do less than others, or more: what lies beyond the data is left
-out there, or a border is read. So each corner is taken, and where a grid is long in several
-dimensions a block of each side; only the inside is drawn from at random, a block from each of as
-many equal stretches.
+Blocks at the ends of a grid often do more or less work than others: they skip elements beyond the
+data, or read a border. So the sample takes one block of each corner and, for a grid long in several
+dimensions, of each side. The inside is split into equal stretches, and one random block is drawn
+from each. `choose_kept` combines the sample with the session's other filters.
+
+    E s s s s E      E: a corner, s: a side, one block of each
+    s i i i i s      i: the inside, a random block per stretch
+    E s s s s E
 """
 
 from collections.abc import Iterator
@@ -20,13 +24,13 @@ from .filter import Filter
 from .kernel_facts import LinkedKernel
 
 LONG = 32
-"""Blocks from which on the two ends of one dimension of several are a small part of the grid."""
+"""Minimum extent from which the two ends of one of several dimensions are a small part."""
 
 ENOUGH = 20
-"""Blocks from the inside of a grid by which it can be told how blocks differ."""
+"""Blocks from the inside of a grid that suffice to estimate how blocks differ."""
 
 Stretch: TypeAlias = tuple[int, int]
-"""The first of some blocks in a row, and how many there are."""
+"""First block of a range and its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class _Box:
         return self.x[1] * self.y[1] * self.z[1]
 
     def block(self, number: int) -> int:
-        """Return the linear index in the grid of one of them, x first."""
+        """Return the linear grid index of block `number`, x first."""
         quotient, x = divmod(number, self.x[1])
         z, y = divmod(quotient, self.y[1])
         row = (self.z[0] + z) * self.height + self.y[0] + y
@@ -53,10 +57,10 @@ class _Box:
 
 @lru_cache(maxsize=64)
 def draw(grid: tuple[int, int, int], count: int, seed: int, launch: int) -> Sample:
-    """Draw `count` blocks of a grid, its ends among them; an empty sample if that is all of it.
+    """Draw `count` blocks of a grid including its ends; an empty sample means all blocks.
 
-    At least ENOUGH come from the inside, or `count` if that is less, and the ends besides. The
-    same `seed` and number of the launch draw the same blocks on every machine.
+    At least ENOUGH blocks (or `count` if less) come from the inside, the ends in addition. The same
+    `seed` and launch number draw the same blocks on every machine.
     """
     dice = _throw(seed, launch)
     inside, *ends = _cut(grid)
@@ -66,26 +70,27 @@ def draw(grid: tuple[int, int, int], count: int, seed: int, launch: int) -> Samp
     borders = [number * len(inside) // count for number in range(count + 1)]
     drawn = {inside.block(a + next(dice) % (b - a)): b - a for a, b in pairwise(borders)}
     outside = {box.block(next(dice) % len(box)): len(box) for box in ends}
+    # A block's weight is the number of blocks it stands for: its stretch or its end.
     weights = dict(sorted((drawn | outside).items()))
     return Sample(tuple(weights), tuple(weights.values()), tuple(sorted(outside)), seed)
 
 
 def _cut(grid: tuple[int, int, int]) -> list[_Box]:
-    """Cut a grid into its inside, first, and what lies at its ends."""
+    """Split a grid into its inside, which comes first, and its ends."""
     several = sum(extent > 1 for extent in grid) > 1
     stretches = [_stretches(extent, several) for extent in grid]
     return [_Box(*grid[:2], *spans) for spans in product(*stretches)]
 
 
 def _stretches(extent: int, several: bool) -> list[Stretch]:
-    """Cut a dimension into its inside, its first and its last block, where it has ends."""
+    """Split a dimension into inside, first and last block, if it is long enough."""
     if extent < (LONG if several else 3):
         return [(0, extent)]
     return [(1, extent - 2), (0, 1), (extent - 1, 1)]
 
 
 def _throw(seed: int, launch: int) -> Iterator[int]:
-    """Yield random numbers of 64 bits, the same on every machine."""
+    """Yield 64-bit random numbers, the same on every machine."""
     for count in range(1 << 62):
         text = f"{seed} {launch} {count}".encode()
         yield int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
@@ -94,7 +99,7 @@ def _throw(seed: int, launch: int) -> Iterator[int]:
 def choose_kept(
     row_filter: Filter, names: tuple[str, ...], number: int, grid: Dim3, kernel_facts: LinkedKernel
 ) -> Kept:
-    """Return what is kept of launch `number` of a kernel with these `names`."""
+    """Return what is recorded of launch `number` of a kernel with these `names`."""
     by_number = any(first <= number <= last for first, last in row_filter.launches)
     named = not row_filter.kernels or any(name in row_filter.kernels for name in names)
     if not named or not (by_number or not row_filter.launches):
@@ -112,13 +117,13 @@ def choose_kept(
 def choose_sample(
     row_filter: Filter, number: int, grid: Dim3, kernel_facts: LinkedKernel
 ) -> Sample:
-    """Draw the blocks of launch `number`, if a sample is asked for, and see which must be run."""
+    """Draw the blocks of launch `number` if a sample is requested; note whether all must run."""
     count = row_filter.sample.of(grid[0] * grid[1] * grid[2])
     sample = draw(grid, count, row_filter.seed, number) if count else Sample()
     return replace(sample, all_ran=kernel_facts.dependence) if sample.blocks else sample
 
 
 def count_executed(row_filter: Filter, grid: Dim3, kernel_facts: LinkedKernel) -> int:
-    """Return how many blocks of a grid would be run."""
+    """Return how many blocks of a grid would run."""
     sample = choose_sample(row_filter, 0, grid, kernel_facts)
     return 0 if sample.all_ran else len(sample.blocks)

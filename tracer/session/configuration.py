@@ -1,4 +1,8 @@
-"""The execution configuration `<<<grid, block, shared bytes>>>`, and what every device refuses."""
+"""Check the execution configuration `<<<grid, block, shared bytes>>>` before a launch.
+
+`check_configuration` refuses what no device can launch, `check_cost` a launch that would take too
+long, with estimates of its time and trace size. `choose_cluster` determines the cluster shape.
+"""
 
 import operator
 from collections.abc import Sequence
@@ -25,18 +29,17 @@ MAX_SHARED_BYTES = 227 * 1024
 MAX_LOCAL_BYTES = 512 * 1024
 """The widest limits of any compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
 
-A single device's own, narrower limits are the replay's business: one recording answers for all.
+The replay checks a single device's narrower limits, since one recording serves all devices.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the kernel itself allows: `.maxntid`, `.reqntid`, `.reqnctapercluster` (() where absent)
-    and `.maxclusterrank` (0); whether it is launched in clusters only (`.explicitcluster`); what it
-    needs.
+    """A kernel's own limits and needs.
 
-    That is static shared memory, bytes a block, and local memory, bytes a thread; the largest
-    variable of each in words.
+    `.maxntid`, `.reqntid`, `.reqnctapercluster` (() if absent) and `.maxclusterrank` (0); whether
+    it only launches in clusters (`.explicitcluster`); static shared memory in bytes per block,
+    local memory in bytes per thread, and a description of the largest variable of each.
     """
 
     max_block: tuple[int, ...] = ()
@@ -51,7 +54,7 @@ class Limits:
 
 
 def read_dimensions(value: Dimensions, what: str) -> Dim3:
-    """An int or one to three of them as (x, y, z): `256`, `(16, 16)`, `np.int32(4)`."""
+    """Return an int or one to three of them as (x, y, z): `256`, `(16, 16)`, `np.int32(4)`."""
     try:
         parts = [operator.index(value)] if not isinstance(value, Sequence) else list(value)
         sizes = [operator.index(part) for part in parts]
@@ -66,7 +69,7 @@ def read_dimensions(value: Dimensions, what: str) -> Dim3:
 
 
 def check_configuration(kernel: str, grid: Dim3, block: Dim3, dynamic: int, own: Limits) -> None:
-    """Refuse what no device can launch. `dynamic` is the launch's shared memory, bytes a block."""
+    """Refuse what no device can launch; `dynamic` is shared memory in bytes per block."""
     problem = (
         _outside("grid", grid, MAX_GRID)
         or _outside("block", block, MAX_BLOCK)
@@ -80,17 +83,17 @@ def check_configuration(kernel: str, grid: Dim3, block: Dim3, dynamic: int, own:
 
 
 THREADS_A_SECOND = 5_000_000
-"""About what one core runs of a kernel that does next to nothing."""
+"""Estimated speed of one core, in threads per second, on a kernel that does almost nothing."""
 
 
 REGULAR_BYTES, RANDOM_BYTES = 0.1, 4.5
-"""About what a lane's access takes in a trace; 0.06 and 4.2 were measured."""
+"""Estimated trace bytes per lane access; measured were 0.06 and 4.2."""
 
 
 def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int, executed: int = 0) -> None:
     """Refuse to run more than `most` threads, which would take a very long time.
 
-    `executed` blocks of the grid are run, 0: all.
+    `executed` blocks of the grid run; 0 means all.
     """
     threads = (executed or prod(grid)) * prod(block)
     if threads > most:
@@ -111,14 +114,14 @@ def check_cost(kernel: str, grid: Dim3, block: Dim3, most: int, executed: int = 
 
 
 def _amount(size: float) -> str:
-    """`12 GB`: two digits of the largest unit that fits."""
+    """Return `12 GB`: two digits of the largest unit that fits."""
     units = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6))
     name, unit = next((u for u in units if size >= u[1]), ("bytes", 1.0))
     return f"{float(f'{size / unit:.2g}'):.10g} {name}"
 
 
 def _duration(threads: int) -> str:
-    """`3 hours`: whole units, rounded down, of the largest that fits."""
+    """Return `3 hours`: whole units, rounded down, of the largest that fits."""
     seconds = threads // THREADS_A_SECOND
     units = (("years", 31_556_952), ("days", 86_400), ("hours", 3600), ("minutes", 60))
     name, size = next((u for u in units if seconds >= 2 * u[1]), ("seconds", 1))
@@ -132,8 +135,10 @@ def _show(dim: Dim3) -> str:
 def choose_cluster(
     kernel: str, grid: Dim3, request: Dim3 | tuple[()], own: Limits
 ) -> Dim3 | tuple[()]:
-    """Return the blocks of a cluster along each axis: what is asked for, or what the kernel
-    demands; () if neither. Refuse what no device can launch."""
+    """Return the cluster shape in blocks: the requested one, or the one the kernel requires.
+
+    Return () if neither exists. Refuse what no device can launch.
+    """
     demanded = read_dimensions(own.cluster, ".reqnctapercluster") if any(own.cluster) else ()
     cluster = request or demanded
     if not cluster and own.must_set_cluster:

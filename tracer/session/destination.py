@@ -1,4 +1,8 @@
-"""Where a session's trace goes: its own path, a temporary one, or where `cutrace record` says."""
+"""Choose the path of a session's trace, and read source files with helpful errors.
+
+The trace goes to the session's own path, to the one that `cutrace record` sets for a script, or to
+a temporary file.
+"""
 
 import os
 import re
@@ -14,10 +18,10 @@ from ..front.source import decode_source
 
 @dataclass(slots=True)
 class Redirection:
-    """For a script that is recorded: its one session writes to `path`.
+    """Destination of a recorded script: its one session writes to `path`.
 
-    Where nobody said (`path` is None), to what the script says, else to `fallback`; `claimed` is
-    where it went, `place` that path from the root, whatever the current folder is later.
+    If `path` is None, the script's own path applies, else `fallback`. `claimed` is the path that
+    was used, `place` its absolute form, independent of later changes of the current folder.
     """
 
     path: Path | None
@@ -41,7 +45,7 @@ REDIRECTION: ContextVar[Redirection | None] = ContextVar("cutrace_redirection", 
 
 
 def choose_trace(own: str | Path | None) -> Path:
-    """The path of the session's trace; a temporary one goes when the process ends."""
+    """Return the session's trace path; a temporary one is deleted at process exit."""
     path = None if own is None else Path(own)
     redirection = REDIRECTION.get()
     if redirection:
@@ -50,7 +54,7 @@ def choose_trace(own: str | Path | None) -> Path:
 
 
 def absolute(path: Path) -> Path:
-    """The path from the root, by the current folder; links in it stay."""
+    """Return the absolute path with symbolic links unresolved."""
     return Path(os.path.abspath(path))
 
 
@@ -58,18 +62,18 @@ _TEMPORARY: list[Claim] = []
 
 
 def temporary_trace() -> Path:
-    """A path for a trace that is removed when the process ends."""
+    """Return a path for a trace that is deleted at process exit."""
     claim = claim_scratch()
     _TEMPORARY.append(claim)
     return claim.folder / "session.cutrace"
 
 
 _CODE = re.compile(r"[{;]")
-"""What every kernel has in CUDA C++ and in PTX, and no sensible file name."""
+"""Characters in every CUDA C++ or PTX kernel, and in no sensible file name."""
 
 
 def missing_file(path: Path) -> CutraceError:
-    """An error that names the three files of the folder whose names are nearest."""
+    """Return an error that names the three most similar files in the folder."""
     folder = path.parent
     if not folder.is_dir():
         return CutraceError(f"{as_given(path)}: there is no folder {as_given(folder)}")
@@ -78,7 +82,7 @@ def missing_file(path: Path) -> CutraceError:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text; CutraceError says what is wrong with it."""
+    """Return a file's text; raise a CutraceError that says why it cannot be read."""
     if not path.exists():
         raise missing_file(path)
     try:
@@ -91,7 +95,7 @@ def read_text(path: Path) -> str:
 
 
 def is_path(source: str | Path) -> bool:
-    """Whether it names a file: a Path, or a string of one line that is no code.
+    """Return True for a file name: a Path, or a one-line string that is no code.
 
     >>> is_path("reverse.cu"), is_path("__global__ void k(float *o) { *o = 1; }")
     (True, False)

@@ -1,4 +1,4 @@
-"""What a session records: its options, read into ranges, names and spaces."""
+"""Parse a session's recording options into ranges, names and spaces."""
 
 import operator
 import re
@@ -17,20 +17,20 @@ _SPACES = {space.name.lower(): space for space in Space}
 
 @dataclass(frozen=True, slots=True)
 class Fraction:
-    """How many blocks to draw: `count` of them, or `percent` of the grid if that is not 0."""
+    """Number of blocks to draw: `count`, or `percent` of the grid if that is not 0."""
 
     count: int = 0
     percent: float = 0.0
 
     def of(self, blocks: int) -> int:
-        """Return how many of so many blocks, at least 2 and at most all; 0 if none was asked."""
+        """Return how many of `blocks` to draw, at least 2 and at most all; 0 if none requested."""
         sample_size = -int(-blocks * self.percent // 100) if self.percent else self.count
         return min(max(sample_size, 2), blocks) if sample_size else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is to be recorded; by default everything. Empty collections do not restrict."""
+    """Restrictions of what is recorded; by default none. An empty collection does not restrict."""
 
     kernels: tuple[str, ...] = ()
     launches: tuple[Range, ...] = ()
@@ -45,7 +45,7 @@ class Filter:
 
 
 def read_filter(options: RecordOptions) -> Filter:
-    """Read what a session records. CutraceError for what cannot be read, or makes no sense."""
+    """Parse the recording options; CutraceError for malformed or contradictory ones."""
     sample, size = options.sample_blocks, options.max_trace_size
     return Filter(
         _only("kernels", options.only_kernels, _read_words),
@@ -75,12 +75,12 @@ def _read_words(name: str, words: str) -> tuple[str, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at commas, but not inside a template's angle brackets: `scale<float, 4>, copy`."""
+    """Split at commas outside a template's angle brackets: `scale<float, 4>, copy`."""
     return re.split(r",(?![^<]*>)", text)
 
 
 def _read_ranges(name: str, words: str) -> tuple[Range, ...]:
-    """Read `3`, `0-7` and so on."""
+    """Parse `3`, `0-7` and so on."""
     ranges = []
     for word in _read_words(name, words):
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
@@ -104,7 +104,7 @@ def _read_spaces(name: str, words: str) -> tuple[Space, ...]:
 
 
 def read_fraction(text: int | str) -> Fraction:
-    """Read a number of blocks or a percentage: `100`, `1%`, `0.5%`.
+    """Parse a number of blocks or a percentage: `100`, `1%`, `0.5%`.
 
     >>> read_fraction("0.5%").of(1000), read_fraction(40).of(1000), read_fraction("1%").of(30)
     (5, 40, 2)
@@ -121,7 +121,7 @@ def read_fraction(text: int | str) -> Fraction:
 
 
 def check_filter(row_filter: Filter, launched: set[str], lines: set[str], launches: int) -> None:
-    """Raise CutraceError if something was to be recorded alone that never came."""
+    """Raise CutraceError if a kernel, line or launch in the filter never occurred."""
     for name in row_filter.kernels:
         if name not in launched:
             close = nearest(name, sorted(launched)) or "; no kernel was"

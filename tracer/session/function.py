@@ -1,4 +1,8 @@
-"""A kernel that can be launched: `kernel[grid, block, stream, shared_bytes](*arguments)`."""
+"""Launchable kernels: `kernel[grid, block, stream, shared_bytes](*arguments)`.
+
+Indexing a Function checks the configuration. Calling the ConfiguredFunction packs the arguments,
+runs the kernel in the engine and writes its rows to the trace, filtered if the session asks so.
+"""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -43,7 +47,7 @@ class Linked:
     resources: "Future[tuple[schema.Resources, ...]]"
 
     def registers(self, capability: int) -> int:
-        """Wait for the assembler, see `Function.registers`."""
+        """Return its register count; see `Function.registers`."""
         registers_by_arch = {int(each.arch[3:]): each.registers for each in self.resources.result()}
         fitting = [arch for arch in registers_by_arch if arch <= capability]
         return registers_by_arch[max(fitting)] if fitting else 32
@@ -58,36 +62,38 @@ class Function:
 
     @property
     def signature(self) -> Signature:
-        """Its name and parameters; printed, the C signature."""
+        """Return its name and parameters; `str` gives the C signature."""
         return self._linked.signature
 
     @property
     def name(self) -> str:
-        """Its name in the source."""
+        """Return its name in the source."""
         return self.signature.name
 
     @property
     def facts(self) -> LinkedKernel:
-        """What follows from its text."""
+        """Return the static facts of its text."""
         return self._linked.facts
 
     def resources(self) -> tuple[schema.Resources, ...]:
-        """Wait for what the assembler makes of it."""
+        """Wait for the assembler and return the kernel's resources."""
         return self._linked.resources.result()
 
     def registers(self, capability: int) -> int:
-        """Wait for the registers that a thread has on the newest architecture up to this one, 32
-        if there is none."""
+        """Wait for the assembler and return a thread's registers.
+
+        The newest architecture up to `capability` counts; 32 if there is none.
+        """
         return self._linked.registers(capability)
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> "ConfiguredFunction":
-        """Take `[grid, block, stream, shared_bytes, cluster]`: ints or tuples, the stream is not
-        used; without a `cluster`, in blocks, it is as the kernel demands.
+        """Take `[grid, block, stream, shared_bytes, cluster]` as ints or tuples; ignore the stream.
 
-        CutraceError for what no device can launch.
+        `cluster` is in blocks; by default the kernel's own. CutraceError for what no device can
+        launch.
         """
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 5:
             raise CutraceError(
@@ -107,17 +113,17 @@ class Function:
         return ConfiguredFunction(self._recording, self._linked, grid, block, shared, cluster)
 
     def _count(self, grid: Dim3) -> int:
-        """Return how many blocks of a grid would be run, 0: all."""
+        """Return how many blocks of a grid would run; 0 means all."""
         return count_executed(self._recording.filter, grid, self._linked.facts)
 
     def __call__(self, *arguments: object) -> None:
-        """Refuse: a launch needs a configuration."""
+        """Refuse a launch without a configuration."""
         raise CutraceError(f"{self.name}(...): a launch is written {self.name}[grid, block](...)")
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredFunction:
-    """A kernel with its execution configuration: call it with the arguments."""
+    """A kernel with its execution configuration; call it with the arguments."""
 
     recording: Recording
     linked: Linked
@@ -127,10 +133,10 @@ class ConfiguredFunction:
     cluster: Dim3 | tuple[()] = ()
 
     def __call__(self, *arguments: object) -> None:
-        """Run the kernel to its end and record what it did.
+        """Run the kernel to its end and record it.
 
-        ArgumentError for arguments that do not fit, KernelFault for what the kernel may not do:
-        after one nothing more is launched in the session.
+        Raises ArgumentError for arguments that do not fit and KernelFault for an illegal operation
+        of the kernel; after a fault the session launches nothing more.
         """
         self.recording.check_open()
         self.recording.check_sound()
@@ -145,10 +151,10 @@ class ConfiguredFunction:
         ranges: tuple[str, ...] = (),
         prefers: str = "",
     ) -> None:
-        """Run it with the bytes of each of PTX's parameters, which the trace describes so.
+        """Run the kernel with the bytes of each PTX parameter; `described` is their description.
 
-        `called_at` is the line of the host that calls for it, where that is known, `ranges` are
-        those of NVTX in which it does, `prefers` what it said of the kernel's L1.
+        `called_at` is the host's source line of the call if known, `ranges` are the NVTX ranges
+        around it, `prefers` is the host's L1 preference for the kernel.
         """
         row_selection, kernel_facts = self._keep(), self.linked.facts
         request = self._request(
@@ -171,7 +177,7 @@ class ConfiguredFunction:
             self.recording.partly_written.update(self._arrays(described))
 
     def execute(self, packed: tuple[bytes, ...]) -> None:
-        """Run all of it, and record nothing; what it may not do is a fault as of any other."""
+        """Run all blocks without recording; an illegal operation is a fault as in any launch."""
         kernel_facts = self.linked.facts
         try:
             run(
@@ -186,7 +192,7 @@ class ConfiguredFunction:
             raise
 
     def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> engine.Launch:
-        """What the engine is asked to run: all blocks if none are chosen."""
+        """Return the engine's launch request; without chosen blocks it covers all."""
         self.recording.grids += 1
         return engine.Launch(
             self.grid,
@@ -204,14 +210,14 @@ class ConfiguredFunction:
         )
 
     def _resident(self) -> int:
-        """How many blocks an SM runs at once."""
+        """Return how many blocks are resident on an SM at once."""
         chip, shared = self.recording.chip, self.linked.facts.shared.size + self.shared_dynamic
         registers = self.linked.registers(chip.capability)
         return max(1, chip.fits(registers, shared, prod(self.block)))
 
     @contextmanager
     def _ending_well(self) -> Iterator[None]:
-        """Leave out a launch that faults, or that is refused where that is forgiven."""
+        """Drop the launch from the trace on a fault, or on a refusal that the session forgives."""
         try:
             yield
         except KernelFault as fault:
@@ -240,7 +246,7 @@ class ConfiguredFunction:
                 )
 
     def _keep(self) -> schema.Kept:
-        """Choose what is kept of the launch that comes now."""
+        """Choose what is recorded of the next launch."""
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
@@ -283,7 +289,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _distinct(arrays: tuple[schema.Array, ...]) -> tuple[schema.Array, ...]:
-    """Call a variable `a (shared)` where a device array is called `a` already."""
+    """Rename a variable to `a (shared)` if a device array already has the name `a`."""
     used: set[str] = set()
     unique_arrays = []
     for array in arrays:

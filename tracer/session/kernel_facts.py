@@ -1,4 +1,8 @@
-"""Static facts of a kernel, found once for all its launches and sessions that load its text."""
+"""Static facts of a kernel, computed once for all launches and sessions that load its text.
+
+Parsed modules and linked kernels are cached by PTX text. A LinkedKernel derives its instruction
+table, memory layouts, limits and block dependence on demand.
+"""
 
 from functools import cached_property, lru_cache
 from typing import Any
@@ -24,63 +28,63 @@ from .configuration import Limits
 from .symbol import plain_name
 
 TEXTS = 16
-"""PTX texts remembered at most; a text may have many kernels."""
+"""Maximum number of cached PTX texts; a text may have many kernels."""
 
 KERNELS = 64
-"""Kernels remembered at most."""
+"""Maximum number of cached kernels."""
 
 
 @lru_cache(maxsize=TEXTS)
 def known_module(ptx: str) -> Module:
-    """Parse a PTX text, once; see `parse_module` for what it raises."""
+    """Parse a PTX text, cached; see `parse_module` for its errors."""
     return parse_module(ptx)
 
 
 @lru_cache(maxsize=KERNELS)
 def known_kernel(ptx: str, mangled: str) -> "LinkedKernel":
-    """Link a kernel of a PTX text, once."""
+    """Link a kernel of a PTX text, cached."""
     return LinkedKernel(link_with_divergent_sync(known_module(ptx), mangled))
 
 
 @dataclass(frozen=True)
 class LinkedKernel:
-    """A linked kernel with what follows from its text alone."""
+    """A linked kernel with the facts that follow from its text alone."""
 
     kernel: Kernel
 
     @cached_property
     def instructions(self) -> pa.Table:
-        """Its instructions, as the trace has them."""
+        """Return its instructions as a table of the trace."""
         return instruction_table(self.kernel)
 
     @cached_property
     def dependence(self) -> str:
-        """What makes its blocks depend on one another; empty if nothing does."""
+        """Return why its blocks depend on one another; empty if they don't."""
         return why_dependent(self.instructions)
 
     @cached_property
     def waiting(self) -> tuple[int, ...]:
-        """Its basic blocks in loops that wait for other threads."""
+        """Return its basic blocks in loops that wait for other threads."""
         return tuple(sorted(waits_of(key_of(self.kernel))))
 
     @cached_property
     def shared(self) -> Layout:
-        """Its variables in shared memory."""
+        """Return the layout of its shared memory variables."""
         return shared_layout(self.kernel)
 
     @cached_property
     def local(self) -> Layout:
-        """Its variables in local memory."""
+        """Return the layout of its local memory variables."""
         return local_layout(self.kernel)
 
     @cached_property
     def local_bytes(self) -> int:
-        """Local memory of a thread: its variables, or all that its recursion has room for."""
+        """Return a thread's local memory in bytes: its variables, or the stack if it recurses."""
         return local_bytes(self.kernel) if recursive_functions(self.kernel) else self.local.size
 
     @cached_property
     def limits(self) -> Limits:
-        """What it says of its blocks."""
+        """Return its own limits on blocks."""
         directives = self.kernel.functions[0].function.directives
         return Limits(
             directives.get("maxntid", ()),
@@ -96,18 +100,18 @@ class LinkedKernel:
 
     @cached_property
     def reads_place(self) -> bool:
-        """Whether it asks where on the chip it runs."""
+        """Return True if it reads its place on the chip, such as the SM's number."""
         operands = (o for i in self.kernel.instructions for o in i.operands)
         return any(isinstance(o, Special) and o.name in PLACE_REGISTERS for o in operands)
 
     @property
     def min_blocks(self) -> int:
-        """`.minnctapersm`, or 0."""
+        """Return `.minnctapersm`, or 0."""
         return self.kernel.functions[0].function.directives.get("minnctapersm", (0,))[0]
 
     @property
     def parameter_bytes(self) -> int:
-        """Bytes of its parameters, each at its own alignment."""
+        """Return the bytes of its parameters, each at its own alignment."""
         end = 0
         for variable in self.kernel.parameters:
             end = -(-end // variable.align) * variable.align + variable.size
@@ -115,7 +119,7 @@ class LinkedKernel:
 
 
 def _largest(layout: Layout) -> str:
-    """The largest variable in words, or `""`."""
+    """Return a description of the largest variable, or `""`."""
     variable = max(layout.variables.values(), key=lambda v: v.size, default=None)
     if variable is None or not variable.size:
         return ""
@@ -131,10 +135,10 @@ _FENCES = frozenset({"membar", "fence"})
 
 
 def why_dependent(instructions: pa.Table) -> str:
-    """Return what makes blocks depend on one another, with its line; empty if nothing does.
+    """Return why blocks depend on one another, with the line; empty if they don't.
 
-    `instructions` are a kernel's as the trace has them. What two blocks do to one another by plain
-    loads and stores is a race, and not seen here.
+    `instructions` is the kernel's table in the trace's form. Plain loads and stores of two blocks
+    to one address are a race, which this does not detect.
     """
     columns = ["opcode", "mnemonic", "type", "space", "access", "operation", "order", "scope"]
     columns += ["result_read", "file", "line"]

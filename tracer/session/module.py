@@ -1,4 +1,8 @@
-"""A compiled module: its kernels and its variables."""
+"""Compiled modules: their kernels and variables.
+
+The functions below Module list the kernels of a source as written, and explain a name that is not
+among them.
+"""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +23,7 @@ from .texture_reference import bind, bind_surface
 
 
 class Module:
-    """What `Session.compile` and `Session.load_ptx` return; its variables are in memory."""
+    """Result of `Session.compile` and `Session.load_ptx`, with its variables in memory."""
 
     def __init__(self, recording: Recording, compiled: Compiled, source: str) -> None:
         self._recording = recording
@@ -34,38 +38,38 @@ class Module:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of its kernels, as in the source; template instances with their arguments."""
+        """Return its kernels' names in the source; template instances include their arguments."""
         return tuple(each.name for each in self._compiled.kernels)
 
     @property
     def signatures(self) -> tuple[KernelSignature, ...]:
-        """Its kernels with their C signatures."""
+        """Return the C signatures of its kernels."""
         return self._compiled.kernels
 
     @property
     def templates(self) -> tuple[KernelSignature, ...]:
-        """Its kernel templates of which nobody asked for an instance."""
+        """Return its kernel templates without an instance."""
         return list_templates(self._compiled)
 
     @property
     def ptx(self) -> str:
-        """The PTX text."""
+        """Return the PTX text."""
         return self._compiled.ptx
 
     @property
     def symbols(self) -> Mapping[str, Allocation]:
-        """Its variables in memory, by their names in PTX."""
+        """Return its variables in memory by PTX name."""
         return self._loaded.symbols
 
     def get_function(self, name: str) -> Function:
-        """Find a kernel by its name in the source, its PTX name, or as a template's instance."""
+        """Return a kernel by its source name, its PTX name, or as a template instance."""
         kernel_signature = self._find(name)
         if kernel_signature.mangled not in self._functions:
             self._functions[kernel_signature.mangled] = self._link(kernel_signature)
         return self._functions[kernel_signature.mangled]
 
     def get_global(self, name: str) -> Symbol:
-        """Find a `__device__` or `__constant__` variable by its name in C or in PTX."""
+        """Return a `__device__` or `__constant__` variable by its C or PTX name."""
         by_c_name = name_symbols(self._loaded)
         if name in by_c_name:
             return Symbol(self._recording, name, by_c_name[name])
@@ -77,11 +81,11 @@ class Module:
         )
 
     def bind_texture(self, name: str, texture: Texture) -> None:
-        """Bind a texture to a texture reference of the source, by its name in C or in PTX."""
+        """Bind a texture to a texture reference by its C or PTX name."""
         bind(self._recording, self._compiled, self._loaded, name, texture)
 
     def bind_surface(self, name: str, surface: Surface) -> None:
-        """Bind a surface to a reference of the source, or to a `.surfref` of the PTX."""
+        """Bind a surface to a source's surface reference, or to a PTX `.surfref`."""
         bind_surface(self._recording, self._loaded, name, surface)
 
     def _link(self, kernel_signature: KernelSignature) -> Function:
@@ -110,7 +114,7 @@ def _bare(name: str) -> str:
 
 
 def list_written(text: str) -> tuple[KernelSignature, ...]:
-    """The kernels of CUDA C++ as written, uncompiled; a template is `scale<T, N>(T *data)`."""
+    """Return the kernels of CUDA C++ as written; a template is `scale<T, N>(T *data)`."""
     return tuple(
         KernelSignature("", _written_name(each.name, each.template), each.parameters)
         for each in written_kernels(text)
@@ -122,19 +126,19 @@ def _written_name(name: str, template: tuple[str, ...] | None) -> str:
 
 
 def list_templates(compiled: Compiled) -> tuple[KernelSignature, ...]:
-    """The templates of which the compiler made no instance."""
+    """Return the templates that the compiler did not instantiate."""
     instances = {base_name(kernel.name) for kernel in compiled.kernels}
     written = (kernel for text in compiled.sources.values() for kernel in list_written(text))
     return tuple(w for w in written if "<" in w.name and base_name(w.name) not in instances)
 
 
 def base_name(kernel: str) -> str:
-    """A kernel's name without template arguments."""
+    """Return a kernel's name without template arguments."""
     return kernel.partition("<")[0].strip()
 
 
 def example_name(kernel: KernelSignature) -> str:
-    """What to launch: `scale<float, 16>` for a template; a parameter that is a type is float."""
+    """Return a launchable name: `scale<float, 16>` for a template; type parameters become float."""
     base, is_template, parameters = kernel.name.partition("<")
     if not is_template or kernel.mangled:
         return kernel.name
@@ -144,7 +148,7 @@ def example_name(kernel: KernelSignature) -> str:
 
 
 def is_launchable(name: str, kernels: tuple[KernelSignature, ...]) -> bool:
-    """Whether some kernel, as written, has that name, with arguments if it is a template."""
+    """Return True if a written kernel has that name, with arguments if it is a template."""
     return any(
         base_name(kernel.name) == base_name(name) and ("<" in kernel.name) == ("<" in name)
         for kernel in kernels
@@ -152,7 +156,7 @@ def is_launchable(name: str, kernels: tuple[KernelSignature, ...]) -> bool:
 
 
 def explain_missing(source: str, name: str, kernels: tuple[KernelSignature, ...]) -> str:
-    """The message for a kernel that is not there: the nearest names, and all with signatures."""
+    """Return the message for an unknown kernel: the nearest names, and all signatures."""
     templates = [each for each in kernels if "<" in each.name and not each.mangled]
     candidates = [each for each in templates if base_name(each.name) == name]
     if candidates:

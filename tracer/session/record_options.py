@@ -1,4 +1,4 @@
-"""The options of a session: its own arguments, else those of `cutrace record`."""
+"""Options of a session: its own arguments, else those of `cutrace record`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,14 +12,14 @@ from ...base.options import option
 from ..simt.kernel.run_options import RunOptions
 
 Words: TypeAlias = str | int | Iterable[str | int]
-"""Names or numbers: one, several with commas between, or a list."""
+"""Names or numbers: one, several separated by commas, or a list."""
 
 _PANEL = "What is recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions(RunOptions):
-    """How a session runs launches, and what it records of them (`filter.py` reads these)."""
+    """How a session runs launches, and what it records of them (`filter.py` parses these)."""
 
     only_kernels: str | None = option(
         None, "Record launches of these kernels alone.", "NAME,...", panel=_PANEL
@@ -57,7 +57,7 @@ _DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 
 
 @contextmanager
 def default_options(options: RecordOptions) -> Iterator[None]:
-    """While the body runs, sessions that open have these options, unless they say otherwise."""
+    """Set the default options of sessions that open inside the `with` body."""
     token = _DEFAULT.set(options)
     try:
         yield
@@ -66,10 +66,10 @@ def default_options(options: RecordOptions) -> Iterator[None]:
 
 
 def choose_options(only: Mapping[str, Words] | None = None, **options: Any) -> RecordOptions:
-    """The options of a session: what was `options` (None was not), else the defaults.
+    """Return the options of a session: those in `options` that are not None, else the defaults.
 
-    `only` has the fields called only_NAME by NAME. Raises CutraceError for a name or value that
-    makes no sense.
+    `only` has the fields called only_NAME by NAME. Raises CutraceError for an invalid name or
+    value.
     """
     fields = RecordOptions.__dataclass_fields__
     keys = [name.removeprefix("only_") for name in fields if name.startswith("only_")]
@@ -87,5 +87,5 @@ def choose_options(only: Mapping[str, Words] | None = None, **options: Any) -> R
 
 
 def _text(words: Words) -> str:
-    """Names or numbers as the command line has them, with commas between."""
+    """Return names or numbers in the command line's form, separated by commas."""
     return str(words) if isinstance(words, str | int) else ",".join(map(str, words))

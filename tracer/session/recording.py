@@ -1,4 +1,4 @@
-"""What an open session shares with its arrays, modules and kernels."""
+"""State of an open session, shared by its arrays, modules and kernels."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -24,49 +24,49 @@ from .record_options import RecordOptions
 
 
 class Recorder(AbstractContextManager["Recorder"], Protocol):
-    """Takes what a session does, from `with` to its end."""
+    """Receiver of a session's events, used as a context manager."""
 
     def compiler(self, compiler: Compiler) -> None:
-        """Take who compiled."""
+        """Record the compiler."""
 
     def source(self, name: str, text: str) -> str:
-        """Take a source text; return the name that it has from now on."""
+        """Record a source text; return its name in the trace."""
 
     def event(self, event: Event) -> None:
-        """Take a copy or a set."""
+        """Record a copy or a set."""
 
     def launch(self, launch: Launch) -> Any:
-        """Take the next launch; return what takes its rows, as a `LaunchWriter` does."""
+        """Begin the next launch; return the sink for its rows, like a `LaunchWriter`."""
 
     def fault(self, message: str) -> None:
-        """Take the message of the fault that ends the session."""
+        """Record the message of the fault that ends the session."""
 
     def withdraw(self) -> None:
-        """Forget the launch that was begun last: it was given up."""
+        """Discard the most recent launch."""
 
     def rename(self, old: str, new: str) -> None:
-        """Call an array by another name, in all that was taken so far, too."""
+        """Rename an array, also in earlier records."""
 
     def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
-        """Take what the assembler made of the kernel of a launch, by its number."""
+        """Record the assembler's results for a kernel by its launch number."""
 
 
 @dataclass(slots=True)
 class Recording:
-    """The state of a session: device memory, the trace being written, and names given out.
+    """State of a session: device memory, the trace being written, and names in use.
 
-    `launched` are the names of the kernels so far, `lines_met` the source lines that they have.
-    `partly_written` are arrays that a launch was given of which only a sample of blocks ran, and
-    that the host has not written since. `remarks` were made on stderr, `reported` are the source
-    lines of accesses outside of allocations of which it was said. `fault` is the message of the
-    fault after which nothing is launched any more. Where it `forgives`, a launch that is refused is
-    left out of the trace, and the session goes on.
+    `launched` are the names of all kernels so far, `lines_met` their source lines. `partly_written`
+    are arrays passed to a launch of which only a sample of blocks ran, and that the host has not
+    written since. `remarks` are messages already printed on stderr, `reported` the source lines
+    with a reported access outside of allocations. `fault` is the message of the fault after which
+    nothing launches any more. If it `forgives`, a refused launch is dropped from the trace, and the
+    session continues.
 
-    `grids` have been launched so far on the `chip` that kernels see.
+    `grids` counts the launches so far on the `chip` that kernels see.
 
-    `arrays` are the device arrays so far, in order; `resources` holds, for each launch, what the
-    assembler will have said by the end. `reached` are the arrays of each kernel's last launch,
-    `numbered` the next number of a name of each kind.
+    `arrays` are the device arrays so far, in order; `resources` holds a future of the assembler's
+    results per launch. `reached` caches the arrays of each kernel's last launch, `numbered` the
+    next number for a name of each kind.
     """
 
     trace: Recorder
@@ -92,36 +92,36 @@ class Recording:
     owner: Owner = field(default_factory=Owner)
 
     def share_arrays(self, kernel: str, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Return the arrays that a launch can reach; the same object as for the one before it."""
+        """Return the arrays that a launch can reach; reuse an equal tuple of an earlier launch."""
         if self.reached.get(kernel) != arrays:
             self.reached[kernel] = arrays
         return self.reached[kernel]
 
     def remark(self, text: str) -> None:
-        """Say something on stderr, once."""
+        """Print a remark on stderr, once."""
         if text not in self.remarks:
             self.remarks.add(text)
             print(sanitize(f"cutrace: {text}"), file=sys.stderr)
 
     def tell_outside(self, launch: Launch, instructions: pa.Table) -> None:
-        """Say on stderr what a launch did outside of allocations, once for each source line."""
+        """Report a launch's accesses outside of allocations on stderr, once per source line."""
         for line, text in outside_text(launch, instructions, GLOBAL_BASE):
             if line not in self.reported:
                 self.reported.add(line)
                 self.remark(text)
 
     def end_by_fault(self, message: str) -> None:
-        """Leave the last launch out of the trace, and launch nothing more, as a device would."""
+        """Drop the faulting launch from the trace; like a device, launch nothing more."""
         self.note_fault(message)
         self.trace.withdraw()
 
     def note_fault(self, message: str) -> None:
-        """Launch nothing more after a fault."""
+        """Record a fault, after which nothing launches."""
         self.fault = message
         self.trace.fault(message)
 
     def check_sound(self) -> None:
-        """Raise CutraceError if a launch has failed before."""
+        """Raise CutraceError if an earlier launch failed."""
         if self.fault:
             raise CutraceError(
                 f"nothing is launched after a fault, on a device either: {self.fault}"
@@ -135,7 +135,7 @@ class Recording:
             self.partly_written.discard(event.array)
 
     def check_open(self) -> None:
-        """Raise CutraceError unless inside the `with` block, and where that was entered."""
+        """Raise CutraceError outside the `with` block, or in another process than opened it."""
         self.owner.require("the session")
         if not self.is_open:
             raise CutraceError(
@@ -144,7 +144,7 @@ class Recording:
             )
 
     def new_name(self, base: str | None, kind: str = "array") -> str:
-        """A name that nothing else of the session has: `d_in`, then `d_in (2)`; else `array0`."""
+        """Return a unique name in the session: `d_in`, then `d_in (2)`; `array0` by default."""
         if base is None:
             number = next(
                 n for n in count(self.numbered.get(kind, 0)) if f"{kind}{n}" not in self.names
@@ -156,15 +156,15 @@ class Recording:
         return name
 
     def note_launch(self, names: tuple[str, ...], instructions: pa.Table) -> None:
-        """Remember the names of a kernel that is launched, and which lines to record it has."""
+        """Note the names of a launched kernel, and which of the filter's lines it has."""
         self.launched.update(names)
         if self.filter.lines:
             self.lines_met.update(*lines_of(instructions))
 
     def finish(self) -> None:
-        """Wait for the assembler and hand the trace what it said.
+        """Wait for the assembler and record its results.
 
-        CutraceError if what was to be recorded alone never came.
+        CutraceError if a kernel, line or launch in the filter never occurred.
         """
         if not self.fault:
             check_filter(self.filter, self.launched, self.lines_met, len(self.resources))

@@ -1,4 +1,9 @@
-"""What the assembler makes of a kernel, asked in the background while the kernel runs."""
+"""Assemble a kernel in the background while it runs, and compare the result with its PTX.
+
+`ask_resources` returns a future of the kernel's resources on each architecture. For one of them
+`sass_accesses` finds the loads and stores that ptxas widened, merged, split, narrowed or removed,
+and those that warps issue without an active lane.
+"""
 
 import os
 from bisect import bisect_left, bisect_right
@@ -33,25 +38,26 @@ from ..ptx.opcodes import destinations, sources
 from ..simt.call.call import BROUGHT
 
 DRIVER_REGISTERS = 32
-"""What the driver's functions take of a thread on 9.0: a kernel has the most of all it may call.
+"""Registers per thread of the driver's functions on 9.0; a kernel has the maximum of its callees.
 
-Source: eight kernels on an H100, tests/validate/counters/print.cu; others were not measured."""
+Source: eight kernels on an H100, tests/validate/counters/print.cu; others were not measured.
+"""
 
 
 def ask_resources(
     ptx: str, kernel: Kernel, options: Sequence[str] = ()
 ) -> "Future[tuple[Resources, ...]]":
-    """Return what will be the kernel's resources for every architecture that can be asked.
+    """Return a future of the kernel's resources on every available architecture.
 
-    `options` are the assembler's. Without an assembler (macOS) there are none: the trace then says
-    nothing of registers.
+    `options` are the assembler's. Without an assembler (macOS) the result is empty, and the trace
+    has no register counts.
     """
     return assembler().submit(_resources_if_any, ptx, kernel, options)
 
 
 @cache
 def assembler() -> ThreadPoolExecutor:
-    """The threads that ask, one pool a process; a launch that fails leaves its question to them."""
+    """Return the process's thread pool for assembly; a failed launch leaves its task running."""
     workers = min(4, os.cpu_count() or 1)
     return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
 
@@ -81,14 +87,14 @@ def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator
 
 
 def _calls_driver(kernel: Kernel) -> bool:
-    """Whether a kernel calls a function whose code is the driver's."""
+    """Return True if the kernel calls a function that the driver implements."""
     operands = (operand for one in kernel.instructions for operand in one.operands)
     calls = (operand.callee for operand in operands if isinstance(operand, CallTarget))
     return any(isinstance(callee, Symbol) and callee.name in BROUGHT for callee in calls)
 
 
 def _schedule(kernel: Kernel, facts: Facts) -> str:
-    """The schedule with the kernel's pcs; what comes before them all is the first one's."""
+    """Return the schedule with the kernel's pcs; instructions before the first line get pc 0."""
     pcs: dict[int, int] = {}
     for pc, instruction in enumerate(kernel.instructions):
         pcs.setdefault(instruction.ptx_line, pc)
@@ -100,13 +106,13 @@ _MACHINE = {"ld": _LOADS, "ldu": _LOADS, "st": _STORES}
 _LEAVING = frozenset({"BRA", "BRX", "EXIT"})
 _COPY = "cp.async.c"
 _OPERANDS = frozenset({"param", "const"})
-"""Spaces whose accesses are operands of other machine instructions."""
+"""Spaces that other machine instructions access as operands."""
 
 Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def sass_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
-    """Return the accesses that differ, in order of pc."""
+    """Return the accesses that differ between PTX and machine code, in order of pc."""
     if not facts:
         return ()
     return tuple(sorted(_Comparison(kernel, facts).changes(), key=lambda access: access.pc))
@@ -114,13 +120,13 @@ def sass_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A kernel beside the machine code that was made of it."""
+    """A kernel and its machine code."""
 
     kernel: Kernel
     facts: ByLine
 
     def changes(self) -> Iterator[AssembledAccess]:
-        """Yield what differs."""
+        """Yield the accesses that differ."""
         wide = self._joined()
         member_pcs = {pc for _, members in wide.values() for pc in members}
         for pc in self._machine_accesses:
@@ -134,7 +140,7 @@ class _Comparison:
         yield from self._copies()
 
     def _copies(self) -> Iterator[AssembledAccess]:
-        """Yield copies to shared memory before which ptxas puts loads that never run."""
+        """Yield copies to shared memory for which ptxas adds loads that never execute."""
         for pc, one in enumerate(self.kernel.instructions):
             machine_instructions = (
                 self.facts.get(one.ptx_line, ()) if one.mnemonic.startswith(_COPY) else ()
@@ -146,7 +152,7 @@ class _Comparison:
 
     @cached_property
     def _machine_accesses(self) -> Mapping[int, Sequence[MachineInstruction]]:
-        """The loads and stores that have a line of their own, and what was made of each."""
+        """Return the machine instructions of each load and store that is alone on its PTX line."""
         instructions_by_pc: dict[int, Sequence[MachineInstruction]] = {}
         many = Counter(i.ptx_line for i in self.kernel.instructions if _accesses(i))
         for pc, one in enumerate(self.kernel.instructions):
@@ -160,12 +166,12 @@ class _Comparison:
         return TYPE_BYTES[one.type] * one.vector
 
     def _width(self, pc: int) -> int:
-        """Bytes a lane of the machine instructions, where they all have the same; 0: none."""
+        """Return the bytes per lane of the machine instructions if they agree, else 0."""
         widths = {m.bytes for m in self._machine_accesses[pc]}
         return widths.pop() if len(widths) == 1 else 0
 
     def _joined(self) -> Mapping[int, tuple[tuple[int, int], set[int]]]:
-        """Of each access that became a wide one: its piece, and those that it has swallowed."""
+        """Return the vectorized accesses with their (offset, bytes) and the merged accesses."""
         joins: dict[int, tuple[tuple[int, int], set[int]]] = {}
         for pc in self._machine_accesses:
             width, own = self._width(pc), self._bytes(pc)
@@ -175,6 +181,9 @@ class _Comparison:
                     for n, at in self._neighbours(pc, width).items()
                     if not self._machine_accesses[n]
                 }
+                # The machine code does not name merged accesses, so guess the wide access's start:
+                # take the one that covers most vanished neighbours, then an aligned one, then the
+                # highest.
                 starts = [-own * k for k in range(width // own)]
                 inside = {s: {n for n, at in gone.items() if s <= at < s + width} for s in starts}
                 base = self._offset(pc)
@@ -188,8 +197,10 @@ class _Comparison:
         return address.offset if address else 0
 
     def _neighbours(self, pc: int, reach: int) -> dict[int, int]:
-        """The accesses of its kind from the same base, in its basic block or in those that only
-        lead through it: bytes from its address, fewer than `reach`."""
+        """Return nearby accesses of the same kind and base, as pc to byte distance below `reach`.
+
+        They are in the same basic block, or in blocks that it dominates.
+        """
         block, mine = self._block[pc], self.kernel.instructions[pc]
         address = _address(mine)
         if address is None:
@@ -200,6 +211,8 @@ class _Comparison:
         first = bisect_right(addresses, (address.offset - reach, len(self.kernel.instructions)))
         for offset, place in addresses[first : bisect_left(addresses, (address.offset + reach, 0))]:
             other = self._block[place]
+            # If the base has several definitions, offsets compare only within a block without a
+            # definition in between. With a single definition dominance suffices.
             if len(sets) > 1:
                 between = (min(pc, place) <= at < max(pc, place) for at in sets)
                 is_adjacent = other is block and not any(between)
@@ -211,8 +224,7 @@ class _Comparison:
 
     @cached_property
     def _from_base(self) -> Mapping[tuple[int, object, str], Sequence[tuple[int, int]]]:
-        """The accesses of a function by the base of their addresses, and by kind: offset and pc,
-        rising."""
+        """Return each function's accesses by base register and opcode: (offset, pc), ascending."""
         accesses_by_base: dict[tuple[int, object, str], list[tuple[int, int]]] = {}
         for pc in self._machine_accesses:
             one = self.kernel.instructions[pc]
@@ -222,7 +234,7 @@ class _Comparison:
         return {key: sorted(places) for key, places in accesses_by_base.items()}
 
     def _leads_to(self, above: BasicBlock, block: BasicBlock) -> bool:
-        """Whether all ways to a block lead through another."""
+        """Return True if `above` dominates `block`."""
         number: int | None = block.number
         while number is not None and number != above.number:
             number = self._dominators.get(number)
@@ -230,7 +242,7 @@ class _Comparison:
 
     @cached_property
     def _defined(self) -> Mapping[tuple[int, object], Sequence[int]]:
-        """Where each register of a function is set."""
+        """Return the pcs that define each register of a function."""
         definition_pcs: dict[tuple[int, object], list[int]] = {}
         for block in self.kernel.blocks:
             for pc in range(block.first, block.last):
@@ -239,7 +251,7 @@ class _Comparison:
         return definition_pcs
 
     def _unjoined(self, pc: int) -> Pieces:
-        """What became of an access that was not joined with others."""
+        """Return the (offset, bytes) pieces of an access that was not merged with others."""
         one, own, machine_instructions = (
             self.kernel.instructions[pc],
             self._bytes(pc),
@@ -251,7 +263,7 @@ class _Comparison:
         if not width or width >= own:
             return ((0, own),)
         if one.vector == 1 and len(machine_instructions) == 1:
-            return ((0, width),)  # the lower half of a number
+            return ((0, width),)  # the lower half of a value
         size = TYPE_BYTES[one.type]
         starts = {k * size // width * width for k in self._elements_read(one)}
         return tuple(
@@ -259,7 +271,7 @@ class _Comparison:
         )
 
     def _elements_read(self, one: Instruction) -> list[int]:
-        """Which elements of a vector that is loaded anything reads."""
+        """Return the indices of a loaded vector's elements that any instruction reads."""
         if one.opcode == "st" or not isinstance(one.operands[0], Vector):
             return list(range(one.vector))
         elements = one.operands[0].elements
@@ -270,11 +282,17 @@ class _Comparison:
         return frozenset(r for one in self.kernel.instructions for r in sources(one))
 
     def _issued(self, pc: int) -> int:
-        """The instruction whose warps issue it, if more may than have a lane in it; else -1."""
+        """Return the pc of the branch or guard whose warps issue a predicated access, else -1.
+
+        ptxas replaces a short branch by predicates: warps without an active lane still issue the
+        access.
+        """
         if not all(m.guarded for m in self._machine_accesses[pc]):
             return -1
         issued = pc if self.kernel.instructions[pc].guard else -1
         block = self._block[pc]
+        # Climb the dominators: each branch that became a predicate extends the issuing warps to
+        # those at the branch; a branch that still exists in machine code stops the climb.
         while (above := self._dominators.get(block.number)) is not None:
             arm, block = block, self.kernel.blocks[above]
             last = self.kernel.instructions[block.last - 1]
@@ -285,8 +303,10 @@ class _Comparison:
         return issued
 
     def _leaves(self, block: BasicBlock, arm: BasicBlock) -> bool:
-        """Whether the machine code has the branch at a block's end that goes around an arm: as it
-        is, or where the other arm goes on."""
+        """Return True if the machine code keeps the branch around `arm` at the end of `block`.
+
+        The branch may be in its own place or at the end of the other arm.
+        """
         others = (self.kernel.blocks[n].last - 1 for n in block.successors if n != arm.number)
         after = (self.kernel.instructions[pc] for pc in others)
         ends = [n for n in after if n.opcode == "bra" and n.guard is None]
@@ -299,7 +319,7 @@ class _Comparison:
 
     @cached_property
     def _dominators(self) -> Mapping[int, int]:
-        """The block through which each is reached, of each function from its first one."""
+        """Return the immediate dominator of each block within its function."""
         graph = {b.number: list(b.successors) for b in self.kernel.blocks}
         dominators: dict[int, int] = {}
         for span in self.kernel.functions:
@@ -310,7 +330,7 @@ class _Comparison:
 
 
 def _accesses(one: Instruction) -> bool:
-    """Whether an instruction accesses memory that a trace has."""
+    """Return True if an instruction accesses memory that the trace records."""
     return one.opcode in (*_MACHINE, "atom", "red") and one.space not in _OPERANDS
 
 

@@ -1,7 +1,7 @@
-"""Row filter: a sink that hands on the rows of a launch that are to be kept.
+"""Sink that forwards the recorded rows of a launch and drops the others.
 
-Patterns and paths are given identifiers at once, and written when a row that is kept refers to
-them, so that what is left out costs nothing on disk.
+Patterns and paths get identifiers at once, but are only written when a forwarded row refers to
+them, so that dropped rows cost nothing on disk.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ from ..simt.kernel.launch import Sink
 
 
 def drops_nothing(row_selection: Kept) -> bool:
-    """Whether all that is run is kept: also of a sample, if its blocks alone are run."""
+    """Return True if all executed blocks are recorded, also with a sample that alone runs."""
     return row_selection == Kept(sample=row_selection.sample) and not row_selection.sample.all_ran
 
 
 class RowFilter:
-    """A sink that hands on what `kept` says of a kernel with these `instructions`."""
+    """A sink that forwards the rows selected by `row_selection` for a kernel's `instructions`."""
 
     def __init__(self, sink: Sink, row_selection: Kept, instructions: pa.Table) -> None:
         self._sink = sink
@@ -34,13 +34,13 @@ class RowFilter:
         self._paths = SparePaths(sink)
 
     def put(self, table: str, **columns: Any) -> int:
-        """Number patterns and paths; write the other rows that are kept, after those they name."""
+        """Number patterns and paths; forward selected rows after those that they refer to."""
         match table:
             case "patterns":
                 return self._patterns.add(**columns)
             case "paths":
                 return self._paths.add(**columns)
-            case "outside":  # it is told whatever is kept
+            case "outside":  # recorded under any filter
                 return self._sink.put(table, **columns)
         keep = self._selected(table, columns)
         if keep is not None and keep.any():
@@ -53,8 +53,10 @@ class RowFilter:
         return 0
 
     def _selected(self, table: str, columns: dict[str, Any]) -> NDArray[np.bool_] | None:
-        """Return which rows are kept, None for none; a part of a block's warps has no sum of
-        lanes."""
+        """Return the mask of selected rows, None for none.
+
+        Lane sums are per block, so they are dropped if only some of its warps are selected.
+        """
         row_selection, block = self._kept, columns["block"]
         if table == "lanes_on":
             whole = row_selection.control and row_selection.rows and not row_selection.warps
@@ -71,7 +73,7 @@ class RowFilter:
         return keep
 
     def _of_warps(self, block: NDArray[Any], warp: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which rows are of warps that are kept."""
+        """Return the mask of rows whose warps are selected."""
         if not self._kept.rows:
             return np.zeros(len(block), np.bool_)
         return keeps_blocks(self._kept, block) & in_ranges(warp, self._kept.warps)
@@ -82,14 +84,14 @@ _UNSET = np.uint32(0xFFFFFFFF)
 
 
 class _Numbers:
-    """Where in the trace each number that was given out lies, or _NOWHERE."""
+    """Map from provisional identifiers to identifiers in the trace, or _UNSET."""
 
     def __init__(self) -> None:
         self.given = 0
         self._places: Ids = np.full(1 << 12, _UNSET, np.uint32)
 
     def give(self, count: int) -> int:
-        """Give out so many numbers; return the first."""
+        """Allocate `count` identifiers; return the first."""
         first, self.given = self.given, self.given + count
         if self.given > len(self._places):
             grown = np.full(max(self.given, 2 * len(self._places)), _UNSET, np.uint32)
@@ -98,20 +100,20 @@ class _Numbers:
         return first
 
     def missing(self, numbers: Ids) -> Ids:
-        """Return those that lie nowhere yet, each once, rising."""
+        """Return the distinct unwritten identifiers, ascending."""
         return sorted_unique(numbers[self._places[numbers] == _UNSET])
 
     def set(self, numbers: Ids, first: int) -> None:
-        """Note that these lie one after another from `first` on."""
+        """Map these identifiers to consecutive ones from `first` on."""
         self._places[numbers] = np.arange(first, first + len(numbers), dtype=np.uint32)
 
     def places(self, numbers: Ids) -> Ids:
-        """Return where they lie."""
+        """Return their identifiers in the trace."""
         return self._places[numbers]
 
 
 class SparePatterns:
-    """Numbers patterns, and writes those that are asked for."""
+    """Numbers patterns, and writes only those in use."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -119,12 +121,12 @@ class SparePatterns:
         self._spill = PatternSpill()
 
     def add(self, active: NDArray[Any], offsets: NDArray[Any]) -> int:
-        """Number patterns (n,), (n, 32); return the number of the first."""
+        """Number patterns (n,), (n, 32); return the first identifier."""
         self._numbers.give(len(active))
         return self._spill.add(active, offsets)
 
     def write(self, numbers: Ids) -> Ids:
-        """Write what of these is not in the trace yet; return their identifiers there."""
+        """Write the patterns that are not in the trace yet; return their identifiers there."""
         missing = self._numbers.missing(numbers)
         if len(missing):
             active, offsets = self._spill.take(missing.astype(np.int64))
@@ -135,9 +137,10 @@ class SparePatterns:
 
 
 class SparePaths:
-    """Numbers paths, and writes those that are asked for.
+    """Numbers paths, and writes only those in use.
 
-    A path can be asked for until others are added; what was written by then stays known.
+    Only the paths of the latest `add` can still be written; earlier written ones keep their
+    identifiers.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -148,14 +151,14 @@ class SparePaths:
         self._columns: dict[str, NDArray[Any]] = {}
 
     def add(self, lengths: NDArray[Any], **columns: NDArray[Any]) -> int:
-        """Number paths given as lengths (n,) and flat columns; return the number of the first."""
+        """Number paths given as lengths (n,) and flat columns; return the first identifier."""
         self._first = self._numbers.give(len(lengths))
         self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         self._columns = columns
         return self._first
 
     def write(self, numbers: Ids) -> Ids:
-        """Write what of these is not in the trace yet; return their identifiers there."""
+        """Write the paths that are not in the trace yet; return their identifiers there."""
         missing = self._numbers.missing(numbers)
         if len(missing):
             if missing[0] < self._first:

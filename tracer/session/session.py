@@ -1,4 +1,4 @@
-"""The session: device memory, modules and launches, recorded from `with` to its end."""
+"""The session: device memory, modules and launches, recorded within a `with` block."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -29,31 +29,31 @@ from .texture import Modes, Texture, make_texture
 
 
 class Session:
-    """A GPU that records: `with cutrace.Session("reverse.cutrace") as gpu: ...`.
+    """A recording GPU: `with cutrace.Session("reverse.cutrace") as gpu: ...`.
 
-    Without a path the trace is a temporary one, which goes when the process ends. `trace` is its
-    path, good once the `with` block has ended well; an exception inside leaves no trace, but for
-    the KernelFault of a launch: then the launches before it are a trace, whose manifest has the
-    message, and there is none if it was the first. What kernels print goes to `output`, or to
-    `sys.stdout`. A kernel in which a warp runs more than `max_instructions` (else 2**28) is stopped
-    with a KernelFault that names the loop; a launch of more than `max_threads` (else 2**28) is
-    refused before it starts. With `check_uninitialized` it is one, too, to load bytes of global,
-    shared or local memory that neither the host nor a kernel has written. `bounds` says what it is
-    to access global memory outside of every allocation: a KernelFault (`strict`), or, in pages of 2
-    MB that hold a part of one, done as a chip does it, counted, and told on stderr (`report`).
-    `engine` is `array`, `compiled` (CutraceError for a kernel with an instruction that it does not
-    know) or `auto`: the trace is the same.
+    Without a path the trace is temporary and deleted at process exit. `trace` is its path, valid
+    once the `with` block has ended well. An exception inside leaves no trace, except the
+    KernelFault of a launch: then the trace has the launches before it, and its manifest the
+    message; it has none if the first launch faults. Kernels print to `output`, by default
+    `sys.stdout`. A kernel in which a warp runs more than `max_instructions` (default 2**28) stops
+    with a KernelFault that names the loop; a launch of more than `max_threads` (default 2**28) is
+    refused before it starts. With `check_uninitialized`, a load of global, shared or local memory
+    bytes that neither the host nor a kernel has written is a KernelFault, too. `bounds` controls
+    global memory accesses outside of every allocation: a KernelFault (`strict`), or, in 2 MB pages
+    that contain part of an allocation, performed as a chip does, counted, and reported on stderr
+    (`report`). `engine` is `array`, `compiled` (CutraceError for a kernel with an unsupported
+    instruction) or `auto`: the trace is the same.
 
-    What is recorded, never what is run, is restricted by `only`: kernels, launches, blocks, warps,
-    lines, spaces, each a list or a text with commas (`only={"blocks": "0-7", "spaces": "shared"}`);
-    without `control` the instructions that warps ran are left out. With `sample_blocks`, a number
-    or a part of the grid (`"1%"`), so many blocks are drawn, with `sample_seed` for the dice, and
-    only they are run, unless blocks depend on one another. A trace that would be larger than
-    `max_trace_size` (bytes, or `"10M"`) ends in a CutraceError that says how far it came.
+    `only` restricts what is recorded, never what runs: kernels, launches, blocks, warps, lines,
+    spaces, each a list or comma-separated text (`only={"blocks": "0-7", "spaces": "shared"}`).
+    Without `control` the executed instructions of warps are not recorded. `sample_blocks`, a number
+    or a part of the grid (`"1%"`), draws that many blocks with the random seed `sample_seed`; only
+    these run, unless blocks depend on one another. A trace larger than `max_trace_size` (bytes, or
+    `"10M"`) raises a CutraceError that says how far it got.
     """
 
     at_close: ClassVar[list[Callable[[Path], None]]] = []
-    """What happens at the end of every session: functions that take the complete trace's path."""
+    """Callbacks at the end of every session; they take the complete trace's path."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Session:
         return f"<cutrace.Session {str(self._named)!r}: {state}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the trace once it is whole."""
+        """Return the notebook's view: the trace once it is complete."""
         if self._is_whole:
             return read_trace(self.trace)._repr_html_()
         from html import escape
@@ -127,16 +127,14 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         if kind and self._opened and not self._opened.owner.is_here:
-            return  # a forked child leaves: the session goes on where it was opened
+            return  # a forked child exits: the session continues in the process that opened it
         self._recording.is_open = False
         if kind and not self._has_trace(problem):
             self._exits.__exit__(kind, problem, traceback)
             return
         with self._exits:
             self._recording.finish()
-        BufferPool.end(
-            self._recording.memory
-        )  # the trace is whole: no launch is left that works in it
+        BufferPool.end(self._recording.memory)  # the trace is complete: no launch uses this memory
         if problem:
             count = len(self._recording.resources)
             before = "the launch" if count == 1 else f"the {count} launches"
@@ -145,7 +143,7 @@ class Session:
             act(self.trace)
 
     def _has_trace(self, problem: BaseException | None) -> bool:
-        """Whether there is a trace although the session ends so: of the launches before a fault."""
+        """Return True if the session ends by a fault after other launches, and so has a trace."""
         fault, launches = self._recording.fault, self._recording.resources
         return isinstance(problem, KernelFault) and str(problem) == fault and bool(launches)
 
@@ -156,22 +154,22 @@ class Session:
         options: Sequence[str] = (),
         name_expressions: Sequence[str] = (),
     ) -> Module:
-        """Compile CUDA C++: a Path or a string that is no code is a file.
+        """Compile CUDA C++ from a file (a Path or a string without code) or from text.
 
         `arch` is a virtual architecture (`compute_75`), `options` are the compiler's (`-DN=4`),
-        `name_expressions` the template instances wanted (`scale<float, 4>`).
+        `name_expressions` the requested template instances (`scale<float, 4>`).
         """
         name, text = _read_source(source, "source.cu")
         cuda_source = Source(name, text, read_options(options, name_expressions))
         return self._load(name, cuda.to_ptx(cuda_source, arch))
 
     def load_ptx(self, source: str | Path) -> Module:
-        """Take PTX: a Path or a string that is no code is a file."""
+        """Load PTX from a file (a Path or a string without code) or from text."""
         name, text = _read_source(source, "source.ptx")
         return self._load(name, ptx.to_ptx(Source(name, text)))
 
     def to_device(self, values: ArrayLike, name: str | None = None) -> DeviceArray:
-        """Copy a host array to new device memory; `name` is what tables call it."""
+        """Copy a host array to new device memory; `name` is its name in tables."""
         host = np.asarray(values)
         array = allocate_array(self._recording, host.shape, host.dtype, name, is_pitched=False)
         array.copy_to_device(host)
@@ -180,15 +178,15 @@ class Session:
     def device_array(
         self, shape: Shape, dtype: DTypeLike = np.float64, name: str | None = None
     ) -> DeviceArray:
-        """Reserve device memory, which reads as zeros."""
+        """Allocate device memory, which reads as zeros."""
         return allocate_array(self._recording, shape, dtype, name, is_pitched=False)
 
     def pitched_array(
         self, shape: tuple[int, ...], dtype: DTypeLike = np.float64, name: str | None = None
     ) -> DeviceArray:
-        """Reserve rows that start at multiples of 256 bytes, as cudaMallocPitch does: see `pitch`.
+        """Allocate rows that start at multiples of 256 bytes, as cudaMallocPitch does: see `pitch`.
 
-        A row is what the last dimension spans: (100, 60) of float32 takes 100 times 256 bytes.
+        A row spans the last dimension: (100, 60) of float32 takes 100 times 256 bytes.
         """
         return allocate_array(self._recording, shape, dtype, name, is_pitched=True)
 
@@ -205,19 +203,18 @@ class Session:
         cubemap: bool = False,
         name: str | None = None,
     ) -> Texture:
-        """Make a texture, to be passed to a kernel or bound with `Module.bind_texture`.
+        """Create a texture, to pass to a kernel or to bind with `Module.bind_texture`.
 
-        Of a host array it keeps a copy, as a CUDA array does; over a device array it reads linear
-        memory as it is at each launch, over a surface the texels that this has then. Shapes are
-        (width,), (height, width) or (depth, height, width), with the layers in front if
-        `layered`; channels are a structured dtype's fields, or
-        a last axis of 2 or 4 if `channels` says so. A `cubemap` has six square layers, or
-        with `layered` six a cube.
+        A texture of a host array keeps a copy, as a CUDA array does. Over a device array it reads
+        linear memory as it is at each launch, over a surface the surface's texels at that time.
+        Shapes are (width,), (height, width) or (depth, height, width), with the layers in front if
+        `layered`. Channels are a structured dtype's fields, or a last axis of 2 or 4 if `channels`
+        is set to that. A `cubemap` has six square layers, or with `layered` six per cube.
 
         `address_mode` is clamp, border, wrap or mirror, for all dimensions or one each, x first
         (wrap and mirror act as clamp without `normalized_coords`); `filter_mode` is point or
         linear; `read_mode` is element, or normalized_float for integers of 8 and 16 bits.
-        CutraceError for what does not go together.
+        CutraceError for invalid combinations.
         """
         modes = Modes(address_mode, filter_mode, normalized_coords, read_mode)
         return make_texture(
@@ -232,11 +229,11 @@ class Session:
         layered: bool = False,
         name: str | None = None,
     ) -> Surface:
-        """Make a surface, a copy of a host array that kernels read and write (`surf2Dwrite`).
+        """Create a surface: a copy of a host array that kernels read and write (`surf2Dwrite`).
 
         Pass it to a kernel, or bind it with `Module.bind_surface`; `texture(surface, ...)` is a
-        texture over the same texels. Axes are as for textures. CutraceError for what no surface
-        holds.
+        texture over the same texels. Axes are as for textures. CutraceError for arrays that no
+        surface supports.
         """
         return make_surface(self._recording, array, TexelForm(channels, layered), name)
 
@@ -268,10 +265,11 @@ class Session:
         return Module(self._recording, replace(compiled, ptx=text), source)
 
     def _name_sources(self, source_path: PurePath, compiled: Compiled) -> dict[str, str]:
-        """Record the sources' texts; return the name in the trace for each name in the PTX.
+        """Record the sources' texts; return their names in the trace by their names in the PTX.
 
-        A trace has no machine's folders: a source given by an absolute path, and the headers
-        beside it, are named from its folder; what PTX was compiled from elsewhere, by its name.
+        A trace contains no folders of this machine. A source given by an absolute path, and the
+        headers beside it, are named relative to its folder; other files that PTX was compiled from
+        by their names.
         """
         folder = f"{source_path.parent.as_posix()}/" if source_path.is_absolute() else ""
         shown = {path: path.removeprefix(folder) for path in compiled.sources}

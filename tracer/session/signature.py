@@ -1,9 +1,9 @@
-"""Arrays as Numba's kernels take them: one argument, for which PTX has many parameters.
+"""Kernel signatures: the PTX parameters joined with their C types, and arrays of Numba kernels.
 
-Numba's PTX names tell the arguments' types: `Array<float, 2, C, mutable, aligned>`. An array is
-handed over member by member, 64 bits each: two pointers that kernels leave alone, the number of
-elements, the bytes of one, the data, the shape and the strides in bytes (ArrayModel in
-numba/core/datamodel/models.py).
+A Numba kernel takes an array as one argument for which PTX has many parameters. Its PTX name has
+the arguments' types: `Array<float, 2, C, mutable, aligned>`. An array is passed as members of 64
+bits each: two pointers that kernels ignore, the number of elements, the bytes of one, the data
+pointer, the shape and the strides in bytes (ArrayModel in numba/core/datamodel/models.py).
 """
 
 import re
@@ -20,26 +20,26 @@ _DATA, _BEFORE_SHAPE = 4, 5
 
 
 def array_of(c_type: str) -> tuple[str, int]:
-    """The elements' C type and the dimensions of one of Numba's arrays; `("", 0)` for another."""
+    """Return element C type and dimensions of a Numba array; `("", 0)` for other types."""
     match = _ARRAY.fullmatch(c_type)
     return (match[1], int(match[2])) if match else ("", 0)
 
 
 def count_words(c_type: str) -> int:
-    """How many parameters of PTX such an argument takes: 7 for an array of one dimension."""
+    """Return the PTX parameters of such an argument: 7 for a one-dimensional array."""
     _, dimensions = array_of(c_type)
     return _BEFORE_SHAPE + 2 * dimensions if dimensions else 1
 
 
 def unfold(array: DeviceArray) -> bytes:
-    """The members of an array, as a kernel of Numba takes them."""
+    """Return the members of an array in the form that a Numba kernel takes."""
     strides = array.elements().strides
     members = (0, 0, array.size, array.dtype.itemsize, array.address, *array.shape, *strides)
     return b"".join(member.to_bytes(8, "little") for member in members)
 
 
 def data_address(members: bytes) -> int:
-    """Where the elements of an array lie, of its members as a kernel takes them."""
+    """Return the address of an array's elements from its members."""
     return int.from_bytes(members[8 * _DATA : 8 * _DATA + 8], "little")
 
 
@@ -64,9 +64,9 @@ _C_FLOATS = {"float": 4, "double": 8, "half": 2, "__half": 2}
 class Parameter:
     """One parameter: `number` counts from 1, `element` and `size` are PTX's, `c_type` may be `""`.
 
-    Pointers have `pointer_bytes`. `kind` says what may be passed: a pointer takes device arrays, a
-    word (as many bytes, of unknown C type) an array, a texture, a surface or an integer, a struct
-    its bytes, an array of Numba's, which stands for several parameters of PTX, a device array.
+    Pointers have `pointer_bytes`. `kind` determines the accepted arguments: a pointer takes device
+    arrays; a word (of that many bytes and unknown C type) an array, a texture, a surface or an
+    integer; a struct its bytes; a Numba array, which is several PTX parameters, a device array.
     """
 
     number: int
@@ -78,12 +78,12 @@ class Parameter:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the C type without qualifiers: `{"unsigned", "int"}`."""
+        """Return the words of the C type without qualifiers: `{"unsigned", "int"}`."""
         return frozenset(_words(self.c_type))
 
     @cached_property
     def kind(self) -> str:
-        """One of POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE, ARRAY."""
+        """Return POINTER, INTEGER, FLOAT, STRUCT, WORD, TEXTURE, SURFACE or ARRAY."""
         if array_of(self.c_type)[1]:
             return ARRAY
         if "cudaTextureObject_t" in self.words:
@@ -100,7 +100,7 @@ class Parameter:
 
     @cached_property
     def integer_range(self) -> tuple[int, int]:
-        """Least and largest integer; where C's sign is unknown, what either sign can hold."""
+        """Return the least and largest integer; of both ranges if the signedness is unknown."""
         bits = 8 * self.size
         if self.words & {"bool"}:
             return 0, 1
@@ -112,7 +112,7 @@ class Parameter:
 
     @cached_property
     def pointee(self) -> tuple[str, int] | None:
-        """NumPy kind (`i`: any integer, `f`) and bytes of what it points to; None if unknown."""
+        """Return NumPy kind (`i`: any integer, `f`) and bytes of the pointee; None if unknown."""
         if self.kind != POINTER or self.c_type.count("*") != 1 or "<" in self.c_type:
             return None
         words = _words(self.c_type)
@@ -132,7 +132,7 @@ class Parameter:
 
     @property
     def type(self) -> str:
-        """The C type, or PTX's where C's is not known."""
+        """Return the C type, or PTX's if C's is unknown."""
         return self.c_type or f".{self.element}"
 
 
@@ -152,9 +152,9 @@ class Signature:
 def read_signature(
     kernel_signature: KernelSignature, declared: tuple[Variable, ...], address_size: int = 64
 ) -> Signature:
-    """Join what the front end knows of a kernel with the parameters that its PTX declares.
+    """Join the front end's signature of a kernel with the parameters that its PTX declares.
 
-    PTX without `.address_size` may be of either size: where a parameter has 64 bits, pointers do.
+    PTX without `.address_size` may use either size: pointers have 64 bits if any parameter has.
     """
     narrow = address_size == 32 and all(variable.size <= 4 for variable in declared)
     sizes = [count_words(c_type) for c_type, _ in kernel_signature.parameters]
@@ -176,7 +176,7 @@ def read_signature(
 def _parameter(
     number: int, variable: Variable, c_type: str, name: str, pointer_bytes: int
 ) -> Parameter:
-    """A PTX type in place of the C type says no more than the declaration."""
+    """Return a parameter; a PTX type in place of the C type adds nothing to the declaration."""
     structure = "" if c_type in TYPE_BYTES else c_type
     plain = name.partition("[")[0] or f"p{number}"
     return Parameter(number, plain, structure, variable.element, variable.size, pointer_bytes)

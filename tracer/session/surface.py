@@ -1,4 +1,4 @@
-"""Surfaces: arrays of texels that kernels read and write by their places, as CUDA arrays are."""
+"""Surfaces: arrays of texels that kernels read and write by coordinate, like CUDA arrays."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from .texel import TexelForm, Texels, check_size, read_texels
 
 
 class Surface:
-    """A surface of a session: pass it where a kernel takes a `cudaSurfaceObject_t`.
+    """A surface of a session: pass it to a kernel's `cudaSurfaceObject_t` parameter.
 
     `handle` is the 64-bit number that the kernel sees. `texture(surface, ...)` samples the same
     texels.
@@ -39,17 +39,17 @@ class Surface:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Return its name in tables."""
         return self._place.name
 
     @property
     def place(self) -> Allocation:
-        """Where its texels lie in the memory of surfaces."""
+        """Return its allocation in surface memory."""
         return self._place
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its texels, without the padding of rows."""
+        """Return the bytes of its texels, without the padding of rows."""
         return int(np.prod(self.shape)) * self.dtype.itemsize
 
     def __repr__(self) -> str:
@@ -57,11 +57,11 @@ class Surface:
         return f"<surface {self.name}: {self._texels.format}, {extent}>"
 
     def belongs_to(self, recording: Recording) -> bool:
-        """Whether it is a surface of this session."""
+        """Return True if it is a surface of this session."""
         return self._recording is recording
 
     def copy_to_host(self) -> NDArray[Any]:
-        """Copy it back: a new array of the shape and dtype that it was made from."""
+        """Return a host copy: a new array of its original shape and dtype."""
         self._recording.note(Event("copy", self.nbytes, "DtoH", self.name))
         return self._elements().copy()
 
@@ -77,14 +77,14 @@ class Surface:
         self._elements()[...] = host
 
     def texels(self) -> NDArray[Any]:
-        """Its texels as they are: a view (layers, depth, height, width, channels)."""
+        """Return a view of its current texels (layers, depth, height, width, channels)."""
         texels = self._texels
         width, height, depth = (*texels.extent, 1, 1)[:3]
         elements = self._rows().view(texels.element)
         return elements.reshape(max(texels.layers, 1), depth, height, width, texels.channels)
 
     def shared_texels(self, recording: Recording, form: TexelForm, what: str) -> Texels:
-        """Return its texels' form for a texture over it; CutraceError if that is another's."""
+        """Return its texels' form for a texture; CutraceError for another session's surface."""
         if not self.belongs_to(recording):
             raise CutraceError(f"{what} over `{self.name}`: a surface of another session")
         own = self._texels
@@ -104,7 +104,7 @@ class Surface:
 def make_surface(
     recording: Recording, array: ArrayLike, form: TexelForm, name: str | None
 ) -> Surface:
-    """Make a surface of a copy of a host array; CutraceError for what no surface holds."""
+    """Create a surface from a copy of a host array; CutraceError for unsupported arrays."""
     recording.check_open()
     what = f"surface `{name}`" if name else "a surface"
     if isinstance(array, DeviceArray):
@@ -122,7 +122,7 @@ def reserve_surface(
     recording: Recording, shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm,
     name: str | None = None,
 ) -> Surface:  # fmt: skip
-    """Make a surface of zeros; CutraceError for what no surface holds."""
+    """Create a surface of zeros; CutraceError for unsupported shapes."""
     what = f"surface `{name}`" if name else "a surface"
     texels = read_texels(shape, dtype, form, what)
     check_size(texels, False, what)

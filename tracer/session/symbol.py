@@ -1,4 +1,4 @@
-"""Variables that live in a module: `__device__`, `__constant__` and `__shared__` ones by C name."""
+"""Module variables, `__device__`, `__constant__` and `__shared__`, by C name."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _LOCAL_NAME = re.compile(r"E(?P<length>\d+)(?P<rest>[A-Za-z_]\w*)$")
 
 
 class Symbol:
-    """A `__device__` or `__constant__` variable: bytes to copy to and from."""
+    """A `__device__` or `__constant__` variable whose bytes can be copied to and from."""
 
     def __init__(self, recording: Recording, name: str, allocation: Allocation) -> None:
         self._recording = recording
@@ -31,11 +31,11 @@ class Symbol:
 
     @property
     def nbytes(self) -> int:
-        """Its size in bytes."""
+        """Return its size in bytes."""
         return self._allocation.size
 
     def copy_to_device(self, values: NDArray[Any] | np.generic) -> None:
-        """Write an array's bytes from the symbol's start; it may be shorter than the symbol."""
+        """Write an array's bytes to the symbol's start; the array may be shorter."""
         data = np.frombuffer(np.asarray(values).tobytes(), dtype=np.uint8)
         if not 0 < data.size <= self.nbytes:
             raise CutraceError(f"`{self.name}` has {self.nbytes} bytes, got {data.size} to copy")
@@ -53,7 +53,7 @@ class Symbol:
 
 
 def plain_name(ptx_name: str) -> str:
-    """A variable's name in C: `_ZN2ns5tableE` is `ns::table`, `_ZZ4tilePfE1a` is `a`."""
+    """Return a variable's C name: `_ZN2ns5tableE` is `ns::table`, `_ZZ4tilePfE1a` is `a`."""
     if ptx_name.startswith("_ZZ"):
         match = _LOCAL_NAME.search(ptx_name)
         return match["rest"][: int(match["length"])] if match else ptx_name
@@ -62,7 +62,7 @@ def plain_name(ptx_name: str) -> str:
 
 
 def declared_at(ptx_name: str, sources: Mapping[str, str]) -> str:
-    """Where the sources declare a variable, `table.cu:3`; `""` if they don't."""
+    """Return where the sources declare a variable, `table.cu:3`; `""` if they don't."""
     word = re.compile(rf"\b{re.escape(plain_name(ptx_name).rpartition('::')[2])}\b".encode())
     for path, text in sources.items():
         for each in definitions(text, marking_words([text])):
@@ -73,9 +73,9 @@ def declared_at(ptx_name: str, sources: Mapping[str, str]) -> str:
 
 
 def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
-    """A module's variables in memory by C name; PTX names where two have the same.
+    """Return a module's variables in memory by C name; by PTX name where two have the same.
 
-    References to textures and surfaces are none: they are bound, not copied to.
+    References to textures and surfaces are excluded: they are bound, not copied to.
     """
     variables = loaded.module.variables
     own = [
@@ -87,7 +87,7 @@ def name_symbols(loaded: LoadedModule) -> dict[str, Allocation]:
 
 
 def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
-    """A module's variables in memory, and where its grids meet, as the trace has them."""
+    """Return the trace's arrays: variables, grid-sync workspace, heap and parameter bank."""
     variables = loaded.module.variables
     described = [
         Array(name, place.space, place.offset, place.size, _itemsize(variables[place.name]))
@@ -105,7 +105,7 @@ def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
 
 
 def describe_shared(layout: Layout, dynamic: int) -> tuple[Array, ...]:
-    """A kernel's shared variables; open-size ones have the launch's `dynamic` bytes."""
+    """Return a kernel's shared variables; open-size ones have the launch's `dynamic` bytes."""
     names = _distinct([variable.name for variable in layout.variables.values()])
     return tuple(
         Array(
@@ -120,7 +120,7 @@ def describe_shared(layout: Layout, dynamic: int) -> tuple[Array, ...]:
 
 
 def _itemsize(variable: Variable) -> int:
-    """Bytes of an element; 0 for the bytes that compilers declare in place of any other type."""
+    """Return the bytes of an element; 0 for byte arrays that stand for other types."""
     return 0 if variable.element == "b8" else TYPE_BYTES.get(variable.element, 0)
 
 

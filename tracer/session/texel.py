@@ -1,4 +1,4 @@
-"""An array read as texels: what a channel is, how many, and which axis is which."""
+"""Interpret an array as texels: channel type, channel count, and the role of each axis."""
 
 from math import prod
 from typing import Any
@@ -13,7 +13,7 @@ FORMATS = {
     **{f"{kind}{size}": f"{kind}{8 * size}" for kind in "ui" for size in (1, 2, 4)},
     **{"f2": "f16", "f4": "f32"},
 }
-"""NumPy's name of a channel's type, and the trace's."""
+"""Channel types: NumPy's name and the trace's."""
 
 CHANNELS = (1, 2, 4)
 FACES = 6
@@ -22,12 +22,12 @@ _ARRAY_LIMITS = {1: (131072,), 2: (131072, 65536), 3: (16384, 16384, 16384)}
 _LAYERED_LIMITS = {1: (32768,), 2: (32768, 32768)}
 _LINEAR_LIMITS = {1: (1 << 28,), 2: (131072, 65000)}
 _MOST_LAYERS = 2048
-"""The widest texture of any device (CUDA C++ Programming Guide, "Technical Specifications")."""
+"""Largest texture size of any device (CUDA C++ Programming Guide, "Technical Specifications")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texels:
-    """`extent` is x first, without layers; `layers` 0 means not layered.
+    """Shape of texels: `extent` is x first, without layers; `layers` 0 means not layered.
 
     The layers of a cubemap are the faces of its cubes.
     """
@@ -40,13 +40,13 @@ class Texels:
 
     @property
     def format(self) -> str:
-        """Type and channels, as the trace has them: `f32`, `u8x4`."""
+        """Return type and channels in the trace's form: `f32`, `u8x4`."""
         name = FORMATS[self.element.str[1:]]
         return name if self.channels == 1 else f"{name}x{self.channels}"
 
     @property
     def texel_bytes(self) -> int:
-        """Bytes of a texel, all channels."""
+        """Return the bytes of a texel, all channels."""
         return self.channels * self.element.itemsize
 
     def arrange(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -58,7 +58,7 @@ class Texels:
 
 @dataclass(frozen=True, slots=True)
 class TexelForm:
-    """What the user says of an array's axes: channels last, layers first, six a cube."""
+    """The user's description of an array's axes: channels last, layers first, six per cube."""
 
     channels: int | None = None
     layered: bool = False
@@ -69,7 +69,7 @@ def read_texels(shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm, w
     """Read an array's axes: layers, depth, height, width, channels, as far as it has them.
 
     Channels are the equal fields of a structured `dtype`, or a last axis if `channels` is 2 or 4.
-    CutraceError, beginning with `what`, for what textures do not hold.
+    CutraceError, starting with `what`, for arrays that textures do not support.
     """
     element, fields = _channel(dtype, what)
     channels = form.channels
@@ -90,7 +90,7 @@ def read_texels(shape: tuple[int, ...], dtype: np.dtype[Any], form: TexelForm, w
 
 
 def _check_cubes(shape: tuple[int, ...], layered: bool, what: str) -> None:
-    """Six squares, or with `layered` a multiple of six."""
+    """Check for six squares, or with `layered` a multiple of six."""
     faces = shape[0] if len(shape) == 3 else 0
     whole = faces % FACES == 0 and faces > 0 if layered else faces == FACES
     if not whole or shape[1] != shape[2]:
@@ -99,7 +99,7 @@ def _check_cubes(shape: tuple[int, ...], layered: bool, what: str) -> None:
 
 
 def _channel(dtype: np.dtype[Any], what: str) -> tuple[np.dtype[Any], int]:
-    """The type of a channel, and how many fields of it; 0 for a plain type."""
+    """Return the type of a channel, and the number of its fields; 0 for a plain type."""
     kinds = {dtype[name] for name in dtype.names or ()} or {dtype}
     element = kinds.pop()
     is_supported = element.newbyteorder("<").str[1:] in FORMATS
@@ -132,7 +132,7 @@ def _extent(shape: tuple[int, ...], layered: bool, what: str) -> tuple[tuple[int
 
 
 def check_size(texels: Texels, is_linear: bool, what: str) -> None:
-    """Refuse what no device holds."""
+    """Refuse sizes that no device supports."""
     count = len(texels.extent)
     limits = _LINEAR_LIMITS if is_linear else _LAYERED_LIMITS if texels.layers else _ARRAY_LIMITS
     most = limits.get(count, texels.extent)

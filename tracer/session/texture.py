@@ -1,4 +1,8 @@
-"""Textures: arrays that kernels sample, with the modes of CUDA's texture descriptors."""
+"""Textures: arrays that kernels sample, with the modes of CUDA's texture descriptors.
+
+`make_texture` builds one from a host array, a device array (linear memory) or a surface,
+`make_mipmap` from several surfaces. Both check that modes and texels go together.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,14 +23,14 @@ from .surface import Surface
 from .texel import TexelForm, Texels, check_size, read_texels
 
 PITCH = 32
-"""Rows of a texture over linear memory start at multiples of this (texturePitchAlignment)."""
+"""Row alignment in bytes of a texture over linear memory (texturePitchAlignment)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """How a texture is sampled; `address_mode` is for all dimensions or for each, x first.
+    """Sampling modes; `address_mode` is for all dimensions or for each, x first.
 
-    `border` is the color of what lies outside, a number a channel. `srgb` texels are linearized,
+    `border` is the color outside the texture, one number per channel. `srgb` texels are linearized,
     and a `seamless` cubemap is filtered across the edges of its faces. A filter of one dimension
     blends `bordered_rows` with the border.
     """
@@ -42,9 +46,9 @@ class Modes:
 
 
 class Texture:
-    """A texture of a session: pass it where a kernel takes a `cudaTextureObject_t`.
+    """A texture of a session: pass it to a kernel's `cudaTextureObject_t` parameter.
 
-    `handle` is the 64-bit number that the kernel sees, `description` what the trace says of it.
+    `handle` is the 64-bit number that the kernel sees, `description` its description in the trace.
     """
 
     def __init__(self, recording: Recording, handle: int, description: schema.Texture) -> None:
@@ -54,7 +58,7 @@ class Texture:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Return its name in tables."""
         return self.description.name
 
     def __repr__(self) -> str:
@@ -63,7 +67,7 @@ class Texture:
         return f"<texture {self.name}: {described.format}, {extent}, {described.filter_mode}>"
 
     def belongs_to(self, recording: Recording) -> bool:
-        """Whether it is a texture of this session."""
+        """Return True if it is a texture of this session."""
         return self._recording is recording
 
 
@@ -74,9 +78,9 @@ def make_texture(
     form: TexelForm,
     name: str | None,
 ) -> Texture:
-    """Make a texture: of a copy of a host array, or over a surface or device array as it is.
+    """Create a texture: from a copy of a host array, or over a surface or device array itself.
 
-    CutraceError for an array that no texture holds, an unknown mode, and modes that do not go
+    CutraceError for an array that no texture supports, an unknown mode, and modes that do not go
     together.
     """
     recording.check_open()
@@ -130,9 +134,9 @@ def make_texture(
 def make_mipmap(
     recording: Recording, levels: Sequence[Surface], modes: Modes, form: TexelForm, mipmap: Mipmap
 ) -> Texture:
-    """Make a texture over surfaces that are its levels, each half as large as the one before.
+    """Create a texture over surfaces as mipmap levels, each half as large as the one before.
 
-    CutraceError as `make_texture`, and for modes that levels do not go together with.
+    CutraceError as for `make_texture`, and for modes that mipmaps do not support.
     """
     if not modes.normalized_coords:
         raise CutraceError("a mipmapped texture is sampled by normalised coordinates only")
@@ -155,7 +159,7 @@ def _copied(values: NDArray[Any], texels: Texels) -> Callable[[], NDArray[Any]]:
 def _linear(
     recording: Recording, array: DeviceArray, texels: Texels, modes: Modes, what: str
 ) -> Callable[[], NDArray[Any]]:
-    """Return what reads the device array as it is then, after checks of linear memory's own."""
+    """Check linear memory's rules; return a function that reads the device array when called."""
     if not array.belongs_to(recording):
         raise CutraceError(f"{what} over `{array.name}`: an array of another session")
     if texels.layers or len(texels.extent) > 2:
@@ -184,7 +188,7 @@ def _linear(
 
 
 def _check_modes(modes: Modes, texels: Texels, what: str) -> tuple[str, ...]:
-    """Return the address mode of each dimension; CutraceError for what does not go together."""
+    """Return the address mode of each dimension; CutraceError for invalid combinations."""
     address_mode = modes.address_mode
     count = len(texels.extent)
     each = (

@@ -1,7 +1,7 @@
-"""References to textures and surfaces at file scope, which the host binds.
+"""File-scope texture and surface references that the host binds.
 
-The front end turns a reference of CUDA C++ into a variable that holds a texture's handle; PTX of
-old compilers declares one as `.global .texref name` (or `.tex .u32 name`) and samples by name.
+The front end turns a CUDA C++ reference into a variable that holds a texture's handle. PTX of old
+compilers declares `.global .texref name` (or `.tex .u32 name`) and samples by name.
 """
 
 import re
@@ -22,7 +22,7 @@ from .symbol import plain_name
 from .texture import Texture
 
 _SHAPES = {1: (1, False), 2: (2, False), 3: (3, False), 0xF1: (1, True), 0xF2: (2, True)}
-"""Dimensions, and whether layered, by CUDA's number of a texture type."""
+"""Dimensions and layering by CUDA's number of a texture type."""
 
 _TEXEL = re.compile(r"(?P<kind>u?)(?P<word>char|short|int|float)(?P<channels>[124]?)")
 _BITS = {"char": 8, "short": 16, "int": 32, "float": 32}
@@ -31,7 +31,7 @@ _BITS = {"char": 8, "short": 16, "int": 32, "float": 32}
 def bind(
     recording: Recording, compiled: Compiled, loaded: LoadedModule, name: str, texture: object
 ) -> None:
-    """Bind a texture to the reference `name`; CutraceError if it does not exist or fit."""
+    """Bind a texture to the reference `name`; CutraceError if it does not exist or does not fit."""
     recording.check_open()
     if not isinstance(texture, Texture):
         got = type(texture).__name__
@@ -74,13 +74,13 @@ def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface:
 
 
 def _write_handle(recording: Recording, loaded: LoadedModule, symbol: str, handle: int) -> None:
-    """Write a handle into the variable that the front end made of a reference."""
+    """Write a handle into the variable that stands for a reference."""
     value = np.array([handle], dtype="<u8")
     recording.memory.view(loaded.symbols[symbol])[:] = value.view(np.uint8)
 
 
 def is_reference(variable: Variable) -> bool:
-    """Whether a variable of the PTX is a texture reference."""
+    """Return True if a PTX variable is a texture reference."""
     return variable.element == "texref" or variable.space == "tex"
 
 
@@ -93,7 +93,7 @@ def _missing(name: str, references: Mapping[str, object], kind: str = "texture")
 
 
 def _misfit(reference: TextureReference, texture: schema.Texture) -> str:
-    """What keeps a texture from a reference, or `""`; of what PTX does not say nothing is asked."""
+    """Return why a texture does not fit a reference, or `""`; PTX references check less."""
     if not reference.texel:
         return ""
     is_said = f"is texture<{reference.texel}, {reference.kind}>"
@@ -117,7 +117,7 @@ def _misfit(reference: TextureReference, texture: schema.Texture) -> str:
 
 
 def _format(texel: str) -> str:
-    """The trace's format of a C type, `u8x4` of uchar4; `""` for a name that is not CUDA's."""
+    """Return the trace's format of a C type, `u8x4` for uchar4; `""` for non-CUDA types."""
     words = re.sub(r"\b(const|signed)\b", "", texel).split()
     word = "".join(words).replace("unsigned", "u")
     match = _TEXEL.fullmatch("uint" if word == "u" else word)

@@ -1,11 +1,12 @@
-"""The launch line, CUDA's own syntax with the arrays spelled out.
+"""Parse and run launch lines: CUDA's launch syntax with arrays spelled out.
 
     reverseArrayBlock<<<1024, 256>>>(out:i32[262144], in:i32[262144]=arange)
     productTiled<16><<<(4, 4), dim3(16, 16), 0>>>(c:f32[64,64], a:f32[64,64]=random:1, c, 64)
 
-Sizes are integers, their products and sums of those (`64*4 + 64*8`). An array has a name, a type,
-a shape and perhaps what it holds at first; its name alone means the array already made. Numbers
-take the type of the kernel's parameter; `nullptr` is a pointer to nothing.
+Sizes are integers, their products, and sums of those (`64*4 + 64*8`). An array has a name, a type,
+a shape and optional initial values; its name alone refers to an existing array. Numbers take the
+type of the kernel's parameter; `nullptr` is a null pointer. The file also finds launch lines in a
+source's comments, and fills arrays with initial values.
 """
 
 import re
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """`out:i32[262144]=arange`; `type` is empty and `shape` () where only the name is given.
+    """`out:i32[262144]=arange`; `type` is empty and `shape` () for a name alone.
 
     Columns count from 1, in the line as written.
     """
@@ -44,7 +45,7 @@ class ArrayArgument:
 
 @dataclass(frozen=True, slots=True)
 class NumberArgument:
-    """`64`, `-1.5f`, `0xff`, `true`; None for `nullptr`."""
+    """A number, `64`, `-1.5f`, `0xff`, `true`; None for `nullptr`."""
 
     value: int | float | None
     column: int
@@ -55,10 +56,10 @@ LineArgument: TypeAlias = ArrayArgument | NumberArgument
 
 @dataclass(frozen=True, slots=True)
 class LaunchLine:
-    """A launch as written: `shared` is the dynamic shared memory in bytes a block.
+    """A launch as written: `shared` is the dynamic shared memory in bytes per block.
 
-    `opening` is the column of the parenthesis before the arguments; `place` is the comment's file
-    and line, if it stands in one.
+    `opening` is the column of the parenthesis before the arguments; `place` is the file and line of
+    the comment that contains it, if any.
     """
 
     text: str
@@ -71,13 +72,13 @@ class LaunchLine:
     place: str = ""
 
     def error(self, column: int, problem: str) -> CutraceError:
-        """An error that points at a column of this line."""
+        """Return an error that points at a column of this line."""
         where = f"{self.place}: " if self.place else ""
         return CutraceError(f"{where}{line_error(self.text, column, problem)}")
 
 
 def parse_launch(text: str) -> LaunchLine:
-    """Read a launch line; CutraceError points at the column where it goes wrong."""
+    """Parse a launch line; CutraceError points at the column of the error."""
     cursor = _Cursor(text)
     kernel = cursor.take(_KERNEL, "a kernel and `<<<`, as in `scale<<<4, 256>>>(...)`").strip()
     cursor.expect("<<<")
@@ -97,7 +98,7 @@ def parse_launch(text: str) -> LaunchLine:
 
 
 def line_error(text: str, column: int, problem: str) -> CutraceError:
-    """An error with the line and a caret below the column, which counts from 1."""
+    """Return an error with the line and a caret under the column, which counts from 1."""
     return CutraceError(
         f"launch line, column {column}: {problem}\n  {text}\n  {' ' * (column - 1)}^"
     )
@@ -120,7 +121,7 @@ _WORDS = {"true": True, "false": False, "nullptr": None, "NULL": None}
 
 
 class _Cursor:
-    """A place in the text, past spaces."""
+    """A position in the text after spaces."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -178,7 +179,7 @@ def _list(cursor: _Cursor, item: Callable[[_Cursor], T], end: str) -> tuple[T, .
 
 
 def _size(cursor: _Cursor, least: int = 1) -> int:
-    """`256`, `4*1024`, `64*4 + 64*8`."""
+    """Parse `256`, `4*1024` or `64*4 + 64*8`."""
     start = cursor.column
     size = _product(cursor)
     while cursor.accept("+"):
@@ -256,7 +257,7 @@ class LaunchComment:
 def find_launch_comments(source: str) -> tuple[LaunchComment, ...]:
     """Return the source's launch comments in order.
 
-    A comment whose last parenthesis is still open goes on in the comment on the next line.
+    A comment with an open last parenthesis continues in the comment on the next line.
     """
     lines = source.splitlines()
     comments = []
@@ -276,9 +277,9 @@ def _join(text: str, following: list[str]) -> str:
 
 
 class LineLauncher:
-    """Launches the lines of one source; `arrays` are those made so far, by name.
+    """Runs the launch lines of one source; `arrays` are the existing ones by name.
 
-    Files of `=file.npy` are looked for in `folder`.
+    Files of `=file.npy` are relative to `folder`.
     """
 
     def __init__(self, gpu: Session, module: Module, folder: Path) -> None:
@@ -288,7 +289,7 @@ class LineLauncher:
         self._folder = folder
 
     def launch(self, line: LaunchLine) -> None:
-        """Make what arrays are new, write those that say what they hold, and launch."""
+        """Create new arrays, fill those with initial values, and launch."""
         function = self._module.get_function(line.kernel)
         configured = function[line.grid, line.block, 0, line.shared]
         values = [self._value(line, argument) for argument in line.arguments]
@@ -338,13 +339,13 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
     },
     **{f"f{bits}": np.dtype(f"f{bits // 8}") for bits in (16, 32, 64)},
 }
-"""The element types of a launch line: kind and bits."""
+"""Element types of a launch line: kind and bits."""
 
 _FORMS = ("zeros", "arange", "random:SEED", "file.npy")
 
 
 def check_initial(initial: str) -> str:
-    """What is wrong with it, or `""`. Nothing at all means zeros that nobody copied."""
+    """Return the error in the initial values, or `""`. No values mean zeros without a copy."""
     if initial in ("", "zeros", "arange") or initial.strip('"').endswith(".npy"):
         return ""
     word, _, seed = initial.partition(":")
@@ -356,11 +357,11 @@ def check_initial(initial: str) -> str:
 def initial_values(
     initial: str, shape: tuple[int, ...], dtype: np.dtype[Any], folder: Path
 ) -> NDArray[Any]:
-    """The values: counting from 0 in row-major order, random, or a file's (relative to `folder`).
+    """Return the values: counting from 0 in row-major order, random, or a file's (in `folder`).
 
-    Random numbers are the same on every machine: integers from 0 to below the number of elements
-    (or the type's end), so that they can be indices; floats are multiples of 1/256 in [0, 1), so
-    that sums of their products are exact.
+    Random numbers are the same on every machine. Integers range from 0 to below the number of
+    elements (or the type's maximum), so that they can be indices; floats are multiples of 1/256 in
+    [0, 1), so that sums of their products are exact.
     """
     count = prod(shape)
     if initial == "arange":

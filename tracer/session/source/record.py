@@ -36,9 +36,10 @@ def record(
     """Record a .cu, .ptx or .py file and return the trace's path.
 
     `launches` are launch lines; without any, those in the source's `// cutrace:` comments run.
-    `out` is the trace, else the source's name with .cutrace in the working directory (a script's
-    own path goes before that). `arch` and `options` are the compiler's. What kernels print goes to
-    `output`. CutraceError says what is wrong with the source, a line or an argument.
+    `out` is the trace's path, by default the source's name with .cutrace in the working directory
+    (a script's own path takes precedence over that). `arch` and `options` are the compiler's.
+    Kernels print to `output`. CutraceError says what is wrong with the source, a line or an
+    argument.
     """
     path = Path(source)
     if not path.exists():
@@ -95,23 +96,23 @@ def _load(
 def _sizes(
     path: Path, arch: str, options: Sequence[str], names: Sequence[str]
 ) -> Mapping[str, int]:
-    """The bytes of structures that a source defines; PTX defines none."""
+    """Return the bytes of structures that a source defines; PTX defines none."""
     if path.suffix == ".ptx":
         return {}
     return structure_sizes(Source(str(path), read_text(path), read_options(options)), arch, names)
 
 
 def _reached_text(path: Path, options: Sequence[str]) -> str:
-    """The source's own text, and that of the user's headers that it reaches."""
+    """Return the source's text and that of the user's headers that it includes."""
     text = read_text(path)
     folders = (str(path.parent), *read_options(options).includes)
     return "\n".join((text, *local_files(str(path), text, folders).values()))
 
 
 def _explain_names(path: Path, lines: list[LaunchLine]) -> None:
-    """Raise a plainer error than the compiler's where the trouble is which kernel to launch.
+    """Raise a clearer error than the compiler's if a launch line names an unknown kernel.
 
-    Only for a source on its own: the kernels of headers beside it are not seen.
+    Only for a source without own headers, since kernels in headers are not searched.
     """
     text = read_text(path)
     written = list_written(text)
@@ -127,7 +128,7 @@ def _explain_names(path: Path, lines: list[LaunchLine]) -> None:
 def record_script(script: Path, out: Path | None, fallback: Path) -> Path:
     """Run `script` as `python script` would and return the path of its one session's trace.
 
-    The trace goes to `out`, else where the script says, else to `fallback`. CutraceError for a
+    The trace goes to `out`, else to the script's own path, else to `fallback`. CutraceError for a
     script that opens no session or two, and for an exception in it, with its line.
     """
     if not script.is_file():
@@ -165,7 +166,7 @@ def _redirected(redirection: Redirection) -> Iterator[None]:
 
 @contextmanager
 def _as_main(script: Path) -> Iterator[None]:
-    """`sys.argv` and the first folder of `sys.path` as python itself sets them for a script."""
+    """Set `sys.argv` and the first folder of `sys.path` as python does for a script."""
     arguments, folders = sys.argv, sys.path
     sys.argv, sys.path = [str(script)], [str(script.resolve().parent), *folders]
     try:
@@ -175,7 +176,7 @@ def _as_main(script: Path) -> Iterator[None]:
 
 
 def _script_error(script: Path, problem: Exception) -> CutraceError:
-    """The exception with the script's own line on which it passed last."""
+    """Return the exception with the last line of the script in its traceback."""
     frames = [frame for frame in extract_tb(problem.__traceback__) if frame.filename == str(script)]
     line = frames[-1].lineno if frames else getattr(problem, "lineno", None)
     where = f"{script}:{line}" if line else str(script)

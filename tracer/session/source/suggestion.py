@@ -1,4 +1,9 @@
-"""What to type when a source says no launch: its kernels, and a launch line that would fit one."""
+"""Suggest launch lines for a source without one.
+
+The message lists the source's kernels and an example line for each. `read_own_launch` evaluates the
+program's own `<<<...>>>` with the constants before it; if that fails, the example has default sizes
+that fit the parameters.
+"""
 
 import ast
 import operator
@@ -27,16 +32,16 @@ _VECTORS = {
     **{"half2": "half2", "__half2": "half2", "__nv_bfloat162": "__nv_bfloat162"},
 }
 _VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double|half|__nv_bfloat16)([1-4])")
-_ALIASES = 8  # names that stand for names that stand for a type
+_ALIASES = 8  # chain length of type aliases that is followed
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
-"""Elements in a row and in each of two dimensions, bytes of shared memory and of a structure."""
+"""Default elements of a row and of a 2-D side, bytes of shared memory and of a structure."""
 _MOST, _BLOCK = 1 << 22, 1024
-"""Threads of a program's own launch that are suggested at most, and those of a block."""
+"""Maximum threads of a program's own launch in a suggestion, and those of a block."""
 _SHOWN = 4
-"""Kernels of a source for which a launch is written."""
+"""Maximum number of kernels with an example launch."""
 _THREADS, _COLUMNS = 256, 16
-"""Threads in a block and, of two dimensions, in a row of it."""
+"""Default threads of a block, and of a row of a two-dimensional one."""
 
 
 SizeOf = Callable[[Sequence[str]], Mapping[str, int]]
@@ -49,10 +54,10 @@ def _unknown(names: Sequence[str]) -> Mapping[str, int]:
 def explain_launches(
     source: str, kernels: tuple[KernelSignature, ...], text: str = "", size_of: SizeOf = _unknown
 ) -> str:
-    """The message for a source without a launch line: kernels, where to say it, an example.
+    """Return the message for a source without a launch line: kernels, syntax, an example.
 
-    `text` is the source's own, which tells more of what would fit; `size_of` finds what the
-    structures take that it defines.
+    `text` is the source's own, from which better examples are derived; `size_of` returns the bytes
+    of the structures that it defines.
     """
     if not kernels:
         whole = f"; `cutrace record {source} --` runs the whole program" if "main(" in text else ""
@@ -84,7 +89,7 @@ def explain_launches(
 
 
 def _explain_script(kernel: KernelSignature) -> str:
-    """Why a launch line cannot say it, and what can."""
+    """Return why a launch line cannot express the launch, and what can."""
     if _takes_texture(kernel):
         return (
             "A kernel that takes textures is launched from a Python script, which makes them with "
@@ -98,7 +103,7 @@ def _explain_script(kernel: KernelSignature) -> str:
 
 
 def _explain_structures(names: Sequence[str], sizes: Mapping[str, int]) -> str:
-    """How arrays of structures are written."""
+    """Return how arrays of structures are written."""
     return "".join(
         f"\nAn array of `{name}` is written as its bytes, {sizes.get(name, f'sizeof({name})')} each"
         for name in names
@@ -106,13 +111,13 @@ def _explain_structures(names: Sequence[str], sizes: Mapping[str, int]) -> str:
 
 
 def _structures(kernel: KernelSignature, text: str) -> list[str]:
-    """The structures of which a kernel takes arrays."""
+    """Return the structures of which a kernel takes arrays."""
     names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
     return [*dict.fromkeys(names)]
 
 
 def _own_launch(kernel: KernelSignature, text: str) -> str:
-    """How the program itself launches the kernel; empty where it does not."""
+    """Return the program's own launch of the kernel; empty if there is none."""
     name = re.escape(example_name(kernel).partition("<")[0].rpartition("::")[2])
     own = re.search(rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", text)
     return " ".join(own[0].split()) if own else ""
@@ -123,7 +128,7 @@ def _takes_texture(kernel: KernelSignature) -> bool:
 
 
 def _takes_value(kernel: KernelSignature, text: str) -> bool:
-    """Whether it takes a vector, or a structure that the source defines, by value."""
+    """Return True if it takes a vector, or a structure that the source defines, by value."""
     names = [
         _meaning(_base(c_type), text) for c_type, _ in kernel.parameters if not _points(c_type)
     ]
@@ -145,15 +150,15 @@ def example_line(
     kernels: tuple[KernelSignature, ...] = (),
     sizes: Mapping[str, int] = {},
 ) -> str:
-    """The program's own launch, as far as its text tells its shape and its numbers.
+    """Return the program's own launch, as far as its text has constant shape and numbers.
 
-    Else a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
+    The default is a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
-    A second integer is taken for the length of a row: it is 64, and arrays are as much longer.
-    Of 64 by 64 threads and elements where the kernel, as `text` has it, asks for its place in y;
-    with shared memory where it leaves the size of that open, and in blocks that its launch bounds
-    allow. One of several of its name among `kernels` is called by its PTX name. `sizes` are the
-    bytes of structures.
+    A second integer is taken for the length of a row: it is 64, and arrays are longer by that
+    factor. The launch has 64 by 64 threads and elements if the kernel in `text` reads its y
+    position, dynamic shared memory if the kernel leaves its size open, and blocks that its launch
+    bounds allow. If several of `kernels` have its name, the PTX name is used. `sizes` are the bytes
+    of structures.
     """
     is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
     name = kernel.mangled if is_overloaded else example_name(kernel)
@@ -178,7 +183,7 @@ def example_line(
 
 
 def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
-    """What stands for each parameter if it is an integer: `count`, of later ones the side."""
+    """Return a value for each parameter if it is an integer: `count`, for later ones the side."""
     sizes, integer_count = [], 0
     for c_type, _ in kernel.parameters:
         element = _TYPES.get(_meaning(_base(c_type), text), "f32")
@@ -189,7 +194,7 @@ def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
 
 
 def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
-    """What follows the name in the program's own launch; empty where the text does not tell."""
+    """Return the text after the name in the program's own launch; empty if unknown."""
     own = read_own_launch(example_name(kernel).partition("<")[0].rpartition("::")[2], text, sizes)
     if own is None or len(own.numbers) != len(kernel.parameters):
         return ""
@@ -217,7 +222,7 @@ def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> s
 def _own_array(
     name: str, c_type: str, size: int | None, structure: int | None, threads: int, text: str
 ) -> str:
-    """An array of the bytes that the program allocates, else of an element a thread."""
+    """Return an array of the size that the program allocates, by default one element per thread."""
     if structure:
         return f"{name}:u8[{(size or threads * structure) // structure},{structure}]"
     base = _meaning(_base(c_type), text)
@@ -235,7 +240,7 @@ def _own_extent(extent: tuple[int, ...]) -> str:
 
 
 def _launch_shape(is_flat: bool, threads: int) -> str:
-    """Grid and block, of `threads` at most, that cover the elements."""
+    """Return grid and block, of at most `threads`, that cover the elements."""
     if not is_flat:
         return f"{-(-_COUNT // threads)}, {threads}"
     columns = min(_COLUMNS, threads)
@@ -244,7 +249,7 @@ def _launch_shape(is_flat: bool, threads: int) -> str:
 
 
 def _body(kernel: KernelSignature, text: str) -> str:
-    """The kernel's definition and what follows it up to the next kernel."""
+    """Return the kernel's definition and the text up to the next kernel."""
     name = example_name(kernel).partition("<")[0].rpartition("::")[2]
     word = re.compile(rf"\b(?:{re.escape(name)}|{re.escape(kernel.mangled or name)})\b")
     parts = re.split(r"__global__|\.entry", text)[1:]
@@ -270,7 +275,7 @@ def _argument(name: str, c_type: str, count: int, shape: str, text: str) -> str:
 
 
 def _is_structure(c_type: str, kernel: str, text: str) -> bool:
-    """Whether it points at what is neither a number nor a vector nor a template's parameter."""
+    """Return True if it points at something other than numbers, vectors and template parameters."""
     base = _base(c_type)
     meaning = _meaning(base, text)
     is_parameter = re.search(rf"<.*\b{re.escape(base)}\b.*>", kernel) is not None
@@ -279,12 +284,12 @@ def _is_structure(c_type: str, kernel: str, text: str) -> bool:
 
 
 def _points(c_type: str) -> bool:
-    """Whether it is a pointer, or an array, which is one as a parameter."""
+    """Return True for a pointer, or an array, which as a parameter is one."""
     return "*" in c_type or "[" in c_type
 
 
 def _meaning(base: str, text: str) -> str:
-    """The number or vector that a type's name stands for, as far as `text` defines it."""
+    """Resolve a type alias to a number or vector, as far as `text` defines it."""
     for _ in range(_ALIASES):
         base = _VECTORS.get(_plain(base), _plain(base))
         name = re.escape(base)
@@ -301,7 +306,7 @@ def _meaning(base: str, text: str) -> str:
 
 
 def _plain(base: str) -> str:
-    """One spelling for each integer: `long unsigned int` is `unsigned long`."""
+    """Return one spelling for each integer type: `unsigned long` for `long unsigned int`."""
     words = base.split()
     if not {*words} & {"short", "long", "signed", "unsigned"}:
         return base
@@ -335,7 +340,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _CALLS: Mapping[str, Callable[..., Any]] = {"ceil": ceil, "ceilf": ceil, "min": min, "max": max}
 _DEPTH, _LARGEST = 12, 1 << 40
-"""Names behind names, and the largest number that is a size."""
+"""Maximum chain length of names, and the largest number that counts as a size."""
 Number = int | float
 Shape = tuple[int, ...]
 
@@ -344,7 +349,7 @@ Shape = tuple[int, ...]
 class OwnLaunch:
     """Grid, block, bytes of dynamic shared memory, and each argument: a number, or None.
 
-    `sizes` holds the bytes of each argument that is an array whose allocation is known.
+    `sizes` holds the bytes of each array argument with a known allocation.
     """
 
     grid: Shape
@@ -355,11 +360,11 @@ class OwnLaunch:
 
 
 class _UnknownError(Exception):
-    """The text does not tell."""
+    """The text does not determine the value."""
 
 
 def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnLaunch | None:
-    """The first launch of a kernel in a program's text whose shape and numbers are constants.
+    """Return a kernel's first launch in a program's text with constant shape and numbers.
 
     `sizes` are the bytes of the program's own types.
     """
@@ -374,13 +379,13 @@ def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnL
 
 
 class _Reader:
-    """Constants of a text, as they are known at a place in it."""
+    """Evaluator of a text's constants, as defined before a place in it."""
 
     def __init__(self, text: str, place: int, sizes: Mapping[str, int]) -> None:
         self.text, self.place, self.sizes = text, place, sizes
 
     def launch(self, start: int) -> OwnLaunch:
-        """The launch whose configuration begins at `start`."""
+        """Return the launch whose configuration starts at `start`."""
         shape, end = _split(self.text, start, ">>>")
         opening = self.text.find("(", end)
         if len(shape) < 2 or opening < 0:
@@ -396,7 +401,7 @@ class _Reader:
         )
 
     def extent(self, words: str) -> Shape:
-        """`256`, `n / 256`, `dim3(16, 16)`, or the name of such a variable."""
+        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or the name of such a variable."""
         constructor = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
         if constructor and words.strip().startswith(("dim3", "{")):
             parts = _split(constructor[1] + ")", 0, ")")[0]
@@ -409,7 +414,7 @@ class _Reader:
         return (int(self.number(words, 0)),)
 
     def number(self, words: str, depth: int) -> Number:
-        """The value of an expression of constants."""
+        """Evaluate a constant expression."""
         value = self._value(ast.parse(_as_python(words, self.sizes), mode="eval").body, depth)
         if not -_LARGEST < value < _LARGEST:
             raise _UnknownError
@@ -446,7 +451,7 @@ class _Reader:
             raise _UnknownError from None
 
     def _named(self, name: str, depth: int) -> Number:
-        """What the last definition before the launch gave a name."""
+        """Return the value of a name's last definition before the launch."""
         if depth > _DEPTH:
             raise _UnknownError
         word = re.escape(name)
@@ -467,7 +472,7 @@ class _Reader:
             return None
 
     def _bytes_of(self, words: str) -> int | None:
-        """The bytes that a pointer was allocated with."""
+        """Return the bytes that a pointer was allocated with."""
         name = re.search(r"(\w+)\s*$", words)
         if not name:
             return None
@@ -488,7 +493,7 @@ def _number(value: object) -> Number:
 
 
 def _as_python(words: str, sizes: Mapping[str, int]) -> str:
-    """An expression of C as one of Python: sizes for types, no casts, no suffixes."""
+    """Translate a C expression to Python: sizes for types, no casts, no suffixes."""
     words = re.sub(
         r"\bsizeof\s*\(\s*(?:struct\s+)?([\w ]+?)\s*\)", lambda w: _size(w[1], sizes), words
     )
@@ -507,7 +512,7 @@ def _size(name: str, sizes: Mapping[str, int]) -> str:
 
 
 def _split(text: str, start: int, ends: str) -> tuple[list[str], int]:
-    """The parts between commas up to the closing, and where it ends; `>>>` closes as a whole."""
+    """Return the comma-separated parts up to the closing token, and its end; `>>>` is one token."""
     depth, at, parts = 0, start, [""]
     while at < len(text):
         letter = text[at]
