@@ -211,6 +211,8 @@ class WorkerPool:
         return self._threads.submit(self._do, call, *arguments)
 
     def _do(self, call: Callable[..., Any], /, *arguments: Any) -> Any:
+        # There are as many threads as processes, so one is idle. A lost process is replaced before
+        # it goes back to the queue: the pool keeps its size.
         process = self._idle.get()
         try:
             process.send(call, *arguments)
@@ -231,6 +233,8 @@ class WorkerPool:
 
 def serve() -> None:
     """Main function of a worker process: calls on stdin, answers on stdout, prints on stderr."""
+    # Keep the pipe under another descriptor and point 1 at stderr: a print by the task, or by a C
+    # library below it, must not end up between the pickled answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with suppress(EOFError):

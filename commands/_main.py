@@ -39,6 +39,8 @@ def main() -> None:
             signal.signal(getattr(signal, name), _clear_and_end)
     gc.set_threshold(*GARBAGE)
     sys.meta_path.insert(0, WithoutPandas())
+    # While nothing has begun, Ctrl-C may exit at once. `_answer` restores Python's own handler for
+    # the work itself, which must unwind to remove its folders.
     status = run(sys.argv[1:])
     if listens:
         signal.signal(signal.SIGINT, _leave)

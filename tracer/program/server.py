@@ -50,6 +50,8 @@ class Server:
             values = unpack(kind.question, data)
         except ValueError as problem:
             raise CutraceError(f"the program's runtime library: {problem}") from None
+        # Notes of copies, limits and library calls have no reply: the program does not wait. A
+        # connection keeps the order of messages, so later calls see their effect.
         if kind.answer == NO_REPLY:
             self._verbs[kind.name](*values)
         else:

@@ -39,6 +39,7 @@ class Sites:
         file = os.fsdecode(path)
         moved = self._moved(file, base)
         places = tuple(place - moved for (place,) in struct.iter_unpack("<Q", stack))
+        # The key is the whole stack: a wrapper's frame is the same for all call sites.
         if (file, places) not in self._known:
             matches = _look_up(self._tool, file, places)
             own = (_shown(each) for each in matches if not _OF_OTHERS.search(each["file"]))

@@ -2,7 +2,7 @@
 
 `Texels` answers the calls that make and drop them. Descriptors are checked as CUDA checks them on
 an H200: a combination that CUDA rejects returns its error code, and one that CUDA accepts but we do
-not model raises CutraceError with the field's name.
+not model is refused with the field's name.
 """
 
 import struct
@@ -203,7 +203,7 @@ class Texels:
         return (texture.handle,)
 
     def release(self, handle: int) -> Answer:
-        """Destroy a texture; its handle is not reused."""
+        """Accept that a texture is destroyed; its handle is not reused, so nothing is to do."""
         return ()
 
     def _surface(self, number: int) -> Surface:

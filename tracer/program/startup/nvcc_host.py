@@ -53,6 +53,7 @@ def make_ptx(text: str, options: Sequence[str]) -> NvccOutput:
     scratch = os.environ.get("CUTRACE_SCRATCH", "")  # removed together with the recorder
     with TemporaryDirectory(dir=scratch if os.path.isdir(scratch) else None) as place:
         states = _compile(compilation, Path(place, "kernel.ptx"), Path(place, "depends"))
+    # A file that changed while nvcc ran may have been read in either state: do not cache.
     if not compilation.status and not any(_changed_since(begin, path) for path in states):
         value = {
             "states": states,
