@@ -174,7 +174,7 @@ class Entry:
 def read_images(data: bytes) -> Iterator[list[Entry]]:
     """Yield the entries of each fatbinary; raise CutraceError if the data is none."""
     # Layout: a header (magic, version, header size, payload size), then entries. An entry is a
-    # header, with kind, sizes, architecture and flags, and a body. Both headers give their own size.
+    # header, with kind, sizes, architecture and flags, and a body. Headers hold their own size.
     at = 0
     while at < len(data):
         magic, _, head, size = _HEAD.unpack_from(data, at)
