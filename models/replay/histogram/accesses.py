@@ -1,8 +1,8 @@
-"""Counting memory accesses: the rows of a trace through the stages of every device.
+"""Counting memory accesses: the rows of a trace, through the stages of every device.
 
-Distinct rows are found and counted (`tally`), models are called for each distinct row once, and
+Distinct rows are found and counted (`histogram.py`), models are called once per distinct row, and
 their counters are added to each device's ledger. Stages that keep state, and stages behind them,
-are called by `ordered.py`.
+are run by `stateful/ordered.py`. Texture samples and the paths of warps are counted here too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 MOST_PENDING = 1 << 15
-"""Distinct rows that are kept before the models are asked about them."""
+"""Distinct rows that are buffered before the models are called."""
 ROWS_PER_QUERY = 1 << 12
-"""Rows that a model is asked about at a time: 2 MiB of addresses."""
+"""Rows per call of a model: 2 MiB of addresses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +43,9 @@ class DeviceReplay:
     """One device's part of a replay.
 
     `kinds` are those of the sites, as the device's own compiler would have made them. `repeating`
-    are the stages that are asked about distinct rows, `lasting` those that see all, in the order
-    of `order`, and `front` those of `repeating` that pass rows on to them. `local_bytes` is the
-    local memory of a thread.
+    are the stateless stages, which see distinct rows; `lasting` are the others, which see all rows
+    in the issue order `order`; `front` are the stages of `repeating` that feed these. `local_bytes`
+    is the local memory per thread.
     """
 
     device: Device
@@ -85,14 +85,14 @@ class AccessCounter:
                 self.close()
 
     def close(self) -> None:
-        """Enter the held counts in every device's ledger."""
+        """Add the buffered counts to every device's ledger."""
         if self._held:
             self._count_pending(join(self._held))
             self._held.clear()
             self._many = 0
 
     def _count_pending(self, distinct_rows: Bins) -> None:
-        """Ask the models about distinct rows, and enter what they say."""
+        """Call the models on distinct rows, and add their counts."""
         kinds, many, period = self._sites.kind[distinct_rows.site], len(self._shapes), self._period
         key = (kinds * many + distinct_rows.pattern) * period + distinct_rows.phase
         keys, number = number_rows(key, len(self._sites.kinds) * many * period)
@@ -111,7 +111,7 @@ class AccessCounter:
 def _query_stages(
     track: DeviceReplay, shapes: Shapes, kind: Ints, base: Ints, pattern: Ints
 ) -> Answers:
-    """Return what the stages without state that hear of any row say, a few rows at a time."""
+    """Return the counts of the stateless stages that see any row, a few rows at a time."""
     spaces = {track.kinds[number].space for number in np.flatnonzero(np.bincount(kind)).tolist()}
     wires = tuple(wire for wire in track.repeating if spaces & {*wire.spaces})
     answers = {w.stage.name: np.empty((len(w.counters), len(kind)), np.int64) for w in wires}
@@ -125,7 +125,7 @@ def _query_stages(
 
 
 def group_places(site: Ints, zone: Ints, mixed: np.ndarray) -> Mapping[bool, Groups]:
-    """Group all rows, and once more those over several arrays."""
+    """Group all rows, and separately those over several arrays."""
     groups = {False: group_rows(site, zone, np.ones(len(site), np.bool_))}
     return groups | ({True: group_rows(site, zone, mixed)} if mixed.any() else {})
 
@@ -138,10 +138,10 @@ def enter(
     answers: Answers,
     number: Ints,
 ) -> None:
-    """Enter the answers to rows that occurred `times` (n, scopes): those of row i are
+    """Add the counts of rows that occurred `times` (n, scopes): those of row i are
     `answers[stage][:, number[i]]`.
 
-    Stages that heard of none have no answers.
+    Stages that saw no row have no answers.
     """
     for wire in wires:
         for mixed, members in groups.items() if wire.stage.name in answers else ():
@@ -193,18 +193,18 @@ def locate(samples: Samples, sites: Sites, zones: Zones) -> tuple[Ints, Ints]:
 
 
 ENTRIES = 1 << 15
-"""Entries of paths that are added up at a time, but always a path."""
+"""The most path entries that are summed at a time; a longer path is summed alone."""
 
 
 class Paths(Protocol):
     """The paths of a launch, by identifier."""
 
     def parts(self, identifiers: Ints) -> Iterator["Part"]:
-        """Yield those with identifiers (n,), which exist."""
+        """Yield the paths with identifiers (n,), which must exist."""
 
 
 class HistoryCounter:
-    """Counts what the warps of a launch ran, for all devices, batch by batch."""
+    """Counts the instructions that the warps of a launch ran, for all devices, batch by batch."""
 
     def __init__(
         self, launch: Launch, instructions: pa.Table, tracks: Sequence[DeviceReplay]
@@ -231,7 +231,7 @@ class HistoryCounter:
                     scopes[:] = [before + next(runs) for before in scopes]
 
     def close(self) -> None:
-        """Enter what was counted in every device's ledger, and what the launch brings with it."""
+        """Add the counts to every device's ledger, with the counters of the launch itself."""
         for track, scopes in zip(self._tracks, self._runs, strict=True):
             for scope, launched in enumerate(track.placement.count_scopes()):
                 if launched:
@@ -241,7 +241,9 @@ class HistoryCounter:
 
 
 def _cut(part: "Part") -> Iterator[tuple[pa.RecordBatch, Ints]]:
-    """Yield some paths at a time: ENTRIES at most, or one path; and which of those asked for."""
+    """Yield paths in parts of at most ENTRIES entries, or of one path, with their index in the
+    request.
+    """
     batch, place, which = part
     lengths = np.diff(batch["blocks"].offsets.to_numpy())[place]
     group = np.cumsum(lengths) // ENTRIES
@@ -251,7 +253,7 @@ def _cut(part: "Part") -> Iterator[tuple[pa.RecordBatch, Ints]]:
 
 
 def _rows(batch: pa.RecordBatch, place: Ints) -> pa.RecordBatch:
-    """Return some rows; where they lie side by side, as mostly, without copying them."""
+    """Return some rows; contiguous rows, the common case, are sliced without a copy."""
     first, size = int(place[0]), len(place)
     if (place == np.arange(first, first + size)).all():
         return batch.slice(first, size)

@@ -1,18 +1,20 @@
-"""Loops over rows: numbering, counting and repeating them.
+"""Loops over rows: number, count and repeat them.
 
-Plain integers and sequences for `compiled.py`. Few rows are numbered without compiling.
+They work on plain integers and sequences, so that `hot_loop.py` can compile them. Few rows are
+numbered without compiling.
 
 - `rows`: (pc, space, base, block), each (n,), as the trace has them.
 - `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from
-  `first` on. A shape is one that `low` and `high` know.
-- `sites`: (kind, width), each (pcs * SPACES,), as `Sites` has them.
-- `reach`: (low, high), each (shapes,): from where to where the lanes of a shape reach.
-- `zones`: where each zone ends, (zones,), the last one never.
-- `slots`: twice as many as rows or more, a power of two: places in `found`, or NONE.
+  `first` on. A shape is an index in `low` and `high`.
+- `sites`: (kind, width), each (pcs * SPACES,), as in `Sites`.
+- `reach`: (low, high), each (shapes,): the lowest and the highest offset of a shape's lanes.
+- `zones`: the end of each zone, (zones,); the last one has none.
+- `slots`: an open-addressing hash table of indices in `found`, or NONE. Its size is a power of two,
+  at least twice the number of rows.
 - `found`: (FIELDS, n) at least: site, shape, phase, zone and mixed of each distinct row.
-- `runs`: (3, n) at least: neighbours that are the same row and of one block: the number of the
-  distinct row, the block, and how many they are.
-- `made`: slots, found and runs.
+- `runs`: (3, n) at least: runs of adjacent equal rows of one block: the number of the distinct row,
+  the block, and the length.
+- `buffers`: slots, found and runs.
 """
 
 from typing import Any
@@ -36,7 +38,7 @@ def mark_patterns(pattern: Any, first: int, flags: Any) -> None:
 
 
 def all_known(pattern: Any, first: int, shapes: Any) -> bool:
-    """Whether `shapes`, of patterns from `first` on to the last, has one for each that occurs."""
+    """Return whether every pattern that occurs has a shape in `shapes`, which begins at `first`."""
     last = NONE
     for row in range(len(pattern)):
         if pattern[row] != last:
@@ -49,9 +51,9 @@ def all_known(pattern: Any, first: int, shapes: Any) -> bool:
 def number_rows(
     rows: Any, named: Any, sites: Any, reach: Any, zones: Any, period: int, buffers: Any
 ) -> tuple[int, int]:
-    """Number the rows by the distinct ones; return how many of these there are, and how many runs.
+    """Number the rows by distinct row; return the number of distinct rows, and of runs.
 
-    Returns -1 - i in place of the first if row i lies in a space that its instruction cannot reach.
+    Returns -1 - i as the first number if row i lies in a space that its instruction cannot reach.
     """
     pcs, spaces, bases, blocks = rows
     patterns, first, shapes = named
@@ -113,7 +115,7 @@ def number_rows(
 def find(
     slots: Any, table: Any, many: int, site: int, shape: int, phase: int, zone: int, mixed: int
 ) -> int:
-    """Return the number of a row that may be among the `many` that are known, or the next one."""
+    """Return the number of a row among the `many` known ones, or the next number if it is new."""
     mask = len(slots) - 1
     slot = (((shape * 31 + site) * 4099 + phase) * SPREAD >> 7) & mask
     while slots[slot] >= 0:
@@ -132,7 +134,7 @@ def find(
 def is_same(
     table: Any, number: int, site: int, shape: int, phase: int, zone: int, mixed: int
 ) -> bool:
-    """Whether a distinct row is this one."""
+    """Return whether a distinct row has these fields."""
     return bool(
         table[SHAPE, number] == shape
         and table[PHASE, number] == phase
@@ -143,7 +145,7 @@ def is_same(
 
 
 def find_zone(zones: Any, place: int) -> int:
-    """Return the first zone that ends behind a place."""
+    """Return the first zone that ends after a place."""
     low, high = 0, len(zones) - 1
     while low < high:
         middle = (low + high) // 2
@@ -157,14 +159,14 @@ def find_zone(zones: Any, place: int) -> int:
 def count_scopes(runs: Any, first: int, scope: Any, times: Any) -> None:
     """Count how often each number occurs in each scope, `times` (numbers, scopes), zeros at first.
 
-    `runs` (3, n) as above; `scope` has that of each block from `first` on.
+    `runs` (3, n) as above; `scope` is the scope per block from `first` on.
     """
     for run in range(runs.shape[1]):
         times[runs[NUMBER, run], scope[runs[BLOCK, run] - first]] += runs[LENGTH, run]
 
 
 def find_ends(offsets: Any, low: Any, high: Any) -> None:
-    """Set the smallest and the greatest of each row of offsets, (n, lanes)."""
+    """Set the minimum and the maximum of each row of offsets, (n, lanes)."""
     for row in range(len(offsets)):
         least = greatest = offsets[row, 0]
         for lane in range(1, offsets.shape[1]):
@@ -177,10 +179,10 @@ def find_ends(offsets: Any, low: Any, high: Any) -> None:
 def sum_groups(
     rows: Any, group: Any, table: Any, number: Any, times: Any, many: Any, sums: Any
 ) -> None:
-    """Add up what rows of each group have, row i `table[:, number[i]]`, `times[i]` times.
+    """Sum the columns of rows per group: row i adds `table[:, number[i]]`, `times[i]` times.
 
-    `rows` and `group` (m,); `times` (n, scopes); `many` (scopes, groups), how often they occurred,
-    and `sums` (scopes, groups, columns) are zeros at first.
+    `rows` and `group` (m,); `times` (n, scopes). `many` (scopes, groups) counts occurrences; it and
+    `sums` (scopes, groups, columns) are zeros at first.
     """
     for place in range(len(rows)):
         row, owner = rows[place], group[place]
@@ -194,11 +196,11 @@ def sum_groups(
 
 
 def repeat(pool: Any, stride: Any, rows: Any, requests: Any) -> None:
-    """Make the requests of rows, one row's after another's.
+    """Expand rows to their requests, row by row.
 
-    `pool` is (first, kind, address), as `Pool` has them, and `stride` (kinds,) by how many bytes a
-    request moves for each byte that its row does. `rows` are (number, shift, row), each (n,), and
-    `requests` are (address, kind, row), each (requests,).
+    `pool` is (first, kind, address), as in `Pool`; `stride` (kinds,) are the bytes that a request
+    moves for each byte that its row moves. `rows` are (number, shift, row), each (n,); `requests`
+    are (address, kind, row), each (requests,).
     """
     first, kinds, addresses = pool
     numbers, shifts, owners = rows

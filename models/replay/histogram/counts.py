@@ -24,18 +24,19 @@ KEYS = ("pc", "array", "scope")
 class LaunchCounts:
     """One launch on one device, counted.
 
-    `counts` has the columns pc (u32), array (the Array of the lowest active lane; "" where there
-    is none), scope ("sm": blocks of the profiled SM, "cluster": the other blocks of its cluster,
-    "rest"; or the number of a sample's group, each of whose blocks counts as often as the blocks
-    that it stands for) and one Int64 column a raw counter: every one that the device's models
-    have, zero where nothing was counted. `mixed` has the same columns: the rows over several
-    arrays once more, under the array "mixed", not to be added to `counts`.
+    `counts` has the columns pc (u32), array (the Array of the lowest active lane; "" where there is
+    none), scope and one Int64 column per raw counter: every one that the device's models have, zero
+    where nothing was counted. Scopes are "sm": blocks of the profiled SM, "cluster": the other
+    blocks of its cluster, "rest"; or the number of a sample's group, each of whose blocks is
+    weighted by the number of blocks that it represents. `mixed` has the same columns: the rows over
+    several arrays once more, under the array "mixed", not to be added to `counts`.
 
-    `lanes_on` has for predicated instructions other than memory and branches the columns pc, scope
-    and lanes, those whose predicate held.
+    `lanes_on` has the columns pc, scope and lanes: the lanes whose predicate held, for predicated
+    instructions other than memory and branches.
 
-    `refusal` says why the device cannot launch, or is empty; then, unless counted `as_if`, there
-    are no rows. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled ones.
+    `refusal` is the reason why the device cannot launch, or empty; if it is set there are no rows,
+    unless counted `as_if`. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled SM and
+    of its cluster.
     """
 
     device: str
@@ -55,8 +56,8 @@ class LaunchCounts:
 class Groups:
     """Rows sorted into groups of one site and zone.
 
-    `rows` (m,) are their numbers in order of the group, `group` (m,) the group of each; `site` and
-    `zone` (groups,) are what a group has in common.
+    `rows` (m,) are row numbers sorted by group, `group` (m,) is the group of each; `site` and
+    `zone` (groups,) are those of each group.
     """
 
     rows: Ints
@@ -65,10 +66,10 @@ class Groups:
     zone: Ints
 
     def sum(self, table: Ints, number: Ints, times: Ints) -> tuple[Ints, Ints]:
-        """Add up what the rows have: row i has `table[:, number[i]]`, `times[i]` times.
+        """Sum the columns of rows per group: row i adds `table[:, number[i]]`, `times[i]` times.
 
-        `times` (n, scopes). Returns how often rows of each group occurred, (scopes, groups), and
-        their sums, (scopes, groups, columns).
+        `times` (n, scopes). Returns the number of rows per group, (scopes, groups), and the sums,
+        (scopes, groups, columns).
         """
         many = np.zeros((times.shape[1], len(self.site)), np.int64)
         sums = np.zeros((*many.shape, len(table)), np.int64)
@@ -96,7 +97,7 @@ def group_rows(site: Ints, zone: Ints, mask: Bools) -> Groups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    """Sums to add: (rows, columns) at these `rows` and `columns` (none: all) of the final table."""
+    """Pending sums (rows, columns), at `rows` and `columns` (none: all) of the final table."""
 
     rows: Ints
     columns: Sequence[int]
@@ -106,14 +107,14 @@ class _Entry:
 _NOTHING = np.zeros(0, np.int64)
 
 FOLDED = 1 << 12
-"""Entries that wait to be added up."""
+"""Pending entries that trigger a merge."""
 
 
 class Ledger:
     """Adds up raw counters by pc, array and scope, for one launch on one device.
 
-    `counters` are the names of all, `scopes` those of the scopes. Inside, a row is
-    (pc * names + name) * scopes + scope, where `name` is the number of the array's name.
+    `counters` are the names of all counters, `scopes` those of the scopes. Internally a row is (pc
+    * names + name) * scopes + scope, where `name` is the index of the array's name.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Ledger:
     def add_sums(
         self, wire: Wire, site: Ints, zone: Ints, scope: Ints, sums: Ints, mixed: bool
     ) -> None:
-        """Add sums (n, counters) of a stage's answers that belong to sites, zones and scopes."""
+        """Add sums (n, counters) of a stage's counts, by site, zone and scope."""
         rows = (site // SPACES * len(self._names) + self._name[zone]) * len(self._scopes) + scope
         for kind, members in self._by_prefix(site):
             if kind.space in wire.spaces:
@@ -162,7 +163,7 @@ class Ledger:
         return counts, mixed.select(*KEYS, *self._counters)
 
     def _by_prefix(self, site: Ints) -> Iterator[tuple[Kind, Ints]]:
-        """Yield the indices of sites, (g,), together where their counters have one prefix."""
+        """Yield the indices of sites, (g,), grouped by the prefix of their counters."""
         firsts = self._first[self._sites.kind[site]]
         for first in sorted_unique(firsts).tolist():
             yield self._sites.kinds[first], np.flatnonzero(firsts == first)
@@ -173,7 +174,7 @@ class Ledger:
             self._fold(mixed)
 
     def _fold(self, mixed: bool) -> None:
-        """Add the entries that wait to the sums so far, which have a column for every counter."""
+        """Merge pending entries into the sums, which have a column for every counter."""
         entries, before = self._entries[mixed], self._sums[mixed]
         rows = sorted_unique(np.concatenate([before.rows, *(entry.rows for entry in entries)]))
         table = np.zeros((len(rows), len(self._counters)), np.int64)

@@ -1,8 +1,8 @@
-"""Tally: the distinct rows of a launch, and how often each occurred, for all devices at once.
+"""Access histogram: the distinct rows of a launch with their frequencies, for all devices at once.
 
-The counts of a model without state depend on the kind of the instruction, the pattern, and the base
-modulo a period. A regular kernel has a handful of such combinations, however many rows: so rows are
-numbered by the distinct ones and counted, and models count each distinct row once.
+The counts of a stateless model depend only on the kind of the instruction, the pattern, and the
+base modulo a period. A regular kernel has a handful of such combinations, however many rows. So
+rows are numbered by distinct row and counted, and a model counts each distinct row once.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from ..schedule.place import Placement
 from . import counting
 
 READ = ("block", "pc", "space", "base", "pattern")
-"""The columns of ACCESSES that count where no order does."""
+"""The columns of ACCESSES on which order-independent counts depend."""
 SLICE = 1 << 16
-"""Rows that are numbered at a time: half as many as a trace mostly has in a batch."""
+"""Rows that are numbered at a time: half of a typical batch."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
     """Distinct rows: site, pattern, `phase` (base modulo the period), zone, mixed, each (n,);
-    `times` (devices, n, scopes) is how often each occurred in each scope.
+    `times` (devices, n, scopes) is the frequency of each per scope.
     """
 
     site: Ints
@@ -50,9 +50,9 @@ class Bins:
 
 @dataclass(slots=True)
 class AccessHistogram:
-    """Finds the distinct rows of batches of ACCESSES, SLICE rows at most.
+    """Finds the distinct rows of batches of ACCESSES, at most SLICE rows at a time.
 
-    The tables that it works on, and where patterns reach, are kept from one batch to the next.
+    Its tables, and the offset ranges of patterns, are kept from one batch to the next.
     """
 
     sites: Sites
@@ -66,7 +66,7 @@ class AccessHistogram:
     _reaches: Reaches = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the tables."""
+        """Allocate the tables."""
         self._reaches = Reaches(self.shapes)
         self._slots = np.empty(2 * SLICE, np.int32)
         self._slot_bins = np.empty((counting.FIELDS, SLICE), np.int64)
@@ -98,7 +98,7 @@ class AccessHistogram:
 
 
 def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:
-    """Return (many, scopes): how often each number occurs in each scope."""
+    """Return (many, scopes): the frequency of each number per scope."""
     number, block, length = runs
     first, last = int(block.min()), int(block.max())
     if placement.sampling is not None or last - first > length.sum():
@@ -110,9 +110,9 @@ def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> In
 
 
 def count_scopes(number: Ints, size: int, block: Ints, placement: Placement) -> Ints:
-    """Return (size, scopes): how often each number occurs in each scope.
+    """Return (size, scopes): the frequency of each number per scope.
 
-    Weights are added up in float64: exact up to 2**53.
+    Weights are summed in float64: exact up to 2**53.
     """
     scopes = len(placement.names)
     place = number * scopes + scope_of(block, placement)
@@ -121,7 +121,7 @@ def count_scopes(number: Ints, size: int, block: Ints, placement: Placement) -> 
 
 
 def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
-    """Return the scope of each row; each block is placed once where blocks lie close together."""
+    """Return the scope of each row; where blocks are dense, each block is placed only once."""
     first, last = int(block.min()), int(block.max())
     if placement.sampling is not None or last - first > 4 * len(block):
         return placement.scope(block)
@@ -129,20 +129,22 @@ def scope_of(block: Ints, placement: Placement) -> NDArray[np.uint8]:
 
 
 def join(parts: Sequence[Bins]) -> Bins:
-    """Return distinct rows of several chunks one after another."""
+    """Concatenate the distinct rows of several chunks."""
     names = ("site", "pattern", "phase", "zone", "mixed")
     columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
     return Bins(**columns, times=np.concatenate([p.times for p in parts], axis=1))
 
 
 LOCAL_STRIDE = 32
-"""A byte of a thread's local memory moves what its warp does by as many: words are interleaved."""
+"""The stride of local memory: a warp moves so many bytes per byte of a thread, as words are
+interleaved.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """Requests of one lane: row number r of whatever went in has those from `first[r]` to
-    `first[r + 1]`, with `kind` and `address`, (requests,).
+    """Requests of one lane: input row r has those from `first[r]` to `first[r + 1]`, with `kind`
+    and `address`, (requests,).
     """
 
     kinds: tuple[Kind, ...]
@@ -168,11 +170,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeated:
-    """Requests of n rows in order, which need not be written down one by one.
+    """Requests of n rows in order, not expanded.
 
-    Each of `rows` has those of row `number` of the pool, moved by `shift` bytes; its counts belong
-    to sum `group`, of `groups`. `unit` (n,) and `passes_on` are those of a `Batch`. `rows` are
-    `ordered/distinct.py`'s CHOSEN.
+    Each of `rows` has the requests of row `number` of the pool, moved by `shift` bytes; its counts
+    belong to sum `group`, of `groups`. `unit` (n,) and `passes_on` are those of a `Batch`. `rows`
+    are CHOSEN of `stateful/reorder_loops.py`.
     """
 
     pool: Pool
@@ -182,13 +184,13 @@ class Repeated:
     passes_on: bool = False
 
     def batch(self) -> Batch:
-        """Write them down; `row` is the number of the row."""
+        """Expand the requests; `row` is the number of the row."""
         number, shift = (self.rows[name].astype(np.int64) for name in ("number", "shift"))
         return self.pool.repeat(number, shift, np.arange(len(number)))
 
 
 def make_pool(passed: Batch | None, rows: int) -> Pool:
-    """Keep what a stage passed on for `rows` rows."""
+    """Return the pool of the requests that a stage passed on for `rows` rows."""
     if passed is None:
         nothing = np.zeros(0, np.int64)
         return Pool((), nothing, nothing, np.zeros(rows + 1, np.int64))
@@ -199,7 +201,7 @@ def make_pool(passed: Batch | None, rows: int) -> Pool:
 
 
 def extend_pool(pool: Pool | None, more: Pool, rows: int) -> Pool:
-    """Return a pool of `rows` rows with those of another one behind them."""
+    """Return a pool with `rows` rows of `more` appended."""
     if pool is None:
         pool = make_pool(None, rows)
     if not rows:
@@ -215,12 +217,12 @@ def extend_pool(pool: Pool | None, more: Pool, rows: int) -> Pool:
 
 
 def join_flows(flows: Sequence[Batch]) -> Batch | None:
-    """Join what several parts passed on, or return None if nothing did."""
+    """Join the requests that several parts passed on, or return None if there are none."""
     some = [flow for flow in flows if len(flow)]
     return join_batches(some) if some else None
 
 
 def strides(kinds: Sequence[Kind]) -> Ints:
-    """Return by how many bytes a request of each kind moves for each byte that its row does."""
+    """Return per kind the bytes that a request moves for each byte that its row moves."""
     moved = [LOCAL_STRIDE if kind.space == "local" else 1 for kind in kinds]
     return np.array(moved or [1], np.int64)

@@ -1,4 +1,4 @@
-"""Stages: the wired models of one device at work, each fed by the state spaces or by another."""
+"""Stages: the wired models of one device at work, each fed by state spaces or by other stages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -16,15 +16,15 @@ from . import counting
 from .histogram import Repeated
 
 Answers = Mapping[str, Ints]
-"""For each stage by name, (counters, n): its answers to the n rows that went in, or n groups."""
+"""Per stage name, (counters, n): its counts for the n input rows, or for n groups."""
 Flow = Batch | Repeated
-"""What a stage passes on, in order of the rows that it belongs to."""
+"""The output of a stage, in the order of its input rows."""
 TOGETHER = 1 << 16
-"""Requests of rows in order that stages serve at a time."""
+"""Requests of ordered rows that stages serve at a time."""
 
 
 def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
-    """Part the stages whose answers repeat from those that keep state or come after such."""
+    """Split the stages into stateless ones, and those that keep state or follow such a stage."""
     lasting: dict[str, Wire] = {}
     for wire in wires:
         if not wire.period or any(name in lasting for name in wire.after):
@@ -33,14 +33,14 @@ def split_wires(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ..
 
 
 def split_first(wires: Sequence[Wire]) -> tuple[tuple[Wire, ...], tuple[Wire, ...]]:
-    """Part the stages that none of these feeds from those behind them."""
+    """Split the stages into those that none of these feeds, and those behind them."""
     names = {wire.stage.name for wire in wires}
     first = tuple(wire for wire in wires if names.isdisjoint(wire.after))
     return first, tuple(wire for wire in wires if wire not in first)
 
 
 def with_sources(targets: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, ...]:
-    """Return `targets` and every stage that they need rows from, in the order of `wires`."""
+    """Return `targets` and every stage that feeds them, in the order of `wires`."""
     names = {wire.stage.name for wire in targets}
     for wire in reversed(wires):
         if wire.stage.name in names:
@@ -50,7 +50,7 @@ def with_sources(targets: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, 
 
 @dataclass(slots=True)
 class Stages:
-    """Models at work. One that keeps state exists once for each unit of its stage's scope."""
+    """Models at work. A stateful model has one instance per unit of its stage's scope."""
 
     wires: tuple[Wire, ...]
     passed: dict[str, Batch] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class Stages:
         listeners: Sequence[Wire] = (),
         group: Ints | None = None,
     ) -> Answers:
-        """Send rows through all stages; `units` gives for each scope the unit of each row, (n,).
+        """Send rows through all stages; `units` is the unit of each row, (n,), per scope.
 
-        `flows` is what stages before these have passed on, by name. `listeners` are stages behind
-        these: what they will hear is kept in `passed`. `group` (rows,) says which answers to add
-        up; without it those of a row of the batch.
+        `flows` are the outputs of earlier stages, by name. `listeners` are later stages: their
+        inputs are collected in `passed`. `group` (rows,) gives the sum for each row's counts;
+        without it counts are summed per row of the batch.
         """
         answers: dict[str, Ints] = {}
         passed: dict[str, Flow] = dict(flows or {})
@@ -111,7 +111,7 @@ class Stages:
         group: Ints | None,
         groups: int,
     ) -> tuple[Ints, Batch | None]:
-        """Count a batch's rows that a model sees; return its counts, and the rows passed on."""
+        """Run a model on its input rows; return its counts, and the rows passed on."""
         if not len(inputs):
             size = len(batch) if group is None else groups
             return np.zeros((len(wire.counters), size), np.int64), None
@@ -135,7 +135,9 @@ class Stages:
         groups: int,
         listened: bool,
     ) -> Step | None:
-        """Ask a model that takes repeated rows, if all that it hears of are such; else None."""
+        """Run a model on repeated rows, if it supports them and has no other input; else return
+        None.
+        """
         model = self._model(wire, 0)
         flows = [passed[name] for name in wire.after if name in passed]
         if len(flows) != 1 or len(batch) or not groups or not hasattr(model, "step_repeated"):
@@ -149,7 +151,7 @@ class Stages:
         return answer
 
     def _step(self, wire: Wire, inputs: Batch, units: Mapping[str, Ints]) -> Step:
-        """Ask the model, or for one with state the model of each unit about its own rows."""
+        """Run the model; of a stateful one, the instance of each unit on its own rows."""
         model = self._model(wire, 0)
         if wire.period or wire.stage.scope not in units or not len(inputs):
             return model.step(inputs)
@@ -180,7 +182,7 @@ class Stages:
 def _parts(
     batch: Batch, passed: Mapping[str, Flow], wires: Sequence[Wire]
 ) -> Iterator[tuple[Batch, dict[str, Flow]]]:
-    """Yield rows with what was passed on for them to some stages, about TOGETHER at a time."""
+    """Yield rows with their requests at some stages, about TOGETHER at a time."""
     names = {name for wire in wires for name in wire.after if name in passed}
     batches = {name: _written(passed[name]) for name in names}
     longest = max((batch, *batches.values()), key=len)
@@ -191,7 +193,7 @@ def _parts(
 
 
 def _between(batch: Batch, begin: int, end: int) -> Batch:
-    """Return what belongs to some of the rows."""
+    """Return the part of a batch that belongs to the rows from `begin` to `end`."""
     first, last = np.searchsorted(batch.row, [begin, end]).tolist()
     return batch if last - first == len(batch) else batch.take(slice(first, last))
 
@@ -207,7 +209,7 @@ def _columns(wire: Wire, step: Step) -> Ints:
 
 
 def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
-    """Return what a stage sees: rows of its spaces, and what the stages before it passed on."""
+    """Return the input of a stage: rows of its spaces, and the outputs of the stages before it."""
     if not len(batch) and not any(name in passed for name in wire.after):
         return batch
     heard = np.array([kind.space in wire.direct for kind in batch.kinds] or [False])[batch.kind]
@@ -223,7 +225,7 @@ def _gather(wire: Wire, batch: Batch, passed: Mapping[str, Flow]) -> Batch:
 
 
 def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
-    """Add up answers, (m,) each, that belong to one row; `row` (m,) rises: (counters, rows)."""
+    """Sum counts, (m,) each, per row; `row` (m,) rises. Returns (counters, rows)."""
     total = np.zeros((len(columns), rows), np.int64)
     first = np.flatnonzero(np.diff(row, prepend=-1))
     for sums, column in zip(total, columns, strict=True):
@@ -237,7 +239,7 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
 
 
 def _sum_by_group(columns: Sequence[Ints], owners: Ints, groups: int) -> Ints:
-    """Add up answers, (m,) each, that belong to `owners` (m,) of some groups."""
+    """Sum counts, (m,) each, per group of `owners` (m,)."""
     total = np.zeros((len(columns), groups), np.int64)
     loops = compile_if_worth(counting, 0)
     for sums, column in zip(total, columns, strict=True):
@@ -249,7 +251,7 @@ def _sum_by_group(columns: Sequence[Ints], owners: Ints, groups: int) -> Ints:
 
 
 def slices_of(row: Ints, size: int) -> Iterator[slice]:
-    """Yield parts of about `size` requests, the requests of a row together."""
+    """Yield slices of about `size` requests that keep the requests of a row together."""
     end = 0
     while end < len(row):
         start, end = end, min(end + size, len(row))
@@ -259,7 +261,7 @@ def slices_of(row: Ints, size: int) -> Iterator[slice]:
 
 
 def cut_at_lines(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:
-    """Return requests that lie in one line each, and the row of the batch that each is of."""
+    """Split requests at line boundaries; return them, and the row of the batch of each."""
     widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
     address = np.ascontiguousarray(batch.addresses[:, 0])
     owners = np.arange(len(batch))

@@ -1,7 +1,7 @@
-"""The seam between replay and the models: what a model sees, and what it answers.
+"""The interface between replay and the models: the input and the output of a model.
 
-A model is one file of `models/` (or a user's own, as `device/model_class.py` finds it) with one
-verb, `step`. It emits integers, one a row a counter; replay attributes them to launch, pc and
+A model is one file of `models/` (or a user's own, as `device/wiring.py` finds it) with one method,
+`step`. It returns integers, one per row and counter; replay attributes them to launch, pc and
 array. The keys of its stage in the device's TOML are the arguments of its constructor.
 """
 
@@ -24,20 +24,20 @@ ACCESSES: Mapping[str, tuple[str, ...]] = {
     "texture": ("load",),
     "surface": ("load", "store", "reduction"),
 }
-"""What can be done in each state space; a raw counter is `<space>_<access>_<what>`."""
+"""The accesses of each state space; a raw counter is `<space>_<access>_<counter>`."""
 
 
 ROW_SHIFT, SLICE_SHIFT = 32, 49
-"""Where a texel's row and slice stand in its place: `x bytes | y << 32 | z << 49`."""
+"""The first bits of a texel's row and slice in its place: `x bytes | y << 32 | z << 49`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Where a texture lies: its first byte and, of each row, how many bytes it has.
+    """The layout of a texture: its first byte, and the bytes of each row.
 
-    `pitch` is the distance of rows that lie one after another over an array; 0 if the device
-    arranges the texels, `rows` of them in each slice, as it likes. `taps` are the texels that a
-    sample reads; `is_fetch` says that it names a texel by number (tex1Dfetch).
+    `pitch` is the distance of consecutive rows over an array; 0 if the device chooses the layout of
+    the texels, with `rows` of them per slice. `taps` is the number of texels that a sample reads;
+    `is_fetch` marks access by texel number (tex1Dfetch).
     """
 
     base: int
@@ -61,13 +61,13 @@ COLLISIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an instruction does to memory: the same rules serve all rows of one kind.
+    """The kind of a memory instruction: the same rules serve all rows of one kind.
 
-    `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that
-    of `dlcm`), or empty. `width` is in bytes a lane; for a texture it is a texel's, and `image`
-    says where the texels lie. `collision` is how an atomic serves lanes that share an address, a
-    key of COLLISIONS, or empty. `filled` are the bytes of a transaction that its lanes read or
-    write, where that is less than all; else 0. `lane` is how many of them each lane does, where
+    `cache` is the operator in effect (`ca`, `cg`, `nc`, ...; a global load without one has that of
+    `dlcm`), or empty. `width` is in bytes per lane; for a texture it is a texel's, and `image` is
+    the layout of the texels. `collision` is how an atomic serves lanes that share an address, a key
+    of COLLISIONS, or empty. `filled` is the number of bytes of a transaction that its lanes read or
+    write, if fewer than all; else 0. `lane` is how many of them each lane reads or writes, where
     `width` is a transaction's.
     """
 
@@ -82,14 +82,14 @@ class Kind:
 
     @property
     def prefix(self) -> str:
-        """How the raw counters of this kind begin: `global_load_`."""
+        """The prefix of the raw counters of this kind: `global_load_`."""
         return f"{self.space}_{self.access}_"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touched:
-    """What n rows touch: the number of their active `lanes` (n,), their distinct `bytes` (n,), and
-    `lines` (n, 4) of 128 bytes, of which they touch 1, 2, 3 or 4 sectors of 32.
+    """The footprint of n rows: the number of their active `lanes` (n,), of their distinct `bytes`
+    (n,), and of their `lines` (n, 4) of 128 bytes with 1, 2, 3 or 4 touched sectors of 32.
     """
 
     lanes: Ints
@@ -97,38 +97,40 @@ class Touched:
     lines: Ints
 
     def take(self, rows: Ints | slice) -> "Touched":
-        """Return what the given rows touch."""
+        """Return the footprint of the given rows."""
         return Touched(self.lanes[rows], self.bytes[rows], self.lines[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some n rows, in the order of their warps: warp accesses, or requests that a stage passed on.
+    """Some n rows, in issue order: warp accesses, or requests that a stage passed on.
 
-    A warp's access has 32 lanes, a transaction 1; its width is its size. Texture samples have a
-    lane for each tap, those of a thread together. A model with a period sees addresses that are
-    right modulo that period only.
+    A warp access has 32 lanes. A transaction has 1 lane; its width is its size. A texture sample
+    has a lane per tap, those of a thread adjacent. A model with a period sees addresses that are
+    exact modulo that period only.
     """
 
     kinds: tuple[Kind, ...]
     kind: Ints
     """(n,) the index of each row's kind in `kinds`."""
     addresses: Ints
-    """(n, lanes) int64, bytes in the kind's space, valid where `active` is set; of textures the
-    place of a texel, `x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`."""
+    """(n, lanes) int64, bytes in the kind's space, valid where `active` is set; for textures the
+    place of a texel, `x bytes | y << ROW_SHIFT | z << SLICE_SHIFT`.
+    """
     active: Bools
-    """(n, lanes) the lanes that take part."""
+    """(n, lanes) the active lanes."""
     row: Ints
-    """(n,) the row of the trace that a row belongs to; a model that passes rows on copies it."""
+    """(n,) the row of the trace to which a row belongs; a model that passes rows on copies it."""
     passes_on: bool = False
     """Whether a later stage needs `Step.out`."""
     unit: Ints | None = None
     """(n,) the SM or cluster of each row, for a model that serves all units."""
     ordered: Ints | None = None
-    """(n, lanes) the active addresses in rising order, `lanes.NONE` behind, sorted once for all
-    stages; `lanes.ordered_lanes` sorts where it is None."""
+    """(n, lanes) the active addresses in rising order, then `lanes.NONE`, sorted once for all
+    stages; `lanes.ordered_lanes` sorts where it is None.
+    """
     group: Ints | None = None
-    """(n,) the sum, of `groups`, that a row's counts belong to, for a model that adds up."""
+    """(n,) the sum, of `groups`, to which a row's counts belong, for a model that adds up."""
     groups: int = 0
     touched: Touched | None = None
     """The bytes, sectors and lines of each row, if counted once for all stages."""
@@ -146,7 +148,7 @@ class Batch:
             yield self.kinds[number], np.flatnonzero(self.kind == number)
 
     def take(self, rows: Ints | slice) -> "Batch":
-        """Return the given rows as a batch of their own."""
+        """Return the given rows as a new batch."""
         return Batch(
             self.kinds,
             self.kind[rows],
@@ -193,9 +195,9 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """A model's answer: for each counter (n,) integers, and what the next stage sees.
+    """A model's output: (n,) integers per counter, and the requests to the next stage.
 
-    Of a batch with groups, the counts are (groups,) sums.
+    For a batch with groups, the counts are (groups,) sums.
     """
 
     counts: Mapping[str, Ints]
@@ -205,20 +207,21 @@ class Step:
 class Model(Protocol):
     """One hardware unit. It may keep state from batch to batch; batches have any size.
 
-    `period` is the number of bytes at which its answer repeats with the base address: replay then
-    calls it once for each distinct (kind, pattern, base modulo period). 0: it keeps state, and
-    sees every row; there is one for each unit of its stage's scope, unless it has an attribute
-    `serves_units` that is true: then one sees the rows of all, and which is whose. One with an
-    attribute `adds_up` that is true is told which counts to add up, where only sums are wanted.
+    `period` is the number of bytes at which its counts repeat with the base address: replay then
+    calls it once per distinct (kind, pattern, base modulo period). A period of 0 means that the
+    model keeps state and sees every row. Then it has one instance per unit of its stage's scope,
+    unless its attribute `serves_units` is true: then one instance serves all units, and
+    `Batch.unit` names the unit of each row. If its attribute `adds_up` is true and only sums are
+    wanted, `Batch.group` names the sum of each row.
     """
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """Names of the counters that `step` gives, without `<space>_<access>_`."""
+        """The names of the counters of `step`, without `<space>_<access>_`."""
 
     @property
     def period(self) -> int:
-        """Bytes, or 0."""
+        """The period in bytes, or 0."""
 
     def step(self, batch: Batch) -> Step:
         """Serve the rows in order."""

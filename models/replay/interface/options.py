@@ -30,16 +30,16 @@ def no_progress(fraction: float) -> None:
 def report_part(
     callback: Callable[[float], None], before: int, many: int, of: int, fraction: float
 ) -> None:
-    """Tell how much of all is done, where some before and `fraction` of so many more are."""
+    """Report the total progress: `before` items are done, and `fraction` of the next `many`."""
     callback((before + many * fraction) / of)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How to replay and count, for all devices of one call.
+    """The options of replay and counting, for all devices of one call.
 
-    `tell` is called with how much is done, from 0 to 1. An `executor` replays instead of processes
-    of this machine.
+    `tell` is called with the share that is done, from 0 to 1. An `executor` runs replays in place
+    of processes on this machine.
 
     Raises `CutraceError` for a value that does not exist.
     """
@@ -105,7 +105,7 @@ class ReplayOptions:
     executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse invalid values."""
         for name, choices in _CHOICES.items():
             choice: str | None = getattr(self, name)
             if choice is not None and choice not in choices:
@@ -119,12 +119,13 @@ class ReplayOptions:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The devices that were named; none if it was left to the environment."""
+        """The devices that were named; none if the environment chooses."""
         return (self.device,) if isinstance(self.device, str) else tuple(self.device)
 
     @property
     def of_a_device(self) -> "ReplayOptions":
-        """The options on which the counts of one device and one trace depend, the rest as ever.
+        """The options on which the counts of one device and one trace depend; the others are
+        defaults.
 
         `pad` and `align` are part of the trace that is replayed, `set` of the device.
         """
@@ -132,12 +133,12 @@ class ReplayOptions:
 
     @property
     def for_worker(self) -> "ReplayOptions":
-        """The options for one process among several, which tells nobody."""
+        """The options for a worker process, without progress reports."""
         return replace(self, jobs=1, tell=no_progress, executor=None)
 
 
 MOST_BYTES = 1 << 47
-"""The addresses of a device are less than this."""
+"""The exclusive limit of device addresses."""
 
 Wish = int | str
 """A number, or a text with a `+` in it."""
@@ -145,7 +146,7 @@ Wish = int | str
 
 @dataclass(frozen=True, slots=True)
 class Pad:
-    """Rows of an array become `elements` longer; `row` elements make one, None: to be found out."""
+    """Padding of an array's rows by `elements`; a row has `row` elements, None to infer them."""
 
     array: str
     elements: int
@@ -157,7 +158,7 @@ class Pad:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """An array begins `beyond` bytes past a multiple of `bytes`."""
+    """An alignment of an array: it begins `beyond` bytes past a multiple of `bytes`."""
 
     array: str
     bytes: int
@@ -169,7 +170,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that is supposed of one trace, by the arrays' names."""
+    """All what-if changes of one trace, by the arrays' names."""
 
     pads: Mapping[str, Pad]
     alignments: Mapping[str, Alignment]
@@ -180,7 +181,7 @@ class Changes:
 
 
 def read_changes(pad: Mapping[str, Wish], align: Mapping[str, Wish]) -> Changes:
-    """Read what was typed or given; `CutraceError` for what makes no sense."""
+    """Parse what-if changes; raises `CutraceError` for invalid ones."""
     return Changes(
         {name: _read_pad(name, wish) for name, wish in pad.items()},
         {name: _read_alignment(name, wish) for name, wish in align.items()},
@@ -206,7 +207,7 @@ def _read_alignment(name: str, wish: Wish) -> Alignment:
 
 
 def _numbers(option: str, name: str, wish: Wish, expected: str) -> tuple[int, int | None]:
-    """One number, or the two around a `+`."""
+    """Parse one number, or the two around a `+`."""
     words = [str(read_size(word.strip())) for word in str(wish).split("+")]
     if len(words) > 2 or not all(is_whole(word) for word in words):
         raise CutraceError(f"{option} {name}={str(wish)[:60]}: expected {expected}")
