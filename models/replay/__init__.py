@@ -1,1 +1,1 @@
-"""The machinery around the models: devices, placement, wiring, attribution."""
+"""Replay: devices, placement, wiring and attribution around the models."""

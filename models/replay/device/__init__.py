@@ -1,4 +1,4 @@
-"""Devices: their TOML files, read strictly, and what they make of a kernel that they cannot run.
+"""Devices: TOML files, read strictly, and the substitutes for instructions that a device lacks.
 
-Here belongs what follows from a device alone: no row of a trace is read here.
+This folder holds what depends on a device alone: it reads no row of a trace.
 """

@@ -1,4 +1,8 @@
-"""The device files that come with cutrace, and the names by which they are found."""
+"""Catalog: the device files that come with cutrace, their names, and their inheritance.
+
+A device is found by name, alias, pattern or path. A file with a `base` is a layer over that
+device's file; the layers are joined to tables, each value with the file that set it.
+"""
 
 import re
 import tomllib
@@ -16,7 +20,7 @@ from .wiring import seen_from
 
 FOLDER = Path(__file__).parents[2] / "devices"
 MAKER = re.compile(r"^(?:nvidia)?(?:geforce|tesla)?")
-"""How nvidia-smi begins a board's name, in plain spelling."""
+"""The prefix of a board's name in nvidia-smi, in plain spelling."""
 EVERY = "all"
 """The name of all devices that come with cutrace."""
 
@@ -33,20 +37,20 @@ def _stems() -> Mapping[str, str]:
 
 
 def every_name() -> list[str]:
-    """Return the names of those, and of the devices that other packages bring."""
+    """Return the names of those, and of the devices in other packages."""
     return [*device_names(), *extension_names(DEVICES)]
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is the path of a file."""
+    """Return whether a name is the path of a file."""
     return name.endswith(".toml") or "/" in name
 
 
 def find_device(name: str) -> Path:
-    """Return the file of a device; capitals, blanks and dashes in a name do not matter.
+    """Return the file of a device; case, blanks and dashes of the name do not matter.
 
-    Nor do the maker's words in front: a board may be called as nvidia-smi has it. Raises
-    `CutraceError` for a name that is neither known nor the path of a TOML.
+    Nor does the maker's prefix: a board may have its name in nvidia-smi. Raises `CutraceError` for
+    a name that is neither known nor the path of a TOML.
     """
     if is_path(name):
         return Path(name)
@@ -79,9 +83,9 @@ def _relatives(name: str) -> str:
 
 
 def match_devices(name: str) -> Sequence[str] | None:
-    """Return the devices that match a pattern such as `sm_*`, or `all`; None for a name.
+    """Return the devices that match a pattern, like `sm_*` or `all`; None for a name.
 
-    Raises `CutraceError` for a pattern that fits none.
+    Raises `CutraceError` for a pattern without a match.
     """
     if name == EVERY:
         return every_name()
@@ -104,7 +108,7 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _names() -> Sequence[str]:
-    """Return what may be typed for a device, its maker's name left out."""
+    """Return the names that a user may type for a device, the maker's name left out."""
     return [name for stem, (_, *aliases) in _heads().items() for name in (stem, *aliases)]
 
 
@@ -125,7 +129,7 @@ def _plain(name: str) -> str:
 Values = dict[str, object]
 
 OWN = ("name", "cuda_name", "aliases", "base")
-"""What a file does not take from its base."""
+"""The keys of a file that are not inherited from its base."""
 TABLES = ("chip", "limits", "rates")
 STAGES = "stage"
 MOST = 1 << 48
@@ -134,13 +138,13 @@ MOST = 1 << 48
 
 @dataclass(slots=True)
 class Table:
-    """A table with what every layer says in it, and who said so."""
+    """A table with the values of every layer, and the file that set each value."""
 
     where: Where
     values: Values = field(default_factory=dict)
 
     def take(self, values: Mapping[str, object], file: str) -> None:
-        """Put a layer's values over those that are there; a size may have a unit."""
+        """Override values by a layer's; a size may have a unit."""
         updates = {key: read_size(value) for key, value in values.items()}
         for key, value in updates.items():
             if isinstance(value, int | float) and not abs(value) <= MOST:  # a NaN is not, either
@@ -152,15 +156,15 @@ class Table:
 
 
 def _without_rival(values: Values, updates: Values) -> Values:
-    """Return the values without the sets of a cache that is told its ways, and the reverse."""
+    """Drop the sets of a cache if its ways are updated, and the reverse."""
     rivals = {"sets": "ways", "ways": "sets"} if values.get("model") == "cache" else {}
     gone = {rivals[key] for key in updates if key in rivals} - updates.keys()
     return {key: value for key, value in values.items() if key not in gone}
 
 
 def _with_row(values: Values, updates: Values) -> Values:
-    """Return what is told, and the row of banks of which there are more or fewer: as many words of
-    each.
+    """Return the updates; if the number of banks changes, scale the row of all banks, so that each
+    keeps its words.
     """
     row, before, banks = values.get("row_bytes"), values.get("banks"), updates.get("banks")
     if values.get("model") != "banks" or "row_bytes" in updates or not before:
@@ -179,7 +183,7 @@ class Tables:
     stages: dict[str, Table]
 
     def named(self) -> Mapping[str, Table]:
-        """Return every table that has keys to set, by the name that a user gives it."""
+        """Return every table with keys to set, by its name for the user."""
         return {**self.plain, **self.stages}
 
 
@@ -192,9 +196,9 @@ class Layer:
 
 
 def read_layers(path: Path) -> Sequence[Layer]:
-    """Read a file and all that it is based on: itself first.
+    """Read a file and its chain of bases, the file first.
 
-    Raises `CutraceError` for a file that cannot be read, a base that does not exist, and a circle.
+    Raises `CutraceError` for a file that cannot be read, a base that does not exist, and a cycle.
     """
     layers = [_read(path, str(path))]
     while "base" in layers[-1].values:
@@ -209,7 +213,7 @@ def read_layers(path: Path) -> Sequence[Layer]:
 
 
 def join_layers(layers: Sequence[Layer]) -> Tables:
-    """Join layers, the first on top."""
+    """Join layers; the first overrides the others."""
     root = layers[-1].path.name
     joined = Tables(
         Table(Where("", root, root)),
@@ -222,7 +226,7 @@ def join_layers(layers: Sequence[Layer]) -> Tables:
 
 
 def _join(joined: Tables, layer: Layer) -> None:
-    """Put one layer on top."""
+    """Apply one layer."""
     file = layer.path.name
     for name in OWN:
         joined.head.values.pop(name, None)
@@ -250,7 +254,7 @@ def _join(joined: Tables, layer: Layer) -> None:
 
 
 def _table(values: object, name: str, where: str) -> Values:
-    """Return a table of a table, empty if it is not there."""
+    """Return a nested table, empty if it is missing."""
     table = values.get(name, {}) if isinstance(values, dict) else {}
     if not isinstance(table, dict):
         raise CutraceError(f"{where}: expected a table, found {table!r}")
@@ -258,7 +262,7 @@ def _table(values: object, name: str, where: str) -> Values:
 
 
 def _find_base(layer: Layer) -> Path:
-    """Return the file of a layer's base; a path is seen from the layer's own folder."""
+    """Return the file of a layer's base; a path is relative to the layer's folder."""
     base, file = layer.values["base"], layer.path.name
     if not isinstance(base, str):
         raise CutraceError(f"{file}: base = {base!r}; expected a string")
@@ -271,7 +275,7 @@ def _find_base(layer: Layer) -> Path:
 
 
 def _read(path: Path, label: str) -> Layer:
-    """Read one file; `label` is how it was asked for."""
+    """Read one file; `label` is the name for it in messages."""
     try:
         return Layer(path, _parse(path.read_bytes(), path.name))
     except OSError as error:
@@ -280,5 +284,5 @@ def _read(path: Path, label: str) -> Layer:
 
 @lru_cache(maxsize=256)
 def _parse(text: bytes, name: str) -> Mapping[str, object]:
-    """Read TOML, the file of a capability once for all boards that build on it."""
+    """Parse TOML; a capability's file is parsed once for all boards that build on it."""
     return read_toml(text, name)

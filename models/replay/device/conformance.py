@@ -1,8 +1,9 @@
-"""Conformance: tests of a model for the contract of `seam.py`.
+"""Conformance: tests of a model against the contract of `interface/model.py`.
 
-The model counts random rows in one batch. Its counts must not depend on how replay may arrange the
-same rows: on the size of batches, on the order of rows and their base addresses (of a model with a
-period), on other instances, on the units that it serves at once, or on the numbers of kinds.
+The model counts random rows in one batch. Its counts must not depend on how replay arranges the
+same rows: on batch sizes, on the order of rows and their base addresses (for a model with a
+period), on other instances, on the number of units that it serves at once, or on the numbering of
+kinds.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,14 +19,14 @@ from ..interface.model import ACCESSES, Batch, Kind, Model, Step
 from .guarded import SLOW, Guarded, describe_row, slowest_row
 
 ROWS, SIZES, UNITS = 512, (1, 7, 64), 3
-"""Rows that are asked about, the sizes of batches that they come in, and units that are served."""
+"""The number of rows, the batch sizes, and the number of units."""
 AGAIN = 8
-"""How often the rows are asked about to measure what they take."""
+"""Repetitions of the rows in a measurement of time."""
 WIDTHS = (1, 2, 4, 8, 16)
 PLAIN = ("global", "local", "shared", "const")
-"""State spaces of which rows can be made up; those of textures need a texture."""
+"""State spaces of random rows; rows of textures would need a texture."""
 BASES = (0, 0x10000000, 1 << 40, (1 << 62) + (1 << 33))
-"""Where lanes begin; an address may have all of 63 bits."""
+"""The base addresses of lanes; an address may have all of 63 bits."""
 SECTOR, FAR = 32, 1 << 20
 Build = Callable[[], Model]
 
@@ -33,10 +34,10 @@ Build = Callable[[], Model]
 def check_model(
     build: Build, name: str, spaces: tuple[str, ...] = ("global",), lanes: int = 32
 ) -> list[str]:
-    """Return what a model does against the contract, one sentence a fault; none if it keeps it.
+    """Return the violations of the contract by a model, one sentence each.
 
-    `build` makes one in its first state; `spaces` are the state spaces of its stage, of which rows
-    are made up of those in PLAIN; `lanes` are 1 behind a stage that passes on transactions.
+    `build` makes a model in its initial state. `spaces` are the state spaces of its stage; rows are
+    generated for those in PLAIN. `lanes` is 1 behind a stage that passes on transactions.
     """
     plain = tuple(space for space in spaces if space in PLAIN)
     if not plain:
@@ -59,7 +60,7 @@ def check_model(
 
 
 def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
-    """Rows of chance, each of a warp of 32 lanes of which some are active, or of a sector."""
+    """Return random rows: each of a warp of 32 lanes, some of them active, or of a sector."""
     random = np.random.default_rng(seed)
     kinds = tuple(
         Kind(space, access, "", width)
@@ -82,14 +83,14 @@ def make_rows(spaces: tuple[str, ...], lanes: int = 32, seed: int = 0) -> Batch:
 
 
 def _step(model: Guarded, batch: Batch) -> Step:
-    """The answer of a model, also to an empty batch."""
+    """Return a model's step, also for an empty batch."""
     step = model.step(batch)
     model.step(batch.take(slice(0, 0)))
     return step
 
 
 def _pieces(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """Batches may have any size."""
+    """Check that counts do not depend on the sizes of batches."""
     for size in SIZES:
         model = factory()
         parts = [slice(at, at + size) for at in range(0, len(batch), size)]
@@ -98,7 +99,7 @@ def _pieces(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterat
 
 
 def _others(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """Instances know nothing of each other, and rows only of those before them."""
+    """Check that instances are independent, and that rows depend on earlier rows only."""
     model, other = factory(), factory()
     steps = []
     for at in range(0, len(batch), len(batch) // 4):
@@ -110,14 +111,14 @@ def _others(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterat
 
 
 def _kinds(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """How kinds are numbered means nothing."""
+    """Check that counts do not depend on the numbering of kinds."""
     last = len(batch.kinds) - 1
     turned = replace(batch, kinds=batch.kinds[::-1], kind=last - batch.kind)
     yield from _differ([factory().step(turned)], batch, whole, "with kinds in another order")
 
 
 def _order(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """A model with a period is asked in any order, and of addresses modulo that."""
+    """Check a model with a period in any order of rows, with addresses modulo the period."""
     order = np.random.default_rng(1).permutation(len(batch))
     model = factory()
     for variation in ("in another order", "asked a second time"):
@@ -129,7 +130,7 @@ def _order(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterato
 
 
 def _units(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """One that serves all units at once keeps them apart; one that adds up adds up."""
+    """Check that a model that serves all units keeps them apart, and that one that adds up does."""
     unit = np.arange(len(batch)) % UNITS
     if getattr(factory(), "serves_units", False):
         together = factory().step(replace(batch, unit=unit))
@@ -147,7 +148,7 @@ def _units(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterato
 
 
 def _speed(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
-    """The time of a row, and the row that takes longest."""
+    """Report the time per row, and the slowest row."""
     began = perf_counter()
     many = batch.take(np.tile(np.arange(len(batch)), AGAIN))
     factory().step(many)
@@ -164,8 +165,9 @@ def _speed(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterato
 def _differ(
     steps: list[Step], batch: Batch, whole: Step, variation: str, order: list[int] | None = None
 ) -> Iterator[str]:
-    """The first row of which something else is said than in one batch; `order` is that in which
-    they were asked about, if another."""
+    """Yield the first row whose counts differ from those of one batch; `order` is the order of the
+    rows in the steps, if another.
+    """
     rows = order or [*range(len(batch))]
     for name, column in whole.counts.items():
         values = np.concatenate([np.asarray(step.counts[name]) for step in steps])

@@ -1,8 +1,8 @@
 """Devices: a TOML of sizes, limits and stages, read strictly.
 
-A file has `name`, `capability`, `aliases`, perhaps `cuda_name` and `counters`, and the tables
-`[chip]`, `[limits]`, `[rates]` and `[stage.NAME]`; with `base`, the name of another device, it has
-the differing values only (`layers.py`). Every number in the files of `models/devices/` has a
+A file has `name`, `capability`, `aliases`, optionally `cuda_name` and `counters`, and the tables
+`[chip]`, `[limits]`, `[rates]` and `[stage.NAME]`. With `base`, the name of another device, it has
+only the values that differ (`catalog.py`). Every number in the files of `models/devices/` has a
 comment with its source.
 """
 
@@ -38,14 +38,14 @@ SCOPES = ("sm", "cluster", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one SM, block and thread; bytes where it is not a count.
+    """The limits of one SM, block and thread; in bytes unless it is a count.
 
-    `calculator` is the rule by which blocks fit on an SM: `block` (1.x), `spreadsheet` (2.x) or
-    `header` (3.x on; `analyses/occupancy.py`). `shared_reserved` is the system's share of each
-    block's shared memory. `shared_carveouts` are the sizes that an SM's shared memory can have, in
-    rising order; where the preferred one is too small for a block it gets the `largest` or the
-    `next` (`carveout_fallback`); `carveout_roomy` is 0 where the driver does not choose.
-    `registers_least` are given to every thread. `barriers_per_sm` is 0 where barriers do not limit.
+    `calculator` is the rule of block residency: `block` (1.x), `spreadsheet` (2.x) or `header` (3.x
+    on; `analyses/occupancy.py`). `shared_reserved` is the system's share of each block's shared
+    memory. `shared_carveouts` are the possible sizes of an SM's shared memory, rising. If the
+    preferred size is too small for a block, it gets the `largest` or the `next`
+    (`carveout_fallback`). `carveout_roomy` is 0 where the driver does not choose. `registers_least`
+    is the minimum per thread. `barriers_per_sm` is 0 where barriers do not limit.
     """
 
     calculator: str
@@ -87,13 +87,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The most that an SM does in a cycle; 0: unknown, or never the limit.
+    """The peak rates of an SM per cycle; 0: unknown, or never the limit.
 
-    `issue` are warp instructions, `half` to `special` lanes of an instruction of that precision
-    (`special`: reciprocals, roots, sines, powers and logarithms in single precision), `shared`
-    passes over the banks, `constant` of the constant cache, `texture` samples; `l1_bytes` and
-    `l2_bytes` what these levels move. `atomic` are the operations that the whole chip does on one
-    address of global memory, `atomic_real` those with floating-point numbers where they are slower.
+    `issue` is in warp instructions, `half` to `special` in lanes of an instruction of that
+    precision (`special`: reciprocals, roots, sines, powers and logarithms in single precision),
+    `shared` in passes over the banks, `constant` in passes of the constant cache, `texture` in
+    samples, `l1_bytes` and `l2_bytes` in bytes of these levels. `atomic` is in operations of the
+    whole chip on one address of global memory, `atomic_real` in those with floating-point numbers
+    where they are slower.
     """
 
     issue: float = 0.0
@@ -110,7 +111,7 @@ class Rates:
     atomic_real: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what goes backwards."""
+        """Refuse negative rates."""
         for name, rate in asdict(self).items():
             if not 0 <= rate < float("inf"):
                 raise CutraceError(f"{name} = {rate}; expected a number from 0 on")
@@ -118,10 +119,10 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device: `key` is what a user types, `name` what the maker calls it.
+    """A device: `key` is its name on the command line, `name` that of its maker.
 
-    `cuda_name` is what CUDA calls it, where that is known. `counters` is the path of a file with
-    definitions of what its own models count, if it has any.
+    `cuda_name` is the name in CUDA, if known. `counters` is the path of a file with the definitions
+    of its own models' counters, if it has any.
     """
 
     key: str
@@ -138,7 +139,7 @@ class Device:
 
     @property
     def file(self) -> str:
-        """The file's name, as messages give it."""
+        """The file's name, for messages."""
         return self.path.name
 
     @property
@@ -166,9 +167,9 @@ class _Head:
 def load_device(name: str, settings: Mapping[str, object] | None = None) -> Device:
     """Read a device by its name, an alias, or the path of a TOML.
 
-    `settings` are values in place of the file's: `{"coalescer.load": "sector"}` for a stage's key,
-    `{"limits.warps_per_sm": 48}` for another table's; a string is read as TOML if it is that.
-    Raises `CutraceError` for a device, key or value that does not exist.
+    `settings` override the file's values: `{"coalescer.load": "sector"}` for a stage's key,
+    `{"limits.warps_per_sm": 48}` for another table's; a string is parsed as TOML if it is valid
+    TOML. Raises `CutraceError` for a device, key or value that does not exist.
     """
     path = find_device(name)
     if not settings and not is_path(name) and path.parent == FOLDER:
@@ -181,17 +182,17 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
 
 @cache
 def _load_shipped(path: Path) -> Device:
-    """Read a device that comes with cutrace: its files stay as they are while a process runs."""
+    """Read a device that comes with cutrace; its files do not change while a process runs."""
     return _read(join_layers(read_layers(path)), path)
 
 
 def load_devices(
     names: Sequence[str], settings: Mapping[str, object] | None = None
 ) -> tuple[Device, ...]:
-    """Read several devices, each once; a pattern such as `sm_*`, or `all`, names several.
+    """Read several devices, each once; a pattern like `sm_*`, or `all`, names several.
 
-    What a pattern stands for is in the order of the capabilities. Raises `CutraceError` as
-    `load_device` does, and for two files that would give two devices one name.
+    Matches of a pattern are in the order of their capabilities. Raises `CutraceError` as
+    `load_device` does, and for two files that give two devices one name.
     """
     registry: dict[str, Device] = {}
     for name in names:
@@ -216,17 +217,17 @@ def _read(tables: Tables, path: Path) -> Device:
 
 
 _OTHERS: Mapping[str, object] = {"chip": {}, "limits": {}, "rates": {}, "stage": {}}
-"""What stands beside the keys at the top, and is read by itself."""
+"""The tables beside the keys at the top, which are read separately."""
 
 
 def _key(path: Path) -> str:
-    """Return what a user types: a file of one's own does not take the name of another."""
+    """Return the key of a device: a user's file does not take the name of another device."""
     own = path.parent != FOLDER and path.resolve().parent != FOLDER.resolve()
     return path.name if own and (FOLDER / path.name).exists() else path.stem
 
 
 def _limits(table: Table) -> Limits:
-    """Read the limits, and check the words among them."""
+    """Read the limits, and check their words."""
     limits = make(Limits, table.values, table.where)
     for key, choices in (("calculator", CALCULATORS), ("carveout_fallback", FALLBACKS)):
         _choose(getattr(limits, key), choices, table.where, key)
@@ -234,7 +235,7 @@ def _limits(table: Table) -> Limits:
 
 
 def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
-    """Read the stages, and try their wiring, also beside the largest shared memory."""
+    """Read the stages, and check their wiring, also with the largest shared memory."""
     stages = tuple(_stage(name, table) for name, table in tables.stages.items())
     wire(stages, file)
     largest = limits.shared_carveouts[-1]
@@ -253,7 +254,7 @@ def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
 
 
 def _choose(value: object, choices: tuple[str, ...], where: Where, key: str) -> None:
-    """Refuse a value that is not among those that exist."""
+    """Refuse a value that is not a valid choice."""
     if value not in choices:
         raise CutraceError(
             f"{where.of(key)}: {key} = {value!r}; expected one of {', '.join(choices)}"
@@ -270,7 +271,7 @@ def _capability(text: str, where: Where) -> tuple[int, int]:
 
 
 def _stage(name: str, table: Table) -> Stage:
-    """Take a stage's own keys apart from its model's."""
+    """Separate a stage's own keys from those of its model."""
     keys, where = dict(table.values), table.where
     for key in ("model", "from"):
         if key not in keys:
@@ -294,19 +295,19 @@ def _stage(name: str, table: Table) -> Stage:
 
 
 SETTINGS = "--set"
-"""What stands for a file's name where the user set a value for one run."""
+"""The file's name in messages about a value that the user set for one run."""
 
 Loaded = Mapping[str, Any]
-"""What is made of each table that is no stage: a dataclass, whose fields are its keys."""
+"""The class of each table that is not a stage: a dataclass, whose fields are the keys."""
 
 
 def apply_settings(
     tables: Tables, settings: Mapping[str, object], classes: Loaded, device: str
 ) -> None:
-    """Put each `table.key` in place of the files'; a string is read as TOML if it is that.
+    """Override the files' values by `table.key`; a string is parsed as TOML if it is valid TOML.
 
-    Raises `CutraceError` for a table or a key that does not exist; what type a value must have is
-    checked with the files' own.
+    Raises `CutraceError` for a table or a key that does not exist. Types of values are checked with
+    the files' own.
     """
     every = {name: _keys(name, table, classes) for name, table in tables.named().items()}
     updates: dict[str, dict[str, object]] = {}
@@ -329,7 +330,7 @@ def apply_settings(
 
 
 def _keys(name: str, table: Table, classes: Loaded) -> Sequence[str]:
-    """Return the keys that a table can have."""
+    """Return the valid keys of a table."""
     if name in classes:
         return [field.name for field in fields(classes[name])]
     model = table.values.get("model")
@@ -337,7 +338,7 @@ def _keys(name: str, table: Table, classes: Loaded) -> Sequence[str]:
 
 
 def _value(value: object) -> object:
-    """Read a string as a TOML value, or leave it a string."""
+    """Parse a string as a TOML value, or return it unchanged."""
     if not isinstance(value, str):
         return value
     try:

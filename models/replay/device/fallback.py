@@ -1,4 +1,4 @@
-"""Feature fallback: instructions that a device lacks, counted as its own compiler makes them."""
+"""Feature fallback: instructions that a device lacks, replaced as its own compiler does."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from ..rows.sites import Instruction
 READ_ONLY_SINCE = (3, 5)
 """The first capability with a path for `ld.global.nc` (CUDA C Programming Guide 7.5, G.4.2)."""
 COLLISIONS_SINCE = {"counted": (5, 0), "elected": (8, 0)}
-"""The first capabilities with the instructions for it: `ATOMS.POPC.INC` and `REDUX`."""
+"""The first capabilities with the instructions for each: `ATOMS.POPC.INC` and `REDUX`."""
 
 
 def adapt_kinds(kinds: Sequence[Kind], capability: tuple[int, int], dlcm: str) -> tuple[Kind, ...]:
@@ -31,7 +31,7 @@ def _adapt(kind: Kind, capability: tuple[int, int], dlcm: str) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Feature:
-    """A feature that devices before `since` lack, and its substitute in counts."""
+    """A feature that devices before `since` lack, and its substitute in the counts."""
 
     what: str
     since: tuple[int, int]

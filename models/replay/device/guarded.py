@@ -1,6 +1,6 @@
-"""Guard of user-defined models: every answer is checked, and errors name the model and the row.
+"""Guard of user-defined models: each step is checked, and errors name the model and the row.
 
-cutrace's own models are tested. A user's may raise, forget a counter, or answer with floats.
+cutrace's own models are tested. A user's may raise, omit a counter, or return floats.
 """
 
 import sys
@@ -18,15 +18,15 @@ from ..interface.model import Batch, Step
 
 READ_ONLY = ("kind", "addresses", "active", "row")
 MOST = 1 << 53
-"""The largest number that a row may count."""
+"""The largest count of a row."""
 MOST_ROWS = 1 << 12
-"""How many rows of a batch are tried one after another to find the one that fails."""
+"""The most rows of a batch that are tried one by one to find the failing one."""
 SLOW, LONG = 100.0, 10.0
-"""Microseconds a row that are too many (ten million rows take a quarter of an hour), and the
-seconds in all before anybody is told.
+"""A model is slow from so many microseconds per row on (ten million rows then take a quarter of an
+hour); it is reported after so many seconds in all.
 """
 TIMED = 64
-"""How many rows of a batch are timed one after another to find the slowest."""
+"""The most rows of a batch that are timed one by one to find the slowest."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Spent:
     warned: bool = False
 
     def is_long(self) -> bool:
-        """Whether it is time to say, once, that the model is slow."""
+        """Whether to report now, once, that the model is slow."""
         late = not self.warned and self.seconds > LONG
         self.warned = self.warned or late
         return late and 1e6 * self.seconds > SLOW * self.rows
@@ -46,10 +46,10 @@ class Spent:
 
 @dataclass
 class Guarded:
-    """A model, called by `name` in messages, that answers as the seam says, or is refused.
+    """A model with checked steps, called `name` in messages.
 
-    `build` makes another one in its first state, to look for the row at which it fails. One that
-    takes long is named on stderr, with what it `spent`, which all instances of a stage share.
+    `build` makes another instance in its initial state, to search for the failing row. A slow model
+    is reported on stderr; the instances of a stage share its time, `spent`.
     """
 
     build: Callable[[], Any]
@@ -58,7 +58,7 @@ class Guarded:
     model: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the model. `CutraceError` if it lacks what every model has."""
+        """Build the model. Raises `CutraceError` if it lacks a required attribute."""
         with naming_extension(f"model {self.name}"):
             self.model = self.build()
         for part in ("counters", "period", "step"):
@@ -72,13 +72,15 @@ class Guarded:
             raise CutraceError(f"model {self.name}: period = {period!r}; expected bytes, or 0")
 
     def __getattr__(self, name: str) -> Any:
-        """All but the verb is the model's own."""
+        """Delegate all attributes but `step` to the model."""
         if name.startswith("__") or name == "model":
             raise AttributeError(name)
         return getattr(self.model, name)
 
     def step(self, batch: Batch) -> Step:
-        """Ask the model. `CutraceError` if it raises, or answers anything but integers a row."""
+        """Run the model. Raises `CutraceError` if it raises, or returns anything but integers per
+        row.
+        """
         parts = {name: _read_only(getattr(batch, name)) for name in READ_ONLY}
         batch = replace(batch, **parts)
         began = perf_counter()
@@ -103,7 +105,7 @@ class Guarded:
         return step
 
     def _check_out(self, out: Batch, batch: Batch) -> None:
-        """Refuse rows to pass on that are not (m, lanes), or belong to no row of the batch."""
+        """Refuse passed rows that are not (m, lanes), or that belong to no row of the batch."""
         many = {len(part) for part in (out.kind, out.addresses, out.active, out.row)}
         if len(many) > 1 or out.addresses.shape != out.active.shape:
             fault = "passes on a Batch whose kind, addresses, active and row are not equally long"
@@ -126,7 +128,7 @@ class Guarded:
             raise self._refuse(fault, batch, first if batch.group is None else 0)
 
     def _failing_row(self, batch: Batch) -> int:
-        """The first row at which a new model fails that is asked about one after another."""
+        """Return the first row at which a new model fails when it gets rows one by one."""
         model = self.build()
         for row in range(min(len(batch), MOST_ROWS)):
             try:
@@ -145,7 +147,7 @@ class Guarded:
         )
 
     def _refuse(self, fault: str, batch: Batch, row: int = 0) -> CutraceError:
-        """The error, with what was asked for in a row of the batch."""
+        """Return the error, with the access of a row of the batch."""
         if not len(batch):
             return CutraceError(f"model {self.name}: {fault}, in a batch without rows")
         return CutraceError(
@@ -155,8 +157,8 @@ class Guarded:
 
 
 def slowest_row(build: Callable[[], Any], batch: Batch) -> tuple[int, float]:
-    """The row of a batch that takes longest alone, and its seconds: the least of three tries, as
-    others use the machine, too.
+    """Return the slowest row of a batch, and its seconds: the minimum of three tries, since other
+    processes share the machine.
     """
     seconds = np.full(len(batch), np.inf)
     for model in (build(), build(), build()):
@@ -169,19 +171,19 @@ def slowest_row(build: Callable[[], Any], batch: Batch) -> tuple[int, float]:
 
 
 def _is_count(value: object) -> bool:
-    """Whether a value, of whatever type, is a number that sums can be made of exactly."""
+    """Return whether a value of any type is a number that sums represent exactly."""
     return isinstance(value, int | float) and value % 1 == 0 and abs(value) <= MOST
 
 
 def _read_only(values: Any) -> Any:
-    """The same array, which cannot be written to."""
+    """Return a view of the array that cannot be written to."""
     view = values.view()
     view.setflags(write=False)
     return view
 
 
 def describe_row(batch: Batch, row: int) -> str:
-    """A row of a batch in words."""
+    """Describe a row of a batch in words."""
     kind, active = batch.kinds[int(batch.kind[row])], batch.active[row]
     at = int(batch.addresses[row][active.argmax()])
     lanes = f"{int(active.sum())} lanes of {kind.width} bytes"

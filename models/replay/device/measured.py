@@ -1,10 +1,10 @@
-"""Measured: the latencies, rates and bandwidths of a chip, as `scripts/measure/latencies.py` wrote.
+"""Measured: the latencies, rates and bandwidths of a chip, written by
+`scripts/measure/latencies.py`.
 
-`models/devices/measured/sm_NN.csv` holds the raw results of one chip of a compute capability; its
-columns are those of that script, which says what each line is; `contention.py` beside it wrote the
-others. A device of its own name there (`h100.csv`) has other results, and the rest of its
-capability's; what launching takes was measured there at the profiler's clock alone. A capability
-without a file has bounds and no estimate.
+`models/devices/measured/sm_NN.csv` holds the raw results of one chip of a compute capability. The
+script documents its lines; `contention.py` beside it wrote the others. A file of a single device
+(`h100.csv`) overrides results of its capability; its launch overhead was measured at the profiler's
+clock alone. A capability without a file has bounds and no estimate.
 """
 
 import csv
@@ -17,7 +17,7 @@ from .device import Device
 
 Key = tuple[str, str, int]
 ONE_CLOCK = ("empty_none", "blocks_none")
-"""What a device of its own was not measured for."""
+"""Results that a single device's file does not have."""
 OF_A_CLASS = {
     "half": "fma.rn.f16x2",
     "single": "fma.rn.f32",
@@ -25,14 +25,14 @@ OF_A_CLASS = {
     "integer": "mad.lo.s32",
     "other": "mad.lo.s32",
 }
-"""The instruction whose figures stand for those of a class that were not measured."""
+"""The instruction that represents a class without measurements of its own."""
 LIKE = {
     **{"rem.s32": "div.s32", "div.u32": "rem.u32", "div.s64": "div.u64"},
     **{"rem.u64": "div.u64", "rem.s64": "div.u64", "div.full": "rcp.approx.f32"},
     **{"div.approx": "rcp.approx.f32", "cos.approx": "sin.approx.f32"},
     **{"popc": "rsqrt.approx.f32", "clz": "rsqrt.approx.f32", "add.rn.f64": "add.f64"},
 }
-"""Instructions that the assembler makes of the same parts as another that was measured."""
+"""Instructions that the assembler makes of the same parts as a measured one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ class Measured:
     values: Mapping[Key, float]
 
     def at(self, what: str, name: str, place: int = 0) -> float:
-        """One line of the file."""
+        """Return one line of the file."""
         return self.values[what, name, place]
 
     def costs(self, mnemonic: str, class_: str) -> tuple[float, float]:
-        """Latency and rate of an arithmetic instruction: its own, or those of one like it."""
+        """Return latency and rate of an arithmetic instruction, its own or those of a like one."""
         name = self._measured_as(mnemonic) or OF_A_CLASS.get(class_, "")
         if class_ == "conversion" and not self._measured_as(mnemonic):
             pair = "cvt.f64+cvt.f32" if "f64" in mnemonic else "cvt.f32+cvt.s32"
@@ -71,16 +71,16 @@ class Measured:
 
     @property
     def profiler_mhz(self) -> float:
-        """The clock of the SMs that the profiler sets by default."""
+        """The default clock of the SMs under the profiler."""
         return self.at("profiler", "mhz_base")
 
     def launch_ns(self, mhz: float) -> float:
-        """The time of an empty kernel."""
+        """Return the time of an empty kernel."""
         return self._between("empty", 32, mhz)
 
     @property
     def l2_of_launch_ns(self) -> float | None:
-        """How long the second level looks up for an empty kernel; None where nobody measured."""
+        """Return the L2 lookup time of an empty kernel; None where it was not measured."""
         return self.values.get(("profiler", "empty_l2_base", 32))
 
     @property
@@ -89,12 +89,12 @@ class Measured:
         return self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
 
     def block_ns(self, mhz: float) -> float:
-        """The time that one more block of an empty kernel adds."""
+        """Return the time that one more block adds to an empty kernel."""
         more = self._between("blocks", 4096, mhz) - self._between("empty", 32, mhz)
         return more / 4096
 
     def _between(self, name: str, place: int, mhz: float) -> float:
-        """A time at a clock between the two at which it was measured: cycles, and the rest."""
+        """Interpolate a time between two measured clocks: a part in cycles, and a constant part."""
         slow, fast = (
             self.values.get(("profiler", f"{name}_{clock}", place), 0.0)
             for clock in ("base", "none")
@@ -106,17 +106,19 @@ class Measured:
 
     @property
     def l1_cycles(self) -> float:
-        """A load that the first level has, the address ready."""
+        """The latency of an L1 hit, with the address ready."""
         small, large = self.at("chase", "chase_ca", 2048), self.at("chase", "chase_ca", 16384)
         first_time = (large - small) / 7  # 2048 hops find 16 lines missing, or 128
         return small - first_time - 2 * self.at("latency", "mad.lo.s32")
 
     def l2_cycles(self, mhz: float) -> float:
-        """A load that the second level has: the way there has the SMs' clock, the rest its own."""
+        """Return the latency of an L2 hit: the way to L2 is in cycles of the SMs, the rest at L2's
+        clock.
+        """
         return self._far(self.at("chase", "chase_cg", 1 << 20), mhz)
 
     def dram_cycles(self, mhz: float) -> float:
-        """A load that memory has."""
+        """Return the latency of a load from memory."""
         return self._far(self.at("chase", "chase_cg_far", 1 << 30), mhz)
 
     def _far(self, cycles: float, mhz: float) -> float:
@@ -127,7 +129,7 @@ class Measured:
         return near + (own - near) * mhz / self._mhz
 
     def gb_per_s(self, name: str, place: int = 0) -> float:
-        """A bandwidth."""
+        """Return a bandwidth."""
         return self.at("bytes", name, place) * self.at("clock", "sm") / 1000
 
     def dram_gb_per_s(self) -> float:
@@ -136,48 +138,50 @@ class Measured:
 
     @property
     def branch_cycles(self) -> float:
-        """A branch by a predicate: a loop that counts and does nothing, without its counting."""
+        """The latency of a predicated branch: a loop that only counts, without its counting."""
         counting = self.at("latency", "mad.lo.s32") + self.at("latency", "setp+selp") / 2
         return self.at("loop", "count") - counting
 
     @property
     def taken_cycles(self) -> float:
-        """What a branch adds that is taken: a loop that counts, without the 24 cycles that its
-        machine code waits (UIADD3 1, FFMA 5, ISETP 13, BRA 5).
+        """The additional latency of a taken branch: a loop that counts, without the 24 cycles of
+        stalls in its machine code (UIADD3 1, FFMA 5, ISETP 13, BRA 5).
         """
         return self.at("loop", "count") - 24
 
     @property
     def replay_cycles(self) -> float:
-        """A further address of a load of constants."""
+        """The cost of a further address of a load of constants."""
         return self.at("constant", "load", 32) / 32
 
     @property
     def texture_cycles(self) -> float:
-        """A fetch of a texel that the cache has."""
+        """The latency of a fetch of a cached texel."""
         return self.at("texture", "chain")
 
     @property
     def turn_ns(self) -> float:
-        """A turn at a slice of the second level, whose clock is its own."""
+        """The time of an operation at an L2 slice, which has its own clock."""
         return self.at("atomics", "red_u32_lane", 1) * self._cycle_ns
 
     @property
     def atomic_sector_ns(self) -> float:
-        """A sector's turn where all slices have some."""
+        """The time of a sector's operation where all slices are busy."""
         return self.at("atomics", "red_u32_random", 1 << 20) / 32 * self._cycle_ns
 
     def sector_ns(self, name: str) -> float:
-        """A sector of the second level in any order: `gather`, or `scatter`: stored in part."""
+        """Return the time of a sector of L2 in random order: `gather`, or `scatter`: stored in
+        part.
+        """
         return self._cycle_ns / self.at("sectors", name, 1 << 18)
 
     def far_sector_ns(self, name: str) -> float:
-        """The same of memory."""
+        """Return the time of a sector of memory in random order, as `sector_ns`."""
         return self._cycle_ns / self.at("sectors", name, 1 << 23)
 
     @property
     def _cycle_ns(self) -> float:
-        """A cycle of the SMs while those were measured."""
+        """The cycle time of the SMs during these measurements."""
         return 1000 / self.at("contention", "mhz")
 
     def l2_gb_per_s(self) -> float:
@@ -185,7 +189,7 @@ class Measured:
         return self.gb_per_s("read_l2_4", 131072)
 
     def barrier(self, warps: int) -> float:
-        """A barrier of `warps` warps, in cycles."""
+        """Return the cycles of a barrier of `warps` warps."""
         one, most = self.at("barrier", "bar.sync", 1), self.at("barrier", "bar.sync", 32)
         return one + (most - one) / 31 * (warps - 1)
 
@@ -195,7 +199,7 @@ def _like(mnemonic: str) -> str:
 
 
 def _split(slow: float, fast: float, slow_mhz: float, fast_mhz: float) -> tuple[float, float]:
-    """Times at two clocks as cycles and nanoseconds that no clock changes.
+    """Split times at two clocks into cycles and constant nanoseconds.
 
     >>> _split(120.0, 115.0, 1000.0, 1333.3333333333333)
     (20.0, 100.0)
@@ -205,7 +209,7 @@ def _split(slow: float, fast: float, slow_mhz: float, fast_mhz: float) -> tuple[
 
 
 def load_measured(device: Device) -> Measured | None:
-    """Return what was measured on a device or its capability's chip; None if nothing was."""
+    """Return the measurements of a device, or of its capability's chip; None if there are none."""
     major, minor = device.capability
     return _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
 

@@ -1,7 +1,7 @@
-"""Wiring: the models of a device, found by name and fed as its stages say.
+"""Wiring: the models of a device, found by name and connected as its stages specify.
 
-`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`; `model_class.py` says what
-else a model can be called.
+`model = "coalescer"` is the class `Coalescer` of `models/coalescer.py`. Other packages and files
+can supply models too (`find_model`).
 """
 
 import importlib
@@ -24,17 +24,17 @@ from ..interface.model import ACCESSES, Kind, Model
 from .guarded import Guarded, Spent
 
 STAGE_KEYS = ("model", "from", "scope", "beside_shared")
-"""The keys of a stage that are not its model's."""
+"""The keys of a stage that do not belong to its model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`[stage.NAME]` of a device: a model, where its rows come from, and the model's own keys.
+    """`[stage.NAME]` of a device: a model, the sources of its rows, and the model's own keys.
 
-    `sources` are state spaces and names of other stages. `scope` says how many of it there are:
-    one for each `sm` or `cluster`, one for the `gpu`, or a number: one for so many SMs that
-    receive blocks one after another. If it is `beside_shared`, its key `bytes`
-    includes what a launch sets apart for shared memory.
+    `sources` are state spaces and names of other stages. `scope` is the number of instances: one
+    per `sm` or `cluster`, one for the `gpu`, or a number: one for so many SMs that receive
+    consecutive blocks. If it is `beside_shared`, its key `bytes` includes the shared memory that a
+    launch sets aside.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Stage:
     where: Where | None = field(default=None, compare=False, repr=False)
 
     def find(self, file: str) -> Where:
-        """Return who is to blame for its keys: the device's file if nobody said."""
+        """Return the file to blame for its keys: the device's file by default."""
         return self.where or Where(f"[stage.{self.name}]", file, file)
 
     def without(self, shared: int) -> "Stage":
-        """Return the stage as it is when `shared` bytes are set apart for shared memory."""
+        """Return the stage with `shared` bytes set aside for shared memory."""
         size = self.keys.get("bytes")
         if not self.beside_shared or not isinstance(size, int):
             return self
@@ -58,15 +58,15 @@ class Stage:
 
 
 ACCESS = Stage("access", "access", tuple(ACCESSES))
-"""The stage that every device has before its own: what the accesses ask for."""
+"""The stage of every device before its own: the requested bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A stage, the state spaces that reach it, and how to make its model.
+    """A stage, the state spaces that reach it, and the factory of its model.
 
-    `spaces` are all that reach it, `direct` those whose rows it sees as the trace has them;
-    `after` are the stages that feed it. `build` makes a model in its first state.
+    `spaces` are all that reach it, `direct` those whose rows come straight from the trace; `after`
+    are the stages that feed it. `build` makes a model in its initial state.
     """
 
     stage: Stage
@@ -95,8 +95,8 @@ class Wire:
 def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
     """Wire a device's stages, each after those that feed it; the first is ACCESS.
 
-    Raises `CutraceError` for a source or model that does not exist, a wrong key, stages that feed
-    each other, and two stages that would give one raw counter.
+    Raises `CutraceError` for an unknown source or model, a wrong key, a cycle of stages, and two
+    stages with one raw counter.
     """
     _check_sources(stages, file)
     wires: dict[str, Wire] = {}
@@ -112,7 +112,7 @@ def wire(stages: Sequence[Stage], file: str) -> tuple[Wire, ...]:
 
 
 def model_keys(name: str, where: str) -> tuple[str, ...]:
-    """Return the keys that the stages of a model have beside STAGE_KEYS."""
+    """Return the keys of a model's stages beside STAGE_KEYS."""
     return _parameters(find_model(name, where))
 
 
@@ -122,7 +122,7 @@ def _parameters(model: Callable[..., Model]) -> tuple[str, ...]:
 
 
 def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
-    """Wire one stage whose sources are wired."""
+    """Wire one stage, after its sources."""
     where = stage.find(file)
     model = find_model(stage.model, where.of("model"))
     keys = dict(stage.keys)
@@ -141,7 +141,7 @@ def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
 
 
 def _check_sources(stages: Sequence[Stage], file: str) -> None:
-    """Refuse names that are taken, and sources that are neither a state space nor a stage."""
+    """Refuse duplicate names, and sources that are neither a state space nor a stage."""
     names = [stage.name for stage in stages]
     for stage in stages:
         if stage.name in (*ACCESSES, ACCESS.name):
@@ -155,7 +155,7 @@ def _check_sources(stages: Sequence[Stage], file: str) -> None:
 
 
 def _check_names(wires: Sequence[Wire], file: str) -> None:
-    """Refuse two stages that would give one raw counter."""
+    """Refuse two stages with one raw counter."""
     named: dict[str, str] = {}
     for wire in wires:
         for name in wire.names():
@@ -176,12 +176,12 @@ def model_names() -> tuple[str, ...]:
 
 
 def is_foreign(name: str) -> bool:
-    """Whether a model is not one of cutrace's."""
+    """Return whether a model does not come with cutrace."""
     return name not in model_names()
 
 
 def find_model(name: str, where: str) -> Callable[..., Model]:
-    """Return the class of a model. `CutraceError` if there is none."""
+    """Return the class of a model; raises `CutraceError` if there is none."""
     module, _, member = name.rpartition(":")
     try:
         if not module:
@@ -200,7 +200,7 @@ def find_model(name: str, where: str) -> Callable[..., Model]:
 
 
 def seen_from(folder: Path, name: str) -> str:
-    """Return the name of a model as it is from everywhere: a file's with its whole path."""
+    """Return the name of a model independent of the folder: a file with its absolute path."""
     module, _, member = name.rpartition(":")
     return f"{(folder / module).resolve()}:{member}" if module.endswith(".py") else name
 
@@ -225,7 +225,7 @@ def _named(name: str, where: str) -> Callable[..., Model]:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Import a file, once as long as it says the same."""
+    """Import a file, once while its content does not change."""
     text = path.read_bytes()
     name = f"cutrace_model_{path.stem}_{blake2b(text, digest_size=8).hexdigest()}"
     if name not in sys.modules:

@@ -1,5 +1,5 @@
-"""Rows of a trace as arrays: which instruction, array, lanes and addresses each one has.
+"""Rows of a trace as arrays: the instruction, array, lanes and addresses of each.
 
-Here belongs what reads rows, and the coalescer's rules over them; nothing here adds up, keeps state
-or knows a device.
+The readers of rows are here, with the coalescer's rules over them. Nothing here sums counts, keeps
+state or knows a device.
 """

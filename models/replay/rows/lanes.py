@@ -1,6 +1,6 @@
 """Counting over the lanes of a warp, vectorised over rows: distinct values, distinct bytes.
 
-Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. An inactive lane counts nowhere.
+Arrays are (n, lanes): `addresses` int64 in bytes, `active` bool. Inactive lanes do not count.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ Masks = NDArray[np.uint32]
 
 WARP = 32
 NONE = touching.NONE
-"""Stands for a lane that has no value: behind all others, and aligned however wide an access is."""
+"""The value of a lane without one: it sorts last, and is aligned to every access width."""
 
 _BYTES = 8
 _EACH_BYTE = np.uint64(0x0101010101010101)
 _WIDEST = 255
-"""Lanes that a byte counts."""
+"""The most lanes that a byte can count."""
 
 
 def check_lanes(what: str, lanes: Sequence[int], sizes: int = 3) -> None:
-    """Refuse numbers of lanes that cannot cut a warp into groups; there must be `sizes` of them."""
+    """Refuse lane counts that cannot cut a warp into groups; there must be `sizes` of them."""
     if len(lanes) != sizes or any(lane < 1 or WARP % lane for lane in lanes):
         lane_text = ", ".join(map(str, lanes))
         raise CutraceError(f"{what} = {lane_text}; expected {sizes} of the divisors of {WARP}")
@@ -40,12 +40,12 @@ def unpack_masks(masks: Masks) -> Bools:
 
 
 def count_lanes(masks: Masks) -> Ints:
-    """Return how many bits of each mask are set, (n,)."""
+    """Return the number of set bits of each mask, (n,)."""
     return count_true(unpack_masks(masks))
 
 
 def count_true(flags: Bools) -> Ints:
-    """Return how many lanes of each row are true, (n,); eight of them are added at a time."""
+    """Return the number of true lanes of each row, (n,); eight are added at a time."""
     rows, lanes = flags.shape
     if lanes % _BYTES or lanes > _WIDEST or not flags.flags.c_contiguous:
         return np.asarray(np.count_nonzero(flags, axis=1), np.int64)
@@ -54,25 +54,25 @@ def count_true(flags: Bools) -> Ints:
 
 
 def sum_parts(parts: Ints | Bools, rows: int) -> Ints:
-    """Return what the parts of each row, as many of each one after another, come to, (rows,)."""
+    """Return the sum of each row's parts, (rows,); every row has equally many, contiguous."""
     sums = parts if parts.shape == (rows,) else parts.reshape(rows, -1).sum(axis=1)
     return np.asarray(sums, np.int64)
 
 
 def order_lanes(addresses: Ints, active: Bools) -> Ints:
-    """Return the active lanes' addresses of each row in rising order, (n, lanes), NONE behind."""
+    """Return the active lanes' addresses of each row in rising order, (n, lanes), then NONE."""
     return np.sort(addresses if active.all() else np.where(active, addresses, NONE), axis=1)
 
 
 def ordered_lanes(batch: Batch) -> Ints:
-    """Return `order_lanes` of a batch, which most batches bring with them."""
+    """Return `order_lanes` of a batch; most batches have it precomputed."""
     if batch.ordered is None:
         return order_lanes(batch.addresses, batch.active)
     return batch.ordered
 
 
 def mark_new(ordered: Ints, none: int = NONE) -> Bools:
-    """Whether each of the sorted values of a row is the first of its kind, and not `none`."""
+    """Return whether each value of a sorted row is its first occurrence, and not `none`."""
     new = np.empty(ordered.shape, np.bool_)
     flat = np.ascontiguousarray(ordered).reshape(-1)
     np.not_equal(flat[1:], flat[:-1], out=new.reshape(-1)[1:])
@@ -83,9 +83,9 @@ def mark_new(ordered: Ints, none: int = NONE) -> Bools:
 
 
 def sort_distinct(values: Ints, active: Bools) -> Ints:
-    """Return each row's distinct values in rising order, duplicates and inactive as NONE.
+    """Return each row's distinct values in rising order; duplicates and inactive lanes are NONE.
 
-    The NONE of a duplicate stays in its place: only the order of the values is promised.
+    The NONE of a duplicate stays in its place: only the order of the values is guaranteed.
     """
     ordered = order_lanes(values, active)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
@@ -93,7 +93,7 @@ def sort_distinct(values: Ints, active: Bools) -> Ints:
 
 
 def count_distinct(values: Ints, active: Bools) -> Ints:
-    """Return how many distinct values each row has, (n,).
+    """Return the number of distinct values of each row, (n,).
 
     >>> count_distinct(np.array([[4, 4, 8, 12]]), np.array([[True, True, True, False]]))
     array([2])
@@ -102,7 +102,7 @@ def count_distinct(values: Ints, active: Bools) -> Ints:
 
 
 def distinct_bytes(ordered: Ints, width: int) -> Ints:
-    """Return how many different bytes each row touches with `width` bytes a lane, (n,).
+    """Return the number of distinct bytes of each row with `width` bytes per lane, (n,).
 
     >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
     array([10])
@@ -119,6 +119,6 @@ def distinct_bytes(ordered: Ints, width: int) -> Ints:
 
 
 def is_aligned(addresses: Ints, width: int) -> bool:
-    """Whether all addresses are multiples of a width that is a power of two."""
+    """Return whether all addresses are multiples of `width`, a power of two."""
     together = int(np.bitwise_or.reduce(addresses, axis=None))
     return width.bit_count() == 1 and not together & (width - 1)

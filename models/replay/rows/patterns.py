@@ -22,7 +22,7 @@ from typing import TypeAlias
 from .sites import DENSE
 
 ROWS_PER_READ = 1 << 12
-"""Patterns that are taken at a time to be looked at: half a megabyte."""
+"""Patterns that are read at a time: half a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Patterns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shapes:
-    """The patterns of a launch, of which only those asked about are in memory."""
+    """The patterns of a launch, read on demand."""
 
     store: "Store"
 
@@ -49,7 +49,7 @@ class Shapes:
         return len(self.store)
 
     def number(self, pattern: Ints) -> tuple[Ints, Ints]:
-        """Return the distinct patterns of rows, rising, and for each row its index there, (n,)."""
+        """Return the distinct patterns of rows, rising, and each row's index in them, (n,)."""
         first, last = int(pattern.min()), int(pattern.max())
         if first == last:
             return np.array([first]), np.zeros(len(pattern), np.int64)
@@ -57,7 +57,7 @@ class Shapes:
         return distinct + first, number
 
     def reach(self, pattern: Ints, loops: ModuleType | None = None) -> tuple[Ints, Ints]:
-        """Return the smallest and the greatest offset of each pattern, both (n,).
+        """Return the lowest and the highest offset of each pattern, both (n,).
 
         `loops` are those of `counting.py`, if they are compiled.
         """
@@ -78,7 +78,9 @@ class Shapes:
         return Batch(kinds, kind, addresses, on, np.arange(len(kind)), ordered=ordered)
 
     def measure(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
-        """Return what `rebuild` does, with what its rows touch in the place of their order."""
+        """Return the batch of `rebuild`, with the rows' footprint instead of their sorted
+        addresses.
+        """
         if (loops := compile_if_worth(touching, len(kind))) is None:
             return self.rebuild(kinds, kind, base, pattern)
         active, offsets = self.store.take(pattern)
@@ -94,7 +96,7 @@ class Shapes:
 
 
 def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Patterns:
-    """Take the patterns as a trace gives them (offset 0 in inactive lanes)."""
+    """Take the patterns of a trace (offset 0 in inactive lanes)."""
     empty = np.zeros(0, np.int64)
     if not len(active):
         return Patterns(active, offsets, empty, empty)
@@ -106,14 +108,16 @@ def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Pat
 _NOTHING = np.zeros(0, np.int64)
 _NO_SHAPES = (0, np.zeros(0, np.int32))
 Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
-"""Patterns of rows, (n,), and from a first pattern on the shape of each: its place in `ends`."""
+"""Patterns of rows, (n,), the first pattern, and the shape of each pattern from it on: its index in
+`ends`.
+"""
 
 
 @dataclass(slots=True)
 class Reaches:
-    """The patterns that rows had lately, `patterns` (shapes,), and their lowest and highest offset,
-    both (shapes,): `ends`. `are_places` says whether rows were last named by their place in these,
-    not by their pattern.
+    """The recent patterns of rows, `patterns` (shapes,), and their lowest and highest offsets, both
+    (shapes,): `ends`. `are_places` is whether the last rows were named by index in these instead
+    of by pattern.
     """
 
     shapes: Shapes
@@ -124,7 +128,8 @@ class Reaches:
     _has_gaps: bool = field(default=True, init=False)
 
     def name(self, loops: ModuleType | None, pattern: NDArray[np.uint32]) -> Named:
-        """Know the patterns of rows, and where they reach; return them with their shapes.
+        """Record the patterns of rows, with their offset ranges; return the patterns with their
+        shapes.
 
         `loops` are those of `counting.py`, if they are compiled.
         """
@@ -157,7 +162,7 @@ class Reaches:
     def _has_shapes(
         self, loops: ModuleType, pattern: NDArray[np.uint32], first: int, last: int
     ) -> bool:
-        """Whether all patterns of rows, which lie between two, are known."""
+        """Return whether all patterns of rows are known; they are between `first` and `last`."""
         begin, shape = self._shape_numbers
         if first < begin or last >= begin + len(shape):
             return False

@@ -1,7 +1,7 @@
-"""Recent rows: accesses that repeat one that came shortly before; a loop for `compiled.py`.
+"""Recent rows: filter accesses that repeat a recent one; a loop for `hot_loop.py` to compile.
 
-Kernels load the same again and again. Whoever asks only which rows there are, and not how often,
-is spared nearly all of them.
+Kernels repeat the same loads. A reader that needs the set of rows, but not their frequencies, skips
+nearly all of them.
 """
 
 from typing import Any
@@ -15,11 +15,10 @@ _LOW = (1 << 40) - 1
 def choose_new(
     pc: Any, space: Any, base: Any, pattern: Any, bases: Any, others: Any, rows: Any
 ) -> int:
-    """Set the first of `rows` to the rows (n,) that are not the last seen in their slots, and
-    return how many they are.
+    """Set the first of `rows` to the rows (n,) that differ from the last row in their slot of a
+    direct-mapped table, and return their number.
 
-    `bases` and `others`, with 1 << SLOT_BITS slots of which the latter are -1 at first, hold what
-    was seen last.
+    `bases` and `others` have 1 << SLOT_BITS slots with the last rows; `others` are -1 at first.
     """
     many = 0
     for row in range(len(pc)):

@@ -1,4 +1,4 @@
-"""Rows of accesses that repeat one that came shortly before, left out where they are many."""
+"""Repeats: skip rows of accesses that repeat a recent one, in launches with many rows."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,15 @@ COLUMNS = ("pc", "space", "base", "pattern")
 
 
 class RecentRows:
-    """What was seen lately of the rows of a launch."""
+    """The recent rows of a launch."""
 
     def __init__(self) -> None:
         self._seen = np.full((2, 1 << recent_rows.SLOT_BITS), -1)
 
     def choose(self, batch: pa.RecordBatch) -> Ints:
-        """Return the rows, rising, of a batch with COLUMNS: the first of all that are alike, and of
-        the others those that are not like one shortly before; all of a small launch."""
+        """Return the rows of a batch with COLUMNS, rising, that do not repeat a recent one; the
+        first of equal rows is among them. A small launch keeps all.
+        """
         rows = np.arange(batch.num_rows)
         if loops := compile_if_worth(recent_rows, batch.num_rows):
             columns = (batch[name].to_numpy() for name in COLUMNS)

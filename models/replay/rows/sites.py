@@ -1,7 +1,7 @@
-"""Sites: what each instruction of a kernel does to each state space.
+"""Sites: the access of each instruction of a kernel to each state space.
 
-A site is an instruction together with the space that a row of it lies in: a generic load has rows
-in several spaces, `cp.async` reads one and writes another.
+A site is an instruction with the space of a row: a generic load has rows in several spaces,
+`cp.async` reads one and writes another.
 """
 
 import re
@@ -19,10 +19,10 @@ from ....traces.unique import sorted_places
 from ..interface.model import ACCESSES, Ints, Kind
 
 SPACES = 8
-"""Sites of an instruction: more than there are values of Space."""
+"""Sites per instruction: more than there are values of Space."""
 
 _SHARED = ("spun", "turn")
-"""Collisions of shared memory: elsewhere the same instruction has none of these loops."""
+"""Collisions of shared memory: in other spaces the same instruction has none of these loops."""
 
 Instruction = Mapping[str, object]
 """A row of `traces.schema.INSTRUCTIONS`."""
@@ -41,7 +41,7 @@ class Sites:
     def locate(self, pc: Ints, space: Ints) -> Ints:
         """Return the site of each row, (n,).
 
-        Raises `CutraceError` if one lies in a space that its instruction cannot reach.
+        Raises `CutraceError` if a row lies in a space that its instruction cannot reach.
         """
         sites = np.where(space < SPACES, pc * SPACES + space, 0)  # 0: no space has number 0
         wrong = np.flatnonzero(self.kind[sites] < 0)
@@ -50,18 +50,18 @@ class Sites:
         return sites
 
     def refuse(self, pc: int, space: int) -> NoReturn:
-        """Say that an instruction cannot reach the space that a row of it lies in."""
+        """Raise the error that an instruction cannot reach the space of a row."""
         raise broken(f"instruction {pc} has no accesses to space {space}, but rows say so")
 
 
 def broken(what: str) -> CutraceError:
-    """The error of a trace that contradicts itself."""
+    """Return the error of an inconsistent trace."""
     return CutraceError(f"broken trace: {what}; `cutrace info --verify` lists the errors")
 
 
 @cached_by_identity
 def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
-    """Return the sites of a kernel; `dlcm` is the operator of global loads that name none."""
+    """Return the sites of a kernel; `dlcm` is the default cache operator of global loads."""
     kinds: dict[Kind, int] = {}
     kind = np.full(len(instructions) * SPACES, -1, np.int64)
     columns = ["pc", "bytes", "cache", "access", "reads", "writes", "order", "scope", "collision"]
@@ -75,7 +75,7 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
 
 
 def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
-    """Return what an instruction does to a space; its access is empty if nothing."""
+    """Return the kind of an instruction in a space; its access is empty if it has none."""
     access, cache = access_to(row, space), str(row["cache"])
     if not cache and space is Space.GLOBAL and access == "load":
         cache = "strong" if row["order"] in STRONG_LOADS and row["scope"] != "cta" else dlcm
@@ -86,7 +86,7 @@ def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
 
 
 def access_to(row: Instruction, space: Space) -> str:
-    """Return what an instruction does to a space, or `""`."""
+    """Return the access of an instruction to a space, or `""`."""
     reads, writes = (int(str(row[name])) >> space & 1 for name in ("reads", "writes"))
     if not reads and not writes:
         return ""
@@ -96,7 +96,7 @@ def access_to(row: Instruction, space: Space) -> str:
 
 
 def element_bytes(type_: str) -> int:
-    """Return the bytes of one element of a PTX type, 0 if it says none.
+    """Return the bytes of one element of a PTX type, 0 for a type without a size.
 
     >>> element_bytes("f32"), element_bytes("b64"), element_bytes("f16x2"), element_bytes("")
     (4, 8, 4, 0)
@@ -111,8 +111,8 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zones:
-    """`cuts` (zones - 1,) are where one zone ends and the next begins; `names` (zones,) are the
-    arrays', or empty for a gap.
+    """Zones of the address line: `cuts` (zones - 1,) are the boundaries, `names` (zones,) those of
+    the arrays, or empty for a gap.
     """
 
     cuts: Ints
@@ -124,7 +124,7 @@ class Zones:
 
 
 def cut_zones(arrays: Sequence[Array]) -> Zones:
-    """Cut the address line at the arrays' ends; where two overlap, the later one begins."""
+    """Cut the address line at the arrays' bounds; where two overlap, the later one begins."""
     cuts: list[int] = []
     names = [""]
     ordered = sorted(arrays, key=lambda array: (array.space, array.offset))
@@ -141,11 +141,11 @@ def cut_zones(arrays: Sequence[Array]) -> Zones:
 
 
 DENSE = 1 << 20
-"""A table of this many entries is always worth numbering rows with; beyond, they are sorted."""
+"""Up to this size a lookup table numbers the rows; beyond, they are sorted."""
 
 
 def number_rows(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys, and for each row the index of its key; 0 <= keys < size."""
+    """Return the distinct keys, and each row's index in them; 0 <= keys < size."""
     if size > max(DENSE, 4 * len(keys)):
         if (keys[1:] > keys[:-1]).all():
             return keys, np.arange(len(keys))

@@ -1,11 +1,11 @@
-"""Counting texture samples: the taps of each sample, from the corners that a trace has.
+"""Texture samples: the texels (taps) that each sample reads, from the corners in the trace.
 
-A trace has the lower corner texel of each sample; which texels are read follows from the texture's
-descriptor. With a linear filter it is the corner and its neighbour in each dimension that has any
-weight, and each index is folded by the dimension's address mode. Wrap and mirror exist for
-normalised coordinates only and clamp otherwise, and beyond a border the chip reads the texel that
-it would if it clamped (docs/validation.md); integer coordinates (tex1Dfetch) are never filtered.
-Gathers (`tld4`) read what a linear filter in two dimensions reads.
+A trace has the lower corner texel of each sample; the taps follow from the texture's descriptor. A
+linear filter reads the corner and its neighbour in each dimension with a nonzero weight, and each
+index is folded by the dimension's address mode. Wrap and mirror exist for normalised coordinates
+only and otherwise clamp. Beyond a border the chip reads the texel that clamping gives
+(docs/validation.md). Integer coordinates (tex1Dfetch) are never filtered. Gathers (`tld4`) read the
+taps of a linear filter in two dimensions.
 """
 
 import re
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
 SAMPLES = 1 << 11
-"""Rows whose taps are held at a time: 4 MiB of addresses in three dimensions."""
+"""Rows whose taps are in memory at a time: 4 MiB of addresses in three dimensions."""
 WINDOW = 40
-"""Textures that are copies lie 2**40 bytes apart in a space of their own."""
+"""Textures that are copies are 2**40 bytes apart in an address space of their own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """Rows of one texture, read in one way: `batch` has their taps, `block`, `warp` and `step`
-    (n,) say whose they are, `pc` (n,) which instruction's.
+    """Rows of one texture and one way of reading. `batch` has their taps; `block`, `warp` and
+    `step` (n,) are the owners, `pc` (n,) the instructions.
     """
 
     batch: Batch
@@ -47,7 +47,9 @@ class Samples:
 
 
 def texture_arrays(textures: Sequence[Texture]) -> tuple[Array, ...]:
-    """Return what samples of each texture are attributed to: it, or the array under it."""
+    """Return the array to which each texture's samples are attributed: itself, or the array under
+    it.
+    """
     return tuple(
         Array(texture.array or texture.name, Space.TEXTURE, window(number), 1 << WINDOW)
         for number, texture in enumerate(textures)
@@ -55,7 +57,7 @@ def texture_arrays(textures: Sequence[Texture]) -> tuple[Array, ...]:
 
 
 def window(texture: int) -> int:
-    """Return the first byte of a texture in the space of textures."""
+    """Return the first byte of a texture in the address space of textures."""
     return (texture + 1) << WINDOW
 
 
@@ -74,7 +76,7 @@ class SampleReader:
             yield from self._split(batch.slice(start, SAMPLES))
 
     def _split(self, batch: pa.RecordBatch) -> Iterator[Samples]:
-        """Yield rows together that have equally many taps: of one texture, read in one way."""
+        """Group rows by texture, way of reading and number of taps, and yield each group."""
         block, warp, step, pc, of, masks = integers(
             batch, "block", "warp", "step", "pc", "texture", "active"
         )
@@ -105,7 +107,7 @@ def read_samples(trace: "LaunchTrace") -> Iterator[Samples]:
 
 FETCHES, FILTERS, GATHERS = range(3)
 _WAYS = {"fetch": FETCHES, "filter": FILTERS, "gather": GATHERS}
-"""How an instruction reads a texture, by its operation in the trace."""
+"""The way of reading a texture, by the operation in the trace."""
 
 
 def _kind(launch: Launch, number: int) -> Kind:
@@ -126,8 +128,8 @@ def _kind(launch: Launch, number: int) -> Kind:
 def find_taps(texture: Texture, width: int, how: int, corners: Ints) -> tuple[Ints, Bools]:
     """Return the places (n, lanes, taps) of all texels that samples read, and which exist.
 
-    `corners` (n, lanes, 4) are texels x, y, z and the layer, as in TEXELS; `width` is a texel's
-    bytes.
+    `corners` (n, lanes, 4) are texels x, y, z and the layer, as in TEXELS; `width` is the bytes of
+    a texel.
     """
     dimensions = len(texture.extent)
     wide = how == GATHERS or (how == FILTERS and texture.filter_mode == "linear")

@@ -1,10 +1,10 @@
-"""The bytes, sectors and lines that lanes touch: a loop over groups of lanes.
+"""Footprints: the bytes, sectors and lines that groups of lanes touch.
 
-Plain integers and sequences for `compiled.py`; `lanes.py` and `transactions.py` say the same in
-arrays, which is quick where groups are few.
+The loops work on plain integers and sequences, so that `hot_loop.py` can compile them. `lanes.py`
+and `transactions.py` compute the same with arrays, which is faster for few groups.
 
-- `ordered`: (n, lanes), the active lanes' addresses in rising order, NONE behind.
-- `width`: bytes a lane.
+- `ordered`: (n, lanes), the active lanes' addresses in rising order, then NONE.
+- `width`: bytes per lane.
 """
 
 from typing import Any
@@ -14,19 +14,19 @@ LAST = (1 << 31) - 1
 WORTH = 1 << 15
 """Rows from which on the compiled loops pay."""
 SECTOR_BITS, SECTORS_BITS = 5, 2
-"""Of a sector's bytes, and of the sectors of a line."""
+"""The bits of a byte's place in its sector, and of a sector's place in its line."""
 LINE_BITS = SECTOR_BITS + SECTORS_BITS
 WITHIN = (1 << LINE_BITS) - 1
-"""The bits of an address that say where in its line it lies."""
+"""The mask of an address within its line."""
 
 
 def lay_out(
     masks: Any, offsets: Any, base: Any, addresses: Any, active: Any, ordered: Any, lanes: Any
 ) -> None:
-    """Set `addresses` and `active` (n, lanes) of patterns at bases, and how many `lanes` are (n,).
+    """Set `addresses` and `active` (n, lanes) of patterns at bases, and the number of `lanes` (n,).
 
-    `ordered` (n, lanes) gets the active lanes' offsets, which the caller is to put in order, and
-    LAST for the others.
+    `ordered` (n, lanes) gets the active lanes' offsets, for the caller to sort, and LAST for the
+    others.
     """
     for row in range(len(masks)):
         mask, many = masks[row], 0
@@ -40,7 +40,9 @@ def lay_out(
 
 
 def lie_apart(base: int, ordered: Any, many: int, width: int) -> bool:
-    """Whether the first `many` lanes lie each in one sector, and are the same or apart."""
+    """Return whether each of the first `many` lanes lies in one sector, and any two are equal or
+    disjoint.
+    """
     bits = 0
     for lane in range(len(ordered)):
         bits |= (base + ordered[lane]) * int(lane < many)
@@ -48,8 +50,9 @@ def lie_apart(base: int, ordered: Any, many: int, width: int) -> bool:
 
 
 def count_apart(first: int, ordered: Any, many: int) -> tuple[int, int, int]:
-    """Return how many of the first `many` rising offsets are different, and in how many sectors
-    and lines they lie, `first` being where offset 0 lies in its line."""
+    """Return the number of distinct offsets among the first `many`, which rise, and of their
+    sectors and lines; `first` is the place of offset 0 in its line.
+    """
     different, sectors, lines = 1, 1, 1
     for lane in range(1, len(ordered)):
         here, before, on = first + ordered[lane], first + ordered[lane - 1], int(lane < many)
@@ -62,10 +65,10 @@ def count_apart(first: int, ordered: Any, many: int) -> tuple[int, int, int]:
 def count_touched(
     base: Any, ordered: Any, lanes: Any, width: Any, distinct: Any, lines: Any
 ) -> None:
-    """Count what rows touch: `distinct` bytes (n,), and `lines` (n, 4), zeros at first, of which
-    they touch 1, 2, 3 or 4 sectors.
+    """Count the footprint of rows: `distinct` bytes (n,), and `lines` (n, 4), zeros at first, with
+    1, 2, 3 or 4 touched sectors.
 
-    The first `lanes` (n,) of `ordered` are their offsets from `base` (n,), rising; each touches
+    The first `lanes` (n,) of `ordered` are offsets from `base` (n,), rising; each lane touches
     `width` (n,) bytes.
     """
     for row in range(len(base)):
@@ -98,7 +101,7 @@ def count_touched(
 
 
 def count_bytes(ordered: Any, width: int, distinct: Any) -> None:
-    """Set how many different bytes each group touches, `distinct` (n,)."""
+    """Set the number of distinct bytes of each group, `distinct` (n,)."""
     for group in range(len(ordered)):
         total, end = 0, ordered[group, 0]
         for lane in range(ordered.shape[1]):
@@ -113,8 +116,8 @@ def count_bytes(ordered: Any, width: int, distinct: Any) -> None:
 def count_units(ordered: Any, width: int, shift: int, per_line: int, together: Any) -> None:
     """Count the aligned units of 1 << `shift` bytes that each group touches.
 
-    `together` (n, units of a line), zeros at first, is how many lines have 1, 2, ... of them; the
-    units of a line are 1 << `per_line`.
+    `together` (n, units per line), zeros at first, is the number of lines with 1, 2, ... touched
+    units; a line has 1 << `per_line` units.
     """
     for group in range(len(ordered)):
         unit, line, many = -NONE, -NONE, 0

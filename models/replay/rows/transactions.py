@@ -1,6 +1,6 @@
-"""Transactions: what each rule of the coalescer makes of the lanes of a group.
+"""Transactions: each rule of the coalescer, applied to groups of lanes.
 
-`models/coalescer.py` tells which device has which rule, and what hardware does by it.
+`models/coalescer.py` documents the rules, and the devices that have them.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,9 +23,9 @@ _LINE_BITS = LINE.bit_length() - 1
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """Groups of lanes that share transactions: `addresses` (n, lanes) in bytes, where `active`
-    (n, lanes); and bytes a lane. `footprint` is what they touch, and `order` their `ordered`, where
-    these are known.
+    """Groups of lanes that share transactions: `addresses` (n, lanes) in bytes, valid where
+    `active` (n, lanes); and bytes per lane. `footprint` is the precomputed footprint, and
+    `order` the sorted addresses (`ordered`), where these are known.
     """
 
     addresses: Ints
@@ -36,15 +36,15 @@ class Lanes:
 
     @cached_property
     def ordered(self) -> Ints:
-        """The active lanes' addresses in rising order, NONE behind, (n, lanes)."""
+        """The active lanes' addresses in rising order, then NONE, (n, lanes)."""
         return order_lanes(self.addresses, self.active) if self.order is None else self.order
 
     def count_active(self) -> Ints:
-        """Return how many lanes of each group are active, (n,)."""
+        """Return the number of active lanes of each group, (n,)."""
         return count_true(self.active) if self.footprint is None else self.footprint.lanes
 
     def distinct_bytes(self) -> Ints:
-        """Return how many different bytes each group touches, (n,)."""
+        """Return the number of distinct bytes of each group, (n,)."""
         if self.footprint is not None:
             return self.footprint.bytes
         return distinct_bytes(self.ordered, self.width)
@@ -58,8 +58,8 @@ class Lanes:
 class Transactions:
     """The transactions of n groups of lanes by a rule.
 
-    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving`
-    (n, len(SIZES)) counts them by the size in which they go to memory.
+    `address` and `size` (n, k) are bytes, size 0 where there is no transaction. `leaving` (n,
+    len(SIZES)) counts them by their size on the way to memory.
     """
 
     address: Ints
@@ -69,7 +69,7 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals:
-    """Of n groups of lanes the number of transactions and their bytes, (n,), and `leaving`."""
+    """The number of transactions of n groups of lanes, and their bytes, (n,), and `leaving`."""
 
     transactions: Ints
     bytes_moved: Ints
@@ -120,7 +120,7 @@ def _segment(group: Lanes) -> Transactions:
 def _shrink(
     start: Ints, segment: int, addresses: Ints, served: Bools, width: int
 ) -> tuple[Ints, Ints]:
-    """Halve each segment while the lanes that it serves touch one half of it only."""
+    """Halve each segment while its lanes touch one half of it only."""
     low = np.where(served, addresses, NONE).min(axis=1)
     high = np.where(served, addresses + width - 1, -1).max(axis=1)
     start, size = start[:, 0].copy(), np.full(len(start), segment)
@@ -140,13 +140,13 @@ def _line(group: Lanes) -> Transactions:
 
 
 def _sector(group: Lanes) -> Transactions:
-    """32-byte sectors; those of one 128-byte line leave together."""
+    """32-byte sectors; the sectors of one 128-byte line leave together."""
     number, new = _touched_units(group, SECTOR)
     return Transactions(number * SECTOR, new * SECTOR, _together(number, new, SECTOR))
 
 
 def _collide(group: Lanes) -> Transactions:
-    """32-byte sectors, once more for each further lane on an address."""
+    """32-byte sectors, and once more for each further lane on the same address."""
     ordered = group.ordered
     place = np.arange(ordered.shape[1])
     opens = np.where(mark_new(ordered), place, 0)
@@ -158,13 +158,13 @@ def _collide(group: Lanes) -> Transactions:
 
 
 def _each(group: Lanes) -> Transactions:
-    """Every active lane on its own."""
+    """One transaction for each active lane."""
     size = np.where(group.active, SECTOR, 0)
     return Transactions(group.addresses // SECTOR * SECTOR, size, _by_size(size))
 
 
 UNITS: Mapping[str, int] = {"line": LINE, "sector": SECTOR}
-"""Rules by which each aligned unit that a group touches is a transaction, and its bytes."""
+"""Rules with one transaction per touched aligned unit, and the bytes of that."""
 
 RULES: Mapping[str, Rule] = {
     "half_warp": _half_warp,
@@ -177,13 +177,13 @@ RULES: Mapping[str, Rule] = {
 
 
 def add_up(transactions: Transactions) -> Totals:
-    """Add up what a rule made of groups."""
+    """Sum the transactions of groups."""
     many = count_true(transactions.size > 0)
     return Totals(many, transactions.size.sum(axis=1), transactions.leaving)
 
 
 def count_units(group: Lanes, unit: int) -> Totals:
-    """Add up what a rule of UNITS makes of groups, without listing it."""
+    """Sum the transactions of a rule of UNITS over groups, without a list of them."""
     leaving = np.zeros((len(group), len(SIZES)), np.int64)
     if group.footprint is not None:
         by_sectors = group.footprint.lines
@@ -201,7 +201,7 @@ def count_units(group: Lanes, unit: int) -> Totals:
 
 
 def largest_size(rule: str, width: int) -> int:
-    """Return the largest transaction that a rule makes of `width` bytes a lane."""
+    """Return the size of the largest transaction of a rule, for `width` bytes per lane."""
     if rule == "half_warp":
         return 64 if width <= 4 else 128
     if rule == "segment":
@@ -210,7 +210,7 @@ def largest_size(rule: str, width: int) -> int:
 
 
 def _touched_units(group: Lanes, unit: int) -> tuple[Ints, Bools]:
-    """Return the numbers of the units that each group touches, rising, and which are new."""
+    """Return the units that each group touches, rising, and whether each is new."""
     shift = unit.bit_length() - 1
     number = group.ordered >> shift
     if group.width > unit or not is_aligned(group.ordered, group.width):
@@ -221,7 +221,7 @@ def _touched_units(group: Lanes, unit: int) -> tuple[Ints, Bools]:
 
 
 def _together(number: Ints, new: Bools, unit: int) -> Ints:
-    """Return (n, len(SIZES)): by number of units marked `new`, how many lines each group has."""
+    """Return (n, len(SIZES)): per group, the lines by their number of units marked `new`."""
     leaving = np.zeros((len(number), len(SIZES)), np.int64)
     unit_totals = count_true(new)
     if unit == LINE:
@@ -244,7 +244,7 @@ def _by_size(size: Ints) -> Ints:
 
 
 def _count_sizes(group: Ints, size: Ints, groups: int) -> Ints:
-    """Return (groups, len(SIZES)): how many transactions of each size belong to each group."""
+    """Return (groups, len(SIZES)): the transactions of each group by size."""
     number = group * len(SIZES) + size // SECTOR - 1
     times = np.bincount(number, minlength=groups * len(SIZES))
     return times.reshape(groups, len(SIZES))

@@ -1,4 +1,8 @@
-"""What-if traces: launches with arrays padded or realigned, the code unchanged."""
+"""What-if traces: launches with arrays padded or realigned, the code unchanged.
+
+The arrays are laid out again, and the address of each access moves with its array. Rows whose lanes
+move by different distances get new patterns.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -29,7 +33,7 @@ OTHER_UNIT = 256
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How an array is padded: rows of `row` bytes become `pad` bytes longer."""
+    """The padding of an array: rows of `row` bytes grow by `pad` bytes."""
 
     row: int
     pad: int
@@ -37,11 +41,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The address line, `space << SPACE_SHIFT | address`, in segments that each move as one.
+    """The address line, `space << SPACE_SHIFT | address`, in segments that each move as a whole.
 
-    All are (segments,): where each begins, how far that goes up, and its rows and their padding
-    (a row of 1 byte and no padding where it has none). `arrays` are the launch's, where they lie
-    then, and `added` the bytes of shared memory, declared and dynamic.
+    All are (segments,): where each begins, its shift upwards, and its rows and their padding (a row
+    of 1 byte and no padding by default). `arrays` are the launch's arrays in the new layout, and
+    `added` the additional bytes of shared memory, declared and dynamic.
     """
 
     first: Ints
@@ -56,7 +60,7 @@ class Layout:
         return np.asarray(np.searchsorted(self.first, places, side="right") - 1, np.int64)
 
     def move(self, places: Ints) -> Ints:
-        """Return where each place goes."""
+        """Return the new address of each place."""
         segment = self.find(places)
         into = places - self.first[segment]
         moved = places + self.shift[segment] + into // self.row[segment] * self.pad[segment]
@@ -69,7 +73,9 @@ _Segment = tuple[int, int, int, int]
 def lay_out(
     launch: Launch, rows: Mapping[str, Rows], alignments: Mapping[str, Alignment]
 ) -> Layout:
-    """Lay out a launch's arrays anew; `CutraceError` if one to be changed overlaps another."""
+    """Compute the new layout of a launch; `CutraceError` if an array to be changed overlaps
+    another.
+    """
     segments: list[_Segment] = []
     moved: dict[Array, Array] = {}
     added = [0, 0]
@@ -98,7 +104,7 @@ def lay_out(
 
 
 def _place(old: Array, carry: int, rows: Rows | None, alignment: Alignment | None) -> Array:
-    """Return an array where it would lie."""
+    """Return an array at its new address."""
     start = old.offset + carry
     if alignment:
         start += (alignment.beyond - start) % alignment.bytes
@@ -116,12 +122,12 @@ def _segment(old: Array, new: Array, rows: Rows | None) -> _Segment:
 
 
 def _without_empty(segments: Sequence[_Segment]) -> list[_Segment]:
-    """Keep of segments that begin at one place the last."""
+    """Keep the last of the segments that begin at one place."""
     return [*{segment[0]: segment for segment in segments}.values()]
 
 
 def _refuse_overlap(ordered: Sequence[Array], names: set[str]) -> None:
-    """Raise `CutraceError` if an array that shall move shares bytes with another."""
+    """Raise `CutraceError` if an array to be moved shares bytes with another."""
     for one, other in pairwise(ordered):
         if other.offset < one.offset + one.bytes and not names.isdisjoint((one.name, other.name)):
             raise CutraceError(
@@ -131,7 +137,7 @@ def _refuse_overlap(ordered: Sequence[Array], names: set[str]) -> None:
 
 
 def _up(bytes_: int, space: Space) -> int:
-    """Round up to what keeps the alignment of whatever lies behind."""
+    """Round up to a multiple that keeps the alignment of all that follows."""
     unit = UNIT.get(space, OTHER_UNIT)
     return -(-bytes_ // unit) * unit
 
@@ -140,7 +146,7 @@ def suppose(trace: Trace, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish
     """Return a trace as if arrays had longer rows, or began at other addresses.
 
     `pad` maps names to `N` or `"ROW+N"` elements, `align` to `BYTES` or `"BYTES+BEYOND"`. Raises
-    `CutraceError` for an array that no launch has, and where no launch tells how long rows are.
+    `CutraceError` for an array that no launch has, and where the row length is unknown.
     """
     changes = read_changes(pad, align)
     if not changes.names():
@@ -164,7 +170,7 @@ def suppose_launches(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The changes of one launch. `lacking` are arrays whose row length is unknown."""
+    """The changes of one launch; `lacking` are arrays with an unknown row length."""
 
     trace: LaunchTrace
     used: Mapping[str, Usage]
@@ -189,7 +195,7 @@ def _plan(trace: LaunchTrace, changes: Changes) -> _Plan:
 
 
 def _find_row(pad: Pad, array: Array, used: Usage) -> int | None:
-    """Return the bytes of a row: as the user says, as the array's shape has it, or by strides."""
+    """Return the bytes of a row: from the user, from the array's shape, or from strides."""
     if pad.row is not None:
         return pad.row * _element(array, used)
     if array.pitch:
@@ -200,12 +206,12 @@ def _find_row(pad: Pad, array: Array, used: Usage) -> int | None:
 
 
 def _element(array: Array, used: Usage) -> int:
-    """Return the bytes of an element; where the array does not say, as instructions take it."""
+    """Return the bytes of an element: from the array, or else from its instructions."""
     return array.itemsize or used.element
 
 
 def _no_rows(pad: Pad, plans: list[_Plan]) -> str:
-    """Say why an array cannot be padded."""
+    """Return the message about an array that cannot be padded."""
     uses = [plan.used[pad.array] for plan in plans if pad.array in plan.pads]
     if not uses:
         return f"{pad}: no launch accesses `{pad.array}`"
@@ -218,7 +224,7 @@ def _no_rows(pad: Pad, plans: list[_Plan]) -> str:
 
 
 def _move(plan: _Plan) -> LaunchTrace:
-    """Return a launch as planned."""
+    """Return the launch with the plan applied."""
     trace = plan.trace
     if not plan.rows and not plan.alignments:
         return replace(trace, what_if=(*trace.what_if, *_describe(plan, None)))
@@ -236,7 +242,7 @@ def _move(plan: _Plan) -> LaunchTrace:
 
 
 def _launch(launch: Launch, layout: Layout) -> Launch:
-    """Return a launch with its arrays as laid out, and the shared memory that they need."""
+    """Return a launch with the arrays of a layout, and the shared memory that they need."""
     declared, dynamic = layout.added
     return replace(
         launch,
@@ -250,7 +256,7 @@ def _launch(launch: Launch, layout: Layout) -> Launch:
 
 
 def _check_alignment(plan: _Plan, layout: Layout) -> None:
-    """Raise `CutraceError` where a wide access would no longer be aligned: devices fault there."""
+    """Raise `CutraceError` if a wide access would become misaligned: devices fault there."""
     for old, new in zip(plan.trace.launch.arrays, layout.arrays, strict=True):
         widest = plan.used[old.name].widest or 1
         wish = plan.pads.get(old.name)
@@ -268,7 +274,7 @@ def _check_alignment(plan: _Plan, layout: Layout) -> None:
 
 
 def _describe(plan: _Plan, layout: Layout | None) -> Iterator[str]:
-    """Yield what the what-if changes."""
+    """Yield descriptions of the changes."""
     for name, rows in plan.rows.items():
         yield f"what-if: rows of `{name}` padded from {rows.row} to {rows.row + rows.pad} bytes"
     for name in plan.lacking:
@@ -281,14 +287,14 @@ def _describe(plan: _Plan, layout: Layout | None) -> Iterator[str]:
 
 
 FAR = 1 << 31
-"""Offsets of a pattern are less than this."""
+"""The exclusive limit of offsets in a pattern."""
 _ADDRESS = (1 << SPACE_SHIFT) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Places:
-    """Rows of a batch: `place` (n,) of the base, `pattern` (n,), `segment` (n,), and which rows
-    get another pattern: those in one padded segment, or those over several.
+    """Rows of a batch: `place` (n,) of the base, `pattern` (n,), `segment` (n,), and whether each
+    gets a new pattern: rows in one padded segment, or over several segments.
     """
 
     place: Ints
@@ -300,8 +306,8 @@ class _Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NewPatterns:
-    """Patterns that were made: `keys` (k,) of accesses in padded arrays, rising; `active` and
-    `offsets` of those, then of the accesses over several segments in the order of the trace.
+    """New patterns: `keys` (k,) of accesses in padded arrays, rising; `active` and `offsets` of
+    those, then of the accesses over several segments in the order of the trace.
     """
 
     keys: Ints
@@ -311,22 +317,22 @@ class _NewPatterns:
 
 @dataclass(frozen=True)
 class MovedLaunch(LaunchTrace):
-    """A launch, `before`, read as `layout` says; `launch` has the arrays where they would lie."""
+    """A launch, `before`, in the address space of `layout`; `launch` has the moved arrays."""
 
     before: LaunchTrace = field(kw_only=True, repr=False)
     layout: Layout = field(kw_only=True, repr=False)
 
     def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """Return the recorded patterns, then those that were made."""
+        """Return the recorded patterns, then the new ones."""
         old, new = self._recorded, self._new_patterns
         return np.concatenate([old.active, new.active]), np.concatenate([old.offsets, new.offsets])
 
     def pattern_store(self) -> HeldPatterns:
-        """Return the same, to be asked for some at a time."""
+        """Return the same as a store to read in parts."""
         return HeldPatterns(*self.patterns())
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses with the base and pattern that they would have, all columns."""
+        """Yield memory accesses with their new bases and patterns, all columns."""
         next_pattern = len(self._recorded.active) + len(self._new_patterns.keys)
         for batch in self.before.access_batches():
             at = self._locate(batch)
@@ -345,7 +351,7 @@ class MovedLaunch(LaunchTrace):
 
     @cached_property
     def _new_patterns(self) -> _NewPatterns:
-        """Read all accesses once, and make the patterns that they need."""
+        """Read all accesses once, and compute the patterns that they need."""
         keys: list[Ints] = [np.zeros(0, np.int64)]
         over: list[tuple[Ints, Ints]] = []
         for batch in self.before.access_batches():
@@ -390,7 +396,7 @@ class MovedLaunch(LaunchTrace):
         return self.layout.first[segment] + phase + rows * row, pattern
 
     def _offsets(self, places: Ints, patterns: Ints) -> npt.NDArray[np.int32]:
-        """Return where the lanes of these rows go, from their bases, (n, 32) int32."""
+        """Return the new offsets of the lanes of these rows from their bases, (n, 32) int32."""
         lanes = places[:, None] + self._recorded.offsets[patterns]
         moved = self.layout.move(lanes.ravel()).reshape(lanes.shape)
         offsets = moved - self.layout.move(places)[:, None]

@@ -1,7 +1,7 @@
-"""Usage: element size, row length and widest access of an array, from the instructions that use it.
+"""Usage: element size, row length and widest access of an array, inferred from its instructions.
 
-A trace has only the size in bytes of a shared-memory array. The element size follows from the width
-of instructions, the row length from lanes that go down a column: they are a row apart.
+For a shared-memory array a trace has only the size in bytes. The width of instructions gives the
+element size; lanes that walk down a column are a row apart, which gives the row length.
 """
 
 from collections import Counter
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
 WIDEST = 16
-"""No access needs an alignment of more bytes."""
+"""The largest alignment that an access needs, in bytes."""
 
 
 @dataclass(slots=True)
 class Usage:
-    """`element` and `widest` in bytes, 0 while there is no access; `strides` counts the positive
-    distances between neighbouring lanes, bytes.
+    """The usage of an array: `element` and `widest` in bytes, 0 without an access; `strides` counts
+    the positive distances of neighbouring lanes, in bytes.
     """
 
     element: int = 0
@@ -39,7 +39,7 @@ class Usage:
     strides: Counter[int] = field(default_factory=Counter)
 
     def find_row(self, array: Array) -> int | None:
-        """Return the stride that most columns have and rows fit in, bytes; None if none does."""
+        """Return the stride of most columns if its rows fit in the array, in bytes; else None."""
         columns = Counter({s: n for s, n in self.strides.items() if s > self.widest})
         for stride, times in columns.most_common(1):
             if 2 * times > columns.total() and array.bytes % stride == 0 and stride < array.bytes:
@@ -48,7 +48,7 @@ class Usage:
 
 
 def read_usage(trace: "LaunchTrace") -> Mapping[str, Usage]:
-    """Look at all accesses of a launch; for each of its arrays by name."""
+    """Read all accesses of a launch; return the usage of each array by name."""
     zones = cut_zones(trace.launch.arrays)
     usages = {array.name: Usage() for array in trace.launch.arrays} | {"": Usage()}
     elements, widths = _widths(trace)
@@ -80,7 +80,7 @@ def _columns(batch: pa.RecordBatch, zones: Zones) -> tuple[Ints, Ints, Ints]:
 
 
 def _widths(trace: "LaunchTrace") -> tuple[list[int], list[int]]:
-    """Return for each pc the bytes of an element, and those that an access must be aligned to."""
+    """Return per pc the bytes of an element, and the alignment of an access."""
     rows = trace.instructions().select(["type", "bytes"]).to_pylist()
     widths = [min(WIDEST, row["bytes"] & -row["bytes"]) for row in rows]
     return [element_bytes(row["type"]) or 1 for row in rows], widths
@@ -89,7 +89,7 @@ def _widths(trace: "LaunchTrace") -> tuple[list[int], list[int]]:
 def _add_strides(
     strides: Counter[int], active: Bools, offsets: NDArray[np.int32], times: Ints
 ) -> None:
-    """Count the rising steps from each active lane to the next, each pattern `times` times."""
+    """Count the positive strides from each active lane to the next, each pattern `times` times."""
     steps = np.diff(offsets.astype(np.int64), axis=1)
     rising = (steps > 0) & active[:, 1:] & active[:, :-1]
     pattern, lane = np.nonzero(rising)
