@@ -119,6 +119,7 @@ def _is_launched_often(program: Program) -> bool:
     if len(_SPENT) > KERNELS:
         _SPENT.clear()
     if _SPENT[kernel] < OFTEN:
+        # The backup of memory before a launch with loops counts as part of its cost.
         device_bytes = len(program.memory.global_.used) if has_loops(kernel) else 0
         _SPENT[kernel] += 1 + min(device_bytes, ASIDE_BYTES) // ASIDE_A_LAUNCH
         return False

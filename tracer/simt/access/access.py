@@ -124,6 +124,7 @@ def resolve(
     if facts is None:
         return []
     space = access.space or _window(facts.low + delta, facts.high + delta)
+    # Offsets in a row are signed 32-bit, so one row cannot span more.
     if space is None or facts.high - facts.low >= 1 << 31:
         return _resolve_parts(group, access, facts, delta)
     delta -= access.shift(space)
@@ -134,6 +135,7 @@ def resolve(
 
 def _checked(group: Group, access: Access, facts: AddressRange, delta: int, space: Space) -> Window:
     where = find_window(group, facts, delta, space, access.dtype, access.count)
+    # `odd_bits` is the union over the lanes: a clear bit proves that every lane is aligned.
     if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
         check_lanes(group, facts, delta, space, access.width, access.pc)
     return where
@@ -147,6 +149,7 @@ def _record(
     if not access.hidden:
         keep = facts.keep
         if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
+            # The trace has no rows for warps that reach another block's shared memory.
             keep = cluster.lanes_at_home(group, facts, delta)
         group.wave.rows.accesses.add(
             group, access.position, access.pc, space, part, base, facts.pattern, keep
@@ -187,6 +190,8 @@ def _resolve_parts(
     lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
     where, which, warp_lanes = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
     parts: dict[int, tuple[AddressRange, Mask, Window]] = {}
+    # Parts are numbered per warp, but checked and accessed as segments: sets of warps with the same
+    # part number, space and range, so that one window serves each segment.
     cuts = [
         (number, segment)
         for number, mask in enumerate(_parts_of_warps(where, which, warp_lanes))

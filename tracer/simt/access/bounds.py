@@ -113,6 +113,7 @@ def _find(
         return Window(memory, facts.index(dtype.itemsize), facts.lanes, shape, inside, space=space)
     words = memory.view(dtype)
     first = low // dtype.itemsize
+    # All blocks use the same addresses: one row of indices serves the 2-D array of all blocks.
     if space == Space.SHARED and len(facts.addresses) == 1 and not group.compacted:
         index = facts.index(dtype.itemsize) + first
         return Window(words, index, facts.lanes, shape, inside, by_block=True, space=space)

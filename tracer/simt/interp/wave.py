@@ -189,6 +189,7 @@ class ArrayWave:
             if len(grid) > 1 and bool((grid == grid[0]).all()):
                 grid = grid[:1]
             mask = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
+            # Evict the oldest mask.
             if len(self._masks) >= MASKS_REMEMBERED:
                 self._masks.pop(next(iter(self._masks)))
             self._masks[key] = mask

@@ -232,6 +232,7 @@ def cut(spans: Iterable[Span]) -> tuple[Span, ...]:
     whole = sorted(set(spans))
     if all(start + size <= after for (start, size), (after, _) in pairwise(whole)):
         return tuple(whole)
+    # Cut at every border of a span, then into powers of two: each piece fits a register.
     borders = sorted({border for start, size in whole for border in (start, start + size)})
     pieces: list[Span] = []
     for start, end in pairwise(borders):

@@ -282,6 +282,8 @@ class Arena:
         starts, ends = np.append(0, starts), np.append(self._before, ends)
         first, last = starts // self._page, -(-ends // self._page)
         first, last = first[last > first], np.maximum.accumulate(last[last > first])
+        # Coalesce pages: a range opens where its first page is behind all pages so far, and closes
+        # before the next range opens.
         opens = np.append(True, first[1:] > last[:-1])[: len(first)]
         closes = np.append(opens[1:], True)[: len(first)]
         return (

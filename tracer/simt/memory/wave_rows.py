@@ -94,6 +94,7 @@ class OutsideRows:
     def note(self, pc: int, lanes: int, warp: int, lane: int, address: int) -> None:
         """Count `lanes` lanes, beginning with `lane` of warp `warp` of the wave."""
         before, *first = self._found.get(pc, (0, warp, lane, address))
+        # Keep the first access of the lowest warp; of the same warp the earlier one stays.
         if warp < first[0]:
             first = [warp, lane, address]
         self._found[pc] = (before + lanes, first[0], first[1], first[2])

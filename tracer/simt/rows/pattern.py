@@ -218,6 +218,8 @@ class PatternStore:
         count = self.table.count
         if count + more > len(self.table.active):
             self._resize(max(count + more, 2 * len(self.table.active)))
+        # Only patterns since `forget` are in the hash table: earlier ones do not count for its
+        # load.
         if 2 * (count - self._since + more) > self._places:
             while 2 * (count - self._since + more) > self._places:
                 self._places *= 4

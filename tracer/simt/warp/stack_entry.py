@@ -2,13 +2,13 @@
 
 Diverged entries of one warp may wait for one another (a spin lock). They take turns: the stack is
 rotated so that another entry is on top. The stack is a tree in preorder: each entry precedes its
-family, the entries that it waits for, with disjoint subsets of its mask. The last
-entry runs.
+family, the entries that it waits for, with disjoint subsets of its mask. The last entry runs.
 
-    lanes 1111 split in 0011 and 1100; 1100 split again in 0100 and 1000:
+    lanes 1111 split into 0011 and 1100; 1100 split again into 0100 and 1000:
 
-    place   0: P 1111    1: A 0011    2: B 1100    3: C 0100    4: D 1000  (runs)
-    tree    P > (A, B > (C, D))       families of P: [A], [B C D]
+    place      0: P 1111    1: A 0011    2: B 1100    3: C 0100    4: D 1000  (runs)
+    tree       P > (A, B > (C, D))       families of P: [A], [B C D]
+    rotations  P A B C D -> P B D C A -> P A B D C -> P B C D A -> P A B C D
 
 All functions here are pure: they take a stack and return a new one.
 """
@@ -144,8 +144,9 @@ def split_off(stack: list[StackEntry], lanes: int, block: int, join_block: int) 
     """Remove escaping lanes of the last entry from its ancestors, up to the outer join
     `join_block`.
 
-    Unless they are at the join already, they become the last entry, with next block `block`.
-    Entries that become empty, or that only wait at their own reconvergence block, are dropped.
+    Unless they escape right to that join, where an entry waits for them, they become the last
+    entry, with next block `block`. Then entries that are empty, or that only wait at their own
+    reconvergence block, are dropped; in the other case the caller pops them.
     """
     joins = (place for place, s in enumerate(stack) if s.join == join_block and s.mask & lanes)
     outer = max(joins)

@@ -2,12 +2,12 @@
 
 A `.sync` instruction waits for all live lanes of its mask, at whichever instruction of its kind
 they arrive. An entry that arrives first deposits its values, and another entry of the warp runs.
-When all have arrived, each lane gets its result in the register of its side. If no other lane
-can still arrive, the waiting lanes proceed: an H200 does the same when the others have exited. Not
+When all have arrived, each lane gets its result in the register of its side. If no other lane can
+still arrive, the waiting lanes proceed: an H200 does the same when the others have exited. Not
 modelled: lanes that run ahead of their reconvergence point and meet others there.
 
     if (lane < 16) x = shfl(m, ..); else y = shfl(m, ..);   m = all 32 lanes
-    entry of lanes 16-31 arrives, is parked; lanes 0-15 arrive; all 32 exchange; x and y are set
+    one side arrives and is parked; the other side arrives; all 32 exchange; x and y are set
 """
 
 from collections.abc import Callable, Iterator
