@@ -4,7 +4,8 @@ CUDA C++ Programming Guide, texture fetching. Point sampling takes the texel at 
 coordinate; linear filtering takes the lower corner's texel and its neighbours, with weights in
 1/256. The address mode maps indices outside: clamp to the edge, border (0 outside), wrap (modulo
 the size), mirror (with a period of two sizes). Wrap and mirror exist for normalised coordinates
-only and are clamp otherwise. Coordinates are clamped before they are split into index and fraction.
+only and are clamp otherwise. Clamp mode clamps a coordinate before it is split into index and
+fraction.
 
 Integer coordinates (tex1Dfetch) name texels; outside of the texture, or its layers, they read 0.
 
