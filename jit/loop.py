@@ -47,7 +47,7 @@ class _Loop:
         words: list[int] = []
         kinds = tuple([lower(value, words, _bits) for value in arguments])
         latest = self._latest
-        if latest is None or kinds != latest[0]:  # several times as fast as to hash them
+        if latest is None or kinds != latest[0]:  # several times faster than a hash
             latest = self._latest = kinds, *(self._made.get(kinds) or self._make(kinds))
         _, run, result = latest
         buffer = array("q", (*words, *(0 for _ in words_of(result))))

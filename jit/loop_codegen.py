@@ -3,9 +3,9 @@
 A loop is a function over integers, doubles, arrays, structures (`structure.py`) and tuples of
 these: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of constants, `return` of
 numbers, `break`, `continue`, calls of functions of its module or imported there, and `len`, `min`,
-`max`, `int`, `bool`, `bit_count`, and the functions marked by `assembly` (`value.py`). It means
-what it means in Python as long as integers fit into 64 bits and no index is negative. Anything else
-is a NotImplementedError with the line.
+`max`, `int`, `bool`, `bit_count`, and the functions marked by `assembly` (`value.py`). It keeps
+Python's semantics as long as integers fit into 64 bits and no index is negative. Anything else is a
+NotImplementedError with the line.
 """
 
 import ast

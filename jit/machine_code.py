@@ -136,5 +136,5 @@ def address(a: Any) -> int:
     """Return the address of an array's first element."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(a))
-    except (TypeError, ValueError):  # empty, read-only, or not side by side: several times slower
+    except (TypeError, ValueError):  # empty, read-only or strided: several times slower
         return int(a.__array_interface__["data"][0])

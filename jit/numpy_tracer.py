@@ -196,7 +196,7 @@ class Traced(NDArrayOperatorsMixin):
         if not word:
             return self._result(dtype, self.text)
         text = self._writer.emit(f"{word} {have} {self.text} to {target_type}")
-        if word in ("fptosi", "fptoui"):  # of no number it would make undefined what comes of it
+        if word in ("fptosi", "fptoui"):  # of a NaN the result is poison otherwise
             text = self._writer.emit(f"freeze {target_type} {text}")
         return self._result(dtype, text)
 

@@ -31,7 +31,7 @@ class Struct:
             setattr(cls, name, _reader(name, number))
 
     def __init__(self) -> None:
-        words = np.zeros(len(self._places), dtype=np.int64)  # a view of it is faster to index
+        words = np.zeros(len(self._places), dtype=np.int64)  # a memoryview is faster to index
         self.__dict__.update(_arrays={}, words=words, _view=words.data)
 
     def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:

@@ -53,7 +53,7 @@ DECLARED = "".join(f"{line}\n" for line in DECLARATIONS)
 
 
 class UntracedError(Exception):
-    """A rule does something without a statement here, such as to look at a value."""
+    """A rule does something without a statement here, for example branch on a value."""
 
 
 def literal(value: float) -> str:

@@ -242,6 +242,6 @@ def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
 
 
 def _write_word(group: Group, place: int, address: int, value: int) -> None:
-    """Write 64 bits to a generic address of the lane at `place` of the group's shape."""
+    """Write 64 bits to a generic address, as the lane at `place` of the group's shape sees it."""
     lane = int(group.place[place // 32]) * 32 + place % 32
     bytes_at(group, lane, address)[:8] = np.array([value], "<u8").view(np.uint8)

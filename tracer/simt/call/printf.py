@@ -37,7 +37,7 @@ def _find_snprintf() -> Any:
     windows = sys.platform == "win32"
     library = ctypes.CDLL("msvcrt" if windows else None)
     function = library._snprintf if windows else library.snprintf
-    function.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]  # what follows varies
+    function.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]  # variadic
     return function
 
 
@@ -80,7 +80,7 @@ def print_lanes(
 
 
 def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
-    """Return the bytes from a generic address of a lane of the wave on."""
+    """Return the bytes from a generic address on, as this lane of the wave sees them."""
     wave = group.wave
     start, end = WINDOWS[Space.LOCAL]
     if start <= address < end:
@@ -98,7 +98,7 @@ def bytes_at(group: Group, lane: int, address: int) -> NDArray[np.uint8]:
 
 
 def string_at(group: Group, place: int, address: int) -> str:
-    """Return the string at a generic address of the lane at a place of the group."""
+    """Return the string at a generic address, as the lane at this place of the group sees it."""
     lane = int(group.place[place // 32]) * 32 + place % 32
     return _string(group, lane, address).decode("utf-8", "replace")
 

@@ -69,8 +69,8 @@ def spread(
 ) -> int:
     """Write the offsets of lanes `mask` from their lowest lane to `to`, 0 for the other lanes.
 
-    Return the mask of the lanes whose address plus `offset` is not in `start` to `start + limit`,
-    or has a bit of `odd` set; NEW is set if the offsets differ from `old_offsets`.
+    Return the mask of the lanes with an address plus `offset` outside of `start` to `start +
+    limit`, or with a bit of `odd` set; NEW is set if the offsets differ from `old_offsets`.
     """
     raise NotImplementedError
 
@@ -215,7 +215,7 @@ def search(
 
 
 def is_mapped(m: Machine, address: int, width: int) -> int:
-    """Return whether bytes are in mapped memory; 0 unless the launch asks for it."""
+    """Return whether bytes are in mapped memory; 0 if the launch faults instead of reporting."""
     low = 0
     high = m.mapped
     while low < high:
@@ -266,6 +266,7 @@ def finish_some(m: Machine) -> None:
     to = m.rows
     for access in range(m.finished, m.upto):
         start = to
+        # Compact the rows in place: `to` never passes `row`, because rows are only removed.
         if m.dropped:
             for place in range(m.count):
                 if m.row_pattern[row + place] >= 0:

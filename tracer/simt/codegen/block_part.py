@@ -44,6 +44,9 @@ def cut_parts(
         if kind == RUN and not is_alone:
             run.append(pc)
             continue
+        # The run stays open while other instructions are independent of it: they are emitted before
+        # it, and later computing instructions join it. It ends before its first dependent
+        # instruction, and before every fallback.
         if run and (is_alone or kind == ESCAPE or _needs(kernel, pc, run)):
             parts.append(Part(RUN, tuple(run)))
             run = []

@@ -142,7 +142,8 @@ def _touched_anywhere(
     text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
     number: int, refuse: Refuse,
 ) -> Reached:  # fmt: skip
-    """As touched, in the space that `decide` selected for the whole group."""
+    """Emit the check and the row of an access in the space that `decide` selected for the whole
+    group."""
     addresses, offset = generic_addresses(text, operand, refuse)
     shift = text.field("shift")
     region = text.field("region")

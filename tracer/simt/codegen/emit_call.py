@@ -211,6 +211,7 @@ class CallWriter:
                 equal = text.emit(f"and i32 {equal}, %active")
             text.put_side(number, equal)
             hits = text.emit(f"or i32 {hits}, {equal}")
+        # A lane with a pointer to no callee is an error, which the array engine reports.
         is_complete = text.emit(f"icmp eq i32 {hits}, %active")
         text.add(f"br i1 {is_complete}, label %known, label %lost")
         text.lines.append("lost:")

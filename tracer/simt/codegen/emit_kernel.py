@@ -165,12 +165,11 @@ class BlockEmitter:
                 self._add_part(text, block, part, parts[number + 1 :])
             except CutraceError as problem:
                 self._refuse(part.pcs[0], problem)
+            # Each part numbers its values from 0: the prefix makes them unique in the function.
             segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
             segments[-1].last = self._last
         self._keep_places(block, block.last - 1)
-        skipped = (
-            bool(parts) and parts[-1].kind == GENERIC
-        )  # where the array engine made the access
+        skipped = bool(parts) and parts[-1].kind == GENERIC  # a fallback skips its segment
         if not segments or segments[-1].pc is not None or skipped:
             self._last = f"each{len(segments)}"
             segments.append(Segment([], self._last))
@@ -195,6 +194,7 @@ class BlockEmitter:
         definition = _decide()
         segment.decide = self.fragments.once("decide", "ptr, i64, i64", definition, "i64")
         self._last = f"each{len(segments) + 1}"
+        # The fallback runs the access if `decide` returns 0; otherwise the next segment does.
         segments += [segment, Segment([], self._last)]
 
     def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:

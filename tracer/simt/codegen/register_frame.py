@@ -37,7 +37,7 @@ from .block_part import RUN, kind_of, reads_parameter
 def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tuple[int, str], int]:
     """Return the offset into the parameters for each register that holds one, (function, name).
 
-    One instruction writes such a register, in every lane and before any read, and only computing
+    A single instruction writes it, in every lane and before any read, and only computing
     instructions read it. The others, and those that the array engine runs (`escaped`), read the
     frame.
     """
@@ -201,6 +201,8 @@ class Frame:
         busy: list[tuple[int, Place]] = []
         end = self._lasting_size
         for key, first, last in sorted(spans, key=lambda span: span[1]):
+            # A linear scan over the parts. The last use must be in an earlier part: one part may
+            # read the one register and write the other.
             for until, place in [b for b in busy if b[0] < first]:
                 busy.remove((until, place))
                 free.setdefault(place.size, []).append(place)

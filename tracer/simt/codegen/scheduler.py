@@ -82,6 +82,8 @@ def parts_of(m: Machine) -> int:
 
 def lowest_order(m: Machine) -> int:
     """Return the least order of all warps, and recompute the stale entries of `part_order`."""
+    # `part_order` caches the least order per 32 warps: a step recomputes only the groups in which a
+    # warp moved, and compares 32 groups at once.
     lowest = NEVER
     for first in range(0, parts_of(m), 32):
         stale = equal_lanes(m.part_order[first:], STALE)
@@ -367,6 +369,8 @@ def enter_functions(m: Machine, warp: int, place: int) -> None:
     for callee in range(m.first_side[m.number + 1] - first):
         lanes = m.sides[callee * m.warps + place]
         if lanes:
+            # The caller's entry waits at the block after the call; the callee's entry reconverges
+            # at the end of its function. `called` marks the base of the call for take_out.
             push(m, warp, m.side_entry[first + callee], m.side_exit[first + callee], lanes)
             m.called[warp] = 1
     place_order(m, warp)

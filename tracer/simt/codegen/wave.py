@@ -59,7 +59,7 @@ FEW_ROWS = 1 << 12
 
 
 class MachineRows(AccessRows):
-    """Access rows whose items are runs of the machine's rows.
+    """Access rows in the buffers of the machine: an item is a run of rows of one access.
 
     `before` is the number of accesses of the current basic block before the instruction that the
     array engine runs.

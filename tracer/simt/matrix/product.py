@@ -92,7 +92,7 @@ class Product:
 
     @cached_property
     def octets(self) -> bool:
-        """Whether the factors are 8-bit floats."""
+        """True for factors of 8-bit floats."""
         return self.types[1] in ("e4m3", "e5m2")
 
     def __call__(self, a: Array, b: Array, c: Array, metadata: Array | None = None) -> Array:

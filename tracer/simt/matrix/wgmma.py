@@ -243,7 +243,7 @@ def _factor(group: Group, product: Product, fetch: Fetch, side: int) -> Array:
     for warp, bits in zip(group.place.tolist(), descriptors.tolist(), strict=True):
         block, quarter = divmod(warp, wave.warps_a_block)
         key = block, bits, 0 if side else ROWS * (quarter % WARPS)
-        if warp not in running:  # in the group's shape alone
+        if warp not in running:  # only in the group's shape
             columns.append(nothing)
             continue
         if key not in cache:

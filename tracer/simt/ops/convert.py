@@ -62,8 +62,8 @@ def _float_to_float(instruction: Instruction, to: str, source: str) -> Rule:
 
 
 def _nearest_tf32(finite: bool) -> Callable[[Array], Array]:
-    """Return the rounding of f32 to tf32, ties away from zero, by an integer addition; NaNs are not
-    treated specially."""
+    """Return the rounding of f32 to tf32, ties away from zero, by an integer addition; NaNs are
+    only truncated."""
     exponent, last = np.uint32(0x7F80_0000), np.uint32(0x2000)
 
     def convert(a: Array) -> Array:

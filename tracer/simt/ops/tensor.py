@@ -94,7 +94,8 @@ def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
 def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: int) -> Array:
     """Return the bits of a @ b + c as `result` (f32 or f16).
 
-    Products of 8-bit floats are summed in blocks of twice `octets`; for other types it is 0.
+    For 8-bit floats, `octets` of every 2 * `octets` columns are summed at a time; it is 0 for other
+    types.
     """
     if octets:
         first = np.arange(a.shape[1]) % (2 * octets) < octets

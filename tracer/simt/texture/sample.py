@@ -305,7 +305,7 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
 def _spread(lanes: int, taking: NDArray[np.intp], corner: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the corners (lanes, 4) of all lanes: 0 for those that do not sample."""
     corners = np.zeros((lanes, 4), dtype=np.int32)
-    whole = np.dtype("V16")  # four at once, which NumPy scatters thirty times as fast
+    whole = np.dtype("V16")  # four at once: NumPy scatters them 30 times faster
     corners.view(whole)[taking] = np.ascontiguousarray(corner).view(whole)
     return corners
 

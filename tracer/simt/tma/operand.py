@@ -20,7 +20,7 @@ _BYTES = (1 << 21) - 1
 
 def complete(barrier: Bytes, size: int) -> None:
     """Subtract `size` bytes from the pending count of a barrier's phase; the word is as in
-    mbarrier.py."""
+    access/async_copy.py."""
     word = int(barrier.view.view(np.uint64)[0])
     pending, expected, phase = word & COUNT, word >> 20 & COUNT, word >> 61
     coming = (word >> 40 & _BYTES) - size & _BYTES

@@ -177,7 +177,7 @@ def swizzled(places: Places, bits: int, first: int = 0) -> Places:
 
 @lru_cache(maxsize=64)
 def box_bytes(tensor: TensorMap) -> int:
-    """Return the bytes of a box, by which an mbarrier's count is reduced."""
+    """Return the bytes of a box: the amount that completes at an mbarrier."""
     return int(np.prod(tensor.shape)) * tensor.size
 
 

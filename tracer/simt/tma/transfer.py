@@ -141,7 +141,7 @@ def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 1
 
 
 def outside_global(lane: Lane, site: Site, address: int, size: int) -> KernelFault:
-    """Return the fault of a lane whose bytes of global memory are in no allocation."""
+    """Return the fault of a lane with bytes of global memory in no allocation."""
     allocations = lane.group.wave.program.memory.global_.allocations
     where = "nothing is allocated"
     if allocations:
