@@ -1,1 +1,1 @@
-"""Hardware models: one file a unit."""
+"""Hardware models: one file per unit."""

@@ -1,14 +1,14 @@
-"""Access: the bytes that memory instructions request, on every device the same.
+"""Access: the requested bytes of memory instructions, equal on every device.
 
-What the hardware does: nothing here is hardware. These counts do not depend on the device, and are
-the reference for the others.
+What the hardware does: these counts are not about hardware. They do not depend on the device, and
+are the reference for the others.
 
-What is modelled: `requests` is 1 for each warp instruction, `lanes` its active lanes,
-`bytes_asked` lanes times bytes a lane (more than once for a byte that several lanes request),
-`bytes_distinct` the bytes that at least one lane requests, over the whole warp.
+What is modelled: `requests` is 1 per warp instruction, `lanes` its active lanes, `bytes_asked`
+lanes times bytes per lane (a byte that several lanes request counts once for each),
+`bytes_distinct` the bytes that at least one lane of the warp requests.
 
-What is not: an instruction whose lanes are more than 2 GiB apart has several rows in the trace, and
-counts once for each.
+What is not: an instruction with lanes more than 2 GiB apart has several rows in the trace, and
+counts once per row.
 
 Source: the trace itself (`traces/schema.py`).
 """
@@ -24,7 +24,7 @@ from .replay.rows.lanes import count_true, distinct_bytes, ordered_lanes
 
 @dataclass(frozen=True)
 class Access:
-    """Counts that need no device; wired before the stages of every one."""
+    """Counts that need no device; wired before the stages of every device."""
 
     counters: ClassVar[tuple[str, ...]] = ("requests", "lanes", "bytes_asked", "bytes_distinct")
     period: ClassVar[int] = 1

@@ -1,36 +1,36 @@
-"""Banks: how many passes an access to shared memory takes.
+"""Banks: the passes of an access to shared memory.
 
-What the hardware does. Successive words lie in successive banks, and a bank serves one of its rows
-in a pass. An instruction is cut into requests of neighbouring lanes; a request whose lanes want
-different rows of one bank is served in several passes.
+What the hardware does. Successive words are in successive banks, and a bank serves one of its rows
+per pass. An instruction is split into requests of neighbouring lanes. A request with lanes that
+need different rows of one bank takes several passes: a bank conflict.
 
-- 1.x (`broadcast`): 16 banks of 4 bytes, a half-warp a request; more than 4 bytes a lane are
-  several accesses. A pass serves all lanes that want anything of one chosen word, the broadcast
+- 1.x (`broadcast`): 16 banks of 4 bytes, a request per half-warp; more than 4 bytes per lane are
+  several accesses. A pass serves all lanes that read any byte of one chosen word, the broadcast
   word, and one lane for each other bank.
-- 2.x (`multicast`): 32 banks of 4 bytes, and lanes that want one row of a bank share it. 8 bytes a
-  lane are a request for each half-warp, 16 bytes one for each quarter, which takes one pass more
-  than its conflicts ask for (`wide_extra`).
-- 3.x: a bank is 8 bytes wide in a pass. In 8-byte mode successive 8-byte words lie in successive
-  banks; in 4-byte mode successive 4-byte words do, and words i and i + 32 of an aligned group of
+- 2.x (`multicast`): 32 banks of 4 bytes, and lanes that need one row of a bank share it. 8 bytes
+  per lane are a request per half-warp, 16 bytes one per quarter, which takes one pass more than its
+  conflicts need (`wide_extra`).
+- 3.x: a bank is 8 bytes wide in a pass. In 8-byte mode successive 8-byte words are in successive
+  banks; in 4-byte mode successive 4-byte words are, and words i and i + 32 of an aligned group of
   64 are one row. So both modes have 32 banks and rows of 256 bytes, and differ in `bank_bytes`.
 - 5.x on: as 2.x, without the extra pass.
-- 7.0 on (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load from
-  one address, requests of 8 and 16 bytes a lane hold twice as many lanes.
+- 7.0 on (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load from one
+  address, requests of 8 and 16 bytes per lane hold twice as many lanes.
 
-Lanes of an atomic that want one word are served one after another, as if each wanted a row for
-itself, unless the assembler has combined them or the chip counts them (`seam.COLLISIONS`). Compare
-and swap takes two passes a lane, other atomics one. A turn of a loop takes two a request, whatever
-its lanes want: those of a bank that are not served try again.
+Atomics on one word are serialised by lane, as if each lane needed its own row, unless the assembler
+has combined them or the chip counts them (`COLLISIONS`). Compare and swap takes two passes per
+lane, other atomics one. An iteration of an atomic loop takes two passes per request, whatever its
+addresses: lanes that lose a bank try again.
 
-What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, those without any
-conflict: a request each, and with `pair_merge` as many rows of all banks as the active lanes ask
-for, each for itself, or `passes` if that is less; `conflicts`, the turns beyond one a request: as
-many passes, or half as many of compare and swap; `serialized`, 1 for an instruction that has any.
-The broadcast word is that of the lowest lane not yet served: the hardware's choice is not
-documented, and matters where lanes share words in several places.
+What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, the passes without
+any conflict: one per request, and with `pair_merge` as many rows of all banks as the active lanes
+need, each by itself, or `passes` if that is less; `conflicts`, the turns beyond one per request: as
+many as passes, or half as many for compare and swap; `serialized`, 1 for an instruction with a
+conflict. The broadcast word is that of the lowest lane not yet served: the choice of the hardware
+is not documented, and matters where lanes share several words.
 
-What is not. Up to 6.x atomics that are loops of ordinary accesses; those of later ones come as rows
-of their own (`replay/unrolled.py`).
+What is not. Up to 6.x atomics that are loops of ordinary accesses; those of later capabilities are
+rows of their own (`replay/atomic_loops.py`).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
 Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;
@@ -56,8 +56,8 @@ RULES = ("broadcast", "multicast")
 class Banks:
     """The banks of one device.
 
-    `row_bytes` is what all banks together serve in a pass, in each bank's row. `request_lanes` are
-    lanes of a request for up to 4, for 8, and for 16 bytes a lane.
+    `row_bytes` is the bytes of all banks together in a pass, one row each. `request_lanes` are the
+    lanes per request for up to 4, for 8, and for 16 bytes per lane.
     """
 
     rule: str
@@ -77,7 +77,7 @@ class Banks:
     )
 
     def __post_init__(self) -> None:
-        """Refuse rules that do not exist and banks that there cannot be."""
+        """Refuse unknown rules and impossible banks."""
         if self.rule not in RULES:
             raise CutraceError(
                 f"banks: no rule `{self.rule}`; there are {', '.join(RULES)}"
@@ -98,7 +98,7 @@ class Banks:
 
     @property
     def period(self) -> int:
-        """Bytes after which banks and rows begin anew."""
+        """Bytes after which banks and rows repeat."""
         return lcm(self.banks * self.bank_bytes, self.row_bytes)
 
     def step(self, batch: Batch) -> Step:
@@ -116,11 +116,11 @@ class Banks:
         return Step(dict(zip(self.counters, values, strict=True)))
 
     def _ideal(self, kind: Kind, active: Bools, requests: Ints, passes: Ints) -> Ints:
-        """Return the passes of each row without conflicts.
+        """Return the conflict-free passes of each row.
 
-        Where pairs of lanes can be merged, a request may save passes by what its addresses are:
-        what its lanes ask for then counts, a row of the banks in each pass, and what they take if
-        that is less.
+        Where pairs of lanes merge, the addresses of a request may save passes. Then the ideal is
+        the bytes that its lanes request, one row of the banks per pass, or the actual passes if
+        these are fewer.
         """
         plain = kind.access in ("load", "store") or kind.collision == "turn"
         if not self.pair_merge or not plain:
@@ -165,7 +165,7 @@ class Banks:
         return ideal, passes
 
     def _serve(self, kind: Kind, addresses: Ints, active: Bools, lanes: int) -> tuple[Ints, Ints]:
-        """Cut rows into requests of `lanes`, and return requests and passes of each row."""
+        """Split rows into requests of `lanes`; return the requests and passes of each row."""
         groups, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
         words = range(0, kind.width, WORD)
         word_addresses = np.concatenate([groups + offset for offset in words], axis=1)
@@ -181,29 +181,29 @@ class Banks:
         return sum_parts(asking, len(active)), sum_parts(passes, len(active))
 
     def _rows_a_bank(self, addresses: Ints, active: Bools) -> Ints:
-        """Return for each request the most rows that it wants of one bank."""
+        """Return per request the most distinct rows of any one bank."""
         bank = addresses // self.bank_bytes % self.banks
         place = sort_distinct(addresses // self.row_bytes * self.banks + bank, active)
         return self._most(place % self.banks, place != NONE)
 
     def _lanes_a_bank(self, words: Ints, active: Bools) -> Ints:
-        """Return for each request the most lanes that want anything of one bank."""
+        """Return per request the most lanes on any one bank."""
         return self._most(words % self.banks, active)
 
     def _most(self, bank: Ints, counted: Bools) -> Ints:
-        """Return for each row the number of times that its most frequent bank is counted."""
+        """Return per row the count of its most frequent bank."""
         number = np.arange(len(bank))[:, None] * self.banks + bank
         times = np.bincount(number[counted], minlength=len(bank) * self.banks)
         return np.asarray(times.reshape(-1, self.banks).max(axis=1), np.int64)
 
 
 def _serves_lanes(kind: Kind) -> bool:
-    """Whether lanes on one address are served one after another."""
+    """Return whether lanes on one address are serialised."""
     return kind.access in ("atomic", "reduction") and kind.collision not in ("elected", "counted")
 
 
 def _is_first(values: Ints, mask: Bools) -> Bools:
-    """Whether a lane is the first wanted one with its value, (n, lanes)."""
+    """Return whether a lane is the first selected one with its value, (n, lanes)."""
     first = np.zeros_like(mask)
     for lane in range(values.shape[1]):
         before = (values[:, :lane] == values[:, lane, None]) & mask[:, :lane]
@@ -212,7 +212,7 @@ def _is_first(values: Ints, mask: Bools) -> Bools:
 
 
 def _pairs_agree(addresses: Ints, active: Bools) -> Bools:
-    """Whether all active pairs of lanes n and n ^ 1, or all n and n ^ 2, have one address, (n,)."""
+    """Return whether all active pairs of lanes n and n ^ 1, or all n and n ^ 2, agree, (n,)."""
     lane = np.arange(active.shape[1])
     agree = [
         ((addresses == addresses[:, lane ^ step]) | ~active | ~active[:, lane ^ step]).all(axis=1)

@@ -1,35 +1,34 @@
-"""Cache: sectors found, sectors fetched, and the requests to the next stage.
+"""Cache: sector hits, fills, write-backs, and the requests to the next stage.
 
-What the hardware does. A cache keeps lines, each with a tag and some sectors. A load that finds its
-line and its sectors is a hit. A missing sector is fetched, in portions of `fetch` bytes; a missing
-line takes the place of the least recently used one of its set, or of another by its `policy`.
+What the hardware does. A cache has lines, each with a tag and some sectors. A load whose line and
+sectors are present is a hit. A missing sector is fetched, in portions of `fetch` bytes. A missing
+line replaces a victim in its set: the least recently used line, or another by the `policy`.
 
-What is modelled, by what the device's TOML says of each unit:
+What is modelled, by the keys of each unit in the device's TOML:
 
-- L1 of 2.x: lines of 128 bytes that are fetched whole. A global store removes its line (`evict`),
-  a local one stays until its line is replaced (`back`). On 3.x L1 holds local memory only; from
-  3.5 on the texture cache holds read-only loads.
-- L1 from 7.0 on: a store goes on to L2 (`through`), and takes a line too: a load finds the sectors
-  that were stored whole, or word by word, and another store that finds the line is a hit, except
-  while the one before it is on its way: between two ages in cycles, of which an instruction takes
-  8, and one for each line in the bank of tags that has most. An atomic goes on to L2 and removes
+- L1 of 2.x: lines of 128 bytes, fetched whole. A global store evicts its line (`evict`), a local
+  one is written back with it (`back`). On 3.x L1 holds local memory only; from 3.5 on the texture
+  cache holds read-only loads.
+- L1 from 7.0 on: a store is written through to L2 (`through`), and allocates a line too. A load
+  hits the sectors that were stored whole, or word by word. Another store to the line is a hit,
+  except while the one before it is in flight: between two ages in cycles. An instruction takes 8
+  cycles, and one per line in the fullest bank of tags. An atomic is passed to L2 and invalidates
   its sectors.
-- L2: a store stays until its line is replaced (`back`); atomics are done in it. No more than
-  `dirty_bytes` wait to be written, and no more than `partial_bytes` of which a sector was stored
-  in part only, as lines of a set; the one longest unused goes first.
+- L2: a store is written back when its line is evicted (`back`); atomics are executed in it. At most
+  `dirty_bytes` are dirty, and at most `partial_bytes` in lines with a partially stored sector,
+  counted as lines per set; beyond that, the least recently used one is written back.
 - Constant and texture caches: loads only.
 
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
-(none: all); everything else goes on to the next stage. `reads` and `read_hits`, `writes` and
-`write_hits` are the sectors looked up and found, `fills` those fetched, and `write_backs` those
-written because their line was replaced. A cache that `wavers` replaces the line unused for longest
-or the one after it, at random. Neighbouring lines are in neighbouring sets, and each round of all
-sets begins at another set: no stride of a power of two fills a few sets only.
+(none: all); other requests are passed to the next stage. `reads` and `read_hits`, `writes` and
+`write_hits` are the sectors looked up and hit, `fills` those fetched, and `write_backs` those
+written by evictions. A cache that `wavers` is pseudo-LRU: it evicts the least recently used line or
+the next one, at random. Neighbouring lines are in neighbouring sets, and each round of all sets
+starts at another set, so that no power-of-two stride fills a few sets only.
 
-What is not: time. A load whose sector is still on its way is a hit, as on the chip that was
-measured, but two SMs that ask L2 for one sector at once ask twice. The order of warps is
-`models/replay/schedule`'s. Sectors not yet written back when a launch ends are not counted, and
-every launch begins with empty caches.
+What is not: time. A load of a sector in flight is a hit, as on the measured chip, but two SMs that
+request a sector from L2 at once request it twice. The order of warps is `models/replay/schedule`'s.
+Dirty sectors at the end of a launch are not counted, and every launch starts with empty caches.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
@@ -79,27 +78,28 @@ ACTS = {"load": plain.READ, "store": plain.WRITE}
 SLICE = 1 << 15
 """Requests that are served at a time."""
 BLOCK = 1 << 8
-"""Lines of rows that repeat that are found at a time, before they are looked up."""
+"""Lines of repeated rows that are computed ahead of their lookup."""
 SLOTS = 1 << 10
-"""Lines of a unit whose places are remembered."""
+"""Slots for recent lines of a unit."""
 ROW = np.dtype(
     [
         *(("number", "<i4"), ("unit", "<i4"), ("shift", "<i8"), ("time", "<i8")),
         *(("group", "<i4"), ("row", "<i4")),
     ]
 )
-"""What `row_lines.py` has to know of a row: 32 bytes that lie together."""
+"""The fields of a row for `row_lines.py`: 32 contiguous bytes."""
 PIECES = ("i4", "i8", "u1", "i4", "i4", "i4", "i4")
-"""What `row_lines.py` has to know of each line that a row asks: numbers of as few bytes as hold
-them, since of rows at random there are many."""
+"""The fields of a row's piece for `row_lines.py`, in as few bytes as hold them, since random rows
+have many pieces.
+"""
 ROW_FIELDS, FIELDS = (
     ("number", "shift", "group"),
     ("number", "shift", "unit", "group", "time", "row"),
 )
 MOST_SECTORS = 8
-"""Sectors of a line: what the masks hold."""
+"""The most sectors of a line: the bits of a mask."""
 WORD = 4
-"""Bytes that are here or not as a whole, where stores go through."""
+"""Bytes of a word, which is present as a whole or not, in a write-through cache."""
 
 _NONE = np.zeros(0, np.int64)
 _NOTHING = _NONE, _NONE, _NONE
@@ -109,18 +109,21 @@ _NOTHING = _NONE, _NONE, _NONE
 class Cache:
     """One unit, by the keys of its stage.
 
-    `bytes`, `line`, `sector`: sizes, the last two powers of two. `sets`: how many, of as many whole
-    lines each as `bytes` have room for; or in its place `ways`: lines of a set, of as many sets as
-    there is room for. `serves`: state spaces; `operators`: cache operators of global loads, none
-    for all. `store`, and `local_store` where local memory
-    differs: `pass` (stores and atomics are not looked up), `evict`, `through` or `back`. `fetch`:
-    bytes that are fetched together, 0 for a sector. `dirty_bytes`: the most that may wait to be
-    written, 0 for all; `partial_bytes`: the same for lines stored in part. `on_the_way`: the two
-    ages of a store in cycles. `wavers`: whether the line that makes room may be the second oldest
-    under `lru`. `policy`: which line makes room, a key of REPLACEMENTS; `seed`: of `random`.
+    - `bytes`, `line`, `sector`: sizes, the last two powers of two.
+    - `sets`: the number of sets, of as many whole lines each as `bytes` hold; or in its place
+      `ways`: lines per set, with as many sets as fit.
+    - `serves`: state spaces. `operators`: cache operators of global loads, none for all.
+    - `store`, and `local_store` where local memory differs: `pass` (stores and atomics bypass the
+      cache), `evict`, `through` or `back`.
+    - `fetch`: bytes per fetch, 0 for a sector.
+    - `dirty_bytes`: the most dirty bytes, 0 for no limit. `partial_bytes`: the same for lines with
+      partially stored sectors.
+    - `on_the_way`: the two ages of a store in cycles.
+    - `wavers`: whether the victim may be the second-oldest line under `lru`.
+    - `policy`: the replacement policy, a key of REPLACEMENTS. `seed`: of `random`.
 
-    A stage has `model`, `from` and `scope` besides, and `beside_shared = true` where `bytes` are
-    shared with shared memory: `models/replay/device/wiring.py`.
+    A stage also has `model`, `from` and `scope`, and `beside_shared = true` if `bytes` include
+    shared memory: `models/replay/device/wiring.py`.
     """
 
     bytes: int
@@ -166,7 +169,7 @@ class Cache:
     _now: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse geometries and policies that there cannot be."""
+        """Refuse impossible geometries and policies."""
         for name in ("line", "sector"):
             if (value := getattr(self, name)) < 1 or value & (value - 1):
                 raise CutraceError(f"cache: {name} = {value}; expected a power of two")
@@ -181,7 +184,7 @@ class Cache:
                 f"{self.sector} bytes, and a line of {self.line} in equal parts"
             )
         self._divide()
-        # what one request can pass on: two lines cleaned, one fetched, and itself
+        # the most that one request passes on: two lines written back, one fetched, and itself
         self._most = 5 * (self.line // self.sector) + 1
         if min(self.fetch, self.dirty_bytes, self.partial_bytes) < 0:
             raise CutraceError(
@@ -205,7 +208,7 @@ class Cache:
                 raise CutraceError(f"cache: no state space {space!r}{nearest(space, ACCESSES)}")
 
     def _divide(self) -> None:
-        """Find out how many sets of how many lines there are."""
+        """Compute the number of sets and ways."""
         options = {name: getattr(self, name) for name in ("sets", "ways")}
         options = {name: many for name, many in options.items() if many is not None}
         if len(options) != 1 or min(options.values()) < 1:
@@ -226,7 +229,7 @@ class Cache:
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        """The cache as `cache_lines.py` wants it."""
+        """Return the geometry as `cache_sim.py` takes it."""
         logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
         portion = max(1, self.fetch // self.sector)
         most = [self._share(many) for many in (self.dirty_bytes, self.partial_bytes)]
@@ -237,11 +240,11 @@ class Cache:
         return *fixed, self._sets, *most[0], *most[1], *victim_rule
 
     def _share(self, many: int) -> tuple[int, int]:
-        """Return how many lines of each set hold a number of bytes, and how many are left over."""
+        """Return the number of ways that hold a number of bytes, and the lines left over."""
         return divmod(many // self.line, self._sets) if many else (self._ways, 0)
 
     def step(self, batch: Batch) -> Step:
-        """Serve the requests in order, with the compiled loop if there are many in all."""
+        """Serve the requests in order; the loop is compiled once there were many requests."""
         compiled = compile_if_worth(plain, len(batch))
         pieces, owners = cut_at_lines(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
@@ -261,7 +264,7 @@ class Cache:
         return self._answer(counts, onward, passed if batch.passes_on else None)
 
     def step_repeated(self, rows: Repeated) -> Step | None:
-        """Serve requests of rows that repeat, unit after unit; None where `step` has to do it."""
+        """Serve requests of repeated rows, unit by unit; None where `step` must serve them."""
         if rows_asked[plain.__name__] + len(rows.rows) < plain.WORTH:
             return None
         compiled: Any = compile_module(row_lines.__name__)
@@ -297,7 +300,7 @@ class Cache:
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
     def _knows(self, compiled: Any, pool: Pool) -> bool:
-        """Know the requests of a pool; return whether each of them lies in a line."""
+        """Precompute the pieces of a pool; return whether each request lies in one line."""
         if self._pool is not pool:
             kinds = tuple(
                 np.array(column, np.int64) for column in self._encode_kinds(pool.kinds)[0]
@@ -322,7 +325,7 @@ class Cache:
     def _serve_rows(
         self, compiled: Any, pool: Pool, rows: Columns, requests: int, kinds: Kinds, counts: Ints
     ) -> Columns:
-        """Serve and count rows, and return the requests passed on, in their order."""
+        """Serve and count rows; return the requests passed on, in order."""
         longest = int(np.diff(pool.first).max(initial=0))
         *scratch, bases = np.empty((7, longest), np.int64)
         near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, SLOTS), np.int64)
@@ -367,9 +370,9 @@ class Cache:
         return address, kind, row
 
     def _make_room(self, requests: int, units: int) -> None:
-        """Allocate sets for `units` units, and lines for as many new sets as there can be.
+        """Allocate the sets of `units` units, and lines for all sets that may become new.
 
-        An array has lines for all: what is not used of it takes no memory.
+        The array has room for all lines; pages that are not touched take no memory.
         """
         lines, sets, clocks = self._state
         sets = extend(sets, units * self._sets, -1)
@@ -384,7 +387,7 @@ class Cache:
         self._state = lines, sets, extend(clocks, units, 0)
 
     def _act(self, kind: Kind) -> tuple[int, int]:
-        """Return what requests of a kind do here, and what becomes of their stores."""
+        """Return the act of requests of a kind, and the write policy of its stores."""
         local = kind.space == "local" and self.local_store
         policy = POLICIES[local or self.store]
         act = ACTS.get(kind.access, plain.ATOMIC)
@@ -394,7 +397,7 @@ class Cache:
         return (act if is_eligible or act != plain.READ else plain.PASS), policy
 
     def _encode_kinds(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
-        """Return kinds as `cache_lines.py` takes them, and those of requests passed on."""
+        """Return kinds as `cache_sim.py` takes them, and those of requests passed on."""
         if kinds is self._kind_tables[0]:
             return self._kind_tables[1:]  # type: ignore[no-any-return]
         onward: dict[Kind, int] = {}

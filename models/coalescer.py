@@ -1,37 +1,37 @@
-"""Coalescer: how the accesses of a warp to global and local memory become transactions.
+"""Coalescer: the memory transactions of a warp's accesses to global and local memory.
 
-What the hardware does. A warp instruction is cut into *requests* of neighbouring lanes, and the
-lanes of a request that lie close together share a *transaction*. How close differs by era:
+What the hardware does. A warp instruction is split into *requests* of neighbouring lanes, and
+nearby lanes of a request share a *transaction*. The rule differs by era:
 
-- 1.0, 1.1 (`half_warp`): a half-warp is coalesced only if it has 4, 8 or 16 bytes a lane and
-  active lane k takes word k of an aligned segment of 64, 128 or 2 x 128 bytes. Then it costs one
+- 1.0, 1.1 (`half_warp`): a half-warp is coalesced only if it has 4, 8 or 16 bytes per lane and
+  active lane k accesses word k of an aligned segment of 64, 128 or 2 x 128 bytes. Then it costs one
   transaction of 64 or 128 bytes, or two of 128; otherwise 32 bytes for each active lane.
-- 1.2, 1.3 (`segment`): for a half-warp, the lowest lane not yet served names an aligned segment of
-  32, 64 or 128 bytes (1, 2, or 4 to 16 bytes a lane); it serves all lanes in it; the transaction
+- 1.2, 1.3 (`segment`): in a half-warp, the lowest lane not yet served selects an aligned segment of
+  32, 64 or 128 bytes (1, 2, or 4 to 16 bytes per lane). It serves all lanes in it. The transaction
   is halved while only one half of it is touched, down to 32 bytes.
-- 2.x global loads through L1 and local memory (`line`): one transaction for each distinct
-  128-byte line of a request. 8 bytes a lane make two requests, 16 make four.
-- past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction for each distinct
-  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once for the
-  warp; from 7.0 on an instruction is one request.
-- `collide`, for atomics from 2.x on: as `sector`, but lanes on one address, which the assembler has
-  not combined, do not share a transaction: a sector is moved as often as its most wanted address.
-- `each`: 32 bytes for each active lane. A guess for atomics on 1.x, about which nothing is
-  published.
+- 2.x global loads through L1 and local memory (`line`): one transaction per distinct 128-byte line
+  of a request. 8 bytes per lane make two requests, 16 make four.
+- past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction per distinct
+  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once per warp;
+  from 7.0 on an instruction is one request.
+- `collide`, for atomics from 2.x on: as `sector`, but lanes on one address, unless the assembler
+  has combined them, do not share a transaction: a sector moves once per lane on its most frequent
+  address.
+- `each`: 32 bytes for each active lane. A guess for atomics on 1.x, which are not documented.
 
-Local memory is interleaved: word i of a thread's memory lies beside word i of its neighbours, so
-lanes at equal offsets are coalesced, and a wide access is one access for each of its words.
+Local memory is interleaved: word i of a thread is beside word i of its neighbours, so lanes at
+equal offsets are coalesced, and a wide access is one access per word.
 
-What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`,
-their sizes; `ideal_transactions`, the fewest in which the same distinct bytes of each group that
-shares transactions could move; `packed_transactions`, as many as they make, or the fewest that
-could move what every active lane asks for by itself; `transactions_32` to `_128`, those of that
-size. The sectors of one 128-byte line leave together, so under `sector` and `collide` these count
-lines by the bytes that leave, while `transactions` counts sectors. On 1.x `coherent_*` and
-`incoherent_32` are the same sizes by verdict.
+What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`, their
+sizes; `ideal_transactions`, the minimum for the same distinct bytes of each group that shares
+transactions; `packed_transactions`, the smaller of their number and the minimum for the bytes that
+the active lanes request, duplicates included; `transactions_32` to `_128`, those of that size. The
+sectors of one 128-byte line leave together, so under `sector` and `collide` these count lines by
+the bytes that leave, while `transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32`
+are the same sizes, split by whether the half-warp was coalesced.
 
-What is not: caches; which of several lanes wins a store; whether an inactive lane of an
-uncoalesced half-warp costs a transaction (here it does not).
+What is not: caches; the lane whose store wins; whether an inactive lane of an uncoalesced half-warp
+costs a transaction (here it does not).
 
 Source: CUDA C Programming Guide 4.2, F.3.2 and F.4.2; 7.5, G.3 to G.5 and 5.3.2; CUDA C Best
 Practices Guide 10.1, 9.2.1; Nsight Compute 2022.3 Profiling Guide; forums.developer.nvidia.com,
@@ -64,9 +64,9 @@ from .replay.rows.transactions import (
 )
 
 _PAIRS = 1 << 10
-"""More than any size: to put two in one number."""
+"""A base larger than any size, to pack two sizes into one number."""
 UNCACHED = frozenset({"cg", "cv", "nc"})
-"""Cache operators of a load that L1 does not answer; `nc` goes to a cache of sectors."""
+"""Cache operators of loads that bypass L1; `nc` goes to a sectored cache."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Coalescer:
     """The rules of one device.
 
     `load`, `uncached_load`, `store`, `atomic` (reductions too) and `local` name rules.
-    `request_lanes` and `merge_lanes` are lanes of a request, and lanes that share transactions,
-    for up to 4, for 8, and for 16 bytes a lane.
+    `request_lanes` are the lanes per request, and `merge_lanes` the lanes that share transactions,
+    for up to 4, for 8, and for 16 bytes per lane.
     """
 
     load: str
@@ -99,7 +99,7 @@ class Coalescer:
     period: ClassVar[int] = LINE
 
     def __post_init__(self) -> None:
-        """Refuse rules that do not exist, and groups that are no parts of a warp."""
+        """Refuse unknown rules, and groups that do not divide a warp."""
         check_lanes("coalescer: request_lanes", self.request_lanes)
         check_lanes("coalescer: merge_lanes", self.merge_lanes)
         for key in ("load", "uncached_load", "store", "atomic", "local"):
@@ -142,7 +142,7 @@ class Coalescer:
         return Lanes(addresses, active, lanes.width)
 
     def _count(self, rule: str, totals: Totals, group: Lanes) -> Mapping[str, Ints]:
-        """Return each counter that is not zero by group of lanes or by request."""
+        """Return each nonzero counter, by group of lanes or by request."""
         largest = largest_size(rule, group.width)
         lanes = self.request_lanes[_size_class(group.width)]
         active = group.count_active()
@@ -161,7 +161,7 @@ class Coalescer:
         }
 
     def _rule(self, kind: Kind) -> str:
-        """Return the name of the rule that serves a kind."""
+        """Return the name of the rule of a kind."""
         if kind.space == "local":
             return self.local
         if kind.access == "load":
@@ -175,16 +175,16 @@ _VERDICTS: Mapping[str, Mapping[str, int]] = {
     "half_warp": {"incoherent_32": 32, "coherent_64": 64, "coherent_128": 128},
     "segment": {"coherent_32": 32, "coherent_64": 64, "coherent_128": 128},
 }
-"""Counters of 1.x and the sizes that they count; 32 bytes can be a lane's that is served alone."""
+"""Counters of 1.x and their sizes; 32 bytes can be a single lane's."""
 
 
 def _size_class(width: int) -> int:
-    """Return which of three numbers of lanes holds for an access of `width` bytes."""
+    """Return the index of an access of `width` bytes in `request_lanes`."""
     return (width > 4) + (width > 8)
 
 
 def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
-    """Yield what the coalescer sees of accesses of a kind, once for each pass."""
+    """Yield the accesses of a kind as the coalescer sees them, once per pass."""
     if kind.space != "local":
         yield Lanes(batch.addresses, batch.active, kind.width, batch.touched, batch.ordered)
         return
@@ -196,7 +196,7 @@ def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
 
 
 def _touched_by(rule: str, totals: Totals) -> Ints:
-    """Return the transactions of each group; the sectors that it touches if lanes collide."""
+    """Return the transactions of each group; the touched sectors if lanes collide."""
     if rule == "collide":
         sectors: Ints = totals.leaving @ (np.array(SIZES) // SECTOR)
         return sectors
@@ -208,7 +208,7 @@ def _pass_on(
 ) -> Batch:
     """Return the transactions of one kind as rows of one lane, for the next stage.
 
-    `filled` (groups, k) is how many bytes of each the lanes read or write, 0 for all.
+    `filled` (groups, k) is the number of bytes of each that lanes read or write, 0 for all.
     """
     size = transactions.size.reshape(len(rows), -1)
     at, column = np.nonzero(size)
@@ -220,7 +220,7 @@ def _pass_on(
 
 
 def _fill(transactions: Transactions, group: Lanes) -> Ints:
-    """Return how many bytes of each sector lanes use, 0 where all; of larger ones nothing."""
+    """Return the used bytes of each sector, 0 for all; of larger transactions nothing."""
     ordered = group.ordered
     opens = np.flatnonzero(mark_new(ordered // SECTOR, NONE // SECTOR))
     filled = np.zeros_like(transactions.size)

@@ -1,16 +1,15 @@
-"""Constant: how many passes a load from constant memory takes.
+"""Constant: the passes of a load from constant memory.
 
-What the hardware does. The constant cache gives one word to all lanes at once. A request whose
-lanes want different addresses is served once for each of them; on 1.x each half-warp is a request
-of its own.
+What the hardware does. The constant cache broadcasts one word to all lanes. A request takes one
+pass per distinct address; on 1.x each half-warp is a separate request.
 
-What is modelled. `split_requests` with an active lane; `passes`, one for each distinct address of
-a request; `ideal_passes`, one a request; `conflicts`, the passes beyond them; `serialized`, 1 for
-an instruction that has any.
+What is modelled. `split_requests` with an active lane; `passes`, one per distinct address of a
+request; `ideal_passes`, one per request; `conflicts`, the passes beyond them; `serialized`, 1 for
+an instruction with a conflict.
 
-What is not. Whether two addresses in one line of it could be
-served together is not documented; here they cannot. Kernel parameters and immediate operands that
-an assembler takes from constant memory are not in a trace.
+What is not. It is not documented whether two addresses in one line share a pass; here they do not.
+Kernel parameters and immediate operands that an assembler puts into constant memory are not in a
+trace.
 
 Source: CUDA C Programming Guide 4.2, 5.3.2.4; 7.5, 5.3.2.
 """
@@ -40,7 +39,7 @@ class Constant:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse groups that are no parts of a warp."""
+        """Refuse groups that do not divide a warp."""
         check_lanes("constant: request_lanes", [self.request_lanes], 1)
 
     def step(self, batch: Batch) -> Step:

@@ -1,16 +1,16 @@
-"""LRC, the L2 request coalescer: reads of neighbouring SMs that reach L2 as one.
+"""LRC, the L2 request coalescer: it joins reads of neighbouring SMs to one read of L2.
 
-What the hardware does. Between the SMs and L2 of recent chips stands a unit that Nsight Compute
-calls the L2 request coalescer: where several SMs read the same at about the same time, it asks L2
-once and answers all. On the chip that was measured, 132 blocks that read one array together made
-35 reads of each sector, and 8 blocks 2; so it joins up to four. Blocks whose reads only overlap,
-as at the edges of a stencil, were not joined at all.
+What the hardware does. Recent chips have a unit between the SMs and L2 that Nsight Compute calls
+the L2 request coalescer. Where several SMs read the same data at about the same time, it reads L2
+once and answers all. On the measured chip, 132 blocks that read one array together made 35 reads of
+each sector, and 8 blocks 2; so it joins up to four. Reads of blocks that only overlap, as at the
+edges of a stencil, were not joined at all.
 
-What is modelled. A read is what an instruction of a warp misses in one line of L1. One that is
-equal to a read among the last `window` of the same SMs, those of the stage's scope, is `joined`,
-counted in transactions, and does not go on. Everything else does.
+What is modelled. A read is the misses of a warp instruction in one line of L1. A read that equals
+one of the last `window` reads of the same SMs, those of the stage's scope, is `joined`: it is
+counted in transactions, and does not reach L2. All other requests are passed on.
 
-What is not: time. SMs that drift apart ask for themselves; here they take turns.
+What is not: time. SMs that drift apart read separately; here they take turns.
 
 Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.md.
 """
@@ -45,7 +45,7 @@ class Lrc:
     _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse lines and windows that there cannot be."""
+        """Refuse impossible lines and windows."""
         if self.line < SECTOR or self.line & (self.line - 1) or self.line > 32 * SECTOR:
             raise CutraceError(
                 f"lrc: line = {self.line}; expected a power of two from {SECTOR} to 1024"
@@ -54,7 +54,7 @@ class Lrc:
             raise CutraceError(f"lrc: window = {self.window}; expected 1 at least")
 
     def step(self, batch: Batch) -> Step:
-        """Join reads with those before them."""
+        """Join reads with earlier ones."""
         compiled = compile_if_worth(recent, len(batch))
         change = as_list if compiled is None else as_array
         nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
@@ -77,7 +77,7 @@ class Lrc:
         return Step({"joined": counts}, one_lane(batch.kinds, kind, address, row))
 
     def _make_room(self, units: int) -> None:
-        """Allocate the reads of several units."""
+        """Allocate the windows of several units."""
         self._clock = extend(self._clock, units, 0)
         many = len(self._clock)
         self._heads = extend(self._heads, many * recent.BUCKETS, 0)

@@ -1,7 +1,7 @@
 """Memory: bytes that the caches read from the device's memory and write to it.
 
-What the hardware does. Memory is read and written in bursts; whether the rest of a burst is used is
-decided by the caches.
+What the hardware does. Memory is read and written in bursts; the caches decide whether the rest of
+a burst is used.
 
 What is modelled: `bytes_read` and `bytes_written`, as the last cache requests them (without a
 cache: as the coalescer does). An atomic that no cache executes reads and writes.
@@ -31,7 +31,7 @@ class Memory:
     adds_up: ClassVar[bool] = True
 
     def step(self, batch: Batch) -> Step:
-        """Count each request by itself, or what those of a group come to."""
+        """Count each request by itself, or the sums of groups."""
         moves = [_moves(kind) for kind in batch.kinds]
         moved = np.array(moves or [(0, 0)], np.int64)
         if batch.group is None:
@@ -44,5 +44,5 @@ class Memory:
 
 
 def _moves(kind: Kind) -> tuple[int, int]:
-    """Return the bytes that a request of a kind reads and writes."""
+    """Return the bytes read and written by a request of a kind."""
     return kind.width * (kind.access in READS), kind.width * (kind.access in WRITES)

@@ -1,20 +1,20 @@
 """Prefetch: stream buffers behind a cache, which fetch the next blocks ahead of their use.
 
 What the hardware does. No NVIDIA device is known to have this unit; it is here for studies. Behind
-a cache there are `buffers` of blocks. A miss of the cache that no buffer holds begins a stream in
-the buffer unused for longest: the next `depth` blocks are fetched. A block in a buffer is not
-fetched again, and the stream goes on from there.
+a cache there are `buffers` of blocks. A cache miss that no buffer holds starts a stream in the
+least recently used buffer: the next `depth` blocks are fetched. A block in a buffer is not fetched
+again, and the stream continues from there.
 
 What is modelled: `reads`, the incoming loads, `read_hits`, those found in a buffer, and
-`prefetches`, blocks that were fetched ahead, which go on as loads of their own. `block` is a power
-of two: a sector, or a line, of which a miss fetches the sector alone. A stream stays within `page`
-bytes. 0 buffers pass everything on.
+`prefetches`, blocks fetched ahead, which are passed on as loads of their own. `block` is a power of
+two: a sector, or a line; a miss fetches only the sector. A stream stays within `page` bytes. With 0
+buffers all requests are passed on.
 
 What is not: time. Blocks fetched ahead arrive at once. A store changes nothing.
 
 Source: Jouppi, "Improving Direct-Mapped Cache Performance by the Addition of a Small
-Fully-Associative Cache and Prefetch Buffers", ISCA 1990, section 4; as there 4.2, any of the blocks
-of a buffer may be the next one.
+Fully-Associative Cache and Prefetch Buffers", ISCA 1990, section 4; as there in 4.2, any of the
+blocks of a buffer may be the next one.
 """
 
 from dataclasses import field, replace
@@ -46,7 +46,7 @@ class Prefetch:
     _clock: Ints = field(default_factory=lambda: _nothing(), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse blocks and pages that there cannot be."""
+        """Refuse impossible blocks and pages."""
         for name in ("block", "page"):
             if (value := getattr(self, name)) < 1 or value & (value - 1):
                 raise CutraceError(f"prefetch: {name} = {value}; expected a power of two")

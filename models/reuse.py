@@ -1,21 +1,21 @@
-"""Reuse: the lines used between two uses of one line, and the misses of caches of all sizes.
+"""Reuse: stack distances of lines, and the misses of LRU caches of all sizes.
 
-What the hardware does: nothing here is hardware. The misses are those of caches that replace the
-line unused for longest, one for each of `sizes`, all in one pass: such a cache of C lines hits
-exactly where fewer than C other lines were used since (Mattson, Gecsei, Slutz and Traiger 1970). A
-cache of several sets is as many small ones.
+What the hardware does: this model is not about hardware. The misses are those of LRU caches, one
+per size of `sizes`, all in one pass: an LRU cache of C lines hits exactly if fewer than C other
+lines were used since (Mattson, Gecsei, Slutz and Traiger 1970). A cache of several sets is as many
+small ones.
 
-What is modelled: `accesses`, the sectors that loads request; `cold`, those that their unit had not
-had before; and `misses_N` of a cache of N bytes, for each size. `histogram` has the distance of
-each, in lines. `serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store
-that stays uses its line, and sectors that it covers whole are found later.
+What is modelled: `accesses`, the sectors that loads request; `cold`, those that their unit never
+had; and `misses_N` of a cache of N bytes, per size. `histogram` has the distances, in lines.
+`serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store that allocates
+uses its line, and sectors that it covers whole hit later.
 
 One line in `sampled` is followed, chosen by a hash of its number; counts and distances are
 multiplied by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The sampled
-lines are divided into SHARES histograms, whose differences give the error of sampling.
+lines are divided into SHARES histograms, whose differences give the sampling error.
 
-What is not: a sector that several stores cover in pieces is not found; a line that a store evicts,
-or an atomic passes by, counts as used.
+What is not: a sector that several stores cover in pieces does not hit; a line that a store evicts,
+or that an atomic bypasses, counts as used.
 
 Source: Mattson and others, IBM Systems Journal 9 (1970); Olken, LBL-12370 (1981), for the tree.
 """
@@ -42,7 +42,9 @@ STORES = {"pass": plain.PASS, "evict": plain.EVICT, "through": plain.FILL, "back
 
 @dataclass
 class Reuse:
-    """`line`, `sector` and `sizes` are in bytes, `sector` 0 for a line; the rest as a cache's."""
+    """`line`, `sector` and `sizes` are in bytes, `sector` 0 for a line; the rest are a cache's
+    keys.
+    """
 
     line: int
     sizes: Sequence[int]
@@ -67,11 +69,12 @@ class Reuse:
     histogram: Ints = field(
         default_factory=lambda: np.zeros((1, 2), np.int64), init=False, repr=False
     )
-    """(shares, most + 2): how many sectors were never here, or away by 0, 1, ... lines. A share is
-    a set, of which no more than the largest size is told apart, or of a sample one of SHARES."""
+    """(shares, most + 2): the number of sectors never present, or at distance 0, 1, ... lines. A
+    share is a set, with distances up to the largest size, or one of the SHARES of a sample.
+    """
 
     def __post_init__(self) -> None:
-        """Refuse lines and sizes that there cannot be."""
+        """Refuse impossible lines and sizes."""
         self.sector = self.sector or self.line
         for name in ("line", "sector", "sampled"):
             if (value := getattr(self, name)) < 1 or value & (value - 1):
@@ -100,7 +103,7 @@ class Reuse:
 
     @property
     def counters(self) -> tuple[str, ...]:
-        """All sectors asked for, those that were never here, and the misses at each size."""
+        """All requested sectors, those never present, and the misses at each size."""
         return "accesses", "cold", *(f"misses_{size}" for size in self.sizes)
 
     def step(self, batch: Batch) -> Step:
@@ -135,22 +138,22 @@ class Reuse:
 
     @property
     def lines(self) -> int:
-        """How many lines all units have used."""
+        """The number of lines that all units have used."""
         return int(self._head[plain.NUMBERED]) * self.sampled
 
     def misses(self, lines: int) -> Ints:
-        """Return for each share the sectors that miss with a number of lines (of each set)."""
+        """Return per share the misses in a cache with `lines` lines (per set)."""
         far = self.histogram[:, 1 + -(-lines // self.sampled) :]
         missed: Ints = self.sampled * (self.histogram[:, 0] + far.sum(axis=1))
         return missed
 
     def _ways_by_size(self) -> Ints:
-        """Return how many lines of a set there is room for at each size, among those sampled."""
+        """Return the ways at each size, in sampled lines."""
         lines = np.array(self.sizes, np.int64) // (self.line * self.sets)
         return -(-lines // self.sampled)
 
     def _does(self, kind: Kind) -> tuple[int, int]:
-        """Return the bytes of a kind, and its effect here."""
+        """Return the bytes of a kind, and its act."""
         size = kind.filled or kind.width
         is_load = kind.access == "load"
         if kind.space not in self.serves:
@@ -169,8 +172,8 @@ class Reuse:
         return size, act
 
     def _choose(self, lines: Ints, unit: Any, lookups: Ints) -> tuple[Ints, Ints]:
-        """Return which of the requests for lines (n,) are looked at, and the shares of all: of each
-        unit other lines, of which it can tell more than of the same ones everywhere.
+        """Return the indices of the requests to follow, of lines (n,), and the shares of all. Each
+        unit follows other lines: that gives more information than the same lines everywhere.
         """
         if self.sampled == 1:
             return lookups, np.zeros(len(lines), np.int64)
@@ -181,7 +184,7 @@ class Reuse:
     def _measure(
         self, loops: Any, requests: Any, kinds: Any, capacities: Ints, counts: Ints
     ) -> None:
-        """Measure some requests, once there is room for all that they may bring."""
+        """Measure some requests, after room is made for all that they may add."""
         self._evict_excess(loops, len(requests[0]), int(requests[2].max(initial=0)) + 1)
         logs = self.line.bit_length() - 1, self.sector.bit_length() - 1
         portion = max(1, self.fetch // self.sector)
@@ -193,7 +196,7 @@ class Reuse:
         loops.measure(requests, kinds, state, shape, 1.0 / self.sets, (capacities, counts, flat))
 
     def _evict_excess(self, loops: Any, many: int, units: int) -> None:
-        """Allocate for a number of further requests, of a number of units."""
+        """Allocate room for `many` further requests of `units` units."""
         line_count, used, filled = map(int, self._head)
         size, stacks = line_count + many + 1, units * self.sets
         timestamps, worst = self._lines
@@ -215,7 +218,7 @@ class Reuse:
 
 
 def _mix(numbers: Ints) -> Ints:
-    """Return numbers that look like chance: the last steps of MurmurHash3 (Appleby, 2011)."""
+    """Return a pseudo-random hash: the last steps of MurmurHash3 (Appleby, 2011)."""
     mixed = numbers.astype(np.uint64)
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed ^= mixed >> np.uint64(33)
@@ -228,7 +231,7 @@ def _empty(many: int) -> tuple[Ints, ...]:
 
 
 def _larger(values: Ints, size: int, used: int) -> Ints:
-    """Return a larger array with the used part copied; the rest is not touched."""
+    """Return a larger array with the used part copied; the rest is uninitialised."""
     if len(values) >= size:
         return values
     larger = np.zeros(2 * size, np.int64)

@@ -1,28 +1,28 @@
-"""Texture: which bytes the samples of a warp touch.
+"""Texture: the bytes that the samples of a warp touch.
 
 What the hardware does. A sample reads one texel, or with a linear filter the two, four or eight
-around its coordinate. Textures made of arrays are cut into small tiles, so that neighbours in
-every direction lie near each other in memory; those over linear memory lie in plain rows. The
-texture unit serves a quad of neighbouring threads at a time (`request_lanes`), and for texels by
-number (tex1Dfetch) up to 4, 8 and 16 bytes wide `fetch_lanes` of them. Texels of one request that
-lie in one sector of 32 bytes are read together. A filter that needs more than 16 bytes for a
-thread takes the quad in pairs, and each pair again for every further 32 bytes.
+around its coordinate. Textures made of arrays are stored in small tiles, so that neighbours in
+every direction are near each other in memory; those over linear memory are stored in plain rows.
+The texture unit serves a quad of neighbouring threads at a time (`request_lanes`), and for texels
+by number (tex1Dfetch) up to 4, 8 and 16 bytes wide `fetch_lanes` of them. Texels of one request in
+one sector of 32 bytes are read together. A filter that needs more than 16 bytes per thread splits
+the quad into pairs, and serves each pair again for every further 32 bytes.
 
-What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors of
-each request, pair and turn; `bytes_moved`, their size; `texels`, the distinct texels of each
-request. A tap of weight zero is left out, and one beyond the border reads what a clamped one reads.
+What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors per
+request, pair and turn; `bytes_moved`, their size; `texels`, the distinct texels of each request. A
+tap of weight zero is left out, and one beyond the border reads the texel that clamping gives.
 
-`tile` is the arrangement of an array's texels: a letter for each bit of the offset in a tile, from
-the lowest, `x` from the byte's place in its row and `y` from the row's. Tiles follow one another
-in rows of tiles.
+`tile` is the layout of an array's texels: a letter for each bit of the offset in a tile, from the
+lowest, `x` for a bit of the byte's place in its row and `y` for a bit of the row's number. Tiles
+are stored in rows of tiles.
 
-What is not: a sample of two levels of a mipmapped texture is one request, whose sectors are those
-of both levels (measured on 9.0); here each level is counted as a texture of its own, so that its
-requests are two.
+What is not: a sample of two levels of a mipmapped texture is one request, with the sectors of both
+levels (measured on 9.0); here each level is counted as a separate texture, so there are two
+requests.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
 2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were
-measured on 9.0 and are taken to be older.
+measured on 9.0 and are assumed for older devices.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ from .replay.rows.lanes import NONE, check_lanes, count_distinct, mark_new, sum_
 
 SECTOR = 32
 FILTER_BYTES = 16
-"""What a filter takes for each thread of a quad at once."""
+"""The bytes per thread of a quad that a filter reads at once."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Texture:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Refuse tiles that are none, and groups that are no parts of a warp."""
+        """Refuse invalid tiles, and groups that do not divide a warp."""
         check_lanes("texture: request_lanes", [self.request_lanes], 1)
         check_lanes("texture: fetch_lanes", self.fetch_lanes)
         if not self.tile or set(self.tile) - set("xy"):
             raise CutraceError(f"texture: tile = {self.tile!r}; expected letters x and y")
 
     def step(self, batch: Batch) -> Step:
-        """Find the texels of each row in memory, and count what they touch."""
+        """Compute the texels' addresses, and count the footprint of each row."""
         counts = {name: np.zeros(len(batch), np.int64) for name in self.counters}
         passed: list[Batch] = []
         for kind, rows in batch.parts():
@@ -93,7 +93,7 @@ class Texture:
         return Step(counts, join_batches(passed) if passed else None)
 
     def _serve(self, kind: Kind, image: Image) -> tuple[int, int, int]:
-        """Return the lanes of a request, those that share sectors, and how often they read them."""
+        """Return the lanes per request, the lanes that share sectors, and the turns of each."""
         if image.is_fetch:
             lanes = self.fetch_lanes[(kind.width > 4) + (kind.width > 8)]
             return lanes, lanes, 1

@@ -1,4 +1,4 @@
-"""Answers that need no stage of a device: control flow, occupancy, races in shared memory.
+"""Analyses without a stage of a device: control flow, occupancy, races in shared memory.
 
-A file of `models/` is a stage that a device's TOML may name; what is none belongs here.
+A file of `models/` is a stage that a device's TOML may name; other analyses belong here.
 """

@@ -1,20 +1,19 @@
-"""Control: instructions, branches and barriers, from the paths that the warps took.
+"""Control: instructions, branches and barriers, from the paths of the warps.
 
-What the hardware does. A warp issues an instruction for all its active lanes; where a branch sends
-them to several places, it runs each side in turn with the others switched off.
+Hardware: a warp issues an instruction for all its active lanes. Where a branch diverges, the warp
+runs each side in turn with the other lanes masked off.
 
-What is modelled, for each instruction of the PTX. `ptx_instructions` is 1 each time that a warp
-runs it, `thread_instructions` its active lanes. `instructions` leaves out what an assembler turns
-into nothing or into another instruction's operand: parameter loads, `cvta`, moves, and
-unconditional branches. `branches` are conditional or indexed branches, `branches_taken` those
-that at least one lane took, `divergent_branches` those that sent lanes to two places or more,
-`lanes_taken` the lanes that took one.
-`barriers` are barriers of the block, a warp each. `blocks_launched`, `warps_launched` and
+Model, per instruction of the PTX: `ptx_instructions` counts the warps that run it,
+`thread_instructions` their active lanes. `instructions` leaves out instructions that an assembler
+removes or folds into an operand: parameter loads, `cvta`, moves, and unconditional branches.
+`branches` are conditional or indexed branches, `branches_taken` those that at least one lane took,
+`divergent_branches` those that sent lanes to two targets or more, `lanes_taken` the lanes that took
+one. `barriers` counts block barriers, once per warp. `blocks_launched`, `warps_launched` and
 `threads_launched` are counted at the kernel's first instruction.
 
-What is not. PTX is not the machine's code: the assembler merges, unrolls and removes instructions
-and turns short arms into predicates, so that `divergent_branches` is an upper bound. A lane whose
-predicate is off counts in `thread_instructions`.
+Limits: PTX is not machine code. The assembler merges, unrolls and removes instructions and turns
+short branches into predicates, so `divergent_branches` is an upper bound. A lane with a false
+predicate counts in `thread_instructions`.
 
 Source: CUPTI User's Guide DA-05679-001_v01, event table; CUDA C Programming Guide 7.5, 4.1.
 """
@@ -49,11 +48,11 @@ COUNTERS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """How often basic blocks ran: integers (blocks,) for each of five questions.
+    """The frequencies of basic blocks: integers (blocks,) for each of five counts.
 
-    `warps` counts warps, `lanes` their active lanes, `taken_branches` warps of which a lane took
-    the block's branch, `split` warps whose lanes went to several places, `lanes_taken` the lanes
-    that took it.
+    `warps` counts warps and `lanes` their active lanes. Of the block's branch, `taken_branches`
+    counts warps with a lane that took it, `split` warps that diverged, and `lanes_taken` lanes that
+    took it.
     """
 
     warps: Ints
@@ -63,21 +62,21 @@ class Runs:
     lanes_taken: Ints
 
     def __add__(self, other: "Runs") -> "Runs":
-        """Return how often they ran in both."""
+        """Return the sums of both."""
         names = (field.name for field in fields(Runs))
         return Runs(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
 def no_runs(blocks: int) -> Runs:
-    """Return the runs of a kernel with `blocks` basic blocks that has not run."""
+    """Return zero runs for a kernel with `blocks` basic blocks."""
     return Runs(*(np.zeros(blocks, np.int64) for _ in fields(Runs)))
 
 
 def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list[Runs]:
-    """Add up what warps ran, once for each of `times`.
+    """Sum the paths of warps, once per element of `times`.
 
-    Row i of `paths` (`traces.schema.PATHS`) was run `times[k][i]` times. Sums are taken in float64
-    by bincount: exact up to 2**53.
+    Row i of `paths` (`traces.schema.PATHS`) ran `times[k][i]` times. Sums are taken in float64 by
+    bincount: exact up to 2**53.
     """
     lengths = list_lengths(paths["blocks"])
     flat = {
@@ -101,7 +100,7 @@ def sum_paths(paths: pa.RecordBatch, times: Sequence[Ints], blocks: int) -> list
 
 
 def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
-    """Return each counter by pc, (pcs,); those of the launch are `count_launched`'s."""
+    """Return each counter by pc, (pcs,); `count_launched` has those of the launch."""
     free, conditional, is_barrier, block = _roles(instructions)
     warps = runs.warps[block]
     return {
@@ -118,7 +117,7 @@ def count_control(instructions: pa.Table, runs: Runs) -> Mapping[str, Ints]:
 
 @cached_by_identity
 def _roles(instructions: pa.Table) -> tuple[Bools, Bools, Bools, Ints]:
-    """Return by pc whether it is free, a conditional branch, a barrier; and its basic block."""
+    """Return per pc whether it is free, a conditional branch, a barrier; and its basic block."""
     free = np.array(instructions["class"].to_pylist(), object) == "free"
     branch = np.array(instructions["operation"].to_pylist(), object) == "branch"
     is_barrier = np.array([each is not None for each in instructions["barrier"].to_pylist()], bool)
@@ -126,7 +125,7 @@ def _roles(instructions: pa.Table) -> tuple[Bools, Bools, Bools, Ints]:
 
 
 def count_launched(launch: Launch, blocks: int) -> Mapping[str, Ints]:
-    """Return what `blocks` thread blocks of a launch bring with them, (1,) at its first pc."""
+    """Return the launch counters of `blocks` thread blocks, (1,) at the first pc."""
     return {
         "warps_launched": np.array([blocks * launch.warps]),
         "blocks_launched": np.array([blocks]),

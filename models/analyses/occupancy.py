@@ -1,27 +1,27 @@
-"""Occupancy: the number of blocks resident on an SM at once, and the resource that limits it.
+"""Occupancy: the number of resident blocks per SM, and the resource that limits it.
 
-What the hardware does. An SM has a limited number of blocks, warps, registers, bytes of shared
-memory and (from 9.0 on) named barriers; a block is admitted when all of them suffice.
+Hardware: an SM has a limited number of blocks, warps, registers, bytes of shared memory and (from
+9.0 on) named barriers. It admits a block when all of them suffice.
 
-What is modelled. NVIDIA's three calculators:
+Model: NVIDIA's three calculators:
 
-- `block` (1.x): registers are given to a block. Its warps are rounded up to an even number, then
+- `block` (1.x): registers are allocated per block. Its warps are rounded up to an even number, then
   its registers to 256 (1.0, 1.1) or 512 (1.2, 1.3).
-- `spreadsheet` (2.x): registers are given to a warp, rounded up to 64; the warps that the register
-  file feeds are rounded down to an even number.
-- `header` (3.x on): registers are given to a warp, rounded up to 256, in one of 4 partitions (2 on
-  6.0), each of which must hold its warps. A launch is refused if its warps, rounded up to a
-  multiple of 4, need more registers than a block may have.
+- `spreadsheet` (2.x): registers are allocated per warp, rounded up to 64; the number of warps that
+  the register file holds is rounded down to an even number.
+- `header` (3.x on): registers are allocated per warp, rounded up to 256, in one of 4 partitions (2
+  on 6.0); each must hold its warps. A launch is refused if its warps, rounded up to a multiple of
+  4, need more registers than a block may have.
 
 A launch has the registers of its machine code for the nearest architecture in the trace: the same,
-else the newest older one, else the oldest (sm_50 for devices before 5.0); no fewer than 16 from 7.0
-on. On 1.x the kernel's parameters and 16 bytes more are in the block's shared memory.
+else the newest older one, else the oldest (sm_50 for devices before 5.0); at least 16 from 7.0 on.
+On 1.x the kernel's parameters and 16 bytes more are in the block's shared memory.
 
-What is not: achieved occupancy, which needs time; partitioned global caching of 5.2 and 6.1.
+Limits: no achieved occupancy, which needs time; no partitioned global caching of 5.2 and 6.1.
 
 Source: CUDA Occupancy Calculator 4.x (1.x, 2.x); `cuda_occupancy.h` of nvidia-cuda-runtime 12.9;
-CUDA C Programming Guide 4.2, 4.2 and F.1; docs/validation.md for the least registers and for the
-size of shared memory that a driver chooses, both measured on 9.0.
+CUDA C Programming Guide 4.2, 4.2 and F.1; docs/validation.md for the minimum of registers and for
+the carveout that a driver chooses, both measured on 9.0.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,19 +33,20 @@ from ..replay.device.device import Device, Limits
 from ..replay.interface.options import ReplayOptions
 
 LAUNCH_BYTES = 16
-"""Bytes of shared memory that a launch on 1.x takes beside the kernel's parameters."""
+"""Bytes of shared memory of a launch on 1.x beside the kernel's parameters."""
 CHECKED_WARPS = 4
-"""What the launch check of 3.x and later rounds a block's warps up to, also on 6.0."""
+"""The multiple to which the launch check of 3.x and later rounds a block's warps up, also on 6.0.
+"""
 PERCENT = {"prefer_shared": 100, "equal": 50}
-"""The percentage of shared memory that a cache configuration stands for on 9.0: measured."""
+"""The percentage of shared memory of a cache configuration on 9.0, as measured."""
 LEAST = "prefer_l1"
-"""The one that stands for the smallest size."""
+"""The configuration with the smallest size."""
 CONFIGS = frozenset({*PERCENT, LEAST})
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The resources of one block: threads, registers a thread (None: unknown), bytes, barriers."""
+    """Resources of one block: threads, registers per thread (None: unknown), bytes, barriers."""
 
     threads: int
     registers: int | None = None
@@ -54,16 +55,16 @@ class Need:
 
     @property
     def warps(self) -> int:
-        """Warps of the block, the last one perhaps partly filled."""
+        """Warps of the block; the last one may be partly filled."""
         return -(-self.threads // LANES)
 
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Blocks on one SM. `limits` maps each resource that is used to the blocks it has room for.
+    """Blocks on one SM. `limits` maps each used resource to the number of blocks that fit.
 
-    `registers` are those counted with, a thread; `registers_from` says whose they are.
-    `carveout` is how many bytes of the SM's memory are set apart for shared memory.
+    `registers` are those per thread in this calculation; `registers_from` is their source.
+    `carveout` is the number of bytes of the SM's memory set aside for shared memory.
     """
 
     need: Need
@@ -74,7 +75,7 @@ class Occupancy:
 
     @property
     def registers(self) -> int | None:
-        """Registers a thread, or None if unknown."""
+        """Registers per thread, or None if unknown."""
         return self.need.registers
 
     @property
@@ -96,9 +97,9 @@ class Occupancy:
 def occupancy(
     limits: Limits, need: Need, cache_config: str | None = None, prefers: str = ""
 ) -> Occupancy:
-    """Fit blocks on one SM, from numbers alone.
+    """Compute the blocks on one SM, from numbers alone.
 
-    `cache_config` is supposed, `prefers` is what the program says of the kernel.
+    `cache_config` is a what-if setting, `prefers` is the program's preference for the kernel.
     """
     carveout = choose_carveout(limits, need, cache_config, prefers)
     ceilings = {
@@ -117,9 +118,9 @@ def occupancy(
 def launch_occupancy(
     device: Device, launch: Launch, barriers: int, options: ReplayOptions
 ) -> Occupancy:
-    """Fit a launch's blocks on one SM, with the registers of the nearest architecture.
+    """Compute a launch's blocks on one SM, with the registers of the nearest architecture.
 
-    `barriers` is what a block takes where that architecture does not say it.
+    `barriers` is the default number per block, where that architecture does not record it.
     """
     nearest = _nearest(device.capability, launch.resources) if launch.resources else None
     registers, source = _registers(device, nearest, options.registers)
@@ -139,17 +140,17 @@ def launch_occupancy(
 def choose_carveout(
     limits: Limits, need: Need, cache_config: str | None = None, prefers: str = ""
 ) -> int:
-    """Return the bytes that an SM sets apart for shared memory.
+    """Return the carveout: the bytes that an SM sets aside for shared memory.
 
-    What is supposed, if anything is. What a program prefers for the kernel was measured
-    (tests/validate/carveouts_preferred.csv): so much of the most that there may be, or as many
-    whole blocks as it would hold, with their reserved bytes, if that is more. Else the driver of
-    devices that say `carveout_roomy` takes the smallest size that holds the blocks that threads,
-    registers and shared memory leave room for; twice as many, up to `carveout_roomy` bytes and to
-    as many blocks as an SM may hold, less one for each warp of a block. Without shared memory it is
-    the reserved bytes of 32 blocks, halved for each 256 threads of a block beyond the first. Where
-    barriers leave room for fewer blocks, these count as what an SM may hold. Other devices have all
-    that there is.
+    A what-if `cache_config` decides first. Next comes the program's preference for the kernel, as
+    measured (tests/validate/carveouts_preferred.csv): that share of the maximum, or as many whole
+    blocks as it would hold, with their reserved bytes, if that is more. By default the driver of
+    devices with `carveout_roomy` takes the smallest size that holds the blocks that fit by threads,
+    registers and shared memory; or twice as many, up to `carveout_roomy` bytes and up to as many
+    blocks as an SM may hold, less one for each warp of a block. Without shared memory it takes the
+    reserved bytes of 32 blocks, halved for each 256 threads of a block beyond the first. If
+    barriers limit an SM to fewer blocks, that is the number that it may hold. Other devices take
+    the maximum.
     """
     sizes, block_bytes = limits.shared_carveouts, _allocated_shared(limits, need)
     if not limits.carveout_roomy:
@@ -177,7 +178,7 @@ def choose_carveout(
 
 
 def _preferred(limits: Limits, prefers: str) -> int:
-    """The bytes of shared memory that a program prefers."""
+    """Return the bytes of shared memory that a program prefers."""
     if prefers == LEAST:
         return min(size for size in limits.shared_carveouts if size)
     percent = PERCENT[prefers] if prefers in PERCENT else int(prefers)
@@ -185,7 +186,7 @@ def _preferred(limits: Limits, prefers: str) -> int:
 
 
 def refuse_launch(device: Device, launch: Launch) -> str:
-    """Say why a device cannot launch, or return `""`."""
+    """Return the reason why a device cannot launch, or `""`."""
     limits = device.limits
     checks = [
         (launch.threads, limits.threads_per_block, "threads a block"),
@@ -204,7 +205,7 @@ def _axes(extents: Sequence[int], most: Sequence[int], words: str) -> list[tuple
 
 
 def _shared_bytes(limits: Limits, launch: Launch) -> int:
-    """Return the bytes of shared memory that a block of this launch takes."""
+    """Return the bytes of shared memory per block of this launch."""
     declared = launch.shared_static + launch.shared_dynamic
     if limits.calculator == "block":
         return declared + LAUNCH_BYTES + launch.parameter_bytes
@@ -214,7 +215,7 @@ def _shared_bytes(limits: Limits, launch: Launch) -> int:
 def _registers(
     device: Device, nearest: Resources | None, override: int | None
 ) -> tuple[int | None, str]:
-    """Return registers a thread, and whose they are."""
+    """Return the registers per thread, and their source."""
     if override is not None:
         return override, "given"
     if nearest is None:
@@ -244,21 +245,21 @@ def _up(value: int, unit: int) -> int:
 
 
 def _block(limits: Limits, need: Need) -> int:
-    """1.x."""
+    """Return the blocks by registers on 1.x."""
     warps = _up(need.warps, limits.warp_unit)
     registers = _up(warps * LANES * (need.registers or 0), limits.register_unit)
     return limits.registers_per_sm // registers
 
 
 def _spreadsheet(limits: Limits, need: Need) -> int:
-    """2.x."""
+    """Return the blocks by registers on 2.x."""
     a_warp = _up((need.registers or 0) * LANES, limits.register_unit)
     warps = limits.registers_per_sm // a_warp // limits.warp_unit * limits.warp_unit
     return _if_allowed(limits, need, a_warp * need.warps, warps // need.warps)
 
 
 def _header(limits: Limits, need: Need) -> int:
-    """3.x and later."""
+    """Return the blocks by registers on 3.x and later."""
     a_warp = _up((need.registers or 0) * LANES, limits.register_unit)
     warps = limits.registers_per_sm // limits.warp_unit // a_warp * limits.warp_unit
     checked = a_warp * _up(need.warps, CHECKED_WARPS)
@@ -266,7 +267,7 @@ def _header(limits: Limits, need: Need) -> int:
 
 
 def _if_allowed(limits: Limits, need: Need, registers: int, blocks: int) -> int:
-    """Return no block where the registers of one exceed what a block or thread may have."""
+    """Return 0 blocks if a block or thread has more registers than allowed."""
     too_many = (need.registers or 0) > limits.registers_per_thread
     return 0 if too_many or registers > limits.registers_per_block else blocks
 
@@ -281,7 +282,7 @@ _CALCULATORS: Mapping[str, Callable[[Limits, Need], int]] = {
 def _shared(
     limits: Limits, need: Need, cache_config: str | None, carveout: int | None
 ) -> int | None:
-    """Return the blocks whose shared memory fits, or None if they take none."""
+    """Return the number of blocks that fit by shared memory, or None if they use none."""
     block_bytes = _allocated_shared(limits, need)
     if not block_bytes:
         return None
@@ -293,12 +294,12 @@ def _shared(
 
 
 def _allocated_shared(limits: Limits, need: Need) -> int:
-    """Return the shared memory that a block takes, the system's share included."""
+    """Return the shared memory of a block, with the system's share."""
     return _up(need.shared + limits.shared_reserved, limits.shared_unit)
 
 
 def _carveout(limits: Limits, block_bytes: int, cache_config: str | None) -> int:
-    """Return the SM's shared memory: what was preferred, or more if one block needs it."""
+    """Return the SM's shared memory: the preferred size, or a larger one if one block needs it."""
     sizes = limits.shared_carveouts
     if limits.carveout_fallback == "largest":
         presets = {"prefer_l1": sizes[0], "equal": sizes[len(sizes) // 2]}

@@ -1,18 +1,18 @@
-"""Race: accesses of different warps to the same shared memory that no barrier puts in order.
+"""Race: accesses of different warps to the same shared memory that no barrier orders.
 
-What the hardware does. Warps of a block run at their own speed; `__syncthreads()` alone lets none
-pass before all have come. Where one warp stores what another loads or stores, and no barrier lies
-between, the result depends on who was faster.
+Hardware: the warps of a block run at their own speed; only `__syncthreads()` makes each wait until
+all have arrived. Where one warp stores what another loads or stores, without a barrier between, the
+result depends on timing.
 
-What is modelled. Two accesses race when they come from different warps of one block, share a byte
-of shared memory, at least one of them writes, and both warps have passed equally many barriers.
-Atomics do not race among themselves, nor loads and stores with `relaxed`, `acquire` or `release`;
-with a plain access they do. Lanes of one warp never race.
+Model: two accesses race if they come from different warps of one block, share a byte of shared
+memory, at least one of them writes, and both warps have passed equally many barriers. Atomics do
+not race with each other, nor do loads and stores with `relaxed`, `acquire` or `release`; they do
+race with a plain access. Lanes of one warp never race.
 
-What is not. Values are not in a trace: two warps that store the same number race all the same.
-Locks and flags in memory order nothing here. An asynchronous copy counts as a store where it is
-issued. Launches in which barriers are for some warps only, chosen by a register or a predicate, or
-mixed with `mbarrier`, are not checked, and say so.
+Limits: a trace has no values, so two warps that store the same number race all the same. Locks and
+flags in memory do not order accesses. An asynchronous copy counts as a store at its issue. Launches
+are refused if a barrier is for some warps only, is chosen by a register or a predicate, or is mixed
+with `mbarrier`.
 
 Source: PTX ISA 8.8, 8 (memory consistency model) and 9.7.13.1 (`bar`, `barrier`); CUDA C++
 Programming Guide 13, 7.6.
@@ -48,21 +48,21 @@ from ..replay.rows.sites import broken
 from ..replay.schedule.episodes import Rows, find_openings, list_ranges, pack_columns
 
 ROWS = 1 << 14
-"""Rows that are spread over their lanes at a time: half a million lanes."""
+"""Rows that are expanded to lanes at a time: half a million lanes."""
 CELLS = 1 << 22
-"""Cells of the episodes that are looked at together, unless a single one has more."""
+"""Cells per part of the episodes, unless a single episode has more."""
 WIDEST = 16
-"""Bytes of a cell at most."""
+"""The most bytes of a cell."""
 MEMORY = 1 << 28
-"""Bytes of shared memory that a block may have: beyond, a trace is broken."""
+"""The most bytes of shared memory per block; a trace with more is broken."""
 LOAD, STORE, ATOMIC = range(3)
-"""What an access does; atomics are safe among themselves."""
+"""The access types; atomics do not race with each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effects:
-    """What each instruction does to shared memory, (pcs,): `act` is LOAD, STORE or ATOMIC, `width`
-    bytes a lane.
+    """The access of each instruction to shared memory, (pcs,): `act` is LOAD, STORE or ATOMIC,
+    `width` is in bytes per lane.
     """
 
     act: Ints
@@ -71,7 +71,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touches:
-    """Lanes at cells, (n,): `cell` numbered through a part, `row` one of its rows; `opens` tells
+    """Lanes at cells, (n,): `cell` is its number within a part, `row` a row of the part; `opens` is
     whether the lane's bytes begin in this cell.
     """
 
@@ -81,15 +81,15 @@ class Touches:
     opens: Bools
 
     def take(self, which: Ints | Bools) -> "Touches":
-        """Return some of them."""
+        """Return the selected touches."""
         return Touches(*(getattr(self, column.name)[which] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some distinct episodes, whose cells of `size` bytes are numbered together.
+    """Some distinct episodes, with a common numbering of their cells of `size` bytes.
 
-    Cell c of episode `numbers[e]` has number e * span + c. For each of `rows`, `episode` is its e,
+    Cell c of episode `numbers[e]` has number e * span + c. Per row of `rows`, `episode` is its e,
     and `warp` its warp in the block.
     """
 
@@ -103,7 +103,9 @@ class Part:
     def spread(
         self, patterns: Patterns, effects: Effects, rows: Ints | None = None
     ) -> Iterator[Touches]:
-        """Yield the cells of all lanes of the rows, or of some, a few rows at a time."""
+        """Yield the touched cells of all lanes of the rows, or of the selected rows, a few rows at
+        a time.
+        """
         rows = np.arange(len(self.rows)) if rows is None else rows
         for start in range(0, len(rows), ROWS):
             yield self._spread(patterns, effects, rows[start : start + ROWS])
@@ -127,10 +129,10 @@ class Part:
 def cut_parts(
     episodes: Episodes, warps: Ints, patterns: Patterns, effects: Effects, limit: int
 ) -> Iterator[Part]:
-    """Yield the episodes in which several warps meet and one of them writes, a few at a time.
+    """Yield the episodes with several warps and a write, a few at a time.
 
-    `warps` maps an owner to its warp in the block. Raises `CutraceError` for addresses outside the
-    block's `limit` bytes of shared memory.
+    `warps` maps an owner to its warp in the block. Raises `CutraceError` for addresses
+    outside the block's `limit` bytes of shared memory.
     """
     rows = episodes.rows
     if not len(rows):
@@ -152,7 +154,7 @@ def cut_parts(
 
 
 def _measure(rows: Rows, patterns: Patterns, effects: Effects, limit: int) -> tuple[int, int]:
-    """Return the size of a cell, and how many cells hold all that the rows touch."""
+    """Return the size of a cell, and the number of cells that cover all touched bytes."""
     used = sorted_unique(rows.pattern)
     width = effects.width[sorted_unique(rows.pc)]
     low = rows.base + patterns.lowest[rows.pattern]
@@ -167,7 +169,9 @@ def _measure(rows: Rows, patterns: Patterns, effects: Effects, limit: int) -> tu
 
 
 def find_contested(part: Part, patterns: Patterns, effects: Effects) -> Bools:
-    """Whether each cell of a part is touched by several warps, one of them writing, one plainly."""
+    """Return per cell whether several warps touch it, one of them writing, and one with a plain
+    access.
+    """
     cells = len(part.numbers) * part.span
     owner = np.full(cells, -1, np.int16)
     several, written, plain = (np.zeros(cells, np.bool_) for _ in range(3))
@@ -191,10 +195,10 @@ _ORDERED = frozenset({"relaxed", "acquire", "release", "acq_rel", "mmio"})
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """One side of a race: an instruction that a warp ran, and the lanes of it at the address.
+    """One side of a race: an instruction that a warp ran, and its lanes at the address.
 
-    `act` is load, store or atomic; `inlined_at` holds the calls through which its line got here,
-    innermost first.
+    `act` is load, store or atomic; `inlined_at` is the inline call stack of its line, innermost
+    first.
     """
 
     act: str
@@ -214,9 +218,9 @@ class Race:
     """All races between two source lines, and the first of them: lowest block, then interval, then
     address.
 
-    `first` has the lower step. `element` counts from the start of `variable` in units of
-    `itemsize` bytes; where no variable is known there, from the start of the block's memory.
-    `pairs` counts pairs of accesses by threads, `blocks` the blocks that have any.
+    `first` has the lower step. `element` counts from the start of `variable` in units of `itemsize`
+    bytes; without a known variable, from the start of the block's memory. `pairs` counts pairs of
+    accesses by threads, `blocks` the blocks with a race.
     """
 
     first: Party
@@ -233,8 +237,8 @@ class Race:
 
 @dataclass(frozen=True, slots=True)
 class RaceCheck:
-    """What was found in a launch, in order of source lines; `refusal` says why nothing was sought,
-    or is empty.
+    """The races of a launch, in order of source lines; `refusal` is the reason why the launch was
+    not checked, or empty.
     """
 
     launch: Launch
@@ -259,7 +263,7 @@ def find_races(trace: "LaunchTrace") -> RaceCheck:
 @dataclass(frozen=True, slots=True)
 class _LineRaces:
     """Races between two lines so far: `race` is the first, at `key` (block, interval, address,
-    sides); `blocks` are all that have any, rising.
+    sides); `blocks` are all with a race, rising.
     """
 
     key: tuple[int, ...]
@@ -269,7 +273,7 @@ class _LineRaces:
 
 
 class _Search:
-    """Looks through a launch's episodes. A side is 3 * place + act; a place is a source line."""
+    """Searches a launch's episodes. A side is 3 * place + act; a place is a source line."""
 
     def __init__(self, trace: "LaunchTrace", intervals: Intervals) -> None:
         self._launch = trace.launch
@@ -281,12 +285,12 @@ class _Search:
         self._found: dict[tuple[int, int], _LineRaces] = {}
 
     def races(self) -> tuple[Race, ...]:
-        """Return what was found, in order of source lines."""
+        """Return the races, in order of source lines."""
         ordered = [self._found[lines] for lines in sorted(self._found)]
         return tuple(replace(f.race, pairs=f.pairs, blocks=len(f.blocks)) for f in ordered)
 
     def look_at(self, episodes: Episodes) -> None:
-        """Take in some complete episodes."""
+        """Search some complete episodes."""
         limit = self._launch.shared_static + self._launch.shared_dynamic
         for part in cut_parts(episodes, self._warps, self._patterns, self._effects, limit):
             contested = find_contested(part, self._patterns, self._effects)
@@ -336,7 +340,7 @@ class _Search:
     def _find_rows(
         self, part: Part, cell: int, sides: Sequence[int]
     ) -> tuple[tuple[int, Ints], tuple[int, Ints]]:
-        """Return a row of each side, of different warps, with its lanes at the cell."""
+        """Return a row of each side, from different warps, with its lanes at the cell."""
         rows = np.flatnonzero(part.episode == cell // part.span)
         touches = [
             touches.take(touches.cell == cell)
@@ -369,8 +373,8 @@ class _Search:
 
 
 def _read_effects(instructions: pa.Table) -> Effects:
-    """Return what each instruction does to shared memory; what is neither load nor store is taken
-    for an atomic.
+    """Return the effects of instructions on shared memory; an access that is neither load nor store
+    is treated as an atomic.
     """
     sites = read_sites(instructions, "ca")
     names = [kind.access for kind in sites.kinds] + ["atomic"]
@@ -398,14 +402,14 @@ def _locate(arrays: Sequence[Array], address: int) -> tuple[str, int, int]:
 
 
 WARPS = 1 << 16
-"""More warps than a block has."""
+"""An upper bound of the warps of a block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """How often lanes touched cells, (n,) columns in order of side, cell and warp.
+    """Touches of cells by lanes, (n,) columns in order of side, cell and warp.
 
-    `every` counts all touches, `closed` those of lanes whose bytes began in an earlier cell.
+    `every` counts all touches, `closed` those by lanes with bytes that began in an earlier cell.
     """
 
     side: Ints
@@ -431,7 +435,7 @@ def tally_touches(
 
 
 def _merge(tally: Tally) -> Tally:
-    """Make one row of those that agree in side, cell and warp."""
+    """Merge rows with equal side, cell and warp."""
     key = pack_columns([tally.side, tally.cell, tally.warp])
     order = np.argsort(key, kind="stable")
     counts = _sum_runs(_Counts(key[order], tally.every[order], tally.closed[order]), key[order])
@@ -442,9 +446,10 @@ def _merge(tally: Tally) -> Tally:
 
 
 def count_pairs(tally: Tally, one: int, other: int) -> tuple[Ints, Ints]:
-    """Return the cells at which accesses of two sides meet, rising, and how many pairs open there.
+    """Return the cells where accesses of two sides meet, rising, and the number of pairs that open
+    there.
 
-    All pairs at a cell, less those within a warp; of a side with itself each pair once.
+    These are all pairs at a cell, less those within a warp; of a side with itself each pair once.
     """
     sides = _of_side(tally, one), _of_side(tally, other)
     cells, pairs = _multiply(*(_sum_runs(side, side.key // WARPS) for side in sides))
@@ -472,7 +477,7 @@ def _of_side(tally: Tally, side: int) -> _Counts:
 
 
 def _sum_runs(counts: _Counts, key: Ints) -> _Counts:
-    """Add up neighbours with the same new key."""
+    """Sum adjacent counts with the same new key."""
     opens = find_openings(key)
     if not len(opens):
         return counts
@@ -481,7 +486,7 @@ def _sum_runs(counts: _Counts, key: Ints) -> _Counts:
 
 
 def _multiply(one: _Counts, other: _Counts) -> tuple[Ints, Ints]:
-    """Return the keys that both have, and the pairs of touches there of which one opens."""
+    """Return the common keys, and per key the pairs of touches of which one or both open there."""
     keys, here, there = np.intersect1d(one.key, other.key, assume_unique=True, return_indices=True)
     every = one.every[here] * other.every[there]
     return keys, every - one.closed[here] * other.closed[there]
