@@ -82,7 +82,7 @@ class Faster:
 
 
 def find_faster(bounds: Sequence[Sequence[Bound]], base: int) -> Faster | None:
-    """Return the variant whose bound is shortest and below the baseline's; None if none or unknown.
+    """Return the variant with the shortest bound below the baseline's; None if none or unknown.
 
     `bounds` are each variant's, longest first.
     """
@@ -120,7 +120,7 @@ def ratio_text(ratio: float | None) -> str:
 class Cell:
     """A variant's value, its difference and ratio to the baseline's; None where there is none.
 
-    `is_best` marks the best values of a row whose values differ, ties included. Nothing is marked
+    `is_best` marks the best values of a row if its values differ, ties included. Nothing is marked
     if neither less nor more of the counter is better, or if variants do different work.
     """
 
@@ -159,7 +159,7 @@ class Table:
     faster: Faster | None = None
 
     def html(self, variants: Sequence[str]) -> str:
-        """Return a notebook's HTML: the rows whose values differ, the best ones marked."""
+        """Return a notebook's HTML: the rows with different values, the best ones marked."""
         launch = "all launches" if self.launch is None else f"launch {self.launch}"
         rows = [
             (
@@ -398,6 +398,7 @@ def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | Non
     rows: list[list[Line | None]] = []
     for line, _ in texts[base]:
         rows.append([line if n == base else None for n in range(len(profiles))])
+    # Lines without a match, by the baseline line before them; -1: before the first.
     added: dict[int, list[list[Line | None]]] = {}
     for side, lines in enumerate(texts):
         if side == base:

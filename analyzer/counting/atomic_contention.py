@@ -1,6 +1,6 @@
 """Atomic contention: count the atomics that serialize on one address.
 
-Atomics on one address execute one after another; each execution is a *turn*. Every lane of a warp
+Atomics on one address serialize; each execution is a *turn*. Every lane of a warp
 takes a turn, as on an H200 (models/devices/measured/sm_90.csv: 32 lanes take 32 times as long as
 one), unless the assembler elects one lane for all, or the chip counts the lanes. A sector of other
 addresses also takes a turn at its L2 slice. A slice owns 512 consecutive bytes, according to the

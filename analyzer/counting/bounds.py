@@ -6,7 +6,7 @@ limit: only less of that work makes the launch faster. Work spreads over at most
 there are blocks.
 
 Instruction counts are those of the PTX, or fewer where the machine code from ptxas is known
-(`machine_least.py`); elsewhere the assembler may still shorten them. Bytes of DRAM and caches
+(`machine.machine_least`); elsewhere the assembler may still shorten them. Bytes of DRAM and caches
 assume that the launch starts with empty caches. Constant loads count only the extra wavefronts of
 divergent addresses, atomics only the turns at one address. Launch overhead has no bound.
 
@@ -65,7 +65,7 @@ def find_bounds(
 
     `contention` counts the atomics at one address (`counting.atomic_contention`). `shares` is the
     part of each PTX count that the machine code is sure to have (`machine.machine_least`). Empty
-    without caches, and for a partial trace, whose counts would be too low.
+    without caches, and for a partial trace, since its counts would be too low.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:
         return ()

@@ -149,6 +149,7 @@ def _leave_out(
     shape = (len(rows), len(weights), len(numbers))
     own = table.to_numpy().astype(np.float64).reshape(shape)
     ends, inside, drawn = own[:, :1], own[:, 1:], weights[1:]
+    # The remaining inside groups also stand for the group that is left out, so scale them up.
     scale = drawn.sum() / np.maximum(drawn.sum() - drawn, 1)
     remainders = ends + (inside.sum(axis=1, keepdims=True) - inside) * scale[:, None]
     replicates = pl.DataFrame(remainders.reshape(-1, len(numbers)), schema=numbers)

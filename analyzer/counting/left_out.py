@@ -86,7 +86,7 @@ def _is_unknown(name: str, coverage: Kept) -> bool:
 def _find_pcs(
     coverage: Kept, instructions: pa.Table, columns: Sequence[str]
 ) -> Mapping[int, frozenset[str]]:
-    """Return the unknown raw counters of instructions whose accesses were left out."""
+    """Return the unknown raw counters of instructions without recorded accesses."""
     unknowns: dict[int, frozenset[str]] = {}
     if not coverage.lines:
         return unknowns

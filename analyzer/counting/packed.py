@@ -17,7 +17,7 @@ UNPACKED = 4
 
 
 class Packing:
-    """An object whose attributes named in `packed` are frames that `pack_together` packs.
+    """An object with frames, named in `packed`, that `pack_together` packs.
 
     Each access unpacks the frame; the object does not keep it.
     """

@@ -180,7 +180,7 @@ def _forget() -> None:
 
 
 def era(of: Capability) -> Vocabulary | None:
-    """Return the vocabulary of NVIDIA's profiler for such a device, or None."""
+    """Return the vocabulary of NVIDIA's profiler for a device, or None."""
     for vocabulary in vocabularies()[1:]:
         low, high = capability_range(vocabulary.devices)
         if low <= of <= high:
@@ -248,7 +248,7 @@ def in_todays_names(text: str) -> str:
 
 @cache
 def headings(of: Capability) -> Mapping[str, Counter | None]:
-    """Return every heading and its definition on such a device (None: the device lacks it)."""
+    """Return every heading and its definition on a device (None: the device lacks it)."""
     definitions: dict[str, Counter | None] = {}
     for counter in (c for vocabulary in vocabularies() for c in vocabulary.counters):
         name = heading(counter)

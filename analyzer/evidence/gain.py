@@ -53,7 +53,7 @@ def find_gain(
 ) -> float:
     """Return the most nanoseconds that a change saves, by the bounds of the launch.
 
-    `saved` lists instructions with the part of the cost that each saves, 0 to 1; None stands for
+    `saved` lists instructions with the part of the cost that each saves, 0 to 1; None means
     the cost beyond the ideal. If `only` names resources, the others save nothing.
     """
     bounds, saved = evidence.profile.bounds, list(saved)

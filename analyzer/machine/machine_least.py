@@ -129,6 +129,8 @@ class LeastCode:
             often[block] = max(often[block], many)
         total = 0.0
         for block, copies in self._copies.items():
+            # The cheapest copy bounds one execution from below. The loops' iterations bound
+            # how often the instructions can have run.
             once = min(each.size(block, often) / each.many for each in _whole(copies))
             most = sum(each.beside.total() * self._rounds(each.loop, often) for each in copies)
             total += min(once * often[block], most)

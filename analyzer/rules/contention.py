@@ -1,6 +1,6 @@
 """Contended atomics: many lanes on one address, or all blocks on a small table in global memory.
 
-Atomics on one address execute one after another. Where the assembler or the chip combines the lanes
+Atomics on one address serialize. Where the assembler or the chip combines the lanes
 of a warp, the rule applies only if the turns of warps limit the launch.
 """
 
@@ -89,7 +89,7 @@ def _of_blocks(evidence: Evidence, space: str, use: AddressUse) -> float | None:
 
 
 def _small_table(evidence: Evidence, access: Access, use: AddressUse) -> str:
-    """Return the global array whose places each block revisits often; empty if there is none."""
+    """Return the global array that each block revisits often; empty if there is none."""
     name = evidence.array_of(access) if access.kind.space == "global" else ""
     if not name or evidence.trials.arrays[name].bytes > FITTING:
         return ""

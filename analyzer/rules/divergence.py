@@ -141,6 +141,8 @@ def _measure_sides(evidence: Evidence, block: int, branch_mask: int) -> tuple[in
         steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
         for place, entry in enumerate(entries):
             if entry[:3] == (block, FULL, FULL & ~branch_mask):
+                # Entries with a partial mask follow until the warp reconverges.
+                # Taken 0011, for example: entry 0011 counts for side 0, entry 1100 for side 1.
                 for number, mask, _, repeat in takewhile(_is_part, entries[place + 1 :]):
                     sides[0 if mask & branch_mask else 1] += times * lengths[number] * repeat
     return sides[0], sides[1], steps

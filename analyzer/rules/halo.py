@@ -49,7 +49,7 @@ class Tiles:
 
     @property
     def is_halo(self) -> bool:
-        """Whether tiles overlap only at their edges, so that larger tiles overlap less."""
+        """Whether tiles overlap only at their edges, and larger tiles overlap less."""
         once = self.requested <= ONCE * self.tiles and self.tiles <= AGAIN * self.differ
         return once and self.halo >= SHARE and self.unshared >= UNSHARED * self.differ > 0
 
@@ -106,7 +106,7 @@ def _may_gain(evidence: Evidence, accesses: Sequence[Access]) -> bool:
 
 
 def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
-    """Count the words of the blocks whose loads were read."""
+    """Count the words that the blocks with recorded loads load."""
     blocks, addresses = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for access in accesses:
         for batch, block in evidence.trials.rows(access.pc):
@@ -127,6 +127,7 @@ def _tiles(evidence: Evidence, accesses: Sequence[Access]) -> Tiles | None:
 
 def _in_twos(block: Ints, grid: Sequence[int]) -> Ints:
     """Map blocks to tiles of twice the size in each direction, numbered like their first block."""
+    # In one dimension blocks 0 1 2 3 become 0 0 1 1.
     x, row = block % grid[0], block // grid[0]
     y, z = row % grid[1], row // grid[1]
     return ((z // 2 * grid[1]) + y // 2) * grid[0] + x // 2

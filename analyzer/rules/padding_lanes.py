@@ -1,4 +1,4 @@
-"""Blocks whose last warp is padded: lanes without a thread cost as much as busy ones."""
+"""Blocks with a padded last warp: lanes without a thread cost as much as busy ones."""
 
 from collections.abc import Iterator
 

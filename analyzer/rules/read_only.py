@@ -2,7 +2,7 @@
 
 The change is tried: the launch is replayed with these loads read-only. On 3.5 to 5.x, whose texture
 cache serves read-only loads alone, it saves L2 traffic. Where latencies were measured, the estimate
-gives the gain of issuing such a load before a store through another pointer.
+gives the gain of issuing a read-only load before a store through another pointer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ CHANGE = (
 
 @dataclass(frozen=True)
 class ReadOnlyLaunch(LaunchTrace):
-    """A launch whose loads at some `pcs` are read-only."""
+    """A launch with read-only loads at some `pcs`."""
 
     pcs: tuple[int, ...] = field(kw_only=True)
 

@@ -1,6 +1,6 @@
 """Scattered loads with locality on devices that coalesce in lane order only: use a texture.
 
-On 1.x a half-warp whose lanes are not in order makes a transaction per lane or segment; a texture
+On 1.x a half-warp with unordered lanes makes a transaction per lane or segment; a texture
 cache accepts any order. The change is tried: the same addresses go through the device's texture
 unit and its cache. Later devices have an L1 for such loads.
 """
@@ -22,7 +22,7 @@ NEAR = 2
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """Check loads whose lanes follow no order."""
+    """Check loads with unordered lanes."""
     for access in evidence.worst:
         if (helped := helps(evidence, access)) is not None:
             before, after = helped

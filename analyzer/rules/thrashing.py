@@ -48,6 +48,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     mine = [access for access in loads if missed[access.pc] >= PART * every > 0]
     array_bytes = sum(array.bytes for array in evidence.trials.arrays.values())
     size = number(stage, "sector")
+    # These checks need only counters; `measure` replays the trace, so it comes last.
     if not mine or every * size < FETCHED * array_bytes:
         return
     for cache_reuse in measure(evidence.trace, evidence.device, evidence.options, stage.name):

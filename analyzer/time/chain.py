@@ -1,6 +1,6 @@
 """The dependence chain of a warp in PTX: its cycles when it runs alone.
 
-Used for launches whose trace has no machine code; see `machine_warp.py`.
+Used for launches without machine code in the trace; see `machine_warp.py`.
 
 Within a basic block an instruction issues when its registers are ready and the instruction WINDOW
 places before it has issued, since the assembler moves loads to the front. Instructions that depend

@@ -121,7 +121,7 @@ def _shares(row: Mapping[str, int], space: str, fresh_share: float = 1.0) -> tup
 
 
 def _any_lane_misses(missed: float, lanes: float, fresh_share: float) -> float:
-    """Return the share of requests in which at least one of several lanes misses."""
+    """Return the share of requests with a miss in at least one of several lanes."""
     return max(missed, min(fresh_share, float(1 - (1 - missed) ** lanes)))
 
 
@@ -153,13 +153,15 @@ def _outstanding_fills(
             own = touches.longest.get(pc, firsts)
             far, farther = _own_misses(far, firsts, own), _own_misses(farther, firsts, own)
             firsts = 0.0 if pc in touches.any_order else own
+            # A fill in flight serves all warps of its group, so up to that many loads wait for it,
+            # but never more than touch the line for the first time.
             far = max(far, min(firsts, far * per_group[0]))
             wait_shares[pc] = far, max(farther, min(firsts, far, farther * per_group[1]))
     return wait_shares
 
 
 def _own_misses(missed: float, firsts: float, own: float) -> float:
-    """Return the miss share of rows whose share of first touches differs from that of all rows.
+    """Return the miss share of rows with another share of first touches than all rows have.
 
     >>> _own_misses(0.5, 0.5, 0.25), _own_misses(0.75, 0.5, 0.25), _own_misses(0.5, 0.0, 0.0)
     (0.25, 0.5, 0.5)
@@ -316,7 +318,7 @@ def _step(
 
 
 def _aliases(row: Mapping[str, object]) -> str:
-    """Return the space in which an access may alias stores; `read-only` if no store aliases it."""
+    """Return the space where an access may alias stores; `read-only` if no store aliases it."""
     return "read-only" if row["cache"] == "nc" else str(row["space"])
 
 

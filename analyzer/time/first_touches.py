@@ -46,7 +46,7 @@ class Touches:
     warp.
 
     `longest` is the same share for the longest warps alone, where they have more than twice the
-    rows of others. `refetched` is the share of rows in which any lane goes to a new sector.
+    rows of others. `refetched` is the share of rows with a lane that goes to a new sector.
     `passes` are the cycles that L1 needs per row. Rows of pcs in `any_order` change their pattern
     each time.
     """
@@ -129,11 +129,12 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
     pcs, who = rows[:, 0], rows[:, 1]
     place = rows[:, 2] >> PLACE & (1 << PLACES) - 1
     is_first = np.zeros(len(rows), np.bool_)
+    # One integer key per row: pc, warp (WHO bits), place (PLACES bits).
     _, first, _ = sorted_places(((pcs << WHO) + who << PLACES) + place)
     is_first[first] = True
     is_store = np.isin(pcs, stores)
-    # `nth` is the row's number within its warp. Warps run side by side, so these numbers stand for
-    # time when a load is compared with the block's first store to the place.
+    # `nth` is the row's number within its warp. Warps run side by side, so these numbers
+    # approximate time when a load is compared with the block's first store to the place.
     if not is_store.any():
         return is_first
     order = np.argsort(who, kind="stable")
@@ -147,7 +148,7 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
 
 
 def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
-    """Return per pc the share of rows (pc, warp, base, pattern) in which a lane finds a new sector.
+    """Return per pc the share of rows (pc, warp, base, pattern) with a lane in a new sector.
 
     Only some warps are checked, each from its first row.
     """

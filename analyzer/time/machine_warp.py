@@ -185,6 +185,7 @@ class MachineWarp:
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
                 finish = self.chain.cycles + cycles, why
+                # Copies (LDGSTS) finish on the scoreboard of the LDGDEPBAR that follows.
                 if each.operation == COPIED:
                     finish = max(finish, self.copied)
                 if each.operation == COPY:

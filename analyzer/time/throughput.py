@@ -68,7 +68,7 @@ def is_own(part: Part) -> bool:
 
 
 def _asking(sums: Mapping[int, Counts]) -> float:
-    """Return the cycles in which L1 sends requests to L2."""
+    """Return the cycles that L1 needs to send its requests to L2."""
     cycles = 0.0
     for counted in sums.values():
         for space in (*LOADS, "texture_load", "const_load"):

@@ -2,7 +2,7 @@
 
 Bandwidths and rates were measured (`scripts/measure/contention.py`, `latencies.py`). Sectors in any
 order have lower rates than whole lines, and partly stored sectors lower ones still. The time of an
-SM's units is that of the SM whose blocks ran most instructions.
+SM's units is that of the SM with most instructions.
 """
 
 import re
@@ -151,6 +151,7 @@ def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
     if sizes.min() == sizes.max():
         return equal
     loads = [0] * sms
+    # A heap of (finish time, SM), one entry per place: the next block takes the first free place.
     free = [(0, place % sms) for place in range(sms * resident)]
     for size in sizes.tolist():
         ends, sm = heappop(free)

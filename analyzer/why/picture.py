@@ -173,7 +173,7 @@ def _by_bank(
     line = model.bank_bytes if model.rule == "broadcast" else model.row_bytes
     places: dict[tuple[int, int, int], dict[int, int]] = {}
     # Lanes that request the same row of a bank share a piece (broadcast). Exclusive atomics put the
-    # lane into the key, so each lane gets a piece of its own.
+    # lane into the key, so each lane gets its own piece.
     for lane, address in enumerate(group):
         for offset in offsets if address is not None else ():
             place = (address or 0) + offset

@@ -49,6 +49,7 @@ def distinct_rows(
         columns = {name: frame[name].to_numpy() for name in frame.columns}
         yield take(columns, _is_wanted(columns["pc"], pcs))
         return
+    # Too many kinds to keep: drop repeats only within each batch, so memory stays bounded.
     for batch in trace.access_batches():
         mine = take(columns_of(batch), _is_wanted(batch["pc"].to_numpy(), pcs))
         _, first, _ = sorted_places(_keys(mine, sites, period, many))
@@ -80,11 +81,12 @@ class _KeySet:
         self._sorted = np.zeros(0, np.int64)
 
     def first(self, keys: Ints) -> Ints:
-        """Return the rows, ascending, whose key is new, and add their keys."""
+        """Return the rows with a new key, ascending, and add their keys."""
         if self._table is not None:
             fresh = np.flatnonzero(~self._table[keys])
         else:
             place = np.searchsorted(self._sorted, keys)
+            # For keys beyond the last, `searchsorted` returns the length; -1 is no key.
             ends = np.append(self._sorted, -1)
             fresh = np.flatnonzero(ends[place] != keys)
         new, first, _ = sorted_places(keys[fresh])
@@ -103,6 +105,7 @@ KEYS = ("pc", "space", "base", "pattern")
 def _keys(columns: Columns, sites: Sites, period: int, many: int) -> Ints:
     """Return a number per row, (n,), equal for rows that look equal to a model."""
     site = sites.locate(columns["pc"], columns["space"])
+    # Mixed radix: site, pattern, and base modulo `period`. A model sees no more of a row.
     keys: Ints = (site * many + columns["pattern"]) * period + columns["base"] % period
     return keys
 
