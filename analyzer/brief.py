@@ -1,7 +1,7 @@
 """The default summary of a profile: what limits each launch and which lines cost most.
 
 It is shown if the user asks for neither counters nor groupings. It reads the counters of the
-profile and computes none of its own.
+profile and computes no others.
 """
 
 from collections.abc import Iterator, Sequence

@@ -230,7 +230,7 @@ def _estimate(
 def _between(
     one: ReplayResult, raw: Raw, by_pc: Mapping[int, Mapping[str, int]], device: Device
 ) -> tuple[Estimate, Estimate] | None:
-    """Return the lower and upper time estimate of a sampled launch on such a device."""
+    """Return the lower and upper time estimate of a sampled launch, if latencies were measured."""
     measured, launch = load_measured(device), one.counts.launch
     if not launch.kept.sample.blocks or not one.ran or not measured or not device.chip.clock_mhz:
         return None
@@ -282,7 +282,7 @@ def _remarks(
 def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
     """Return the source line of each pc: `file`, `line`, `text`, and the PTX `ptx`.
 
-    The line is the innermost one whose text the trace holds: an atomic wrapped by a header of the
+    The line is the innermost one with text in the trace: an atomic wrapped by a header of the
     compiler is attributed to the caller. `stack` holds all lines, outermost first: one `FILE:LINE`
     per line of text.
     """
@@ -310,7 +310,7 @@ def find_places(instructions: pa.Table, manifest: Manifest) -> pl.DataFrame:
 
 
 def _source_place(row: Mapping[str, Any], manifest: Manifest) -> Mapping[str, Any]:
-    """Return the innermost place whose text is known, or else the place of the instruction."""
+    """Return the innermost place with known text, or else the place of the instruction."""
     chain = (row, *row["inlined_at"])
     return next((place for place in chain if place["file"] in manifest.sources), row)
 
@@ -438,6 +438,8 @@ def _profile_elsewhere(
     url, packed = origin(trace.path), len(numbers) > TOGETHER
     manifest, parts = replace(trace.manifest, launches=()), [*_cut(trace, numbers)]
     keys = list(question.devices)
+    # With many parts a task covers several devices, which share one read of the rows; with few
+    # parts each device is a task, for more parallelism.
     many = max(1, len(keys) * len(parts) // TASKS)
     tasks, batches = list[_Task](), list[Sequence[int]]()
     for part in parts:

@@ -121,7 +121,7 @@ def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile
 
 
 def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
-    """Replay a trace to which `pad` and `align` have been applied."""
+    """Replay a trace that already has `pad` and `align` applied."""
     return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
 
 

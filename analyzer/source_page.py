@@ -96,6 +96,8 @@ def _page(
             return [*drawn, *((text, "") for text in _tell_left_out(left_out, width))]
         if whole:
             break
+        # Drop the least informative counter on all devices at once, so that devices stay
+        # comparable, and try again.
         least = max(columns, key=lambda column: _rank(column.name, view))
         left_out.append(least.name)
         columns = [column for column in columns if column.name != least.name]
@@ -103,7 +105,9 @@ def _page(
 
 
 def _rank(name: str, view: View) -> int:
-    """Return the priority of a column: requested ones in their order, then by SHOWN_COUNTERS."""
+    """Return the rank of a column, lowest first: requested ones in their order, then by
+    SHOWN_COUNTERS.
+    """
     order = view.counters or (view.sort, *SHOWN_COUNTERS)
     return order.index(name) if name in order else len(order)
 

@@ -112,7 +112,7 @@ class _History:
         self._starts = entry_starts(recorded)
 
     def check(self, rows: dict[str, Any], lanes: Ints, first: int) -> Iterator[Finding]:
-        """Report rows whose pc or lanes differ from what the warp executed; none without
+        """Report rows with another pc or other lanes than the warp executed; none without
         control."""
         if not len(self._keys):
             return

@@ -36,8 +36,10 @@ class Deduplicator:
         self._launches: dict[bytes, int] = {}
 
     def put(self, number: int, files: Mapping[str, TableFile]) -> None:
-        """Write the tables of a launch whose content is new, and link the others."""
+        """Write the tables of a launch with new content, and link the others."""
         marks = {name: _mark(name, file) for name, file in files.items()}
+        # If all tables equal those of one earlier launch, a single symbolic link replaces the
+        # folder; otherwise each table is hard-linked to its first copy.
         whole = b"".join(mark or b"" for mark in marks.values())
         twin = self._launches.get(whole) if None not in marks.values() else None
         if twin is not None and _try_link(os.symlink, str(twin), self._folder / str(number)):
@@ -313,7 +315,7 @@ def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch in memory of its own."""
+    """Return a copy of a batch."""
     return pa.ipc.read_record_batch(batch.serialize(), batch.schema)
 
 

@@ -71,8 +71,8 @@ _dump = json.JSONEncoder(allow_nan=False).encode
 
 
 class Unread:
-    """A manifest whose JSON is parsed but not decoded, so that its declared sizes can be checked
-    against the trace first.
+    """A manifest of which only the JSON is parsed, not decoded, so that its declared sizes can be
+    checked against the trace first.
 
     Raises CutraceError, naming `where` and the key, for invalid JSON, another version, an unknown
     or missing key (only keys with a default may be missing) and a value of a wrong type.

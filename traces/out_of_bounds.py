@@ -87,7 +87,7 @@ _VERBS = {
 
 
 def verb_of(text: str, space: str) -> str:
-    """Return what a PTX instruction does to memory of a state space: `reads`, `writes` or
+    """Return the effect of a PTX instruction on memory of a state space: `reads`, `writes` or
     `updates`. A copy names the space that it writes first.
     """
     mnemonic = next(word for word in text.split() if word[0] != "@")

@@ -35,8 +35,9 @@ class Part(NamedTuple):
 
 
 class Dictionary:
-    """A table whose row i has the identifier i; the most recently used record batches are
-    cached."""
+    """A table indexed by identifier: row i has identifier i; the most recently used record batches
+    are cached.
+    """
 
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
@@ -180,6 +181,8 @@ class PatternSpill:
             weakref.finalize(self, self._file.close)
         _, rows = self._held.popleft()
         self._held_bytes -= rows.nbytes
+        # Only the oldest batch leaves memory, so the file holds identifiers 0 to n - 1 without gaps
+        # and an identifier is a file offset.
         self._file.seek(0, 2)
         self._file.write(rows.tobytes())
 

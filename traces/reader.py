@@ -64,7 +64,7 @@ def ignore_rows(rows: int) -> None:
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
-    `stamps` identify the table files, to detect a trace that is recorded anew meanwhile. `what_if`
+    `stamps` identify the table files, to detect a trace that is re-recorded meanwhile. `what_if`
     describes a hypothetical change of the recorded launch, if any. `on_rows_read` is called with
     the number of access rows read; a negative number reports rows that need no reading, since
     cached results replace them.
@@ -142,8 +142,8 @@ class LaunchTrace:
     def access_batches_of(
         self, blocks: npt.NDArray[np.int64], columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield some columns of those batches of memory accesses whose range of blocks contains any
-        of the ascending `blocks`; other batches are not read.
+        """Yield some columns of those batches of memory accesses that may contain any of the
+        ascending `blocks`, by their block ranges; other batches are not read.
         """
         reader, (low, high) = self._reader("accesses"), self.block_ranges.T
         has_some = np.searchsorted(blocks, high, "right") > np.searchsorted(blocks, low)
@@ -304,6 +304,8 @@ def _read_once(folder: Path) -> Trace:
     versions."""
     _check_folder(folder)
     unread = Unread(_read_manifest(folder / MANIFEST), str(folder / MANIFEST))
+    # Check that a folder exists for each declared launch before decoding: a short manifest with
+    # `like` could otherwise expand to any number of launches.
     stamps = _check_launches(folder, unread.launches)
     manifest = unread.manifest()
     if finding := first_finding(manifest):

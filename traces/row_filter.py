@@ -12,7 +12,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def in_ranges(values: npt.NDArray[np.integer], ranges: Sequence[Range]) -> Flags:
-    """Return which values (n,) lie in one of the ranges; all if there are none.
+    """Return which values (n,) are in one of the ranges; all if there are none.
 
     >>> in_ranges(np.array([0, 3, 4, 9]), [(3, 4), (9, 12)])
     array([False,  True,  True,  True])
@@ -32,7 +32,7 @@ def keeps_blocks(selection: Kept, block: npt.NDArray[np.integer]) -> Flags:
 
 
 def count_in_ranges(ranges: Sequence[Range], count: int) -> int:
-    """Return how many of the numbers below `count` lie in one of the ranges; all if there are none.
+    """Return how many of the numbers below `count` are in one of the ranges; all if there are none.
 
     >>> count_in_ranges([(0, 3), (2, 5), (9, 99)], 10)
     7

@@ -1,4 +1,4 @@
-"""Scan one table of several traces as a polars lazy frame, which reads only what a query needs."""
+"""Scan one table of several traces as a polars lazy frame, which reads the queried columns only."""
 
 import os
 from collections.abc import Iterable, Iterator

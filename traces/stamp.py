@@ -1,6 +1,5 @@
-"""File stamps: detect that a file was replaced, since a trace may be recorded anew while it is
-read.
-"""
+"""File stamps: detect that a file was replaced, since a trace may be re-recorded while it is
+read."""
 
 from pathlib import Path
 from typing import TypeAlias

@@ -1,7 +1,7 @@
 """Write one table of a trace as an Arrow IPC file, in record batches of bounded size.
 
 `TableFile` merges small batches and splits large ones; `BackgroundWriter` runs the writes in a
-thread of its own.
+thread.
 """
 
 import os
@@ -80,7 +80,7 @@ class TableFile:
         return _open_writer(self._stream, self._schema, self._codec)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Append rows, whose memory must not be changed any more."""
+        """Append rows; the caller must not change their memory any more."""
         size = bytes_of(batch, self._schema)
         if size < min(self._gathered, PIECE_BYTES):
             self._held.append(batch)
@@ -232,7 +232,7 @@ class _Call:
 
 
 class BackgroundWriter:
-    """Runs calls in order, in a thread of its own; all at the end, if they hold few bytes.
+    """Runs calls in order, in a separate thread; all at the end, if they hold few bytes.
 
     After a call has raised an error, later ones are dropped, except those added by `always`; the
     next caller of `submit` or `finish` gets the error.

@@ -30,7 +30,7 @@ _TABLE_FILES = frozenset(f"{name}.arrow" for name in TABLES)
 
 
 class Workshop:
-    """The hidden sibling of `target` in which a trace is built; `folder` is the trace itself.
+    """The hidden sibling folder of `target` for building a trace; `folder` is the trace itself.
 
     A relative target is resolved at once, so a later change of the current folder has no effect.
     Raises CutraceError if something other than a trace has that name, or nothing can be written.

@@ -229,7 +229,7 @@ def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_addresses(recorded: Recorded) -> Iterator[Finding]:
-    """Check that every active lane's bytes lie in one array, or in the block's or thread's memory;
+    """Check that every active lane's bytes are inside one array, or the block's or thread's memory;
     those of instructions with out-of-bounds accesses in the manifest, in mapped memory.
     """
     width = _least_bytes(recorded)
@@ -300,7 +300,7 @@ def _outside(
 def _lanes_inside(
     recorded: Recorded, base: Ints, pattern: Ints, width: Ints, windows: tuple[Ints, Ints]
 ) -> Flags:
-    """Return (n, 32): whether the bytes of each lane, active or not, lie in one window."""
+    """Return (n, 32): whether the bytes of each lane, active or not, are inside one window."""
     low = np.minimum(base, np.uint64(FAR)).astype(np.int64) if base.dtype.kind == "u" else base
     begin = low[:, None] + recorded.patterns[1][pattern]
     return _inside(begin, begin + width[:, None], windows)

@@ -209,7 +209,7 @@ class _Kernel:
 
     @cached_property
     def _counted(self) -> frozenset[int]:
-        """Return the instructions whose count of active lanes is in LANES_ON."""
+        """Return the instructions with counts of active lanes in LANES_ON."""
         return frozenset(
             row["pc"]
             for row in self.rows
@@ -333,6 +333,8 @@ class _Addresses:
 def _compressed(lanes: list[int], offsets: list[int]) -> tuple[str, str]:
     """Return the address mode and the operands after the base: a stride, or differences."""
     steps = [after - before for before, after in pairwise(offsets)]
+    # Mode 1 (base and stride) has no lane numbers: the simulator assigns the addresses to
+    # consecutive lanes.
     side_by_side = lanes[-1] - lanes[0] == len(lanes) - 1
     if len(lanes) > 1 and side_by_side and len({*steps}) == 1:
         return "1", f" {steps[0]}"

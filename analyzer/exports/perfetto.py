@@ -1,7 +1,7 @@
 """Perfetto: thread blocks as slices on the slots of SMs, for ui.perfetto.dev and chrome://tracing.
 
 A launch is a process, a block slot of an SM is a thread, a block is a slice. A trace has no time: a
-microsecond stands for one instruction of the block's longest warp. Blocks resident on an SM at once
+microsecond represents one instruction of the block's longest warp. Blocks resident on an SM at once
 form a wave, and a wave begins when the previous one has ended, as in the replay.
 
 Source: Trace Event Format; docs/getting-started/other-formats.md of github.com/google/perfetto.
@@ -109,5 +109,6 @@ def _begins(sm: Ints, wave: Ints, steps: Ints) -> Ints:
     """Return the start of each block: after the longest block of every earlier wave on its SM."""
     lasts = np.zeros((int(sm.max()) + 1, int(wave.max()) + 1), np.int64)
     np.maximum.at(lasts, (sm, wave), steps)
+    # An exclusive prefix sum per SM: the duration of a wave is its longest block.
     begins: Ints = (np.cumsum(lasts, axis=1) - lasts)[sm, wave]
     return begins

@@ -85,6 +85,8 @@ def choose(profile: Profile, capacity: int) -> Choice:
     by_cost.sort(key=lambda each: -sum(cost[number][1] for number in each))
     top_families = by_cost[:capacity]
     worst = [each[0] for each in top_families]
+    # A kernel may take another path for other scalar arguments: show the worst launch of each such
+    # set, as far as there is room.
     others = [number for each in top_families for number in _with_other_scalars(profile, each)]
     others.sort(key=lambda number: (*map(_minus, cost[number]), number))
     shown = sorted((*worst, *others[: capacity - len(worst)]))

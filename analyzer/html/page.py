@@ -51,7 +51,7 @@ def gather(
     command: str,
     bounds: Bounds = WIDE,
 ) -> Report:
-    """Return the content of such a page, small enough to fit."""
+    """Return the content of a page, reduced until it fits."""
     while True:
         report = Gatherer(options, bounds).gather(subjects, command)
         text = fill(report)

@@ -218,11 +218,11 @@ class DevicePart:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPart:
-    """A launch in full.
+    """A launch in full, the worst of its kernel and shape.
 
-    `equal_launches` are the launches of the same kernel and shape, of which this is the worst,
-    itself included; `is_first` marks the launch that a page with scripts shows initially. `charts`
-    compare counters over the devices `charted`, if these are many; `devices` may be a subset.
+    `equal_launches` are all launches of that kernel and shape, itself included; `is_first` marks
+    the launch that a page with scripts shows initially. `charts` compare counters over the devices
+    `charted`, if these are many; `devices` may be a subset.
     """
 
     key: str

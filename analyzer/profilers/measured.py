@@ -128,7 +128,7 @@ def _joined(tables: Sequence[Measured]) -> Iterator[MeasuredLaunch]:
 
 
 def _table(lines: Sequence[str], start: int) -> Measured | None:
-    """Return the table whose header is this line; None if it is not a header."""
+    """Return the table with this header line; None if it is not a header."""
     header = next(csv.reader([lines[start]]), [])
     rows = _rows(header, lines[start + 1 :], lines[start].startswith('"'))
     if {"Kernel Name", *METRIC} <= {*header}:

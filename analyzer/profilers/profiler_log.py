@@ -3,8 +3,8 @@
 Comment lines are followed by a line with the names of all columns, then a row for each copy and
 launch in order: `method=[ name ] gputime=[ 0.000 ] ...`, or comma-separated values without trailing
 empty ones. Columns are in the tool's order, not the config's. The old limit of four counters per
-run does not apply. What a simulation cannot measure is 0.000 (gputime, cputime) or left out (time
-stamps).
+run does not apply. Values that a simulation cannot measure are 0.000 (gputime, cputime) or left out
+(time stamps).
 
 Source: Profiler User's Guide 7.5, chapter 4; "CUDA, Supercomputing for the Masses", part 6; logs of
 2008 to 2018 in public repositories.

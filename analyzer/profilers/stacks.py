@@ -141,5 +141,5 @@ def _place(place: Place) -> str:
 
 
 def _frame(text: str) -> str:
-    """Escape a frame of a folded stack, in which `;` and line ends are separators."""
+    """Escape `;` and line ends, the separators of a folded stack, in a frame."""
     return text.replace(";", ",").replace("\n", " ")

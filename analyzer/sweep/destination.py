@@ -1,8 +1,8 @@
 """Destinations of a sweep's table, and storage for the finished jobs of an interrupted sweep.
 
 On this machine a destination is a file, `NAME.parquet` or `NAME.csv`. At an address (`s3://...`,
-through fsspec) it is such a file or, without a suffix, a folder: a Parquet dataset with a file per
-variant. Finished jobs are files in `NAME.parts` until the sweep is complete.
+through fsspec) it is a file of these kinds or, without a suffix, a folder: a Parquet dataset with a
+file per variant. Finished jobs are files in `NAME.parts` until the sweep is complete.
 """
 
 import os

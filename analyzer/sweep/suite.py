@@ -151,7 +151,7 @@ class Job:
     """One recording: a variant with all its settings filled in.
 
     `label` distinguishes it within its `group`, the jobs with the same sizes and shapes of the
-    suite: the variant's name, and those of its own settings that have several values.
+    suite: the variant's name, and its own settings with several values.
     """
 
     variant: str

@@ -35,7 +35,7 @@ MEANINGS = {
     "merge_lanes": "lanes of 4, 8 and 16 bytes whose transactions are joined",
     "request_lanes": "lanes of 4, 8 and 16 bytes that are served at a time",
 }
-"""Explanations of keys and stages whose names are not self-explanatory."""
+"""Explanations of cryptic keys and stages."""
 LIST_HEAD = ("name", "maker's name", "cc", "SMs", "GB/s")
 
 
@@ -72,7 +72,7 @@ def describe_device(device: Device, files: Sequence[str], width: int | None) -> 
 
 
 def _meanings(device: Device, columns: int) -> Iterator[str]:
-    """Yield explanations of keys and stages whose names are not self-explanatory."""
+    """Yield explanations of cryptic keys and stages."""
     stages = {name for stage in device.stages for name in (stage.name, *stage.keys)}
     limits = {field.name for field in fields(device.limits)}
     for name, meaning in MEANINGS.items():

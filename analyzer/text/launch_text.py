@@ -32,7 +32,7 @@ def launch_text(launch: Launch, width: int = 0) -> str:
 
 
 def ranges_text(launch: Launch) -> str:
-    """Return the NVTX ranges in which it was called, as `step 3 / solve`; empty if none."""
+    """Return the enclosing NVTX ranges of the call, as `step 3 / solve`; empty if none."""
     return one_line(" / ".join(launch.ranges))
 
 

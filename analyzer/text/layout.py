@@ -14,7 +14,7 @@ GAP = "  "
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the width of each column; a row of one cell is a line of its own and widens none."""
+    """Return the width of each column; a row with a single cell does not count."""
     table = [row for row in rows if len(row) > 1]
     return [max(map(len, column)) for column in zip(*table, strict=True)]
 

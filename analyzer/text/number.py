@@ -8,7 +8,7 @@ from ..counting.vocabulary import Counter
 def number(value: Value, counter: Counter) -> str:
     """Format a count with all digits, a ratio as a percentage, a missing value as empty text.
 
-    Of what is neither there are seven digits. Times have their unit.
+    Other values have seven digits. Times have their unit.
 
     >>> from cutrace.analyzer.counting.vocabulary import find_counters
     >>> number(0.03125, find_counters(["sector_efficiency"])[0])

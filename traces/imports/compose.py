@@ -215,6 +215,8 @@ def write_histories(
 
     A history shared by several warps is written once.
     """
+    # A basic block is entered at its first pc only: each row with such a pc starts an entry, and
+    # the block's length leads to its last row.
     first_pc = np.searchsorted(of_pc, np.arange(of_pc.max(initial=-1) + 2))
     starts = np.flatnonzero(first_pc[of_pc[executed.pc]] == executed.pc)
     last = first_pc[of_pc[executed.pc[starts]] + 1] - first_pc[of_pc[executed.pc[starts]]] - 1

@@ -66,7 +66,7 @@ def find_spaces(addresses: Words, reach: Ints, shared: int, local: int) -> npt.N
 def make_accesses(
     row: Ints, addresses: Words, on: Flags, spaces: npt.NDArray[np.uint8]
 ) -> Accesses:
-    """Return the rows of some accesses: one each, or more if lanes lie in several spaces or far
+    """Return the rows of some accesses: one each, or more if lanes access several spaces or are far
     apart. Rows without a lane are left out.
     """
     indices = np.flatnonzero(on.any(axis=1))

@@ -276,7 +276,7 @@ class _Kernel:
 
 
 def _parse(fields: Fields, at: Ints, line: Ints, block: Ints, warp: Ints, place: str) -> Rows:
-    """Parse instructions whose program counter is field `at`."""
+    """Parse instructions with the program counter in field `at`."""
     pc, mask = fields.integers(at, 16), fields.integers(at + 1, 16)
     results = fields.integers(at + 2)
     at = at + 3 + results
@@ -305,7 +305,7 @@ def _codes(
 
 
 def _addresses(fields: Fields, rows: Ints, at: Ints, mask: Ints) -> Words:
-    """Return the addresses (m, 32) of some rows whose address mode is field `at`."""
+    """Return the addresses (m, 32) of some rows with the address mode in field `at`."""
     addresses = np.zeros((len(rows), 32), np.uint64)
     mode, on = fields.integers(at, rows=rows), lanes_of(mask)
     count = on.sum(axis=1)

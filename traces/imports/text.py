@@ -75,7 +75,7 @@ def start_of(path: Path) -> str:
 
 
 def check_packing(path: Path) -> None:
-    """Raise `CutraceError` for a compressed file whose beginning cannot be unpacked."""
+    """Raise `CutraceError` if not even the beginning of a compressed file can be unpacked."""
     with _opened(path) as file:
         _read(path, file, 1)
 
