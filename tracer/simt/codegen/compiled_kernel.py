@@ -189,7 +189,8 @@ class CompiledKernel:
         return [*placed, *frame.others.values()]
 
     def capacity(self, warps: int, limit: int = ROWS) -> int:
-        """Return the maximum number of rows for this many warps, which stop at `limit` rows."""
+        """Return the maximum number of rows for this many warps, which stop once they have
+        `limit`."""
         return limit + self.most_sites * warps
 
     def refuse_large(self, warps: int) -> None:

@@ -109,7 +109,7 @@ after{n}:
 """
 
 _OF_WARP = re.compile(r"%(place|warp|active|frame|old_frame|block|shared|local|of_block|of_warp)\b")
-"""Names of a warp's values, which are defined anew in each segment."""
+"""Names of a warp's values, which each segment defines."""
 
 
 _VALUES = {

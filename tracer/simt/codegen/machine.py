@@ -12,7 +12,8 @@ NEVER = (1 << 31) - 1
 """The order of a warp that cannot run."""
 
 STALE = -1
-"""Marks a group of 32 warps whose least order must be computed again, because a warp moved."""
+"""Marks a group of 32 warps in which a warp has moved, so that its least order must be
+recomputed."""
 
 JUMP, DIVIDE, LEAVE, LEAVE_SOME, BARRIER, OTHER, CALL, RETURN_SOME, SWITCH, WARP_SYNC = range(10)
 """How a basic block ends: all lanes jump (JUMP), a conditional branch (DIVIDE), all lanes exit

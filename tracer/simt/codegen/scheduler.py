@@ -82,8 +82,8 @@ def parts_of(m: Machine) -> int:
 
 def lowest_order(m: Machine) -> int:
     """Return the least order of all warps, and recompute the stale entries of `part_order`."""
-    # `part_order` caches the least order per 32 warps: a step recomputes only the groups in which a
-    # warp moved, and compares 32 groups at once.
+    # `part_order` caches the least order per 32 warps: a step recomputes it only for the groups
+    # with a warp that moved, and compares 32 groups at once.
     lowest = NEVER
     for first in range(0, parts_of(m), 32):
         stale = equal_lanes(m.part_order[first:], STALE)
@@ -288,7 +288,7 @@ def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
     m.block[warp] = leaving if lanes == m.mask[warp] else stay
     if lanes and is_inside(m, warp, join_block):
         # Remove the lanes from all entries of the loop, down to the one that reconverges at
-        # `join_block`. They get an entry of their own below, which reconverges there too.
+        # `join_block`. Unless they go straight to it, they get an entry that reconverges there.
         m.mask[warp] = m.mask[warp] & ~lanes
         level = m.depth[warp]
         join = m.join[warp]

@@ -1,7 +1,7 @@
 """The families of supported instructions: those of the tables, and those with other effects.
 
-`find_rule` looks up the row of an instruction; `families` and `opcodes` list them for documents and
-counters.
+`find_rule` looks up the row of an instruction, `opcodes` returns those of a class, and `families`
+lists all of them for people.
 """
 
 from collections.abc import Mapping

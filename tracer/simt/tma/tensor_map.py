@@ -34,7 +34,7 @@ _NAN = 0x7FF7_7FF7_7FF7_7FF7
 """The fill of floats out of bounds on an H200, truncated to their size, if NaNs are requested."""
 
 FLUSHED, ROUNDED = (10, 12), (11, 12)
-"""Types whose loads flush subnormal numbers to zero, and types that they round to tf32."""
+"""Types for which loads flush subnormal numbers to zero, and types for which they round to tf32."""
 
 SWIZZLES = (0, 1, 3, 7)
 """Bits of the 128-byte row number that are XORed into a 16-byte chunk's number, by
