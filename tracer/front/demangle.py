@@ -159,6 +159,7 @@ class _Reader:
 
     def called(self) -> str:
         """Read the name of a function or variable after `Z`, up to `E`."""
+        # The inner name has its own template arguments: `T_` means the outer ones again after it.
         packs = self.packs
         name, arguments = self.nested() if self.take("N") else self.unscoped()
         if arguments is not None:
@@ -243,6 +244,8 @@ class _Reader:
                 part = tuple(map(plain, self.types()))
             arguments += part
             packs.append(part)
+        # `T_` of the following types may refer to these; nested lists overwrite `last`, so that the
+        # outermost list, which ends last, remains.
         self.last = packs
         return tuple(arguments)
 

@@ -106,7 +106,7 @@ def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, .
 
 
 def _read(data: bytes) -> Measured:
-    """Decode a cached measurement from JSON, whose keys are strings."""
+    """Decode a cached measurement from JSON; its keys are strings."""
     record = json.loads(data)
     facts = {
         int(line): [MachineInstruction(**each) for each in machine_code]

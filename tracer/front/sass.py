@@ -148,6 +148,8 @@ def _rows(table: bytes) -> Iterator[tuple[int, int | None]]:
 def _run(
     code: bytes, least: int, special: tuple[int, int, int], lengths: bytes
 ) -> Iterator[tuple[int, int | None]]:
+    # The state machine of DWARF's line number program. A special opcode advances address and line
+    # at once; unknown opcodes are skipped by their operand counts in `lengths`.
     line_base, line_range, first_special = special
     place, address, line = 0, 0, 1
     while place < len(code):

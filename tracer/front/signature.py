@@ -115,7 +115,7 @@ def _best_match(mangled: str, read: Demangled | None, written: Sequence[Written]
 
 
 def _agreement(kernel: Written, read: Demangled | None) -> int:
-    """Return the number of parameters whose type words equal those of the PTX name."""
+    """Count the parameters with the same type words as in the PTX name."""
     types = read.parameters if read else ()
     pairs = zip(kernel.parameters, types, strict=False)
     return sum(_words(_instance(t, kernel, read)) == _words(plain(p)) for (t, _), p in pairs)

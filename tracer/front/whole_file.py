@@ -101,7 +101,7 @@ _LIBRARY = re.compile(r"\b(?:std|cub|thrust|cuda)\b")
 
 
 def whole_to_ptx(source: Source, target: str) -> Compiled:
-    """Compile the device code of a program; remaining errors of its own raise a CutraceError."""
+    """Compile the device code of a program; errors that remain raise a CutraceError."""
     program = _Program(source, target)
     errors = program.compile()
     if errors and (_wants_libraries(source, errors) or program.misses_library(errors)):
@@ -233,9 +233,9 @@ class _Program:
         """Compile and blank until there is PTX; else return the user's errors."""
         errors: list[Diagnostic] = []
         for _ in range(_ROUNDS):
-            # Each round blanks at least one more definition or adds a header, so a round without a
-            # repair is final. The syntax tree goes first; splitting by braces is the fallback for
-            # code that it parses wrongly.
+            # Repair every error of a round, since a compilation is the expensive part. A round
+            # without a repair is final. Definitions of the syntax tree are blanked first;
+            # splitting by braces is the fallback for code that the tree parses wrongly.
             self.outcome = self._compile_once()
             if self.outcome.ptx is not None:
                 return []
@@ -271,6 +271,8 @@ class _Program:
             return self._stand_in(error.missing_header)
         if error.name_expression:
             return self._forget_instance(error.name_expression)
+        # Blank host code at the error or, failing that, at a place that instantiated it. The
+        # column is known for the first place only.
         columns = (error.column, *[-1] * len(error.places))
         for (path, line), column in zip(error.places, columns, strict=False):
             file = self._open(path)

@@ -98,7 +98,7 @@ class Facts:
 
 
 def facts_of(instruction: Instruction, result_read: bool = True) -> Facts:
-    """Return the facts of one instruction; an atomic whose result is unused is a reduction."""
+    """Return the facts of one instruction; an atomic with an unused result is a reduction."""
     jump = instruction.opcode == "bra" and instruction.guard is None
     return _facts(instruction.opcode, instruction.modifiers, instruction.type, result_read, jump)
 
@@ -387,6 +387,7 @@ def _collision(function: int, instruction: Instruction, facts: Facts, varying: S
     counts = isinstance(last, Immediate) and last.bits in _ONE.get(operation, ())
     if word and unread and counts and instruction.space == "shared":
         return "counted"
+    # Lanes elect one of them to add for all only if their address is the same for the whole warp.
     address = next((o for o in instruction.operands if isinstance(o, Address)), None)
     own = address is not None and isinstance(address.base, Register)
     differs = own and (function, address.base.name) in varying  # type: ignore[union-attr]

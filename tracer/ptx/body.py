@@ -105,6 +105,7 @@ class Body:
             if token == "}":
                 line = cursor.line
                 cursor.take()
+                # The scope, not a counter, says which brace this is: the root's closes the body.
                 if self._scope is root:
                     return line
                 self._scope = self._scope.parent or root
@@ -130,6 +131,7 @@ class Body:
 
     def _end_with_return(self, line: int) -> None:
         """Append the `ret` that a function without a final one implies at its closing brace."""
+        # A label at the closing brace needs an instruction to refer to, even after a final `ret`.
         last = self._instructions[-1] if self._instructions else None
         ends = last and not last.guard and (last.opcode in LEAVES or last.opcode in LABEL_OPERAND)
         if not ends or self._labels.is_branched_to(len(self._instructions)):

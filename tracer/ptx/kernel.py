@@ -320,7 +320,7 @@ class BasicBlock:
     function or its `exit` (a virtual block without instructions). If some lanes can leave the
     region early (see reconvergence.py), `join` is where the other lanes reconverge. `outer_joins`
     are the reconvergence points of the leaving lanes, outermost first; `leaving` is the successor
-    through which they leave, whose lanes reconverge at `join`.
+    through which they leave; its lanes reconverge at `join`.
     """
 
     number: int

@@ -1,6 +1,6 @@
 """Split PTX text into tokens with one stateless regular expression.
 
-A token is a string whose first character gives its kind. A word includes its dotted suffix, so an
+A token is a string; its first character gives its kind. A word includes its dotted suffix, so an
 opcode with all its modifiers (`ld.global.L2::128B.f32`) and a component (`%tid.x`) are one token
 each.
 """

@@ -69,6 +69,7 @@ def cut_at_meetings(
 def _cut(
     function: Function, is_inner_call: Callable[[Instruction], bool], meeting_pcs: frozenset[int]
 ) -> list[Cut]:
+    # A meeting starts a block and ends it, so that lanes can wait there without splitting a block.
     instructions = function.instructions
     starts = {0, *meeting_pcs, *(index + 1 for index in meeting_pcs)}
     for index, instruction in enumerate(instructions):
@@ -125,8 +126,8 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
     finds others itself.
 
     Calls of functions without a body (`vprintf`, `malloc`) do not end a block. An indirect call can
-    reach the functions of its `.calltargets`, by default all functions whose address the module
-    takes.
+    reach the functions of its `.calltargets`, by default all functions with an address
+    that the module takes.
     """
 
     def is_inner(call: Instruction) -> bool:
@@ -231,7 +232,7 @@ def _callees(module: Module, function: Function) -> Iterator[Function]:
 
 
 def _addressed(module: Module) -> list[str]:
-    """Return all functions whose address the module takes, in its order."""
+    """Return all address-taken functions, in the module's order."""
     names = {
         symbol for variable in module.variables.values() for _, symbol, _ in variable.relocations
     }
@@ -302,10 +303,17 @@ def _append_live(
 
 
 def separate_returns(function: Function, is_inner_call: Callable[[Instruction], bool]) -> Function:
-    """Insert a jump after each call whose return block would be ambiguous.
+    """Insert a jump after each call with an ambiguous return block.
 
     This is a call with a label behind it, or one with a guard. A guarded call becomes a branch
-    around an unguarded one.
+    around an unguarded one:
+
+        @%p call f;          @!%p bra after;
+                      ->     call f;
+                             bra after;
+                             after: ...
+
+    So the block behind a call holds only lanes that return from it.
     """
     places: list[int] = []
     labels: dict[str, int] = {}

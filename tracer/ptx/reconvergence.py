@@ -331,7 +331,7 @@ def _is_kept(region: _Region, loops: list[_Region], kinds: Kinds) -> bool:
 
     It emits none if a switch leaves the region, or if a loop inside has one exit to the region's
     end and another one elsewhere, except to the end of the function. Nor does it for `if (a || b)`
-    without an `else`: a region of branches only, whose other target is the next barrier.
+    without an `else`: a region of branches only, with the next barrier as the other target.
     """
     inside = [loop.blocks for loop in loops if loop.blocks < region.blocks and not region.is_loop]
     exits = [(b, o) for b in region.blocks for o in region.flow[b] if not region.leads(o)]

@@ -110,7 +110,7 @@ def _possible_lanes(mask: Operand, instructions: Sequence[Instruction]) -> int:
 
 
 def _here(instructions: Sequence[Instruction]) -> set[Register]:
-    """Return the registers whose mask can only name lanes that were active together."""
+    """Return the registers with masks that only name lanes that were active together."""
     makers: dict[Register, list[Instruction]] = {}
     for instruction in instructions:
         for register in destinations(instruction):

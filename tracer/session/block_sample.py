@@ -70,7 +70,7 @@ def draw(grid: tuple[int, int, int], count: int, seed: int, launch: int) -> Samp
     borders = [number * len(inside) // count for number in range(count + 1)]
     drawn = {inside.block(a + next(dice) % (b - a)): b - a for a, b in pairwise(borders)}
     outside = {box.block(next(dice) % len(box)): len(box) for box in ends}
-    # A block's weight is the number of blocks it stands for: its stretch or its end.
+    # A block's weight is the number of blocks it represents: those of its stretch or end.
     weights = dict(sorted((drawn | outside).items()))
     return Sample(tuple(weights), tuple(weights.values()), tuple(sorted(outside)), seed)
 
@@ -99,7 +99,7 @@ def _throw(seed: int, launch: int) -> Iterator[int]:
 def choose_kept(
     row_filter: Filter, names: tuple[str, ...], number: int, grid: Dim3, kernel_facts: LinkedKernel
 ) -> Kept:
-    """Return what is recorded of launch `number` of a kernel with these `names`."""
+    """Return the recorded part of launch `number` of a kernel with these `names`."""
     by_number = any(first <= number <= last for first, last in row_filter.launches)
     named = not row_filter.kernels or any(name in row_filter.kernels for name in names)
     if not named or not (by_number or not row_filter.launches):

@@ -30,7 +30,7 @@ class Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Restrictions of what is recorded; by default none. An empty collection does not restrict."""
+    """Restrictions of the recording; by default none. An empty collection does not restrict."""
 
     kernels: tuple[str, ...] = ()
     launches: tuple[Range, ...] = ()

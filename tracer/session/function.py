@@ -246,7 +246,7 @@ class ConfiguredFunction:
                 )
 
     def _keep(self) -> schema.Kept:
-        """Choose what is recorded of the next launch."""
+        """Choose the recorded part of the next launch."""
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)

@@ -19,7 +19,7 @@ _PANEL = "What is recorded"
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions(RunOptions):
-    """How a session runs launches, and what it records of them (`filter.py` parses these)."""
+    """Options for running and recording launches (`filter.py` parses the latter)."""
 
     only_kernels: str | None = option(
         None, "Record launches of these kernels alone.", "NAME,...", panel=_PANEL

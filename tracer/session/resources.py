@@ -282,7 +282,7 @@ class _Comparison:
         return frozenset(r for one in self.kernel.instructions for r in sources(one))
 
     def _issued(self, pc: int) -> int:
-        """Return the pc of the branch or guard whose warps issue a predicated access, else -1.
+        """Return the pc of the branch or guard that determines the issuing warps, else -1.
 
         ptxas replaces a short branch by predicates: warps without an active lane still issue the
         access.

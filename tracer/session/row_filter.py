@@ -73,7 +73,7 @@ class RowFilter:
         return keep
 
     def _of_warps(self, block: NDArray[Any], warp: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return the mask of rows whose warps are selected."""
+        """Return the mask of rows of selected warps."""
         if not self._kept.rows:
             return np.zeros(len(block), np.bool_)
         return keeps_blocks(self._kept, block) & in_ranges(warp, self._kept.warps)

@@ -22,7 +22,7 @@ _LOCAL_NAME = re.compile(r"E(?P<length>\d+)(?P<rest>[A-Za-z_]\w*)$")
 
 
 class Symbol:
-    """A `__device__` or `__constant__` variable whose bytes can be copied to and from."""
+    """A `__device__` or `__constant__` variable with bytes to copy to and from."""
 
     def __init__(self, recording: Recording, name: str, allocation: Allocation) -> None:
         self._recording = recording
@@ -120,7 +120,7 @@ def describe_shared(layout: Layout, dynamic: int) -> tuple[Array, ...]:
 
 
 def _itemsize(variable: Variable) -> int:
-    """Return the bytes of an element; 0 for byte arrays that stand for other types."""
+    """Return the bytes of an element; 0 for byte arrays that replace other types."""
     return 0 if variable.element == "b8" else TYPE_BYTES.get(variable.element, 0)
 
 

@@ -74,7 +74,7 @@ def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface:
 
 
 def _write_handle(recording: Recording, loaded: LoadedModule, symbol: str, handle: int) -> None:
-    """Write a handle into the variable that stands for a reference."""
+    """Write a handle into the variable that represents a reference."""
     value = np.array([handle], dtype="<u8")
     recording.memory.view(loaded.symbols[symbol])[:] = value.view(np.uint8)
 

@@ -274,12 +274,14 @@ def _resolve(use: _Use, uses: Iterable[_Use], depth: int) -> Iterator[tuple[str,
     if not use.within or depth == 0:
         yield use.arguments
         return
+    # Substitute twice: a constant may be defined by another one of the same function.
     constants = _constants(use.within)
     arguments = tuple(_replace(_replace(each, constants), constants) for each in use.arguments)
     owner, names = _owner(use.within)
     if not {word for each in arguments for word in re.findall(r"\w+", each)} & set(names):
         yield arguments
         return
+    # The arguments name parameters of the enclosing template: substitute those of each of its uses.
     for other in uses:
         if other.name == owner and other.within != use.within:
             for values in _resolve(other, uses, depth - 1):
@@ -355,7 +357,7 @@ def write_out_launches(text: str) -> str:
 
 
 def _launching_macros(text: str) -> dict[str, _Macro]:
-    """Return the macros whose bodies launch kernels, directly or through another macro."""
+    """Return the macros that launch kernels, directly or through another macro."""
     defined = {
         name: _Macro(tuple(each.strip() for each in listed.split(",")), body.replace("\\\n", " \n"))
         for name, listed, body in _DEFINE.findall(text)
@@ -370,7 +372,7 @@ def _launching_macros(text: str) -> dict[str, _Macro]:
 
 
 def _arguments(text: str, start: int) -> tuple[list[str], int]:
-    """Return the arguments of an invocation whose parenthesis opens before `start`, and its end."""
+    """Return an invocation's arguments, from after its parenthesis at `start`, and its end."""
     depth, at, pieces = 1, start, [""]
     while at < len(text) and depth:
         letter = text[at]

@@ -111,7 +111,7 @@ def _explain_structures(names: Sequence[str], sizes: Mapping[str, int]) -> str:
 
 
 def _structures(kernel: KernelSignature, text: str) -> list[str]:
-    """Return the structures of which a kernel takes arrays."""
+    """Return the structure types of a kernel's array parameters."""
     names = [_base(c) for c, _ in kernel.parameters if _is_structure(c, kernel.name, text)]
     return [*dict.fromkeys(names)]
 
@@ -385,7 +385,7 @@ class _Reader:
         self.text, self.place, self.sizes = text, place, sizes
 
     def launch(self, start: int) -> OwnLaunch:
-        """Return the launch whose configuration starts at `start`."""
+        """Return the launch with its configuration at `start`."""
         shape, end = _split(self.text, start, ">>>")
         opening = self.text.find("(", end)
         if len(shape) < 2 or opening < 0:
@@ -401,7 +401,7 @@ class _Reader:
         )
 
     def extent(self, words: str) -> Shape:
-        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or the name of such a variable."""
+        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or a variable of such a value."""
         constructor = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
         if constructor and words.strip().startswith(("dim3", "{")):
             parts = _split(constructor[1] + ")", 0, ")")[0]
@@ -421,6 +421,7 @@ class _Reader:
         return value
 
     def _value(self, node: ast.AST, depth: int) -> Number:
+        # Walk the tree instead of calling `eval`: the text is any program's.
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             return node.value
         if isinstance(node, ast.Name):
@@ -440,6 +441,7 @@ class _Reader:
         if isinstance(node.op, ast.Div):
             if not right:
                 raise _UnknownError
+            # C's integer division rounds toward zero, Python's `//` down.
             whole = isinstance(lhs, int) and isinstance(right, int)
             return int(lhs / right) if whole else lhs / right
         act = _BINARY.get(type(node.op))
