@@ -42,7 +42,6 @@ def rule_names() -> tuple[str, ...]:
 
 
 def _find(name: str, evidence: Evidence) -> Iterable[Finding]:
-    """Run the rule of this name."""
     if name not in extension_names(RULES):
         findings: Iterable[Finding] = import_module(f"{rules.__name__}.{name}").find(evidence)
         return findings

@@ -45,7 +45,6 @@ def compare(
 def _profiles(
     variants: object, device: str | Sequence[str], options: Mapping[str, Any]
 ) -> dict[str, Profile]:
-    """Return the profile of each variant."""
     if isinstance(variants, Mapping):
         return {name: analyze(trace, device, **options) for name, trace in variants.items()}
     if isinstance(variants, Trace | str | PathLike):

@@ -126,7 +126,6 @@ FORMATS: Mapping[str, Callable[[Comparison, View], str]] = {
 
 
 def _has_best(comparison: Comparison) -> bool:
-    """Return whether any value is marked."""
     rows = (row for table in comparison.tables for row in table.rows)
     return any(cell.is_best for row in rows for cell in row.cells)
 

@@ -171,7 +171,6 @@ class Evidence:
 
     @cached_property
     def _written(self) -> frozenset[str]:
-        """The arrays that are written."""
         counts = self.profile.raw.counts
         names = [f"global_{what}_requests" for what in ("store", "atomic", "reduction")]
         there = [pl.col(each) > 0 for each in names if each in counts.columns]

@@ -44,6 +44,5 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _texts(evidence: Evidence) -> list[str]:
-    """Return the PTX text of the instructions."""
     texts: list[str] = evidence.trace.instructions()["text"].to_pylist()
     return texts

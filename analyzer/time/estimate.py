@@ -217,7 +217,6 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
 
 @cached_by_identity
 def _prints(instructions: pa.Table) -> bool:
-    """Return whether a kernel prints."""
     return any(PRINTS in text for text in instructions["text"].to_pylist())
 
 
@@ -240,7 +239,6 @@ def _work(
     ran: Ran,
     issued: Mapping[int, float],
 ) -> Work:
-    """Return the work of the units."""
     launch, chip = request.launch, request.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
     rounds = request.contention() if request.contention and has_atomics else AtomicContention(0, 0)

@@ -116,7 +116,6 @@ def _share_by(pcs: Ints, is_so: Bools) -> Mapping[int, float]:
 
 
 def _stores(trace: LaunchTrace) -> Ints:
-    """Return the pcs of stores."""
     access = trace.instructions()["access"].to_pylist()
     return np.array([pc for pc, kind in enumerate(access) if kind == "store"], np.int64)
 
