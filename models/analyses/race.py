@@ -486,7 +486,13 @@ def _sum_runs(counts: _Counts, key: Ints) -> _Counts:
 
 
 def _multiply(one: _Counts, other: _Counts) -> tuple[Ints, Ints]:
-    """Return the common keys, and per key the pairs of touches of which one or both open there."""
+    """Return the common keys, and per key the pairs of touches that open there."""
     keys, here, there = np.intersect1d(one.key, other.key, assume_unique=True, return_indices=True)
+    # Two accesses that overlap share several cells. Their pair counts once, at the first of these,
+    # where one of them opens: all pairs, less those in which both lanes began in earlier cells.
+    #
+    # cell      0 1 2 3
+    # lane a    o x x      o: opens, x: closed
+    # lane b      o x x    the pair counts at cell 1
     every = one.every[here] * other.every[there]
     return keys, every - one.closed[here] * other.closed[there]

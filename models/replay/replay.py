@@ -193,8 +193,9 @@ def replay(
 ) -> list[LaunchCounts]:
     """Count one launch on each device, reading its trace once; call `progress` with the share done.
 
-    Raises `CutraceError` for a broken trace. If a device cannot launch it, its `refusal` says so. A
-    what-if launch has the accesses of the PTX: array addresses decide which accesses can be joined.
+    Raises `CutraceError` for a broken trace. The counts of a device that cannot launch it have a
+    `refusal`. A what-if launch has the accesses of the PTX: array addresses decide which accesses
+    can be joined.
     """
     options = options or ReplayOptions()
     _check_grid(launch_trace)

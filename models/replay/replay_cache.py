@@ -105,7 +105,7 @@ def _key(trace: "LaunchTrace") -> str | None:
     about = type(trace).__name__, trace.launch, trace.what_if
     try:
         return key_of(_source(), _digest(trace), repr(about))
-    except OSError:  # a table or a module that cannot be read: whoever needs it says so
+    except OSError:  # a table or a module cannot be read: its reader raises the error
         return None
 
 

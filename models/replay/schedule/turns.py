@@ -5,7 +5,9 @@ compile.
 of wave, interval and turn are sorted run by run, within the processor's cache (`order_runs`);
 otherwise all rows are sorted at once (`sort`).
 
-A key packs, from the highest bits down: wave, interval, turn, seat, step within the turn, and SM.
+A sort key packs, from the highest bits down:
+
+    | wave | interval | turn | seat | step (TURN_BITS) | SM |
 
 - `rows`: (block, warp, interval, since), each (n,).
 - `seated`: (wave, slot, sm), each (blocks,), and `ranks` (seats,): the turn of each seat.
@@ -150,6 +152,8 @@ def order_runs(
                 one[many] = keys[row] & (1 << low) - 1
                 many += 1
             run += 1
+        # A regular kernel repeats the same low bits turn after turn: look the order up before
+        # sorting. The slot is a hash of the first and last bits and the length; a hit is verified.
         mixed = (one[0] * 3 + one[many - 1]) * 31 + many
         slot = (mixed & MIXED) * SPREAD >> 7 & len(sizes) - 1
         if sizes[slot] == many and is_same(lows[slot], one, many):
@@ -158,6 +162,8 @@ def order_runs(
         else:
             if many <= lows.shape[1]:
                 cache_order(sizes, lows, slot, one, many)
+            # Two stable radix passes, of half the bits each. The place below the bits carries the
+            # permutation.
             for place in range(many):
                 other[place] = one[place] << ROW_BITS | place
             distribute(other[:many], one[:many], ROW_BITS, half, starts)

@@ -59,6 +59,9 @@ def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -
     least, many = head[LOWEST], head[ROW_COUNT]
     for row in range(begin, len(pcs)):
         base, block = bases[row], blocks[row]
+        # Adjacent rows mostly share pc, space and pattern. Then site, zone and `mixed` are those of
+        # the last row while the base stays within [lowest, highest]: there all lanes are inside
+        # the zone. A mixed row leaves an empty range, so that the next row is looked up again.
         if not (
             pcs[row] == pc
             and spaces[row] == space
@@ -100,6 +103,7 @@ def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -
                     near[scope] = find_group(groups, head, key)
                 group = near[scope]
             if bits[1]:
+                # the turn needs more bits than a narrow key has: the caller widens the buffer
                 if sinces[row] >> TURN_BITS + bits[1]:
                     head[ROW_COUNT], head[LOWEST] = many, least
                     return row

@@ -153,6 +153,7 @@ def serve_rows(
         last, hits, banks = begins[number + 1], 0, 0
         for piece in range(start, last):
             line, slot = near[0][here], near[2][here]
+            # The table only guesses the way: the tag decides, since the line may have been evicted.
             at = near[5][slot]
             if lines[at] != line:
                 at = find(lines, near[1][here], ways, line)

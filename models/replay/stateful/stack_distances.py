@@ -146,6 +146,7 @@ def enlarge(table: Any, stacks: Any, head: Any, stack: int) -> None:
 
 def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stack: int) -> int:
     """Move a line to the top of its stack; return its stack distance, or NEVER."""
+    # a line on top of its stack keeps its turn: repeated uses would only exhaust the turns
     if timestamps[number] and timestamps[number] == stacks[CLOCK][stack]:
         return 0
     if stacks[CLOCK][stack] + 1 >= stacks[WORDS][stack] << LOG:
@@ -156,11 +157,14 @@ def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stac
     word, distance = now >> LOG, NEVER
     if earlier:
         old = earlier >> LOG
+        # Other lines used since are the bits after the old turn: all lines, less the words up to
+        # the old one, plus the later bits of that word, less the line's own bit.
         later = bits[begin + old] >> (earlier & BITS - 1)
         bits[begin + old] -= 1 << (earlier & BITS - 1)
         distance = stacks[LIVE][stack] - count(counts, begin, old + 1) + popcount(later) - 1
         move(counts, begin, words, old + 1, word + 1)
     else:
+        # a new line has no old bit: it comes from past the end, where nothing is subtracted
         move(counts, begin, words, words + 1, word + 1)
     bits[begin + word] += 1 << (now & BITS - 1)
     timestamps[number] = stacks[CLOCK][stack] = now
@@ -199,6 +203,7 @@ def recount(timestamps: Any, stacks: Any, tree: Any, head: Any, stack: int) -> N
     fresh, words = stacks[BEGIN][stack], stacks[WORDS][stack]
     for timestamp in range(1, stacks[CLOCK][stack] + 1):
         number = owner[(begin << LOG) + timestamp]
+        # only the last use of a line is kept; the order of the turns stays the same
         if timestamps[number] == timestamp:
             to += 1
             timestamps[number], owner[(fresh << LOG) + to] = to, number
