@@ -111,7 +111,7 @@ class HeldPatterns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPatterns:
-    """Patterns on disk, of which only some are cached in memory."""
+    """Patterns on disk with a cache in memory."""
 
     table: Dictionary
 

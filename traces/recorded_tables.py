@@ -131,7 +131,7 @@ class Recorded:
     @cached_property
     def mapped(self) -> tuple[Ints, Ints]:
         """Return first and last (exclusive) addresses of mapped global memory, in whole pages. The
-        first page is mapped even without an array in it: a driver has memory of its own.
+        first page is mapped even without an array in it: the driver maps some memory itself.
         """
         windows = self.windows(Space.GLOBAL)
         assert windows is not None

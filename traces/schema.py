@@ -90,7 +90,7 @@ CLASSES = (
 nothing is `free`: moves, `cvta`, loads of parameters, branches without a condition."""
 
 ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy")
-"""What an instruction does to memory: an atomic whose result nobody reads is a reduction; a copy
+"""What an instruction does to memory: an atomic whose result is unused is a reduction; a copy
 (`cp.async`) reads one space and writes another."""
 
 COLLISIONS = ("serial", "elected", "counted", "compared", "spun", "swapped", "turn")
@@ -353,7 +353,7 @@ class Launch:
     """One kernel launch, as stored in the manifest."""
 
     kernel: str  # PTX name
-    signature: str  # C signature, or the PTX name where it is not known
+    signature: str  # C signature, or the PTX name if unknown
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_static: int  # bytes a block, declared

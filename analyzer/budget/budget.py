@@ -1,16 +1,16 @@
 """Budget file: upper and lower limits on the counters of kernels, read from TOML.
 
-    devices = ["h200"]               # to ask; -d on the command line goes before
-    compiler = "nvrtc 12.9, ..."     # whose numbers these are
+    devices = ["h200"]               # default devices; -d on the command line overrides them
+    compiler = "nvrtc 12.9, ..."     # compiler behind these numbers
 
-    [[budget]]                       # a kernel, or one line or one array of it
+    [[budget]]                       # for a kernel, or one of its lines or arrays
     kernel = "transpose<32>"
     line = "transpose.cu:21"         # or a part of the line's text
-    shared_conflicts = 0             # not more than that
+    shared_conflicts = 0             # maximum
     "global_load_transactions / global_load_requests" = 4
     sector_efficiency = ">= 0.9"
 
-Every launch of the kernel must hold it. A key is a counter or an expression over counters in
+Every launch of the kernel must satisfy the limits. A key is a counter or an expression over counters in
 polars SQL; a number means "not more than", and `"<= 16M"` is a size in bytes.
 """
 

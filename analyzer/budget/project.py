@@ -1,18 +1,18 @@
 """Project file `cutrace.toml`: which kernels are checked against which limits.
 
-    devices = ["h200", "gtx580"]       # of every check that names none; -d goes before
+    devices = ["h200", "gtx580"]       # default of each check; -d overrides them
     baseline = "main"                  # a git ref, or a file that --write-baseline wrote
-    tolerance = 5                      # per cent that a counter may be above the baseline
-    counters = ["global_transactions"] # compared with the baseline; else BASIC
+    tolerance = 5                      # permitted increase over the baseline, per cent
+    counters = ["global_transactions"] # compared with the baseline; default: BASIC
 
     [[check]]
-    source = "src/turn.cu"             # beside this file: a source, a program's, or a trace
-    launch = "turn<<<...>>>(...)"      # one or several; else the source's own comments
+    source = "src/turn.cu"             # relative path: a kernel, a program or a trace
+    launch = "turn<<<...>>>(...)"      # one or several; default: comments of the source
     define = ["PAD=1"]
-    budget = "budget.toml"             # limits in a file of their own
-    races = true                       # no race for shared memory, as --races
-    memory = true                      # no access outside of arrays, as --memory
-    [[check.limit]]                    # limits here, each as a [[budget]] has it
+    budget = "budget.toml"             # limits in a separate file
+    races = true                       # check for shared-memory races, as --races
+    memory = true                      # check for out-of-bounds accesses, as --memory
+    [[check.limit]]                    # inline limits, in the form of [[budget]]
     kernel = "turn"
     shared_conflicts = 0
 

@@ -1,8 +1,8 @@
 """Suite of a sweep: variants of a kernel by sizes, shapes and defines, read from a TOML file.
 
-    devices = ["gtx580", "h200"]          # to ask; -d on the command line goes before
-    counters = ["shared_conflicts"]       # of the summary; else those that differ
-    baseline = "naive"                    # to compare with; else the first
+    devices = ["gtx580", "h200"]          # default; -d on the command line overrides them
+    counters = ["shared_conflicts"]       # of the summary; default: those that differ
+    baseline = "naive"                    # to compare with; default: the first
 
     [sizes]                               # each combination is a recording
     N = [256, 512]
@@ -13,12 +13,12 @@
 
     [[variant]]
     name = "tiled"
-    source = "tiled.cu"                   # beside the suite: .cu, .ptx, or a .py with a session
+    source = "tiled.cu"                   # relative path: .cu, .ptx, or a .py with a session
     launch = "tiled<<<{N / BLOCK}, {BLOCK}>>>(out:f32[{N}], in:f32[{N}]=arange, {N})"
-    defines = { EDGE = [16, 32] }         # a variant's own; sizes and shapes too
+    defines = { EDGE = [16, 32] }         # of this variant; sizes and shapes likewise
 
-Several launch lines are run in order. A script has no launch lines: it finds sizes and shapes in
-its environment, and `take = [0]` picks launches of it.
+Several launch lines run in order. A script has no launch lines: it reads sizes and shapes from
+environment variables, and `take = [0]` selects some of its launches.
 """
 
 import ast

@@ -125,7 +125,7 @@ def _distinct(active: npt.NDArray[np.uint32], offsets: npt.NDArray[np.int32]) ->
     _, first, which = np.unique(marks, return_index=True, return_inverse=True)
     leaders = first[which]
     wrong = (offsets != offsets[leaders]).any(axis=1) | (active != active[leaders])
-    # Hash collisions: give each such row a pattern of its own instead of comparing all pairs.
+    # Hash collisions: give each such row a separate pattern instead of comparing all pairs.
     strays = np.flatnonzero(wrong)
     which[strays] = len(first) + np.arange(len(strays))
     return np.concatenate([first, strays]), which
