@@ -10,8 +10,8 @@
     "global_load_transactions / global_load_requests" = 4
     sector_efficiency = ">= 0.9"
 
-Every launch of the kernel must satisfy the limits. A key is a counter or an expression over counters in
-polars SQL; a number means "not more than", and `"<= 16M"` is a size in bytes.
+Every launch of the kernel must satisfy the limits. A key is a counter or an expression over
+counters in polars SQL; a number means "not more than", and `"<= 16M"` is a size in bytes.
 """
 
 import operator
