@@ -105,7 +105,7 @@ class Body:
             if token == "}":
                 line = cursor.line
                 cursor.take()
-                # The scope, not a counter, says which brace this is: the root's closes the body.
+                # The brace that ends the root scope closes the body.
                 if self._scope is root:
                     return line
                 self._scope = self._scope.parent or root

@@ -355,7 +355,7 @@ def find_live(
     """Return the registers that are live at the start and at the end of each block.
 
     A guarded instruction may leave its destination unchanged, so it kills nothing. The callee of an
-    inner call cannot access the caller's registers: what is live after the call is live during it.
+    inner call cannot access the caller's registers: those live after the call are live during it.
     Register results of old PTX are read when the function returns.
     """
     names = list(function.registers)

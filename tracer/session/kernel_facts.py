@@ -100,7 +100,7 @@ class LinkedKernel:
 
     @cached_property
     def reads_place(self) -> bool:
-        """Return True if it reads its place on the chip, such as the SM's number."""
+        """Return True if it reads its place on the chip, for example %smid."""
         operands = (o for i in self.kernel.instructions for o in i.operands)
         return any(isinstance(o, Special) and o.name in PLACE_REGISTERS for o in operands)
 

@@ -56,7 +56,7 @@ class Recording:
     """State of a session: device memory, the trace being written, and names in use.
 
     `launched` are the names of all kernels so far, `lines_met` their source lines. `partly_written`
-    are arrays passed to a launch of which only a sample of blocks ran, and that the host has not
+    are arrays passed to a launch that ran only a sample of its blocks, and that the host has not
     written since. `remarks` are messages already printed on stderr, `reported` the source lines
     with a reported access outside of allocations. `fault` is the message of the fault after which
     nothing launches any more. If it `forgives`, a refused launch is dropped from the trace, and the

@@ -44,7 +44,7 @@ class Session:
     (`report`). `engine` is `array`, `compiled` (CutraceError for a kernel with an unsupported
     instruction) or `auto`: the trace is the same.
 
-    `only` restricts what is recorded, never what runs: kernels, launches, blocks, warps, lines,
+    `only` restricts the recording, never the execution: kernels, launches, blocks, warps, lines,
     spaces, each a list or comma-separated text (`only={"blocks": "0-7", "spaces": "shared"}`).
     Without `control` the executed instructions of warps are not recorded. `sample_blocks`, a number
     or a part of the grid (`"1%"`), draws that many blocks with the random seed `sample_seed`; only

@@ -250,7 +250,7 @@ def _unqualified(node: "Node | None") -> "Node | None":
 
 
 def _is_called(node: "Node") -> bool:
-    """Return True if the node is the callee of a call, whose uses `_call` yields."""
+    """Return True if the node is a callee: `_call` yields the uses of calls."""
     call = node.parent
     while call and call.type == "qualified_identifier":
         call = call.parent

@@ -401,7 +401,7 @@ class _Reader:
         )
 
     def extent(self, words: str) -> Shape:
-        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or a variable of such a value."""
+        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or a variable with one as its value."""
         constructor = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
         if constructor and words.strip().startswith(("dim3", "{")):
             parts = _split(constructor[1] + ")", 0, ")")[0]
