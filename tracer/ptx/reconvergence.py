@@ -2,7 +2,7 @@
 
 The default reconvergence point is the immediate post-dominator. After a break, continue or return
 it can lie far behind the branch, and lanes would run all code up to it divergently. Hardware
-reconverges the other lanes earlier: the assembler emits two convergence barriers per branch, one
+reconverges the other lanes earlier: the assembler emits two convergence barriers there, one
 at the post-dominator, and one at the last block before it where paths merge that all come from the
 branch. Lanes that leave early are removed from the second barrier (BSSY, BSYNC and BREAK in machine
 code). Lanes that leave a loop reconverge behind it. These rules come from ptxas output;
