@@ -197,7 +197,7 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = Noted()
-    monkeypatch.setattr("cutrace.commands.options.recording.Ran", lambda: ran)
+    monkeypatch.setattr("cutrace.commands.options.recording.RunProgress", lambda: ran)
     source = tmp_path / "add.cu"
     lines = (f"add<<<{waves * WAVE}, 256>>>(o:i32[{3 * WAVE * 256}])" for waves in (1, 3))
     source.write_text("".join(f"// cutrace: {line}\n" for line in lines) + ADD)

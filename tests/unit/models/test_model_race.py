@@ -342,7 +342,7 @@ def test_pairs_are_those_that_plain_python_finds(
     shape = launch(grid=(len(blocks), 1, 1), block=(96, 1, 1), shared_static=256)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if tight:
-            for module, name in ((episodes, "HELD"), (cells, "ROWS"), (cells, "CELLS")):
+            for module, name in ((episodes, "MOST_PENDING"), (cells, "ROWS"), (cells, "CELLS")):
                 patch.setattr(module, name, 1)
         if collide:
             patch.setattr(episodes, "_WEIGHTS", np.zeros(2, np.int64))
