@@ -499,7 +499,6 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
 def _on_devices(
     question: ProfileRequest, launch: LaunchTrace, is_ptx: bool, progress: Callable[[float], None]
 ) -> Iterator[ReplayResult]:
-    """Replay a launch on every device."""
     instructions, footprint = launch.instructions(), Footprint(launch)
     rounds = cache(partial(count_contention, launch))
     devices = list(question.devices.values())

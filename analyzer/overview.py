@@ -96,8 +96,6 @@ def _row(name: str, launches: Sequence[LaunchProfile]) -> KernelRow:
 
 
 def _cost(launch: LaunchProfile) -> Cost:
-    """Return the cost of one launch."""
-
     def count(name: str) -> int:
         value: Value = launch.counters[name]
         return int(value or 0)
@@ -148,8 +146,9 @@ def costliest_number(profile: Profile) -> int:
 
 
 def summary(profile: Profile) -> str:
-    """Return `300 launches of 2 kernels, the costliest first: launch 4 is saxpy<<<4, 128>>>(n=512,
-    x)`.
+    """Return the number of launches and kernels, and the costliest launch.
+
+    `300 launches of 2 kernels, the costliest first: launch 4 is saxpy<<<4, 128>>>(n=512, x)`.
     """
     kernels = {launch.launch.name for launch in profile.launches}
     one = profile.of(costliest_number(profile))[0]

@@ -128,7 +128,10 @@ def _draw(
     heat: Sequence[float],
     is_explicit: bool,
 ) -> list[Line] | None:
-    """Return the lines of a page of these columns; None if they do not fit."""
+    """Return the lines of a page of these columns; None if they do not fit.
+
+    `is_explicit`: the user requested the counters, so the text may be as narrow as NARROW.
+    """
     margin = sum(column.width + len(GAP) for column in columns)
     text_width = None if width is None else width - margin
     longest = max((len(text) for text in (*texts, *places)), default=0)

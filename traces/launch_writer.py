@@ -315,7 +315,6 @@ def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a copy of a batch."""
     return pa.ipc.read_record_batch(batch.serialize(), batch.schema)
 
 

@@ -1,5 +1,5 @@
-"""File formats of NVIDIA's profilers: readers, and writers of logs that look like the profilers'
-own.
+"""File formats of NVIDIA's profilers: readers of ncu and nvprof output, and writers.
 
-One profiler per file; other packages use the values.
+The writers imitate ncu, nvprof and the first profiler's log of 2008. One profiler per file; other
+packages use the values.
 """

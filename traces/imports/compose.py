@@ -378,7 +378,6 @@ class Composed:
         )
 
     def _recorded_part(self) -> Kept:
-        """Return the recorded part of the launch."""
         if not self.has_control:
             return Kept(control=False)
         grid = int(np.prod(np.array(self.gathered.head.grid, object)))
