@@ -1,8 +1,8 @@
 """Cache: sector hits, fills, write-backs, and the requests to the next stage.
 
-What the hardware does. A cache has lines, each with a tag and some sectors. A load whose line and
-sectors are present is a hit. A missing sector is fetched, in portions of `fetch` bytes. A missing
-line replaces a victim in its set: the least recently used line, or another by the `policy`.
+What the hardware does. A cache has lines, each with a tag and some sectors. A load hits if its line
+and sectors are present. A missing sector is fetched, in portions of `fetch` bytes. A missing line
+replaces a victim in its set: the least recently used line, or another by the `policy`.
 
 What is modelled, by the keys of each unit in the device's TOML:
 
@@ -300,7 +300,7 @@ class Cache:
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
     def _knows(self, compiled: Any, pool: Pool) -> bool:
-        """Precompute the pieces of a pool; return whether each request lies in one line."""
+        """Precompute the pieces of a pool; return whether each request is within one line."""
         if self._pool is not pool:
             kinds = tuple(
                 np.array(column, np.int64) for column in self._encode_kinds(pool.kinds)[0]

@@ -12,7 +12,7 @@ uses its line, and sectors that it covers whole hit later.
 
 One line in `sampled` is followed, chosen by a hash of its number; counts and distances are
 multiplied by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The sampled
-lines are divided into SHARES histograms, whose differences give the sampling error.
+lines are divided into SHARES histograms; their differences give the sampling error.
 
 What is not: a sector that several stores cover in pieces does not hit; a line that a store evicts,
 or that an atomic bypasses, counts as used.

@@ -64,7 +64,7 @@ class Occupancy:
     """Blocks on one SM. `limits` maps each used resource to the number of blocks that fit.
 
     `registers` are those per thread in this calculation; `registers_from` is their source.
-    `carveout` is the number of bytes of the SM's memory set aside for shared memory.
+    `carveout` is the number of bytes of the SM's memory that serve as shared memory.
     """
 
     need: Need
@@ -140,7 +140,7 @@ def launch_occupancy(
 def choose_carveout(
     limits: Limits, need: Need, cache_config: str | None = None, prefers: str = ""
 ) -> int:
-    """Return the carveout: the bytes that an SM sets aside for shared memory.
+    """Return the carveout: the bytes of an SM that serve as shared memory.
 
     A what-if `cache_config` decides first. Next comes the program's preference for the kernel, as
     measured (tests/validate/carveouts_preferred.csv): that share of the maximum, or as many whole

@@ -5,7 +5,7 @@ and no adds of one half anywhere. ptxas makes loops of them, `spun` and `swapped
 (`traces.schema.COLLISIONS`). The first loads and stores in every iteration; the second loads once,
 then compares and swaps a word of 4 bytes in every iteration.
 
-Model: `LaunchTrace`s whose rows are the loads and atomics of a warp alone, iteration by iteration;
+Model: `LaunchTrace`s. Their rows are the loads and atomics of a warp alone, iteration by iteration;
 readers treat them as recorded ones. The loads belong to instructions behind the kernel's last one,
 which no warp's path names; `fold` adds their counts to the atomics.
 
@@ -262,7 +262,7 @@ def _loop(collision: str, width: int) -> int:
 
 
 def _turns_of(loop: Ints, addresses: Ints, active: npt.NDArray[np.bool_]) -> Ints:
-    """Return the iteration in which each lane succeeds, (n, 32)."""
+    """Return the number of the iteration that succeeds, per lane, (n, 32)."""
     iteration = np.empty(addresses.shape, np.int64)
     for each in sorted_unique(loop).tolist():
         rows = np.flatnonzero(loop == each)
@@ -285,7 +285,7 @@ BANKS, WORD, WIDE, HALF = 32, 4, 8, 16
 
 
 def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
-    """Return the iteration in which each lane stores, (n, 32), -1 for inactive lanes.
+    """Return the number of the iteration that stores, per lane, (n, 32), -1 for inactive lanes.
 
     `addresses` (n, 32) must be exact modulo the bytes of all banks; `width` is in bytes per lane.
     """
@@ -306,7 +306,7 @@ def spun_turns(addresses: Ints, active: Bools, width: int) -> Ints:
 
 
 def swapped_turns(addresses: Ints, active: Bools) -> Ints:
-    """Return the iteration in which each lane's word is swapped, (n, 32), -1 for inactive lanes."""
+    """Return the number of the iteration that swaps, per lane, (n, 32), -1 for inactive lanes."""
     return _queue(addresses // WORD, active)
 
 

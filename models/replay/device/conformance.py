@@ -165,7 +165,7 @@ def _speed(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterato
 def _differ(
     steps: list[Step], batch: Batch, whole: Step, variation: str, order: list[int] | None = None
 ) -> Iterator[str]:
-    """Yield the first row whose counts differ from those of one batch; `order` is the order of the
+    """Yield the first row with other counts than in one batch; `order` is the order of the
     rows in the steps, if another.
     """
     rows = order or [*range(len(batch))]

@@ -65,7 +65,7 @@ ACCESS = Stage("access", "access", tuple(ACCESSES))
 class Wire:
     """A stage, the state spaces that reach it, and the factory of its model.
 
-    `spaces` are all that reach it, `direct` those whose rows come straight from the trace; `after`
+    `spaces` are all that reach it, `direct` those with rows straight from the trace; `after`
     are the stages that feed it. `build` makes a model in its initial state.
     """
 

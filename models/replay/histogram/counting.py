@@ -53,7 +53,7 @@ def number_rows(
 ) -> tuple[int, int]:
     """Number the rows by distinct row; return the number of distinct rows, and of runs.
 
-    Returns -1 - i as the first number if row i lies in a space that its instruction cannot reach.
+    Returns -1 - i as the first number if row i is in a space that its instruction cannot reach.
     """
     pcs, spaces, bases, blocks = rows
     patterns, first, shapes = named

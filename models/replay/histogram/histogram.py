@@ -75,7 +75,7 @@ class AccessHistogram:
     def count(self, batch: pa.RecordBatch) -> Bins:
         """Find the distinct rows of a batch.
 
-        Raises `CutraceError` where a row lies in a space that its instruction cannot reach.
+        Raises `CutraceError` where a row is in a space that its instruction cannot reach.
         """
         compiled = compile_if_worth(counting, batch.num_rows)
         rows = tuple(signed(batch, name) for name in ("pc", "space", "base", "block"))

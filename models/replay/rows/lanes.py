@@ -65,7 +65,7 @@ def order_lanes(addresses: Ints, active: Bools) -> Ints:
 
 
 def ordered_lanes(batch: Batch) -> Ints:
-    """Return `order_lanes` of a batch; most batches have it precomputed."""
+    """Return `order_lanes` of a batch; mostly precomputed in the batch."""
     if batch.ordered is None:
         return order_lanes(batch.addresses, batch.active)
     return batch.ordered

@@ -31,7 +31,7 @@ Instruction = Mapping[str, object]
 @dataclass(frozen=True, slots=True, eq=False)
 class Sites:
     """`kind` (pcs * SPACES,) maps pc * SPACES + space to an index in `kinds`, or to -1; `width`
-    (pcs * SPACES,) is that kind's, in bytes a lane.
+    (pcs * SPACES,) is that kind's, in bytes per lane.
     """
 
     kinds: tuple[Kind, ...]
@@ -41,7 +41,7 @@ class Sites:
     def locate(self, pc: Ints, space: Ints) -> Ints:
         """Return the site of each row, (n,).
 
-        Raises `CutraceError` if a row lies in a space that its instruction cannot reach.
+        Raises `CutraceError` if a row is in a space that its instruction cannot reach.
         """
         sites = np.where(space < SPACES, pc * SPACES + space, 0)  # 0: no space has number 0
         wrong = np.flatnonzero(self.kind[sites] < 0)

@@ -40,7 +40,7 @@ def lay_out(
 
 
 def lie_apart(base: int, ordered: Any, many: int, width: int) -> bool:
-    """Return whether each of the first `many` lanes lies in one sector, and any two are equal or
+    """Return whether each of the first `many` lanes is within one sector, and any two are equal or
     disjoint.
     """
     bits = 0

@@ -28,7 +28,7 @@ class Chip:
 
     `clock_mhz` is the maximum clock of the cores. `memory_bits`, `memory_mhz` and `l2_bytes` are
     what CUDA reports: the bus width, a clock at which the bus moves two bits per cycle and line
-    whatever the kind of memory, and the size of L2, part of which does not hold lines. 0 is
+    whatever the kind of memory, and the size of L2 (a part of it holds no lines). 0 is
     unknown.
     """
 
@@ -108,7 +108,7 @@ class Placement:
         return tuple(map(str, range(self.sampling.groups)))
 
     def rank(self, block: Ints) -> Ints:
-        """Return each block's rank in the order in which the profiled cluster takes blocks."""
+        """Return each block's rank in the profiled cluster's order of blocks."""
         share, remainder = divmod(self.blocks, self.chip.clusters)
         column = block % self.chip.clusters
         return column * share + np.minimum(column, remainder) + block // self.chip.clusters

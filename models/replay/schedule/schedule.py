@@ -1,4 +1,4 @@
-"""Schedule: the order in which the SMs of a chip issue the accesses of a launch.
+"""Schedule: the issue order of a launch's accesses on the SMs of a chip.
 
 A trace has the order within each warp only. In this model every SM holds as many blocks as fit, and
 takes its next blocks when all of these have ended: a *wave*. The warps of a wave pass the barriers
@@ -91,7 +91,7 @@ class Schedule:
         return _sort([self.wave[block], rank, self.sm[block]])
 
     def _take_turns(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Iterator[Ints]:
-        """Yield the sort columns of rows whose warps take turns, one at a time."""
+        """Yield the sort columns of rows of warps that take turns, one at a time."""
         yield self.wave[block]
         yield interval
         yield since // ISSUE_SLOT

@@ -117,7 +117,7 @@ def lengthen(key: Any, widths: Any, more: int) -> Any:
 
 
 def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
-    """Find the runs of rows whose keys agree from bit `low` on: these bits, and the first row.
+    """Find the runs of rows with keys that agree from bit `low` on: these bits, and the first row.
 
     Returns the number of runs, or one more than there is room for.
     """

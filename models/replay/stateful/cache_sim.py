@@ -490,7 +490,7 @@ def pick_random(seed: int, now: int, ways: int) -> int:
 
 
 def age_set(lines: Any, begin: int, end: int, more: int) -> None:
-    """Add `more` to the age of all lines of a full set, whose marks lie from `begin` to `end`."""
+    """Add `more` to the age of all lines of a full set, with marks from `begin` to `end`."""
     for at in range(begin, end):
         lines[at] -= more
 

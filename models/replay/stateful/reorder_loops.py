@@ -44,7 +44,7 @@ def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -
     """Buffer rows from `begin` on; return the number of the first row that was not buffered.
 
     The loop stops at the end, or at a row whose group, base or key does not fit. Returns -1 - i if
-    row i lies in a space that its instruction cannot reach.
+    row i is in a space that its instruction cannot reach.
     """
     rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = inputs
     blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows

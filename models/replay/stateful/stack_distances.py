@@ -173,7 +173,7 @@ def access(timestamps: Any, stacks: Any, tree: Any, head: Any, number: int, stac
 
 
 def count(counts: Any, begin: int, place: int) -> int:
-    """Return the Fenwick prefix sum up to `place`, whose first word is 1."""
+    """Return the Fenwick prefix sum up to word `place`, counted from 1."""
     total = 0
     while place > 0:
         total += counts[begin + place - 1]
