@@ -56,25 +56,23 @@ from .replay.interface.hot_loop import (
     rows_asked,
 )
 from .replay.interface.model import ACCESSES, Batch, Ints, Kind, Step, one_lane
-from .replay.stateful import cache_sim as plain
-from .replay.stateful import cache_sim as replacement
-from .replay.stateful import row_lines
+from .replay.stateful import cache_sim, row_lines
 
 Kinds = tuple[Sequence[int], ...]
 Columns = tuple[Ints, ...]
 POLICIES = {
-    "pass": plain.NO_ALLOCATE,
-    "evict": plain.EVICT,
-    "through": plain.THROUGH,
-    "back": plain.BACK,
+    "pass": cache_sim.NO_ALLOCATE,
+    "evict": cache_sim.EVICT,
+    "through": cache_sim.THROUGH,
+    "back": cache_sim.BACK,
 }
 REPLACEMENTS = {
-    "lru": replacement.LRU,
-    "fifo": replacement.FIFO,
-    "random": replacement.RANDOM,
-    "rrip": replacement.RRIP,
+    "lru": cache_sim.LRU,
+    "fifo": cache_sim.FIFO,
+    "random": cache_sim.RANDOM,
+    "rrip": cache_sim.RRIP,
 }
-ACTS = {"load": plain.READ, "store": plain.WRITE}
+ACTS = {"load": cache_sim.READ, "store": cache_sim.WRITE}
 SLICE = 1 << 15
 """Requests that are served at a time."""
 BLOCK = 1 << 8
@@ -245,16 +243,16 @@ class Cache:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order; the loop is compiled once there were many requests."""
-        compiled = compile_if_worth(plain, len(batch))
+        compiled = compile_if_worth(cache_sim, len(batch))
         pieces, owners = cut_at_lines(batch, self.line, compiled)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = owners if pieces.group is None else pieces.group
         kinds, onward = self._encode_kinds(pieces.kinds)
-        is_asked = np.array(kinds[plain.ACT], np.int64)[pieces.kind] != plain.PASS
+        is_asked = np.array(kinds[cache_sim.ACT], np.int64)[pieces.kind] != cache_sim.PASS
         time = self._now + np.cumsum(is_asked)
         request_columns = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
         groups = len(batch) if batch.group is None else batch.groups
-        counts = np.zeros((groups, plain.COLUMNS), np.int64)
+        counts = np.zeros((groups, cache_sim.COLUMNS), np.int64)
         parts: list[Columns] = [_NOTHING]
         for part in slices_of(pieces.row, SLICE):
             requests = tuple(np.ascontiguousarray(column[part]) for column in request_columns)
@@ -265,7 +263,7 @@ class Cache:
 
     def step_repeated(self, rows: Repeated) -> Step | None:
         """Serve requests of repeated rows, unit by unit; None where `step` must serve them."""
-        if rows_asked[plain.__name__] + len(rows.rows) < plain.WORTH:
+        if rows_asked[cache_sim.__name__] + len(rows.rows) < cache_sim.WORTH:
             return None
         compiled: Any = compile_module(row_lines.__name__)
         if not self._knows(compiled, rows.pool):
@@ -284,11 +282,11 @@ class Cache:
         if bits & (self.line - 1):
             return None
         self._now = now
-        rows_asked[plain.__name__] += requests
+        rows_asked[cache_sim.__name__] += requests
         self._state = tuple(map(as_array, self._state))
         self._make_room(requests, many)
         kinds, onward = self._encode_kinds(pool.kinds)
-        counts = np.zeros((rows.groups, plain.COLUMNS), np.int64)
+        counts = np.zeros((rows.groups, cache_sim.COLUMNS), np.int64)
         passed = self._serve_rows(compiled, pool, each, requests, kinds, counts)
         return self._answer(counts, onward, passed if rows.passes_on else None)
 
@@ -307,7 +305,7 @@ class Cache:
             )
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
-            is_asked = kinds[plain.ACT][pool.kind] != plain.PASS
+            is_asked = kinds[cache_sim.ACT][pool.kind] != cache_sim.PASS
             offsets = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
             size = max(len(pool.first), 1 + len(pool.kind))
             pieces = tuple(np.empty(size, column) for column in PIECES)
@@ -363,7 +361,7 @@ class Cache:
         )
         tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
         state = *self._state, self._shape, 1.0 / self._sets, tally, passed, bases
-        (compiled or plain).simulate(request_columns, acts, state)
+        (compiled or cache_sim).simulate(request_columns, acts, state)
         counts.reshape(-1)[:] = tally
         many, self._used = map(int, passed[0][:2])
         address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
@@ -376,7 +374,7 @@ class Cache:
         """
         lines, sets, clocks = self._state
         sets = extend(sets, units * self._sets, -1)
-        size = self._ways * plain.STATE
+        size = self._ways * cache_sim.STATE
         most = len(sets) * size
         if isinstance(lines, list):
             lines = extend(lines, min(self._used + requests * size, most), 0)
@@ -390,11 +388,13 @@ class Cache:
         """Return the act of requests of a kind, and the write policy of its stores."""
         local = kind.space == "local" and self.local_store
         policy = POLICIES[local or self.store]
-        act = ACTS.get(kind.access, plain.ATOMIC)
-        if kind.space not in self.serves or (act != plain.READ and policy == plain.NO_ALLOCATE):
-            return plain.PASS, policy
+        act = ACTS.get(kind.access, cache_sim.ATOMIC)
+        if kind.space not in self.serves or (
+            act != cache_sim.READ and policy == cache_sim.NO_ALLOCATE
+        ):
+            return cache_sim.PASS, policy
         is_eligible = kind.space != "global" or not self.operators or kind.cache in self.operators
-        return (act if is_eligible or act != plain.READ else plain.PASS), policy
+        return (act if is_eligible or act != cache_sim.READ else cache_sim.PASS), policy
 
     def _encode_kinds(self, kinds: tuple[Kind, ...]) -> tuple[Kinds, tuple[Kind, ...]]:
         """Return kinds as `cache_sim.py` takes them, and those of requests passed on."""
@@ -415,6 +415,6 @@ class Cache:
         size = kind.filled or kind.width
         act, policy = self._act(kind)
         lost = kind.filled and 0 < kind.lane < WORD
-        if act == plain.WRITE and policy == plain.THROUGH and lost:
+        if act == cache_sim.WRITE and policy == cache_sim.THROUGH and lost:
             return size, act, policy, 0
-        return size, act, policy, -(-size * plain.PARTS // self.sector)
+        return size, act, policy, -(-size * cache_sim.PARTS // self.sector)

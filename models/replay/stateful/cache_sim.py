@@ -8,9 +8,9 @@ compile them unchanged. Small traces run them uncompiled.
   request's counts are added. Time is a clock over all units: it counts looked-up requests, this one
   included.
 - `kinds`: (bytes, act, policy, parts, fetched, own, written), each (kinds,). Act is PASS, READ,
-  WRITE or ATOMIC. Policy is the write policy of a store, HERE to BACK. Parts is the number of PARTS
-  of a sector that are read, or that are stored so that a load can hit them. The last three are the
-  kinds of outgoing requests: a fetched sector, the request itself, and a written sector.
+  WRITE or ATOMIC. Policy is the write policy of a store, NO_ALLOCATE to BACK. Parts is the number
+  of PARTS of a sector that are read, or that are stored so that a load can hit them. The last three
+  are the kinds of outgoing requests: a fetched sector, the request itself, and a written sector.
 - `lines`: STATE integers per line. Within a set each field is contiguous over the ways (structure
   of arrays), so that a tag search reads tags only. The fields are the tag (line number, or EMPTY);
   the marks; and, where IS_STORED is set in the marks, PART_BITS per sector with the number of

@@ -160,7 +160,7 @@ def choose(
       patterns + pattern) * period + base modulo the period, (distinct,). `head` is their number.
     - `moves`: (patterns, period, lift): the lift is a multiple of the period, added to the base of
       a distinct row.
-    - `outputs`: MADE, each (n,), and units, (n,). A texel row has NONE as number, and its own
+    - `outputs`: OUT_FIELDS, each (n,), and units, (n,). A texel row has NONE as number, and its own
       number as shift.
 
     Returns the number of distinct rows, and the number of texel rows.

@@ -40,7 +40,7 @@ class Machine(Struct):
     are contiguous in it. Special registers are in three tables: of the launch, of each thread block
     of the wave, and of each warp of a block.
 
-    Warps: these arrays belong to SplitStacks. `order` is the rank of the warp's basic block, NEVER
+    Warps: these arrays belong to SimtStacks. `order` is the rank of the warp's basic block, NEVER
     unless the warp is ready; `part_order` is the least order per 32 warps. The stacks have at most
     `most_depth` entries below the top, and one block pushes at most `spare` more.
 
@@ -52,7 +52,7 @@ class Machine(Struct):
     neither); the blocks where lanes wait for those that leave are in `behind`, from `first_behind`
     on. `waits` marks the blocks of spin loops, if `may_wait`.
 
-    Spinning: `spins` and `patience` are those of SplitStacks, `parked` is that of Barriers,
+    Spinning: `spins` and `patience` are those of SimtStacks, `parked` is that of Barriers,
     `meeting` that of Meetings. Once all warps spin, `leader` is scheduled for `lead_left` more
     ticks.
 

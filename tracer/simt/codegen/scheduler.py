@@ -1,6 +1,6 @@
 """The warp scheduler and the SIMT stacks of compiled code, one warp at a time.
 
-It does what SplitStacks does with arrays, in the same order to the last tick: the rows, the memory
+It does what SimtStacks does with arrays, in the same order to the last tick: the rows, the memory
 and the histories of both engines must be equal. See tracer/simt/warp/simt_stack.py for the rules.
 `jit` compiles the functions of this module; they take the `Machine` and return integers.
 """
@@ -282,7 +282,7 @@ def wait_behind(m: Machine, warp: int) -> None:
 
 
 def go_another_way(m: Machine, warp: int, lanes: int, stay: int) -> None:
-    """Send lanes out of a loop, and the others on to `stay`, as SplitStacks does."""
+    """Send lanes out of a loop, and the others on to `stay`, as SimtStacks does."""
     leaving = m.leaving[m.number]
     join_block = m.joins[m.number]
     m.block[warp] = leaving if lanes == m.mask[warp] else stay
@@ -404,7 +404,7 @@ def some_are_elsewhere(m: Machine) -> int:
 
 
 def spread(m: Machine, warp: int, place: int) -> None:
-    """Send the lanes of a warp of the group to the targets of a switch; see SplitStacks."""
+    """Send the lanes of a warp of the group to the targets of a switch; see SimtStacks."""
     first = m.first_side[m.number]
     sides = m.first_side[m.number + 1] - first
     join = m.joins[m.number]
@@ -487,7 +487,7 @@ def account(m: Machine) -> None:
 def note_spins(m: Machine) -> int:
     """Count the iterations of spin loops, and reset the count of warps that make progress.
 
-    Return YIELD, SPINS, or -1 if Python is not needed; see SplitStacks for the rules.
+    Return YIELD, SPINS, or -1 if Python is not needed; see SimtStacks for the rules.
     """
     if m.may_wait == 0:
         return -1

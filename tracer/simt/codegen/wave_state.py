@@ -81,7 +81,7 @@ class CompiledWaveState(WaveState):
         return self._changed[-1]
 
     def _bind_stacks(self) -> None:
-        """Point the machine to the arrays that SplitStacks has reallocated."""
+        """Point the machine to the arrays that SimtStacks has reallocated."""
         m, stacks, below = self.machine, self.stacks, self.below
         m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
         m.levels = stacks.levels
