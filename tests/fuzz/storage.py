@@ -420,7 +420,7 @@ def leftovers(world: World) -> list[str]:
     """What is there after the next process has looked, and is neither foreign nor a result."""
     places = (world.here, world.scratch, world.root / "cache/cutrace")
     end(start(lambda: [*map(sweep, places)]))
-    known = {*TARGETS, "r.txt", "fuzz", "fuzzed", "replays", "toml", "native"}
+    known = {*TARGETS, "r.txt", "fuzz", "fuzzed", "replays", "toml", "native", "loops"}
     return [
         f"{path} is left"
         for place in places
