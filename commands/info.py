@@ -1,7 +1,10 @@
 """`cutrace info`: the contents of a trace, and whether it is intact."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -11,14 +14,6 @@ from .options.tabular import Format, check_format, render_frame
 from .running.resolve_trace import select_launches
 from .terminal.progress import progress
 from .terminal.screen import fitted
-
-if TYPE_CHECKING:
-    from ..traces.reader import Trace
-
-from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ..traces.reader import LaunchTrace, Trace

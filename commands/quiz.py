@@ -1,25 +1,22 @@
 """`cutrace quiz`: how much do you think a kernel costs? Questions with the arithmetic as answer."""
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..base.config import read_toml
+from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 from .options.complete import folders, gallery, starting
 
 if TYPE_CHECKING:
     pass
 
-import re
-from collections.abc import Mapping, Sequence
-from random import Random
-from typing import Any
-
-from ..base.config import read_toml
-from ..base.dataclass import dataclass
 
 PANEL = "Look up"
 EXAMPLES = (

@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from ...base.errors import CutraceError, nearest
+from ..terminal.screen import has_colour, is_quiet, width
 from .complete import counters, formats, last_of, starting
 
 if TYPE_CHECKING:
     import polars as pl
 
-from typing import TYPE_CHECKING
-
-from ..terminal.screen import has_colour, is_quiet, width
-
-if TYPE_CHECKING:
     from ...analyzer.view import View
 
 

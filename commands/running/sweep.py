@@ -1,14 +1,18 @@
 """Run a sweep: each job in its own process or by an executor; completed jobs are cached."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from hashlib import sha256
 from json import dumps
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
+from ...base.claim import Lock, scratch_folder
+from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...base.executor import Executor, WorkerPool, WorkItem, run, run_tasks
 from ...base.options import changed
@@ -21,19 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ...analyzer.sweep.destination import Destination
-    from ...analyzer.sweep.suite import Job, Suite
-
-import sys
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from threading import current_thread, main_thread
-from typing import TYPE_CHECKING
-
-from ...base.claim import Lock, scratch_folder
-from ...base.dataclass import dataclass
-
-if TYPE_CHECKING:
-    import polars as pl
-
     from ...analyzer.sweep.suite import Job, Suite
 
 

@@ -2,19 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...base.errors import CheckFailed, KernelFault
-
-if TYPE_CHECKING:
-    from ...analyzer.budget.budget_check import Trial
-    from ...analyzer.why.place import Place
-    from ...traces.reader import Trace
-
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from ...models.replay.interface.options import ReplayOptions
 from ..options.quote import quote
 from ..options.replay import with_devices
@@ -24,6 +16,8 @@ if TYPE_CHECKING:
 
     from ...analyzer.budget.budget import Budget
     from ...analyzer.budget.budget_check import Checker, Trial
+    from ...analyzer.why.place import Place
+    from ...traces.reader import Trace
 
 
 RACE_PASSES = 2.0

@@ -5,43 +5,38 @@ an error the last good result stays, below the error. The server listens on this
 answers requests with the right token.
 """
 
-from collections.abc import Mapping
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import field, replace
+from errno import EADDRINUSE
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from secrets import compare_digest, token_urlsafe
 from threading import Condition, Event
 from time import monotonic, strftime
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlsplit
 
+from ...analyzer.html.value import Field
+from ...base.config import is_whole
 from ...base.dataclass import dataclass
-from ...base.errors import message_of
-from ...models.replay.interface.options import ReplayOptions
+from ...base.errors import CutraceError, message_of
+from ...models.replay.interface.options import SCHEDULES, ReplayOptions
 from ..options.command_line import typed
 from ..options.quote import quote
 from ..options.recording import SOURCES, Recording, trace_of
+from ..options.replay import with_devices
 
 if TYPE_CHECKING:
     from ...analyzer.html.value import Comparison, Report
     from ...analyzer.profile import Profile
     from ...traces.reader import Trace
 
-import json
-import os
-import re
-import sys
-from collections.abc import Iterable
-from dataclasses import replace
-from errno import EADDRINUSE
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from secrets import compare_digest, token_urlsafe
-from urllib.parse import parse_qsl, urlsplit
-
-from ...analyzer.html.value import Field
-from ...base.config import is_whole
-from ...base.errors import CutraceError
-from ...models.replay.interface.options import SCHEDULES
-from ..options.replay import with_devices
 
 Stamp = tuple[tuple[str, int, int, int], ...]
 

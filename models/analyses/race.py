@@ -18,8 +18,8 @@ Source: PTX ISA 8.8, 8 (memory consistency model) and 9.7.13.1 (`bar`, `barrier`
 Programming Guide 13, 7.6.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING
 
@@ -31,21 +31,22 @@ from ...traces.out_of_bounds import coordinates
 from ...traces.schema import LANES, Array, Launch, Space
 from ...traces.unique import sorted_unique
 from ..replay.interface.model import Bools, Ints
-from ..replay.rows.patterns import read_patterns
-from ..replay.rows.sites import SPACES, element_bytes, read_sites
+from ..replay.rows.lanes import unpack_masks
+from ..replay.rows.patterns import Patterns, read_patterns
+from ..replay.rows.sites import SPACES, broken, element_bytes, read_sites
 from ..replay.schedule.barrier_intervals import Intervals, read_intervals
-from ..replay.schedule.episodes import Episodes, gather
+from ..replay.schedule.episodes import (
+    Episodes,
+    Rows,
+    find_openings,
+    gather,
+    list_ranges,
+    pack_columns,
+)
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
-from collections.abc import Iterator
-from dataclasses import fields
-
-from ..replay.rows.lanes import unpack_masks
-from ..replay.rows.patterns import Patterns
-from ..replay.rows.sites import broken
-from ..replay.schedule.episodes import Rows, find_openings, list_ranges, pack_columns
 
 ROWS = 1 << 14
 """Rows that are expanded to lanes at a time: half a million lanes."""

@@ -4,15 +4,19 @@
 `LaunchCounts` per device. `replay_in_jobs` divides the devices among processes and caches results.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from ...base.errors import CutraceError
+from ...base.executor import WorkerProcess
+from ...traces.column import integers
 from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import BARRIERS, AssembledAccess, Launch
 from ..analyses.control import COUNTERS
@@ -26,29 +30,15 @@ from .histogram.counts import LaunchCounts, Ledger
 from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
 from .interface.options import CODE, ReplayOptions, no_progress, report_part
-from .replay_cache import Frames
+from .replay_cache import Frames, keys_of, load_counts, store_counts
 from .rows.patterns import Shapes
-from .rows.sites import cut_zones, read_sites
+from .rows.sites import broken, cut_zones, read_sites
 from .rows.texels import texture_arrays
 from .sass_view import EMPTY, SPARE, accesses_on, count_empty, sass_view
 from .schedule.barrier_intervals import Intervals
-from .schedule.place import place
+from .schedule.place import Placement, place
 from .schedule.schedule import read_barriers, schedule
 from .stateful.ordered import count_ordered
-
-if TYPE_CHECKING:
-    from ...traces.reader import LaunchTrace
-
-import os
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
-
-from ...base.executor import WorkerProcess
-from ...traces.column import integers
-from .replay_cache import keys_of, load_counts, store_counts
-from .rows.sites import broken
-from .schedule.place import Placement
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace

@@ -1,7 +1,8 @@
 """The address patterns of a launch, and rows rebuilt from them."""
 
+from dataclasses import field
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,11 @@ from ..interface.hot_loop import compile_if_worth
 from ..interface.model import Batch, Ints, Kind, Touched
 from . import touching
 from .lanes import order_lanes, unpack_masks
-from .sites import number_rows
+from .sites import DENSE, number_rows
 
 if TYPE_CHECKING:
     from ....traces.pattern_store import Patterns as Store
 
-from dataclasses import field
-from typing import TypeAlias
-
-from .sites import DENSE
 
 ROWS_PER_READ = 1 << 12
 """Patterns that are read at a time: half a megabyte."""

@@ -5,43 +5,38 @@ Stages in front of the caches are queried once per distinct row; their requests 
 equal rows.
 """
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from math import lcm
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....traces.schema import Space
 from ..histogram import counting
 from ..histogram.accesses import DeviceReplay, locate
-from ..histogram.histogram import Pool, join_flows, make_pool
+from ..histogram.counting import NONE
+from ..histogram.histogram import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..histogram.stages import Answers, Flow, Stages, split_first
-from ..interface.hot_loop import compile_if_worth
+from ..interface.hot_loop import as_lists, compile_if_worth
 from ..interface.model import Batch, Bools, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
+from . import reorder_loops as plain
 from .reorder_buffer import ReorderBuffer
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
 
-import os
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from math import lcm
-from types import ModuleType
-from typing import Any, TypeAlias, TypeVar
-
-from numpy.typing import NDArray
-
-from ..histogram.counting import NONE
-from ..histogram.histogram import Repeated, extend_pool
-from ..interface.hot_loop import as_lists
-from . import reorder_loops as plain
 
 ROWS_PER_QUERY = 1 << 12
 """Distinct rows per query of the stages in front."""

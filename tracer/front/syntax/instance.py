@@ -8,17 +8,11 @@ are deduced from the declared types of the call's arguments.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....base.dataclass import dataclass
 from .syntax import Written, find_nodes, parse_source, read_function, template_parameters, text_of
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from ....base.dataclass import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
-from dataclasses import field
 
 CONTAINERS = frozenset(
     {
