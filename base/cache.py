@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EEXIST
 from pathlib import Path
@@ -38,6 +38,50 @@ def key_of(*parts: str | bytes) -> str:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:32]
+
+
+def source_digest(paths: Iterable[Path]) -> bytes:
+    """Return a hash of the code of Python files, which no comment, docstring or position changes.
+
+    The digest of these bytes is cached, since parsing a stage takes half a second. Where nothing
+    can be cached, it is a hash of the bytes.
+    """
+    texts = [path.read_bytes() for path in paths]
+    key = key_of(sys.version, *texts)
+    if (data := load(_SOURCES, key)) is not None:
+        return data
+    if not _is_writable(_SOURCES):
+        return key.encode()
+    digest = key_of(*map(_dump_code, texts)).encode()
+    keep(_SOURCES, key, digest, _SOURCES_BYTES)
+    return digest
+
+
+_SOURCES, _SOURCES_BYTES = "sources", 1 << 20
+
+
+def _dump_code(text: bytes) -> str:
+    """Return a module's syntax tree without positions and statements that are a string."""
+    import ast
+
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            body[:] = [
+                each
+                for each in body
+                if not isinstance(each, ast.Expr)
+                or not isinstance(each.value, ast.Constant)
+                or not isinstance(each.value.value, str)
+            ]
+    return ast.dump(tree)
+
+
+def _is_writable(kind: str) -> bool:
+    try:
+        return os.access(made_folder(kind), os.W_OK)
+    except RuntimeError:  # no home directory
+        return False
 
 
 def load(kind: str, key: str) -> bytes | None:

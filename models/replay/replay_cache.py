@@ -1,10 +1,11 @@
 """Replay cache: the counts of each device, kept between runs by content.
 
 The cache key hashes everything that a count depends on: the tables of the launch byte by byte, the
-launch with its what-if changes, the device with its settings, the options, and the source of the
-code that counts. So an entry is never stale: a damaged or renewed trace, a changed device file and
-another version of cutrace have other keys. A launch is replayed if the cache is not writable, if an
-entry is broken, or if the device has a user-defined model, which may read anything.
+launch with its what-if changes, the device with its settings, the options, and the code that
+counts, without its docstrings. So an entry is never stale: a damaged or renewed trace, a changed
+device file and another version of that code have other keys. A launch is replayed if the cache is
+not writable, if an entry is broken, or if the device has a user-defined model, which may read
+anything.
 """
 
 import io
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import polars as pl
 
-from ...base.cache import keep, key_of, load
+from ...base.cache import keep, key_of, load, source_digest
 from ...traces.schema import TABLES
 from ...traces.stamp import Stamp, check_same
 from .device.device import Device
@@ -89,7 +90,7 @@ def cached_answer(
     trace_key = _key(trace)
     if trace_key is None:
         return make(trace)
-    key = key_of(trace_key, make.__name__, about, *(source.read_bytes() for source in sources))
+    key = key_of(trace_key, make.__name__, about, source_digest(sources))
     if (data := load(KIND, key)) is not None:
         return unpack(data)
     answer = make(trace)
@@ -162,7 +163,5 @@ def _digest_of(tables: tuple[Path, ...], stamps: tuple[Stamp, ...]) -> bytes:
 @cache
 def _source() -> bytes:
     """Return a hash of all modules that read a trace and count."""
-    root, digest = Path(__file__).parents[2], blake2b()
-    for path in sorted(p for stage in STAGES for p in (root / stage).rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.digest()
+    root = Path(__file__).parents[2]
+    return source_digest(sorted(p for stage in STAGES for p in (root / stage).rglob("*.py")))

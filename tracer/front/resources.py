@@ -14,7 +14,7 @@ from dataclasses import asdict, field
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ...base.cache import keep, key_of, load
+from ...base.cache import keep, key_of, load, source_digest
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
@@ -120,8 +120,7 @@ def _read(data: bytes) -> Measured:
 def _made_by() -> str:
     """Return a fingerprint of the assemblers and of cutrace's own code behind the measurement."""
     files = ((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in assemblers())
-    readers = [Path(__file__).with_name("sass.py")]
-    return repr((*files, *(path.read_bytes() for path in (Path(__file__), *readers))))
+    return repr((*files, source_digest([Path(__file__), Path(__file__).with_name("sass.py")])))
 
 
 def _assemble(

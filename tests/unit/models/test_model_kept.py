@@ -1,5 +1,6 @@
 """Replays are done once: what was counted is found again, and nothing that is out of date."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,37 @@ def test_a_trace_that_was_recorded_again_is_replayed(trace: Trace, replayed: lis
     assert replayed == ["h200", "h200"]
     assert before.counters["global_load_requests"] == 2
     assert after.counters["global_load_requests"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ('"""Banks: the passes', '"""Lanes\n\nand banks: the passes', True),
+        ('    """The banks of one device.\n', '    # A note.\n    """Its banks.\n', True),
+        ("WORD = 4\n", 'WORD = 4  # bytes\n"""The bytes of a word."""\n\n', True),
+        ("WORD = 4\n", "WORD = 8\n", False),
+        ('RULES = ("broadcast"', 'RULES = ("broad cast"', False),
+        ("wide_extra: int = 0\n", "wide_extra: int = 1\n", False),
+    ],
+)
+def test_another_comment_keeps_what_was_counted_and_another_constant_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, is_same: bool
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    digest_of = kept._source.__wrapped__
+    root, copy = Path(kept.__file__).parents[2], tmp_path / "copy"
+    before = digest_of()
+    for stage in kept.STAGES:
+        shutil.copytree(root / stage, copy / stage, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(kept, "__file__", str(copy / "models" / "replay" / "replay_cache.py"))
+    assert digest_of() == before
+    banks = copy / "models" / "banks.py"
+    text = banks.read_text("utf-8")
+    assert text.count(old) == 1
+    banks.write_text(text.replace(old, new), "utf-8")
+    assert (digest_of() == before) is is_same
+    assert (digest_of() == before) is is_same  # now from the cache
 
 
 @pytest.mark.parametrize("moment", ["load_counts", "replay", "store_counts"])
