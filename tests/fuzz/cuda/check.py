@@ -13,7 +13,7 @@ from fuzz.cuda.batch import Arrays, Source
 from fuzz.cuda.compiler import NotC, to_ptx
 from fuzz.cuda.engine import code_that_is_not_kept, listening, run
 from fuzz.cuda.oracle import Building, Wanted
-from fuzz.cuda.silicon import run_on_chip
+from fuzz.cuda.silicon import run_on_chip, runs_on_chip
 from numpy.typing import NDArray
 
 from cutrace.base.errors import CutraceError
@@ -69,7 +69,8 @@ def check(kernel: Source, ptx: str, wanted: Wanted | str, how: How = EVERYTHING)
         return Found(kernel, "undefined", wanted)
     refused: list[str] = []
     traces: list[dict[str, bytes]] = []
-    problem = difference(run_on_chip(kernel, ptx), wanted) if how.chip else ""
+    asks_chip = how.chip and runs_on_chip(kernel)
+    problem = difference(run_on_chip(kernel, ptx), wanted) if asks_chip else ""
     if problem:
         return Found(kernel, "chip values", problem)
     why = ""

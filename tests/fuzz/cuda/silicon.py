@@ -8,6 +8,11 @@ from typing import Any
 from fuzz.cuda.batch import OUTPUTS, Arrays, Source, first_arrays, scalars
 
 
+def runs_on_chip(kernel: Source) -> bool:
+    """Whether the arguments of a kernel are arrays and scalars: images stay with g++."""
+    return set(kernel.parameters) <= first_arrays(kernel).keys() | scalars(kernel).keys()
+
+
 def run_on_chip(kernel: Source, ptx: str) -> Arrays:
     """Launch a kernel on the first GPU and return the arrays it wrote."""
     import cupy
