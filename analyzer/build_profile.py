@@ -171,7 +171,7 @@ def _profile(
     """Return the profile of one launch on one device from its counts, totals and counts per pc."""
     counted, as_if = one.counts, question.options.as_if
     launch, device = counted.launch, question.devices[counted.device]
-    refusal = "" if as_if else counted.refusal
+    refusal = "" if as_if else counted.occupancy.refusal
     shares = machine_shares(counts, launch, one.instructions, device)
     bounds = () if refusal else find_bounds(sums, device, launch, one.contention, shares)
     facts = {
@@ -256,10 +256,10 @@ def _estimate_input(
 
 def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
     """Yield warnings that invalidate or restrict the numbers of a launch on a device."""
-    if counts.refusal and not as_if:
+    if counts.occupancy.refusal and not as_if:
         return
-    if counts.refusal:
-        yield f"{counts.refusal}; counted as if it could"
+    if counts.occupancy.refusal:
+        yield f"{counts.occupancy.refusal}; counted as if it could"
     if counts.launch.kept.is_whole and did_nothing(sums):
         yield NOTHING
 
@@ -272,7 +272,7 @@ def _remarks(
     as_if: bool,
 ) -> Iterator[str]:
     """Yield further remarks on one launch on one device: occupancy, roofline."""
-    if counts.refusal and not as_if:
+    if counts.occupancy.refusal and not as_if:
         return
     yield resident_text(counts.occupancy)
     if roof := find_roof(sums, bounds, device.chip.memory_gb_per_s):

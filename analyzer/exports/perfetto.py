@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import CutraceError
-from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.interface.model import Ints
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
@@ -37,10 +36,7 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
     """Write the launches that the first device can run, or print them."""
     device = load_devices(options.devices, options.set)[0]
     events = [
-        event
-        for launch in trace.launches
-        if not refuse_launch(device, launch.launch)
-        for event in _launch_events(launch, device, options)
+        event for launch in trace.launches for event in _launch_events(launch, device, options)
     ]
     metadata = {"device": device.key, "unit": "1 us is an instruction of a block's longest warp"}
     whole = {"displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events}
@@ -55,10 +51,12 @@ def _launch_events(
     trace: LaunchTrace, device: Device, options: ReplayOptions
 ) -> Iterator[dict[str, Any]]:
     launch = trace.launch
+    fit = fit_launch(device, launch, trace.instructions(), options)
+    if fit.refusal:
+        return
     if launch.blocks > MOST_BLOCKS:
         summary = f"launch {trace.number} has {launch.blocks} blocks"
         raise CutraceError(f"{summary}; {MOST_BLOCKS} slices can be shown at most")
-    fit = fit_launch(device, launch, trace.instructions(), options)
     placement = place(device.chip, launch.blocks, options.profiled_blocks)
     order = schedule(placement, fit.blocks, launch.warps, options.schedule, None)
     steps = steps_of_blocks(trace)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...models.analyses.occupancy import Need, Occupancy, occupancy, refuse_launch
+from ...models.analyses.occupancy import Need, Occupancy, occupancy
 from ...models.replay.device.device import Device, Limits
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.replay import fit_launch
@@ -76,8 +76,8 @@ class Advice:
 class Resident:
     """The answer for one device. `heading` is the launch, empty for numbers alone.
 
-    `refusal` is the reason why the device cannot launch it, or empty. `requested_blocks` are the
-    blocks that should fit on an SM at once, and `too_few` every limit that has no room for them.
+    `requested_blocks` are the blocks that should fit on an SM at once, and `too_few` every limit
+    that has no room for them.
     """
 
     device: str
@@ -85,7 +85,6 @@ class Resident:
     heading: str
     occupancy: Occupancy
     limits: Limits
-    refusal: str
     advice: Advice
     requested_blocks: int | None = None
 
@@ -113,12 +112,8 @@ def from_numbers(
     """
     _check(need)
     residency = occupancy(device.limits, need, options.cache_config)
-    most = device.limits.threads_per_block
-    refusal = f"cannot launch: {most} threads a block at most" if need.threads > most else ""
     advice = advise(device, residency, total, options)
-    return Resident(
-        device.key, device.name, "", residency, device.limits, refusal, advice, target_blocks
-    )
+    return Resident(device.key, device.name, "", residency, device.limits, advice, target_blocks)
 
 
 def from_launch(
@@ -132,7 +127,6 @@ def from_launch(
         launch_text(trace.launch),
         residency,
         device.limits,
-        refuse_launch(device, trace.launch),
         advise(device, residency, trace.launch.blocks * trace.launch.threads, options),
         target_blocks,
     )

@@ -72,8 +72,8 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
         f" limited by {limited}",
         width,
     )
-    if resident.refusal:
-        yield resident.refusal
+    if resident.occupancy.refusal:
+        yield resident.occupancy.refusal
     if occupancy.registers_from:
         registers = "unknown" if occupancy.registers is None else occupancy.registers
         yield f"registers a thread: {registers} ({occupancy.registers_from})"

@@ -59,7 +59,7 @@ class Occupancies(Sequence[Resident]):
             yield (
                 *(r.heading, r.device, result.need.threads, result.blocks, result.active_warps),
                 *(result.max_warps, result.active_warps / result.max_warps),
-                *(", ".join(result.limited_by), r.refusal),
+                *(", ".join(result.limited_by), result.refusal),
             )
 
     def _repr_html_(self) -> str:

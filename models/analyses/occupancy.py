@@ -26,6 +26,7 @@ the carveout that a driver chooses, both measured on 9.0.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TypeAlias
 
 from ...base.dataclass import dataclass
 from ...traces.schema import LANES, Launch, Resources
@@ -64,7 +65,8 @@ class Occupancy:
     """Blocks on one SM. `limits` maps each used resource to the number of blocks that fit.
 
     `registers` are those per thread in this calculation; `registers_from` is their source.
-    `carveout` is the number of bytes of the SM's memory that serve as shared memory.
+    `carveout` is the number of bytes of the SM's memory that serve as shared memory. `refusal` is
+    the reason why the device cannot launch such blocks, or empty.
     """
 
     need: Need
@@ -72,6 +74,7 @@ class Occupancy:
     limits: Mapping[str, int] = field(default_factory=dict)
     registers_from: str = ""
     carveout: int = 0
+    refusal: str = ""
 
     @property
     def registers(self) -> int | None:
@@ -109,10 +112,11 @@ def occupancy(
         "shared": _shared(limits, need, cache_config, carveout if prefers else None),
         "barriers": limits.barriers_per_sm // need.barriers if limits.barriers_per_sm else None,
     }
-    if need.threads > limits.threads_per_block:
+    refusal = _refuse(_check_threads(limits, need.threads))
+    if refusal:
         ceilings["warps"] = 0
     block_limits = {name: blocks for name, blocks in ceilings.items() if blocks is not None}
-    return Occupancy(need, limits.warps_per_sm, block_limits, carveout=carveout)
+    return Occupancy(need, limits.warps_per_sm, block_limits, carveout=carveout, refusal=refusal)
 
 
 def launch_occupancy(
@@ -134,7 +138,7 @@ def launch_occupancy(
     need = Need(launch.threads, registers, shared, max(1, barriers))
     preference = "" if options.cache_config else launch.prefers
     sm_occupancy = occupancy(device.limits, need, options.cache_config, preference)
-    return replace(sm_occupancy, registers_from=source)
+    return replace(sm_occupancy, registers_from=source, refusal=refuse_launch(device, launch))
 
 
 def choose_carveout(
@@ -188,19 +192,31 @@ def _preferred(limits: Limits, prefers: str) -> int:
 def refuse_launch(device: Device, launch: Launch) -> str:
     """Return the reason why a device cannot launch, or `""`."""
     limits = device.limits
-    checks = [
-        (launch.threads, limits.threads_per_block, "threads a block"),
+    return _refuse(
+        _check_threads(limits, launch.threads),
         *_axes(launch.block, limits.block_dim, "threads a block"),
         *_axes(launch.grid, limits.grid_dim, "blocks"),
         (_shared_bytes(limits, launch), limits.shared_per_block, "bytes of shared memory a block"),
-    ]
+    )
+
+
+Check: TypeAlias = tuple[int, int, str]
+"""An extent, the most that a device allows, and words for it."""
+
+
+def _check_threads(limits: Limits, threads: int) -> Check:
+    return threads, limits.threads_per_block, "threads a block"
+
+
+def _refuse(*checks: Check) -> str:
+    """Return the first failing check in words, or `""`."""
     for extent, most, words in checks:
         if extent > most:
             return f"cannot launch: {most} {words} at most"
     return ""
 
 
-def _axes(extents: Sequence[int], most: Sequence[int], words: str) -> list[tuple[int, int, str]]:
+def _axes(extents: Sequence[int], most: Sequence[int], words: str) -> list[Check]:
     return [(a, m, f"{words} in {axis}") for a, m, axis in zip(extents, most, "xyz", strict=True)]
 
 

@@ -20,7 +20,7 @@ from ...traces.column import integers
 from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import BARRIERS, AssembledAccess, Launch
 from ..analyses.control import COUNTERS
-from ..analyses.occupancy import Occupancy, launch_occupancy, refuse_launch
+from ..analyses.occupancy import Occupancy, launch_occupancy
 from .atomic_loops import SINCE, fold, unrolled
 from .device.device import Device
 from .device.fallback import adapt_kinds, substitute
@@ -74,11 +74,8 @@ class LaunchReplay:
         self._options = options
         self.sites = read_sites(instructions, options.dlcm)
         self.zones = cut_zones([*launch.arrays, *texture_arrays(launch.textures)])
-        fits = [fit_launch(device, launch, instructions, options) for device in devices]
-        self._tracks = [
-            self._track(device, fit, intervals) for device, fit in zip(devices, fits, strict=True)
-        ]
-        running = [t for t in self._tracks if options.as_if or not refuse_launch(t.device, launch)]
+        self._tracks = [self._track(device, intervals) for device in devices]
+        running = [t for t in self._tracks if options.as_if or not t.occupancy.refusal]
         self.running = running
         self.accesses = AccessCounter(running, self.sites, self.zones, shapes)
         self.samples = SampleCounter(launch, instructions, running, self.sites, self.zones)
@@ -93,25 +90,27 @@ class LaunchReplay:
 
     def results(self, number: int) -> list[LaunchCounts]:
         """Return the counts of the launch with this `number`, per device."""
-        launch_entry, none = (self._launch, number, self._instructions), pl.DataFrame(schema=SCHEMA)
+        launch, none = self._launch, pl.DataFrame(schema=SCHEMA)
         keys = (track.device.key for track in self.running)
         lanes = dict(zip(keys, self.lanes_on.close(), strict=True))
         results = []
         for track in self._tracks:
             frames = *track.ledger.close(), lanes.get(track.device.key, none)
-            results.append(launch_counts(launch_entry, track.device, self._options, frames))
+            placed = track.device, track.occupancy, track.placement
+            results.append(launch_counts(launch, number, self._instructions, placed, frames))
         return results
 
-    def _track(self, device: Device, fit: Occupancy, intervals: Intervals | None) -> DeviceReplay:
+    def _track(self, device: Device, intervals: Intervals | None) -> DeviceReplay:
         """Set up the replay of one device."""
         options, launch = self._options, self._launch
+        _, fit, placement = place_launch(device, launch, self._instructions, options)
         wired = _wire_anew if device.has_foreign_models else _wire_once
         wires, repeating, lasting = wired(device, fit.carveout, options.caches)
-        placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
         names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
         ordered = placement if lasting else place(device.chip, 0)
         return DeviceReplay(
             device,
+            fit,
             adapt_kinds(self.sites.kinds, device.capability, options.dlcm),
             placement,
             Ledger(self.sites, self.zones, names, placement.names),
@@ -149,26 +148,30 @@ def fit_launch(
     return launch_occupancy(device, launch, barriers, options)
 
 
-def launch_counts(
-    launch_entry: tuple[Launch, int, pa.Table],
-    device: Device,
-    options: ReplayOptions,
-    frames: Frames,
-) -> LaunchCounts:
-    """Return the counts of a launch on a device, with the values that follow from the launch alone.
+Placed: TypeAlias = tuple[Device, Occupancy, Placement]
+"""A device, and where a launch's blocks are on it."""
 
-    `launch_entry` are the launch, its number and its instructions.
-    """
-    launch, number, instructions = launch_entry
+
+def place_launch(
+    device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
+) -> Placed:
+    """Return where a launch's blocks are on a device."""
     placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
+    return device, fit_launch(device, launch, instructions, options), placement
+
+
+def launch_counts(
+    launch: Launch, number: int, instructions: pa.Table, placed: Placed, frames: Frames
+) -> LaunchCounts:
+    """Return a launch's counts on a device, with the values that follow from the launch alone."""
+    device, fit, placement = placed
     on_sm, peer_blocks = placement.count_profiled()
     return LaunchCounts(
         device.key,
         launch,
         number,
         *frames,
-        fit_launch(device, launch, instructions, options),
-        refuse_launch(device, launch),
+        fit,
         substitute(instructions, device.capability),
         on_sm,
         on_sm + peer_blocks,
@@ -372,9 +375,11 @@ def replay_in_jobs(
     trace.check_unchanged()
     for name, counts in fresh.items():
         store_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
-    launch_entry = trace.launch, trace.number, trace.instructions()
+    launch, code = trace.launch, trace.instructions()
     return [
-        launch_counts(launch_entry, device, options, frames)
+        launch_counts(
+            launch, trace.number, code, place_launch(device, launch, code, options), frames
+        )
         if (frames := cache_entries[device.key])
         else fresh[device.key]
         for device in devices

@@ -16,6 +16,7 @@ from ....base.dataclass import dataclass
 from ....traces.column import integers
 from ....traces.schema import Launch, Space
 from ...analyses.control import count_control, count_launched, no_runs, sum_paths
+from ...analyses.occupancy import Occupancy
 from ..device.device import Device
 from ..device.wiring import Wire
 from ..interface.model import Ints, Kind
@@ -49,6 +50,7 @@ class DeviceReplay:
     """
 
     device: Device
+    occupancy: Occupancy
     kinds: tuple[Kind, ...]
     placement: Placement
     ledger: Ledger

@@ -34,9 +34,8 @@ class LaunchCounts:
     `lanes_on` has the columns pc, scope and lanes: the lanes whose predicate held, for predicated
     instructions other than memory and branches.
 
-    `refusal` is the reason why the device cannot launch, or empty; if it is set there are no rows,
-    unless counted `as_if`. `blocks_of_sm` and `blocks_of_cluster` are those of the profiled SM and
-    of its cluster.
+    If `occupancy` has a refusal there are no rows, unless counted `as_if`. `blocks_of_sm` and
+    `blocks_of_cluster` are those of the profiled SM and of its cluster.
     """
 
     device: str
@@ -46,7 +45,6 @@ class LaunchCounts:
     mixed: pl.DataFrame
     lanes_on: pl.DataFrame
     occupancy: Occupancy
-    refusal: str
     substitutions: tuple[str, ...]
     blocks_of_sm: int
     blocks_of_cluster: int

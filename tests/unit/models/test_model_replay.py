@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warps import BASE, FULL, warp
 
+from cutrace.analyzer.profile import analyze
 from cutrace.base.errors import CutraceError
+from cutrace.models.analyses.occupancy import Occupancy, launch_occupancy
+from cutrace.models.replay import replay as replay_module
 from cutrace.models.replay.device.catalog import FOLDER
-from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.device.device import Device, load_device
 from cutrace.models.replay.histogram import accesses as accesses_module
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.counts import LaunchCounts
@@ -197,10 +201,10 @@ def test_read_only_loads_are_substituted_before_3_5(tmp_path: Path) -> None:
 def test_a_refused_launch_has_no_counts_unless_as_if(tmp_path: Path) -> None:
     trace = hand_trace(tmp_path / "a.cutrace", [Access(warp())], launch=launch(block=(1024, 1, 1)))
     counts = one(trace.launches[0], "8800gtx")
-    assert counts.refusal == "cannot launch: 512 threads a block at most"
+    assert counts.occupancy.refusal == "cannot launch: 512 threads a block at most"
     assert counts.counts.is_empty()
     counts = one(trace.launches[0], "8800gtx", as_if=True)
-    assert counts.refusal == "cannot launch: 512 threads a block at most"
+    assert counts.occupancy.refusal == "cannot launch: 512 threads a block at most"
     assert total(counts, "global_load_requests") == 1
 
 
@@ -343,3 +347,20 @@ def test_two_sums_of_one_instruction_in_a_block_are_refused(tmp_path: Path) -> N
     (twice,) = read_trace(tmp_path / "twice.cutrace").launches
     with pytest.raises(CutraceError, match="two rows of block 0 and instruction 1"):
         one(twice, "h200")
+
+
+def test_each_device_asks_once_how_many_blocks_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = hand_trace(tmp_path / "a.cutrace", [Access(warp())], launch=launch(block=(1024, 1, 1)))
+    fits: list[str] = []
+
+    def count_call(device: Device, *more: Any) -> Occupancy:
+        fits.append(device.key)
+        return launch_occupancy(device, *more)
+
+    monkeypatch.setattr(replay_module, "launch_occupancy", count_call)
+    (ran,) = analyze(trace, device="h100").launches
+    (refused,) = analyze(trace, device="8800gtx").launches
+    assert (ran.refusal, refused.refusal) == ("", "cannot launch: 512 threads a block at most")
+    assert fits == ["h100", "8800gtx"]
