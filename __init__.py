@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .tracer.session.source.record import record as record
     from .traces.imports.import_trace import import_trace as import_trace
     from .traces.reader import read_trace as read_trace
-    from .traces.scan import scan_traces as scan_traces
+    from .traces.reader import scan_traces as scan_traces
     from .traces.writer import TraceWriter as TraceWriter
 
 _HOME = {
@@ -63,7 +63,7 @@ _HOME = {
     "record": ".tracer.session.source.record",
     "recording": ".commands.running.recording_here",
     "report": ".commands.api.report",
-    "scan_traces": ".traces.scan",
+    "scan_traces": ".traces.reader",
     "sweep": ".commands.running.sweep",
     "why": ".commands.api.why",
 }

@@ -16,7 +16,7 @@ from ..base.dataclass import dataclass
 from ..base.html_table import more, render_table
 from ..base.options import taking
 from ..models.replay.interface.options import ReplayOptions
-from ..models.replay.whatif.suppose import suppose
+from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .build_profile import ProfileRequest, profile_launches, read_request

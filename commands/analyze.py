@@ -127,7 +127,7 @@ def command(
 def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, view: "View") -> str:
     """Replay each launch of a trace, and return the report in the requested format."""
     from ..analyzer.reuse.reuse_text import render
-    from ..models.replay.whatif.suppose import suppose
+    from ..models.replay.suppose import suppose
     from .api.miss_ratios import measure_each
 
     if format not in FORMATS:

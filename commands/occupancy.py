@@ -52,7 +52,7 @@ def command(
     from ..base.config import bytes_of
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
-    from ..models.replay.whatif.suppose import suppose
+    from ..models.replay.suppose import suppose
     from ..traces.reader import read_trace
 
     check_format(format)

@@ -70,7 +70,7 @@ def command(
         from ..analyzer.html.gather import Subject
         from ..analyzer.html.page import render
         from ..analyzer.profile import count_supposed
-        from ..models.replay.whatif.suppose import suppose
+        from ..models.replay.suppose import suppose
         from ..traces.reader import read_trace
 
         subjects = []

@@ -43,18 +43,18 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
-from ..jit.loop import compile_module
-from ..jit.value import Fixed
-from .replay.histogram.histogram import Pool, Repeated, strides
-from .replay.histogram.stages import cut_at_lines, slices_of
-from .replay.interface.hot_loop import (
+from ..jit.loop import (
     aligned,
     as_array,
     as_list,
     compile_if_worth,
+    compile_module,
     extend,
     rows_asked,
 )
+from ..jit.value import Fixed
+from .replay.histogram.histogram import Pool, Repeated, strides
+from .replay.histogram.stages import cut_at_lines, slices_of
 from .replay.interface.model import ACCESSES, Batch, Ints, Kind, Step, one_lane
 from .replay.stateful import cache_sim, row_lines
 

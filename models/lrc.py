@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from .replay.interface.hot_loop import as_array, as_list, compile_if_worth, extend
+from ..jit.loop import as_array, as_list, compile_if_worth, extend
 from .replay.interface.model import Batch, Step, one_lane
 from .replay.stateful import lrc_window as recent
 

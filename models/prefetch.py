@@ -24,7 +24,7 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from .replay.interface.hot_loop import as_array, compile_if_worth, extend
+from ..jit.loop import as_array, compile_if_worth, extend
 from .replay.interface.model import Batch, Ints, Step, one_lane
 from .replay.stateful import stream_buffers as plain
 

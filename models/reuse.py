@@ -28,8 +28,8 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
+from ..jit.loop import compile_if_worth, extend
 from .replay.histogram.stages import cut_at_lines
-from .replay.interface.hot_loop import compile_if_worth, extend
 from .replay.interface.model import Batch, Ints, Kind, Step
 from .replay.stateful import stack_distances as plain
 

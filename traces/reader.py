@@ -5,10 +5,11 @@ validated before use.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,6 @@ from .manifest import Unread
 from .pattern_store import Dictionary, Patterns, StoredPatterns
 from .remote import fetch, origin
 from .schema import LANES, TABLES, Launch, Manifest
-from .stamp import Stamp, check_same, stamp_of
 from .table_reader import (
     Check,
     TableReader,
@@ -32,7 +32,11 @@ from .table_reader import (
     check_whole,
     read_once,
 )
-from .trace_folder import MANIFEST, reason
+from .trace_folder import MANIFEST, Stamp, check_same, reason, stamp_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 MANIFEST_BYTES = 1 << 28
 """Maximum bytes of a manifest; a larger one is refused."""
@@ -414,3 +418,47 @@ def _flat(lists: pa.ChunkedArray) -> npt.NDArray[np.int32]:
     """Return the values of a fixed-size list column of at most one chunk."""
     chunks = [chunk.flatten().to_numpy() for chunk in lists.chunks]
     return np.concatenate(chunks) if chunks else np.empty(0, np.int32)
+
+
+def scan_traces(
+    traces: Iterable[str | os.PathLike[str]], table: str = "accesses"
+) -> "pl.LazyFrame":
+    """Return a table of all launches of several traces, as one polars lazy frame.
+
+    `table` is one of traces/FORMAT.md: `accesses`, `patterns`, `instructions` and so on. Its
+    columns follow `trace`, the path or URL as given, and `launch`, the number. Raises CutraceError
+    for an unreadable trace and an unknown table.
+    """
+    import polars as pl
+
+    if table not in TABLES:
+        raise CutraceError(f"no table {table!r}{nearest(table, TABLES)}; there are {[*TABLES]}")
+    frames = [
+        _scan(launch, table).select(
+            pl.lit(os.fspath(trace)).alias("trace"), pl.lit(launch.number).alias("launch"), pl.all()
+        )
+        for trace in traces
+        for launch in read_trace(trace).launches
+    ]
+    if not frames:
+        raise CutraceError("no trace is given, or no launch is in one")
+    return pl.concat(frames)
+
+
+def _scan(launch: LaunchTrace, table: str) -> "pl.LazyFrame":
+    """Return a table that is read, batch by batch, when the frame is collected."""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    def read(
+        columns: list[str] | None, predicate: "pl.Expr | None", rows: int | None, _: int | None
+    ) -> "Iterator[pl.DataFrame]":
+        for batch in launch.batches(table, columns or ()):
+            frame = pl.DataFrame(pl.from_arrow(batch)).slice(0, rows)
+            rows = None if rows is None else rows - frame.height
+            yield frame if predicate is None else frame.filter(predicate)
+            if rows == 0:
+                return
+
+    empty = pl.DataFrame(pl.from_arrow(TABLES[table].empty_table()))
+    return register_io_source(read, schema=empty.schema, is_pure=True)

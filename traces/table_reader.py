@@ -23,9 +23,8 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from .column import arrays_inside, list_lengths, list_values
 from .schema import PATHS
-from .stamp import Stamp, check_same, stamp_of
 from .table_file import BATCH_BYTES, BROKEN
-from .trace_folder import reason
+from .trace_folder import Stamp, check_same, reason, stamp_of
 
 MAGIC = b"ARROW1"
 MOST_ROWS = 1 << 30

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
+from typing import TypeAlias
 
 from ..base.claim import Claim, sweep
 from ..base.dataclass import dataclass
@@ -272,3 +273,31 @@ class SizeLimit:
         budget = max(self.limit - self.before, 0)
         fits = 80 * budget * max(self.written, 1) / max(written * self.blocks, 1)
         return f"{max(min(fits, 50.0), 0.01):.2g}"
+
+
+Stamp: TypeAlias = tuple[int, ...]
+"""A file's size, modification time and inode: a trace may be re-recorded while it is read.
+
+The device is left out: machines that share a file system number it differently. For a file that
+each machine downloads, the size alone.
+"""
+MISSING: Stamp = (-1,)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return the stamp of a file; MISSING if it does not exist."""
+    try:
+        status = path.stat()
+    except OSError:
+        return MISSING
+    return status.st_size, status.st_mtime_ns, status.st_ino
+
+
+def check_same(path: Path, stamp: Stamp) -> None:
+    """Raise CutraceError if a file does not match a stamp."""
+    if (status := stamp_of(path))[: len(stamp)] != stamp:
+        fate = "removed" if status == MISSING else "replaced"
+        raise CutraceError(
+            f"{path}: {fate} meanwhile: it was another file when the trace was opened;"
+            " open the trace again"
+        )

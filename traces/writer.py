@@ -2,6 +2,8 @@
 
 import os
 import weakref
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -12,11 +14,126 @@ from .address import url_of
 from .launch_writer import Deduplicator
 from .launch_writer import LaunchWriter as LaunchWriter
 from .manifest import encode, to_json
-from .manifest_builder import ManifestBuilder
 from .remote import place_in, send
-from .schema import Launch, Outside
+from .schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
 from .table_file import BackgroundWriter
 from .trace_folder import MANIFEST, SizeLimit, Workshop, reason, remove_folder, write_file
+
+
+class ManifestBuilder:
+    """Builds a manifest; subclasses that also take rows of launches call `_begin`."""
+
+    def __init__(self) -> None:
+        self._compilers: list[Compiler] = []
+        self._events: list[Event] = []
+        self._launches: list[Launch] = []
+        self._sources: dict[str, str] = {}
+        self._fault = ""
+        self._left_out = ""
+        self._names: dict[str, str] = {}
+
+    def compiler(self, compiler: Compiler) -> None:
+        """Add a compiler; equal ones are stored once."""
+        if compiler not in self._compilers:
+            self._compilers.append(compiler)
+
+    def source(self, name: str, text: str) -> str:
+        """Add a source text and return its key in the manifest.
+
+        The key is `name`, or `name (2)` and so on if that name has another text already.
+        """
+        key, number = name, 1
+        while self._sources.get(key, text) != text:
+            number += 1
+            key = f"{name} ({number})"
+        self._sources[key] = text
+        return key
+
+    def hand_on(self, other: "ManifestBuilder") -> None:
+        """Copy the compilers and sources to another manifest, which launches their kernels."""
+        for compiler in self._compilers:
+            other.compiler(compiler)
+        for name, text in self._sources.items():
+            other.source(name, text)
+
+    def event(self, event: Event) -> None:
+        """Append a copy or a set; launches append their own events."""
+        self._events.append(event)
+
+    def resources(self, launch: int, resources: tuple[Resources, ...]) -> None:
+        """Set the assembler's resources of a launch's kernel, by launch number."""
+        if not 0 <= launch < len(self._launches):
+            raise CutraceError(f"no launch {launch}; there are {len(self._launches)}")
+        self._launches[launch] = replace(self._launches[launch], resources=resources)
+
+    def outside(self, launch: int, outsides: tuple[Outside, ...]) -> None:
+        """Set the out-of-bounds accesses of a launch, by its number."""
+        self._launches[launch] = replace(self._launches[launch], outside=outsides)
+
+    def fault(self, message: str) -> None:
+        """Set the message of the fault that ended the session."""
+        self._fault = message
+
+    def withdraw(self) -> None:
+        """Remove the last launch, which was aborted."""
+        number = len(self._launches) - 1
+        self._launches.pop()
+        self._events.remove(Event(kind="launch", launch=number))
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename an array in all entries so far; no other array had the old name."""
+        self._names[old] = new
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the manifest of the entries so far."""
+        return Manifest(
+            compilers=tuple(self._compilers),
+            events=tuple(self._with_name(event) for event in self._events),
+            launches=tuple(map(_Renaming(self._names).rename, self._launches)),
+            sources=self._sources,
+            fault=self._fault,
+            left_out=self._left_out,
+        )
+
+    def _begin(self, launch: Launch) -> int:
+        """Append the next launch; return its number."""
+        number = len(self._launches)
+        self._launches.append(launch)
+        self._events.append(Event(kind="launch", launch=number))
+        return number
+
+    def _with_name(self, event: Event) -> Event:
+        new = self._names.get(event.array)
+        return event if new is None else replace(event, array=new)
+
+
+class _Renaming:
+    """Renames arrays; launches that share a tuple of arrays still share it afterwards."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._last: tuple[tuple[Array, ...], tuple[Array, ...]] = ((), ())
+
+    def rename(self, launch: Launch) -> Launch:
+        """Return a launch with the new names."""
+        arrays = self._rename_arrays(launch.arrays)
+        names = (self._names.get(texture.array) for texture in launch.textures)
+        textures = tuple(
+            texture if name is None else replace(texture, array=name)
+            for texture, name in zip(launch.textures, names, strict=True)
+        )
+        return replace(launch, arrays=arrays, textures=textures)
+
+    def _rename_arrays(self, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
+        if arrays is not self._last[0]:
+            names = (self._names.get(array.name) for array in arrays)
+            new = tuple(
+                array if name is None else replace(array, name=name)
+                for array, name in zip(arrays, names, strict=True)
+            )
+            self._last = arrays, arrays if new == arrays else new
+        return self._last[1]
 
 
 class TraceWriter(ManifestBuilder):
@@ -130,3 +247,72 @@ class TraceWriter(ManifestBuilder):
             self.close()
         else:
             self.discard()
+
+
+class BoundedWriter(TraceWriter):
+    """A TraceWriter that drops the launch with which the trace would exceed `max_bytes`, and all
+    later ones.
+
+    Launches that run without being recorded are counted: `not_chosen` were filtered out,
+    `without_room` exceeded the limit. After `close`, `left_out` describes them in a sentence.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
+        super().__init__(path, max_bytes, owns_columns=True)
+        self._limit.spares = True
+        self.not_chosen = 0
+        self.without_room = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether the next launch may be recorded, judging by the bytes written so far."""
+        return self._limit.full_at is None
+
+    @property
+    def bytes(self) -> int:
+        """Return the current size of the trace."""
+        return self._limit.used
+
+    @property
+    def count(self) -> int:
+        """Return the number of launches in the trace."""
+        return len(self._launches)
+
+    @property
+    def left_out(self) -> str:
+        """Return a sentence on the launches that ran without being recorded, once the trace is
+        closed.
+        """
+        return self._left_out
+
+    def close(self) -> None:
+        """Drop the launches that exceed the limit, then close like TraceWriter."""
+        if not self._unfinished:
+            self._background.finish()
+            self._drop_last()
+            self._left_out = "; ".join(self._sentences())
+        super().close()
+
+    def _drop_last(self) -> None:
+        if (first := self._limit.full_at) is None:
+            return
+        self.without_room += len(self._launches) - first
+        for number in range(first, len(self._launches)):
+            self._remove(number)
+        del self._launches[first:]
+        self._events = [event for event in self._events if event.launch < first]
+
+    def _sentences(self) -> list[str]:
+        sentences = []
+        if self.not_chosen:
+            sentences.append(f"{_launches(self.not_chosen)} run and not chosen to be recorded")
+        if self.without_room:
+            sentences.append(
+                f"{_launches(self.without_room)} run and left out: with the first of them the trace"
+                f" would be larger than the {self._limit.limit} bytes of --max-trace-size"
+            )
+        return sentences
+
+
+def _launches(count: int) -> str:
+    return f"{count} launch was" if count == 1 else f"{count} launches were"

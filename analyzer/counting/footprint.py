@@ -16,7 +16,7 @@ from ...base.dataclass import dataclass
 from ...models.replay.interface.model import Bools, Ints
 from ...models.replay.replay_cache import cached_frame
 from ...models.replay.rows.lanes import unpack_masks
-from ...models.replay.rows.repeats import COLUMNS, RecentRows
+from ...models.replay.rows.patterns import COLUMNS, RecentRows
 from ...models.replay.rows.sites import Sites, read_sites
 from ...traces.column import integers
 from ...traces.reader import LaunchTrace

@@ -23,8 +23,7 @@ from ...models.replay.replay import replay_in_jobs
 from ...models.replay.rows.patterns import Shapes
 from ...models.replay.rows.sites import Sites, read_sites
 from ...models.replay.schedule.place import place
-from ...models.replay.whatif.suppose import suppose_launches
-from ...models.replay.whatif.usage import Usage, read_usage
+from ...models.replay.suppose import Usage, read_usage, suppose_launches
 from ...traces.column import integers
 from ...traces.reader import LaunchTrace
 from ...traces.schema import Array, Space

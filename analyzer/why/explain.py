@@ -7,7 +7,7 @@ from ...base.errors import CutraceError
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.interface.options import ReplayOptions
-from ...models.replay.whatif.suppose import suppose
+from ...models.replay.suppose import suppose
 from ...traces.reader import Trace
 from ...traces.schema import Array
 from ..profile import first_alike

@@ -15,8 +15,7 @@ from ...models.replay.device.fallback import adapt_kinds
 from ...models.replay.device.wiring import Wire, wire
 from ...models.replay.interface.model import Batch, Bools, Ints, Kind, Model
 from ...models.replay.replay_cache import cached_frame
-from ...models.replay.rows.patterns import Shapes
-from ...models.replay.rows.repeats import RecentRows
+from ...models.replay.rows.patterns import RecentRows, Shapes
 from ...models.replay.rows.sites import Sites, read_sites
 from ...traces.reader import LaunchTrace
 from ...traces.schema import ACCESSES

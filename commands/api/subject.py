@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from ...base.claim import Claim, claim_scratch
 from ...models.replay.interface.options import ReplayOptions
-from ...models.replay.whatif.suppose import suppose
+from ...models.replay.suppose import suppose
 from ...traces.reader import Trace, read_trace
 from ..options.recording import SOURCES
 from ..options.replay import with_devices

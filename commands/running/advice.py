@@ -17,7 +17,7 @@ ROWS = 1 << 22
 def best_advice(trace: "Trace", profile: "Profile", options: ReplayOptions) -> str:
     """Return the first advice on the costliest launch, with its gain; empty if nothing gains."""
     from ...analyzer.advice.advise import advise, counted_reuse, gain_text
-    from ...models.replay.whatif.suppose import suppose
+    from ...models.replay.suppose import suppose
 
     bounded = [launch for launch in profile.launches if launch.bounds]
     trace = suppose(trace, options.pad, options.align)
@@ -40,7 +40,7 @@ def advise_here(
 ) -> str:
     """Return the advice on a trace that was replayed with these options."""
     from ...analyzer.advice.advise import advise, render
-    from ...models.replay.whatif.suppose import suppose
+    from ...models.replay.suppose import suppose
 
     trace = suppose(trace, options.pad, options.align)
     findings = advise(trace, profile, options)

@@ -12,7 +12,7 @@ from ...analyzer.budget.budget_check import Checker
 from ...analyzer.budget.budget_report import render_broken
 from ...analyzer.profile import Profile, analyze, count
 from ...models.replay.interface.options import ReplayOptions
-from ...models.replay.whatif.suppose import suppose
+from ...models.replay.suppose import suppose
 from ...tracer.session.session import Session
 from ...traces.reader import Trace, read_trace
 from ..options.recording import Recording

@@ -148,7 +148,7 @@ def _checker(path: Path, budget: "Budget | None", replay: ReplayOptions) -> "Che
     """Replay the trace on the devices of the command line, else the budget's, else the default."""
     from ...analyzer.budget.budget_check import Checker
     from ...analyzer.profile import count
-    from ...models.replay.whatif.suppose import suppose
+    from ...models.replay.suppose import suppose
     from ...traces.reader import read_trace
 
     options = with_devices(replay)

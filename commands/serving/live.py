@@ -156,7 +156,7 @@ class Live:
         from ...analyzer.html.gather import Subject
         from ...analyzer.html.page import gather
         from ...analyzer.profile import count_supposed
-        from ...models.replay.whatif.suppose import suppose
+        from ...models.replay.suppose import suppose
 
         assert self._trace is not None
         trace = suppose(self._trace, self.options.pad, self.options.align)

@@ -20,7 +20,7 @@ import polars as pl
 
 from ...base.cache import keep, key_of, load, source_digest
 from ...traces.schema import TABLES
-from ...traces.stamp import Stamp, check_same
+from ...traces.trace_folder import Stamp, check_same
 from .device.device import Device
 from .interface.options import ReplayOptions
 

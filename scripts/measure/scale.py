@@ -22,8 +22,8 @@ from bench_cases import new_traces
 from scale_kernels import ROWS, Record, record_loop, record_spmv, record_transpose
 
 import cutrace
+from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.device.device import load_devices
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.stateful import cache_sim as lines

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ...traces.bounded_writer import BoundedWriter
+from ...traces.writer import BoundedWriter
 from ..front.source import Compiled
 from ..session.module import Module
 from ..session.recording import Recording

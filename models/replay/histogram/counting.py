@@ -1,6 +1,6 @@
 """Loops over rows: number, count and repeat them.
 
-They work on plain integers and sequences, so that `hot_loop.py` can compile them. Few rows are
+They work on plain integers and sequences, so that `jit/loop.py` can compile them. Few rows are
 numbered without compiling.
 
 - `rows`: (pc, space, base, block), each (n,), as the trace has them.

@@ -7,12 +7,12 @@ import polars as pl
 import pyarrow as pa
 
 from ....base.dataclass import dataclass
+from ....jit.loop import compile_if_worth
 from ....traces.column import to_arrow
 from ....traces.schema import Launch
 from ....traces.unique import sorted_unique
 from ...analyses.occupancy import Occupancy
 from ..device.wiring import Wire
-from ..interface.hot_loop import compile_if_worth
 from ..interface.model import Bools, Ints, Kind
 from ..rows.sites import MIXED, SPACES, Sites, Zones, number_rows
 from . import counting

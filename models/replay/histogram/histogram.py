@@ -15,8 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....jit.loop import as_lists, compile_if_worth
 from ....traces.column import signed
-from ..interface.hot_loop import as_lists, compile_if_worth
 from ..interface.model import Batch, Bools, Ints, Kind, join_batches, one_lane
 from ..rows.patterns import Reaches, Shapes
 from ..rows.sites import Sites, Zones

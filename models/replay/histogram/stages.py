@@ -8,8 +8,8 @@ from types import ModuleType
 import numpy as np
 
 from ....base.dataclass import dataclass
+from ....jit.loop import compile_if_worth
 from ..device.wiring import Wire
-from ..interface.hot_loop import compile_if_worth
 from ..interface.model import Batch, Ints, Model, Step, join_batches
 from ..schedule.episodes import list_ranges
 from . import counting

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import CutraceError
-from ..interface.hot_loop import compile_if_worth
+from ....jit.loop import compile_if_worth
 from ..interface.model import Batch, Bools, Ints
 from . import touching
 

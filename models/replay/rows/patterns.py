@@ -5,18 +5,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ..interface.hot_loop import compile_if_worth
+from ....jit.loop import compile_if_worth
 from ..interface.model import Batch, Ints, Kind, Touched
-from . import touching
+from . import recent_rows, touching
 from .lanes import order_lanes, unpack_masks
 from .sites import DENSE, number_rows
 
 if TYPE_CHECKING:
     from ....traces.pattern_store import Patterns as Store
-
 
 ROWS_PER_READ = 1 << 12
 """Patterns that are read at a time: half a megabyte."""
@@ -164,3 +164,24 @@ class Reaches:
         if first < begin or last >= begin + len(shape):
             return False
         return not self._has_gaps or bool(loops.all_known(pattern, begin, shape))
+
+
+COLUMNS = ("pc", "space", "base", "pattern")
+"""The columns by which two accesses are equal."""
+
+
+class RecentRows:
+    """Filter of the rows that repeat a recent one, in launches with many rows."""
+
+    def __init__(self) -> None:
+        self._seen = np.full((2, 1 << recent_rows.SLOT_BITS), -1)
+
+    def choose(self, batch: pa.RecordBatch) -> Ints:
+        """Return the rows of a batch with COLUMNS, rising, that do not repeat a recent one; the
+        first of equal rows is among them. A small launch keeps all.
+        """
+        rows = np.arange(batch.num_rows)
+        if loops := compile_if_worth(recent_rows, batch.num_rows):
+            columns = (batch[name].to_numpy() for name in COLUMNS)
+            rows = rows[: loops.choose_new(*columns, *self._seen, rows)]
+        return rows

@@ -1,4 +1,4 @@
-"""Recent rows: filter accesses that repeat a recent one; a loop for `hot_loop.py` to compile.
+"""Recent rows: filter accesses that repeat a recent one; a loop for `jit/loop.py` to compile.
 
 Kernels repeat the same loads. A reader that needs the set of rows, but not their frequencies, skips
 nearly all of them.

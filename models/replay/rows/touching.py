@@ -1,6 +1,6 @@
 """Footprints: the bytes, sectors and lines that groups of lanes touch.
 
-The loops work on plain integers and sequences, so that `hot_loop.py` can compile them. `lanes.py`
+The loops work on plain integers and sequences, so that `jit/loop.py` can compile them. `lanes.py`
 and `transactions.py` compute the same with arrays, which is faster for few groups.
 
 - `ordered`: (n, lanes), the active lanes' addresses in rising order, then NONE.

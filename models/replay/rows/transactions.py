@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ....base.dataclass import dataclass
-from ..interface.hot_loop import compile_if_worth
+from ....jit.loop import compile_if_worth
 from ..interface.model import Bools, Ints, Touched
 from . import touching
 from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes

@@ -1,4 +1,4 @@
-"""Issue order of warps that take turns: sort keys, and a counting sort for `hot_loop.py` to
+"""Issue order of warps that take turns: sort keys, and a counting sort for `jit/loop.py` to
 compile.
 
 `Schedule.order` computes the same order with NumPy, for few rows. Rows that already come in order

@@ -1,6 +1,6 @@
 """Cache simulation: the state of the lines, and the loop that serves requests one by one.
 
-All functions take and return integers and flat sequences of integers, so that `hot_loop.py` can
+All functions take and return integers and flat sequences of integers, so that `jit/loop.py` can
 compile them unchanged. Small traces run them uncompiled.
 
 - `requests`: (address, kind, cause, unit, group, time), each (n,). The cause is a warp instruction:

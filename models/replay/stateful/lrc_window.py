@@ -1,4 +1,4 @@
-"""L2 request coalescer: a window of recent reads per unit, for `hot_loop.py` to compile.
+"""L2 request coalescer: a window of recent reads per unit, for `jit/loop.py` to compile.
 
 - `requests`: (address, kind, cause, unit, group), each (n,), in order. All loads of one cause from
   one line are one read.

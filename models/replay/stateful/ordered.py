@@ -20,13 +20,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....jit.loop import as_lists, compile_if_worth
 from ....traces.schema import Space
 from ..histogram import counting
 from ..histogram.accesses import DeviceReplay, locate
 from ..histogram.counting import NONE
 from ..histogram.histogram import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..histogram.stages import Answers, Flow, Stages, split_first
-from ..interface.hot_loop import as_lists, compile_if_worth
 from ..interface.model import Batch, Bools, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones

@@ -15,11 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....jit.loop import aligned, as_lists, compile_if_worth
 from ....traces.column import signed
 from ....traces.unique import sorted_places
 from ..histogram.accesses import DeviceReplay
 from ..histogram.counting import FAR, NONE
-from ..interface.hot_loop import aligned, as_lists, compile_if_worth
 from ..interface.model import Bools, Ints
 from ..rows.patterns import Named, Reaches
 from ..rows.sites import Sites, Zones

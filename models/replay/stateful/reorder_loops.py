@@ -1,6 +1,6 @@
 """Loops of the reorder buffer, between the trace and the stages that keep state.
 
-They work on plain integers and sequences, so that `hot_loop.py` can compile them.
+They work on plain integers and sequences, so that `jit/loop.py` can compile them.
 
 - `rows`: (block, warp, interval, since, pc, space, base, pattern), each (n,). `interval` counts the
   barriers that the warp has passed, `since` its instructions since the last of these.

@@ -1,6 +1,6 @@
 """Repeated rows in a cache: serve equal rows from precomputed pieces, one unit after another.
 
-The loops work on plain integers and sequences, so that `hot_loop.py` can compile them, with those
+The loops work on plain integers and sequences, so that `jit/loop.py` can compile them, with those
 of `cache_sim.py`. A piece is all that a distinct row reads from one line: a piece whose sectors all
 hit is counted in one step.
 

@@ -1,4 +1,4 @@
-"""LRU stack distances of requests in one pass, for `hot_loop.py` to compile.
+"""LRU stack distances of requests in one pass, for `jit/loop.py` to compile.
 
 The distance of a request is the number of other lines that were used since the last use of its
 line. A stack has a bit per turn, which is set at the last use of each line; a Fenwick tree counts

@@ -1,4 +1,4 @@
-"""Stream buffers of a prefetcher, and the loop that serves requests, for `hot_loop.py` to compile.
+"""Stream buffers of a prefetcher, and the loop that serves requests, for `jit/loop.py` to compile.
 
 - `requests`: (address, kind, cause, unit, group), each (n,), in order.
 - `kinds`: (bytes, is_load), each (kinds,).

@@ -11,7 +11,7 @@ SCRIPT = """
 import numpy as np
 from cutrace.models.cache import Cache
 from cutrace.models.replay.stateful import cache_sim
-from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.interface.model import Batch, Kind
 
 SPACES = dict(line=128, sector=32, serves=["global", "local"])

@@ -24,9 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cutrace.base.errors import CutraceError
+from cutrace.jit.loop import rows_asked
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.model import Batch, Kind
 from cutrace.models.replay.stateful import cache_sim as lines
 from cutrace.models.replay.stateful.cache_sim import bank_of

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cutrace.base.errors import CutraceError
+from cutrace.jit.loop import rows_asked
 from cutrace.models.lrc import Lrc
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.model import Kind, Step
 from cutrace.models.replay.stateful import lrc_window as recent
 

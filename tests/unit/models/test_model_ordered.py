@@ -11,8 +11,8 @@ import pytest
 from hand_trace import Access, instruction, launch, write_rows
 from warps import BASE, warp
 
+from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import schedule as schedules

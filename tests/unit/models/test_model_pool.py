@@ -9,11 +9,11 @@ from cases.cache_case import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, make_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cutrace.jit.loop import rows_asked
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.histogram import Pool, Repeated, extend_pool, make_pool
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.model import Batch, Kind, Step
 from cutrace.models.replay.stateful import cache_sim as cache_lines
 from cutrace.models.replay.stateful import row_lines

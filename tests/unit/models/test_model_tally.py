@@ -6,10 +6,10 @@ import pytest
 from cases.tally_in_arrays import read_chunk, tally
 
 from cutrace.base.errors import CutraceError
+from cutrace.jit.loop import compile_if_worth, rows_asked
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.counts import group_rows
 from cutrace.models.replay.histogram.histogram import AccessHistogram, Bins
-from cutrace.models.replay.interface.hot_loop import compile_if_worth, rows_asked
 from cutrace.models.replay.interface.model import Kind
 from cutrace.models.replay.rows import patterns as reach
 from cutrace.models.replay.rows.patterns import Shapes

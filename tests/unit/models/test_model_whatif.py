@@ -16,7 +16,7 @@ import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
-from cutrace.models.replay.whatif.suppose import suppose
+from cutrace.models.replay.suppose import suppose
 from cutrace.tracer.session.source.record import record
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, Array, Resources, Space

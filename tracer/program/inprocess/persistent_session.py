@@ -6,9 +6,8 @@ from typing import Any
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....traces.bounded_writer import BoundedWriter
-from ....traces.manifest_builder import ManifestBuilder
 from ....traces.schema import Event
+from ....traces.writer import BoundedWriter, ManifestBuilder
 from ...session.filter import read_filter
 from ...session.record_options import RecordOptions
 from ..arena import SharedMemory

@@ -6,9 +6,9 @@ import pytest
 from cases.cache_case import LOAD, STORE, batch_of
 
 from cutrace.base.errors import CutraceError
+from cutrace.jit.loop import rows_asked
 from cutrace.models.prefetch import Prefetch
 from cutrace.models.replay.device.conformance import check_model
-from cutrace.models.replay.interface.hot_loop import rows_asked
 from cutrace.models.replay.interface.model import Step
 from cutrace.models.replay.stateful import stream_buffers
 

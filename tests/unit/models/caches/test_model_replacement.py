@@ -8,7 +8,7 @@ import pytest
 from cases.cache_case import LOAD, ask, batch_of, make_cache, totals
 
 from cutrace.base.errors import CutraceError
-from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.stateful import cache_sim as cache_lines
 
 WAYS = 4

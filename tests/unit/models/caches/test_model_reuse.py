@@ -9,7 +9,7 @@ from cases.cache_case import ATOMIC, LOAD, STORE, ask, batch_of, make_cache, tot
 
 from cutrace.analyzer.reuse.reuse import error_of
 from cutrace.base.errors import CutraceError
-from cutrace.models.replay.interface.hot_loop import rows_asked
+from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.interface.model import Batch
 from cutrace.models.replay.stateful import cache_sim as cache_lines
 from cutrace.models.replay.stateful import stack_distances

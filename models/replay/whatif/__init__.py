@@ -1,1 +1,0 @@
-"""What-if: a launch's trace with padded or realigned arrays."""
