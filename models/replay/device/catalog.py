@@ -189,10 +189,11 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One file."""
+    """One file; its text decides whether it equals another."""
 
     path: Path
-    values: Mapping[str, object]
+    text: bytes
+    values: Mapping[str, object] = field(compare=False)
 
 
 def read_layers(path: Path) -> Sequence[Layer]:
@@ -200,12 +201,13 @@ def read_layers(path: Path) -> Sequence[Layer]:
 
     Raises `CutraceError` for a file that cannot be read, a base that does not exist, and a cycle.
     """
-    layers = [_read(path, str(path))]
+    layers, resolved = [_read(path, str(path))], [path.resolve()]
     while "base" in layers[-1].values:
         user = layers[-1]
         base = _find_base(user)
         names = [layer.path.name for layer in layers]
-        if base.resolve() in [layer.path.resolve() for layer in layers]:
+        resolved.append(base.resolve())
+        if resolved[-1] in resolved[:-1]:
             circle = " -> ".join((*names, base.name))
             raise CutraceError(f"{user.path.name}: base: the files {circle} form a circle")
         layers.append(_read(base, f"{user.path.name}: base: {user.values['base']}"))
@@ -277,9 +279,10 @@ def _find_base(layer: Layer) -> Path:
 def _read(path: Path, label: str) -> Layer:
     """Read one file; `label` is the name for it in messages."""
     try:
-        return Layer(path, _parse(path.read_bytes(), path.name))
+        text = path.read_bytes()
     except OSError as error:
         raise CutraceError(f"{label}: cannot read this device file: {error.strerror}") from error
+    return Layer(path, text, _parse(text, path.name))
 
 
 @lru_cache(maxsize=256)

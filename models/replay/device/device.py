@@ -8,9 +8,8 @@ comment with its source.
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -171,19 +170,31 @@ def load_device(name: str, settings: Mapping[str, object] | None = None) -> Devi
     `{"limits.warps_per_sm": 48}` for another table's; a string is parsed as TOML if it is valid
     TOML. Raises `CutraceError` for a device, key or value that does not exist.
     """
-    path = find_device(name)
-    if not settings and not is_path(name) and path.parent == FOLDER:
-        return _load_shipped(path)
-    tables = join_layers(read_layers(path))
-    classes = {"chip": Chip, "limits": Limits, "rates": Rates}
-    apply_settings(tables, settings or {}, classes, path.name)
-    return _read(tables, path)
+    path, settings = find_device(name), settings or {}
+    # The files that come with cutrace do not change while a process runs.
+    is_shipped = not is_path(name) and path.parent == FOLDER
+    layers = () if is_shipped else tuple(read_layers(path))
+    typed = [(each, type(value), value) for each, value in settings.items()]
+    key = path, path.absolute(), layers, repr(typed)
+    device = _DEVICES.get(key)
+    if device is None:
+        tables = join_layers(layers or read_layers(path))
+        if settings:
+            classes = {"chip": Chip, "limits": Limits, "rates": Rates}
+            apply_settings(tables, settings, classes, path.name)
+        device = _read(tables, path)
+        if settings or not is_shipped:
+            _check_stages(device)
+        if not device.has_foreign_models:  # whose file may change
+            if len(_DEVICES) >= MOST_DEVICES:
+                _DEVICES.clear()
+            _DEVICES[key] = device
+    return device
 
 
-@cache
-def _load_shipped(path: Path) -> Device:
-    """Read a device that comes with cutrace; its files do not change while a process runs."""
-    return _read(join_layers(read_layers(path)), path)
+_DEVICES: dict[Hashable, Device] = {}
+MOST_DEVICES = 256
+"""The most devices that are kept in memory."""
 
 
 def load_devices(
@@ -211,7 +222,7 @@ def _read(tables: Tables, path: Path) -> Device:
     chip = make(Chip, tables.plain["chip"].values, tables.plain["chip"].where)
     limits = _limits(tables.plain["limits"])
     rates = make(Rates, tables.plain["rates"].values, tables.plain["rates"].where)
-    stages = _stages(tables, limits, path.name)
+    stages = tuple(_stage(name, table) for name, table in tables.stages.items())
     arguments = _key(path), head.name, capability, head.aliases, chip, limits, rates, stages, path
     return Device(*arguments, head.counters, head.cuda_name)
 
@@ -234,14 +245,13 @@ def _limits(table: Table) -> Limits:
     return limits
 
 
-def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
-    """Read the stages, and check their wiring, also with the largest shared memory."""
-    stages = tuple(_stage(name, table) for name, table in tables.stages.items())
-    wire(stages, file)
-    largest = limits.shared_carveouts[-1]
-    for stage in stages:
+def _check_stages(device: Device) -> None:
+    """Check the wiring of a device, also with the largest shared memory."""
+    wire(device.stages, device.file)
+    largest = device.limits.shared_carveouts[-1]
+    for stage in device.stages:
         if stage.beside_shared:
-            where = stage.find(file)
+            where = stage.find(device.file)
             build, keys = find_model(stage.model, where.of("model")), stage.without(largest).keys
             try:
                 make(build, keys, where)
@@ -250,7 +260,6 @@ def _stages(tables: Tables, limits: Limits, file: str) -> tuple[Stage, ...]:
                     f"{error}, beside {largest} bytes of shared memory: {stage.name}.bytes="
                     f"{stage.keys['bytes']} is the size of both together"
                 ) from error
-    return stages
 
 
 def _choose(value: object, choices: tuple[str, ...], where: Where, key: str) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
+from cutrace.models.replay.device import device as device_module
+from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_device
 
 
@@ -109,3 +111,23 @@ def test_every_verb_that_replays_refuses_what_cannot_be_set_before_it_works(
     told = capsys.readouterr().err
     assert "--set: nothing to set by `coalescr.load` in h100.toml" in told
     assert "nearest: coalescer.load" in told
+
+
+@pytest.mark.parametrize("name", device_names())
+def test_the_wiring_of_a_device_that_comes_with_cutrace_passes_the_check(name: str) -> None:
+    """Loading such a device leaves out the check that a user's own file has to pass."""
+    device_module._check_stages(load_device(name))
+
+
+def test_a_device_is_read_once_while_its_files_and_settings_stay(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "Mine"\ncapability = "9.0"\nbase = "h100"\n', encoding="utf-8")
+    first = load_device(str(path))
+    assert load_device(str(path)) is first
+    set_once = load_device(str(path), {"chip.sms": 12})
+    assert load_device(str(path), {"chip.sms": 12}) is set_once
+    assert load_device(str(path), {"chip.sms": "12"}).chip.sms == set_once.chip.sms == 12
+    with pytest.raises(CutraceError, match="chip"):
+        load_device(str(path), {"chip.sms": 12.0})
+    path.write_text(path.read_text("utf-8") + "[chip]\nsms = 6\n", encoding="utf-8")
+    assert (load_device(str(path)).chip.sms, first.chip.sms) == (6, load_device("h100").chip.sms)
