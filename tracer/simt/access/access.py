@@ -16,7 +16,7 @@ from ...ptx.kernel import (
 from ..memory.address_facts import AddressRange
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES, Array, Mask
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.invariant import require_facts
 from ..warp.program import Group, Step
 from . import cluster
@@ -33,25 +33,17 @@ _NEAR = (1 << 30) - 16
 """Lanes at most this far from one of them share a row, whose offsets are signed 32-bit."""
 
 
-def decode_access(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a load or store outside parameters, or None if it is none."""
-    if instruction.space == "param" and not _is_through_pointer(instruction):
-        return None
-    if instruction.opcode in ("ld", "ldu"):
-        return _load(decoder, instruction)
-    if instruction.opcode == "st":
-        return _store(decoder, instruction)
-    return None
-
-
-def _is_through_pointer(instruction: Instruction) -> bool:
-    return any(
+def _names_parameter(instruction: Instruction) -> bool:
+    """Return whether the access is one of a parameter by name, which makes no row."""
+    return instruction.space == "param" and not any(
         isinstance(operand, Address) and isinstance(operand.base, Register)
         for operand in instruction.operands
     )
 
 
-def _load(decoder: Decoder, instruction: Instruction) -> Step:
+def _load(decoder: Decoder, instruction: Instruction) -> Step | None:
+    if _names_parameter(instruction):
+        return None
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, source)
     kind = instruction.type
@@ -70,7 +62,9 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
     return load
 
 
-def _store(decoder: Decoder, instruction: Instruction) -> Step:
+def _store(decoder: Decoder, instruction: Instruction) -> Step | None:
+    if _names_parameter(instruction):
+        return None
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, to)
     kind = instruction.type
@@ -84,6 +78,13 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
         write(group, lanes, access, access.address(frame), [f(frame) for f in fetches])
 
     return store
+
+
+STEPS: StepTable = {
+    "ld": _load,
+    "ldu": _load,
+    "st": _store,
+}
 
 
 def read(group: Group, lanes: Mask | None, access: Access, value: Array) -> list[Array]:

@@ -23,7 +23,7 @@ from ...ptx.lines import source_line
 from ..kernel.layout import parameter_offsets
 from ..memory.memory import GLOBAL_BASE, WINDOWS, LoadedModule
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Program, Step
 from ..warp.slot import Fetch
 
@@ -142,7 +142,7 @@ def parameters_start(loaded: LoadedModule) -> int:
 
 def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Return the step of a parameter load through a register, or None if it is none."""
-    if instruction.opcode != "ld" or instruction.space != "param" or decoder.function:
+    if instruction.space != "param" or decoder.function:
         return None
     to, address = instruction.operands
     if not isinstance(address, Address) or not isinstance(address.base, Register):
@@ -173,6 +173,9 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
                 store(frame, octets.view(DTYPES[kind])[..., 0])
 
     return load
+
+
+STEPS: StepTable = {"ld": decode_pointed_parameter}
 
 
 def parameter_image(decoder: Decoder | Program) -> NDArray[np.uint8]:

@@ -19,7 +19,7 @@ from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
 from ...ptx.lines import source_line
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import Array, Mask, scalar
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_lane, by_warp
 from ..warp.slot import Fetch
@@ -29,14 +29,15 @@ from .atomic import update_lanes
 from .fault import name_lane
 
 
-def decode_async_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `cp.async`, or None if the instruction is none."""
-    if instruction.opcode != "cp" or "async" not in instruction.modifiers:
+def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a `cp.async`, or None for another copy."""
+    modifiers = set(instruction.modifiers)
+    if "async" not in modifiers:
         return None
-    if {"commit_group", "wait_group", "wait_all"} & set(instruction.modifiers):
-        return lambda group: None
-    if "bulk" in instruction.modifiers or "mbarrier" in instruction.modifiers:
-        return None
+    if modifiers & {"commit_group", "wait_group", "wait_all"}:
+        return skip(decoder, instruction)
+    if "mbarrier" in modifiers:
+        return _copies_arrive(decoder, instruction)
     return _copy(decoder, instruction)
 
 
@@ -144,13 +145,8 @@ _ARRIVE = """%count = and i64 %b, 1048575
 """%b arrivals, whose upper half is not expected in later phases; %d bytes to come."""
 
 
-def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an `mbarrier` instruction, or None if it is none."""
+def _decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = set(instruction.modifiers)
-    if instruction.opcode == "cp" and "mbarrier" in modifiers and "async" in modifiers:
-        return _copies_arrive(decoder, instruction)
-    if instruction.opcode != "mbarrier":
-        return None
     if "init" in modifiers:
         return _init(decoder, instruction)
     if modifiers & {"test_wait", "try_wait"}:
@@ -158,7 +154,7 @@ def decode_mbarrier(decoder: Decoder, instruction: Instruction) -> Step | None:
     if "pending_count" in modifiers:
         return _pending(decoder, instruction)
     if "inval" in modifiers:
-        return lambda group: None
+        return skip(decoder, instruction)
     return _arrive(decoder, instruction)
 
 
@@ -279,3 +275,6 @@ def _pending(decoder: Decoder, instruction: Instruction) -> Step:
             store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
 
     return pending
+
+
+STEPS: StepTable = {"cp": _decode_copy, "mbarrier": _decode_mbarrier}

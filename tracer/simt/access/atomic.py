@@ -16,7 +16,7 @@ from ....traces.schema import Space
 from ...ptx.kernel import Bucket, Instruction
 from ..ops.lanes import DTYPES, Array, Mask
 from ..ops.update import OPERATIONS, update
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .access import resolve
 from .address import Access, describe, elements
@@ -84,8 +84,8 @@ def update_lanes(name: str, element: str, body: str) -> Callable[..., Array]:
 
 
 def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an `atom` or `red`, or None if the instruction is neither."""
-    if instruction.opcode not in ("atom", "red") or "async" in instruction.modifiers:
+    """Return the step of an `atom` or `red`, or None for `red.async`."""
+    if "async" in instruction.modifiers:
         return None
     operands = list(instruction.operands)
     to = operands.pop(0) if instruction.opcode == "atom" else Bucket()
@@ -122,6 +122,9 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
                 store(frame, value)
 
     return atomic
+
+
+STEPS: StepTable = {"atom": decode_atomic, "red": decode_atomic}
 
 
 def _apply(

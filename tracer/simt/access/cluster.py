@@ -18,7 +18,7 @@ from ...ptx.lines import source_line
 from ..memory.address_facts import AddressRange
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES, Array, Mask
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 
 START, SPAN = 0x0F00_0000, 1 << 24
@@ -84,15 +84,6 @@ def find_elsewhere(
     if facts.lanes is not None:
         ended = np.logical_and(ended, facts.lanes)
     return owner * pitch + offset // itemsize, ended
-
-
-def decode_cluster_address(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `mapa` or `getctarank`, or None if the instruction is neither."""
-    if instruction.opcode == "mapa":
-        return _map(decoder, instruction)
-    if instruction.opcode == "getctarank":
-        return _rank(decoder, instruction)
-    return None
 
 
 def _split(
@@ -168,3 +159,6 @@ def _rank(decoder: Decoder, instruction: Instruction) -> Step:
             store(group.frame, split(group)[0].astype(np.uint32))
 
     return find_rank
+
+
+STEPS: StepTable = {"mapa": _map, "getctarank": _rank}

@@ -15,14 +15,13 @@ from ...ptx.lines import source_line
 from ..kernel.kernel_key import KERNELS, KernelKey, key_of
 from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .fault import name_lane
 
 BYTES = 4096
 """Bytes of a thread's stack: CUDA's own default limit is 1 KB."""
 
-OPCODES = frozenset({"alloca", "stacksave", "stackrestore"})
 _ALIGN = 8
 """Default alignment of `alloca` in PTX, in bytes."""
 
@@ -34,27 +33,23 @@ def stack_bytes(kernel: Kernel) -> int:
 
 @lru_cache(maxsize=KERNELS)
 def _takes_stack(like: KernelKey) -> bool:
-    return any(instruction.opcode in OPCODES for instruction in like.kernel.instructions)
+    return any(instruction.opcode in STEPS for instruction in like.kernel.instructions)
 
 
-def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a stack instruction, or None if it is none."""
-    if instruction.opcode not in OPCODES:
-        return None
-    slot = decoder.slots.of_stack()
-    if instruction.opcode == "alloca":
-        return _allocate(decoder, instruction, slot)
-    kind = f"u{instruction.type[1:]}"
-    guard = decoder.guard()
-    if instruction.opcode == "stacksave":
-        store = decoder.store(instruction.operands[0], kind)
-        decoder.slots.read(slot)
+def _save(decoder: Decoder, instruction: Instruction) -> Step:
+    slot, kind = decoder.slots.of_stack(), f"u{instruction.type[1:]}"
+    store = decoder.store(instruction.operands[0], kind)
+    decoder.slots.read(slot)
 
-        def save(group: Group) -> None:
-            if store is not None:
-                store(group.frame, group.frame[slot].astype(np.dtype(f"u{int(kind[1:]) // 8}")))
+    def save(group: Group) -> None:
+        if store is not None:
+            store(group.frame, group.frame[slot].astype(np.dtype(f"u{int(kind[1:]) // 8}")))
 
-        return save
+    return save
+
+
+def _restore(decoder: Decoder, instruction: Instruction) -> Step:
+    slot, kind, guard = decoder.slots.of_stack(), f"u{instruction.type[1:]}", decoder.guard()
     fetch = decoder.fetch(instruction.operands[0], kind)
     decoder.slots.write(slot, maybe=guard is not None)
 
@@ -66,8 +61,9 @@ def decode_stack(decoder: Decoder, instruction: Instruction) -> Step | None:
     return restore
 
 
-def _allocate(decoder: Decoder, instruction: Instruction, slot: int) -> Step:
+def _allocate(decoder: Decoder, instruction: Instruction) -> Step:
     """Decode `alloca ptr, size{, align}`: allocate bytes, and return their address."""
+    slot = decoder.slots.of_stack()
     to, size, *aligned = instruction.operands
     kind = f"u{instruction.type[1:]}"
     fetch, store = decoder.fetch(size, kind), decoder.store(to, kind)
@@ -101,3 +97,6 @@ def _require_room(decoder: Decoder, group: Group, pc: int, end: Array) -> None:
         f"{int(end.max())} bytes of stack, and a thread has {BYTES}, in {name_lane(group, lane)}",
         "outside",
     )
+
+
+STEPS: StepTable = {"alloca": _allocate, "stacksave": _save, "stackrestore": _restore}

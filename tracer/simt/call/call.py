@@ -15,23 +15,17 @@ from ..access.fault import name_lane
 from ..kernel.layout import Place, Span
 from ..memory.device_runtime import Heap
 from ..ops.lanes import DTYPES, Array
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .argument_passing import fetch_bytes, place_of, store_bytes
 from .device_launch import make_step as make_launch_step
 from .printf import print_lanes, string_at
 
 
-def decode_call(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a parameter access or a call into the runtime, or None."""
-    if instruction.space == "param" and instruction.opcode in ("ld", "st"):
-        return _parameter(decoder, instruction)
-    if instruction.opcode == "call":
-        return _runtime_call(decoder, instruction)
-    return None
-
-
-def _parameter(decoder: Decoder, instruction: Instruction) -> Step:
+def _parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Decode an access of a parameter by name."""
+    if instruction.space != "param":
+        return None
     load = instruction.opcode == "ld"
     value, address = instruction.operands if load else reversed(instruction.operands)
     if not isinstance(address, Address) or not isinstance(address.base, Symbol):
@@ -78,6 +72,9 @@ def _runtime_call(decoder: Decoder, instruction: Instruction) -> Step:
             return step
         raise decoder.refuse(f"cutrace does not have the function `{name}`")
     return make(decoder, target)
+
+
+STEPS: StepTable = {"ld": _parameter, "st": _parameter, "call": _runtime_call}
 
 
 def _printf(decoder: Decoder, target: CallTarget) -> Step:

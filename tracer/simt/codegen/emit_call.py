@@ -25,7 +25,7 @@ from .argument_frame import WIDEST, Passing, shared_register
 from .call_site import CallSite
 from .emit_access import same_size
 from .emit_gather import stored
-from .emit_lane import Lane, Refuse, llvm_type
+from .emit_lane import Lane, Refuse, Write, llvm_type
 from .emit_lines import WarpText
 from .register_frame import Frame
 
@@ -100,14 +100,14 @@ class CallWriter:
 
     def pieces_of(
         self, lane: Lane, place: ParameterPlace, span: Span, kind: str, value: str
-    ) -> list[tuple[Operand, str, str]]:
+    ) -> list[Write]:
         """Return the registers that take a value of type `kind`, with their types and parts."""
         parts = self._parts(lane, place, span)
         if len(parts) == 1:
             return [(parts[0][0], kind, value)]
         bits = 8 * span[1]
         value = lane.bitcast(value, llvm_type(kind), f"i{bits}")
-        results: list[tuple[Operand, str, str]] = []
+        results: list[Write] = []
         for register, shift in parts:
             moved = lane.emit(f"lshr i{bits} {value}, {shift}")
             narrow = llvm_type(register.type)

@@ -53,7 +53,7 @@ from .emit_access import (
 from .emit_alu import Fragments, compute
 from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
 from .emit_call import CallWriter, add_switch
-from .emit_lane import Lane, llvm_type
+from .emit_lane import Lane, Write, llvm_type
 from .emit_lines import WarpText
 from .emit_mma import add_matrix_access
 from .emit_move import converted_address, move
@@ -141,6 +141,12 @@ class BlockEmitter:
         self.fragments = Fragments()
         self._calls = CallWriter(kernel, kernel_text.frame, self._close_run, self._begin)
         self.refused: dict[int, str] = {}
+        self._emitters: Mapping[str, Callable[[Lane, Instruction], list[Write]]] = {
+            "mov": move,
+            "cvta": converted_address,
+            "ld": self._parameters,
+            "st": self._parameters,
+        }
 
     def block(self, block: BasicBlock, ends: bool) -> str:
         """Return the functions of a basic block."""
@@ -347,8 +353,8 @@ class BlockEmitter:
             holds = lane.operand(guard.register, "pred")
             if guard.negated:
                 holds = lane.emit(f"xor i1 {holds}, true")
-        results = self._results(lane, instruction)
-        for operand, kind, value in results:
+        emit = self._emitters.get(instruction.opcode, self._arithmetic)
+        for operand, kind, value in emit(lane, instruction):
             if isinstance(operand, Bucket):
                 continue
             if isinstance(operand, Selected):
@@ -357,13 +363,7 @@ class BlockEmitter:
                 raise lane.refuse("a result that is no register")
             lane.write(operand, kind, value, holds)
 
-    def _results(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
-        if instruction.opcode == "mov":
-            return move(lane, instruction)
-        if instruction.opcode == "cvta":
-            return [converted_address(lane, instruction)]
-        if instruction.opcode in ("ld", "st"):
-            return self._parameters(lane, instruction)
+    def _arithmetic(self, lane: Lane, instruction: Instruction) -> list[Write]:
         rule = find_rule(instruction)
         if rule is None:
             raise lane.refuse("this instruction")
@@ -378,7 +378,7 @@ class BlockEmitter:
             return [(to[0], rule.results[0], values[0]), (CARRY, "pred", values[1])]
         return list(zip(to, rule.results, values, strict=False))
 
-    def _parameters(self, lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
+    def _parameters(self, lane: Lane, instruction: Instruction) -> list[Write]:
         kernel, kind = self._kernel, instruction.type
         loads = instruction.opcode == "ld"
         to, address = instruction.operands[:2] if loads else instruction.operands[1::-1]
@@ -399,13 +399,13 @@ class BlockEmitter:
 
     def _passed(
         self, lane: Lane, instruction: Instruction, operand: Operand, address: Address
-    ) -> list[tuple[Operand, str, str]]:
+    ) -> list[Write]:
         """Move bytes of a function's parameter from or to registers."""
         assert isinstance(address.base, Symbol)
         place = self._made.frame.passing.place(lane.function, address.base.name)
         start, kind = address.base.offset + address.offset, instruction.type
         size = TYPE_BYTES[kind]
-        results: list[tuple[Operand, str, str]] = []
+        results: list[Write] = []
         for number, element in enumerate(element_operands(operand)):
             span = start + number * size, size
             if instruction.opcode == "ld":

@@ -14,6 +14,8 @@ from ..warp.slot import immediate
 from .register_frame import BLOCK, THREAD, Frame
 
 Refuse: TypeAlias = Callable[[str], Exception]
+Write: TypeAlias = tuple[Operand, str, str]
+"""A result of an instruction: its operand, PTX type and value."""
 
 WHOLE = {"pred": "i1", "f32": "float", "f64": "double"}
 

@@ -2,11 +2,11 @@
 
 from ...ptx.kernel import Instruction, Operand, Symbol, Vector
 from ..memory.memory import WINDOWS
-from .emit_lane import Lane, llvm_type, width
+from .emit_lane import Lane, Write, llvm_type, width
 from .register_frame import PARAMETERS
 
 
-def move(lane: Lane, instruction: Instruction) -> list[tuple[Operand, str, str]]:
+def move(lane: Lane, instruction: Instruction) -> list[Write]:
     """Return the writes of a `mov`: operand, PTX type and value of each."""
     to, source = instruction.operands
     kind = instruction.type
@@ -37,11 +37,11 @@ def _packed(lane: Lane, source: Vector, kind: str) -> str:
     return lane.bitcast(whole, f"i{bits}", llvm_type(kind))
 
 
-def _unpacked(lane: Lane, to: Vector, source: Operand, kind: str) -> list[tuple[Operand, str, str]]:
+def _unpacked(lane: Lane, to: Vector, source: Operand, kind: str) -> list[Write]:
     bits = width(kind)
     part = bits // len(to.elements)
     value = lane.operand(source, f"b{bits}")
-    results: list[tuple[Operand, str, str]] = []
+    results: list[Write] = []
     for place, element in enumerate(to.elements):
         moved = lane.emit(f"lshr i{bits} {value}, {place * part}")
         cut = lane.emit(f"trunc i{bits} {moved} to i{part}")
@@ -52,7 +52,7 @@ def _unpacked(lane: Lane, to: Vector, source: Operand, kind: str) -> list[tuple[
 _WINDOW_SPACES = {space.name.lower(): start for space, (start, _) in WINDOWS.items()}
 
 
-def converted_address(lane: Lane, instruction: Instruction) -> tuple[Operand, str, str]:
+def converted_address(lane: Lane, instruction: Instruction) -> list[Write]:
     """Return the write of a `cvta`: operand, PTX type and value of the address."""
     to, source = instruction.operands
     kind = instruction.type
@@ -63,4 +63,4 @@ def converted_address(lane: Lane, instruction: Instruction) -> tuple[Operand, st
     if start:
         operation = "sub" if "to" in instruction.modifiers else "add"
         value = lane.emit(f"{operation} i{width(kind)} {value}, {start}")
-    return to, kind, value
+    return [(to, kind, value)]

@@ -16,10 +16,10 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import BasicBlock
 from ..interp.decode import decode_instruction
 from ..ops.lanes import ALL_LANES, LANES, Array, unpack
+from ..warp import shuffle_vote
 from ..warp.decoder import Decoder
 from ..warp.group import WarpGroup
 from ..warp.program import Program, Step, Terminator
-from ..warp.shuffle_vote import decode_warp
 from ..warp.special_register import special_values
 from .emit_kernel import KernelText
 from .register_frame import Place
@@ -93,7 +93,8 @@ class Fallbacks:
         slots.begin_block()
         step, ending = decode_instruction(decoder, pc)
         if pc in decoder.kernel.meetings:  # without waiting: all lanes are here
-            step = decode_warp(decoder, decoder.kernel.instructions[pc])
+            instruction = decoder.kernel.instructions[pc]
+            step = shuffle_vote.STEPS[instruction.opcode](decoder, instruction)
         places = self._made.places[pc]
         specials: list[tuple[int, str]] = []
         reads = []

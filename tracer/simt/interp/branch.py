@@ -2,7 +2,7 @@
 on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from ..warp.decoder import Decoder
 from ..warp.program import Group, Terminator
 from ..warp.slot import Fetch
 from .divergent_sync import decode_warp_sync
-
-_BARRIERS = frozenset({"bar", "barrier"})
 
 
 def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
@@ -43,24 +41,8 @@ def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | No
     """Return the terminator of a block's last instruction, or None if it is none."""
     if decoder.pc in decoder.kernel.meetings:
         return decode_warp_sync(decoder, instruction, _after(decoder))
-    match instruction.opcode:
-        case "bra":
-            return _branch(decoder)
-        case "brx":
-            return _switch(decoder, instruction)
-        case "ret":
-            return _return(decoder)
-        case "exit":
-            return _leave(decoder)
-        case "trap":
-            return _trap(decoder, instruction)
-        case "call":
-            return _call(decoder, instruction)
-        case opcode if opcode in _BARRIERS and "warp" not in instruction.modifiers:
-            if "cluster" in instruction.modifiers:
-                return _cluster_barrier(decoder, instruction)
-            return _barrier(decoder, instruction)
-    return None
+    decode = _ENDINGS.get(instruction.opcode)
+    return None if decode is None else decode(decoder, instruction)
 
 
 def _after(decoder: Decoder) -> int:
@@ -69,7 +51,7 @@ def _after(decoder: Decoder) -> int:
     return after[0] if after else _exit(decoder, decoder.block)
 
 
-def _branch(decoder: Decoder) -> Terminator:
+def _branch(decoder: Decoder, instruction: Instruction) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     target = block.successors[0]
     if guard is None:
@@ -102,7 +84,7 @@ def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
     return divide
 
 
-def _return(decoder: Decoder) -> Terminator:
+def _return(decoder: Decoder, instruction: Instruction) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     exit_ = _exit(decoder, block)
     if guard is not None:
@@ -115,7 +97,7 @@ def _return(decoder: Decoder) -> Terminator:
     return leave
 
 
-def _leave(decoder: Decoder) -> Terminator:
+def _leave(decoder: Decoder, instruction: Instruction) -> Terminator:
     block, guard = decoder.block, decoder.guard()
     if guard is not None:
         return _leave_some(guard, block.successors[0], returns=False)
@@ -254,8 +236,12 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
     return switch
 
 
-def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
+def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     """Decode `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
+    if "warp" in instruction.modifiers:
+        return None
+    if "cluster" in instruction.modifiers:
+        return _cluster_barrier(decoder, instruction)
     operands = list(instruction.operands)
     result = vote = None
     if "red" in instruction.modifiers:
@@ -341,3 +327,16 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
     firsts = value[:, ::LANES].reshape(-1).astype(np.int64)
     return firsts if group.compacted else firsts[group.warps]
+
+
+_ENDINGS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
+    "bra": _branch,
+    "brx": _switch,
+    "ret": _return,
+    "exit": _leave,
+    "trap": _trap,
+    "call": _call,
+    "bar": _barrier,
+    "barrier": _barrier,
+}
+"""Opcode to the function that decodes it at the end of a basic block; None: it does not end it."""

@@ -15,26 +15,20 @@ from ...ptx.kernel import (
     Instruction,
     Kernel,
 )
-from ..access import access, async_copy, atomic, cluster
-from ..access import async_copy as mbarrier
-from ..access.address import decode_pointed_parameter
-from ..access.stack import decode_stack, stack_bytes
+from ..access import access, address, async_copy, atomic, cluster, stack
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
 from ..kernel.kernel_key import KERNELS, KernelKey, endless_of, key_of, waits_of
 from ..kernel.launch import Launch
 from ..kernel.layout import local_bytes, shared_layout
-from ..matrix import ldmatrix as matrix_move
-from ..matrix import mma as matrix
-from ..matrix import wgmma, wmma
+from ..matrix import ldmatrix, mma, wgmma, wmma
 from ..memory.memory import LoadedModule, Memory
 from ..ops.family import find_rule
 from ..ops.lanes import Mask
 from ..texture import query, sample, surface_access
-from ..tma import bulk_copy as bulk
-from ..tma import tensor_map_edit as edit
-from ..warp import shuffle_vote as warp
-from ..warp.decoder import Decoder
+from ..tma import bulk_copy, tensor_map_edit
+from ..warp import shuffle_vote
+from ..warp.decoder import Decoder, StepTable
 from ..warp.instruction_limit import never_ends
 from ..warp.program import BlockPlan, Program, Step, Terminator
 from . import branch, move
@@ -81,7 +75,7 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
     """Lay out a launch as a Program, without decoding its basic blocks."""
     like = key_of(kernel)
     shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
-    stack_size = stack_bytes(kernel)
+    stack_size = stack.stack_bytes(kernel)
     return Program(
         kernel=kernel,
         launch=launch,
@@ -176,27 +170,34 @@ def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminat
     return (_step(decoder, instruction), None) if ending is None else (None, ending)
 
 
-_FORMS = (
-    decode_pointed_parameter,
-    bulk.decode_bulk,
-    edit.decode_edit,
-    decode_stack,
-    access.decode_access,
-    move.decode_move,
-    call.decode_call,
-    atomic.decode_atomic,
-    cluster.decode_cluster_address,
-    warp.decode_warp,
-    matrix.decode_matrix,
-    wgmma.decode_wgmma,
-    wmma.decode_wmma,
-    matrix_move.decode_matrix_move,
-    async_copy.decode_async_copy,
-    mbarrier.decode_mbarrier,
-    sample.decode_sample,
-    surface_access.decode_surface,
-    query.decode_query,
+_FAMILIES: tuple[StepTable, ...] = (
+    address.STEPS,
+    bulk_copy.STEPS,
+    tensor_map_edit.STEPS,
+    stack.STEPS,
+    access.STEPS,
+    move.STEPS,
+    call.STEPS,
+    atomic.STEPS,
+    cluster.STEPS,
+    shuffle_vote.STEPS,
+    mma.STEPS,
+    wgmma.STEPS,
+    wmma.STEPS,
+    ldmatrix.STEPS,
+    async_copy.STEPS,
+    sample.STEPS,
+    surface_access.STEPS,
+    query.STEPS,
 )
+"""Instructions that are more than arithmetic; of an opcode in several tables (`ld`, `st`, `red`,
+`cp`) the first family that has the form decodes it.
+"""
+
+_STEPS = {
+    opcode: tuple(family[opcode] for family in _FAMILIES if opcode in family)
+    for opcode in frozenset().union(*_FAMILIES)
+}
 
 
 _UNREADABLE = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
@@ -220,7 +221,7 @@ def _step(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _decode_step(decoder: Decoder, instruction: Instruction) -> Step:
-    for decode_form in _FORMS:
+    for decode_form in _STEPS.get(instruction.opcode, ()):
         step = decode_form(decoder, instruction)
         if step is not None:
             return step

@@ -7,7 +7,7 @@ from ...ptx.warp_sync import mask_of, sync_key
 from ..ops.lanes import LANES, Array, Bits
 from ..warp.decoder import Decoder
 from ..warp.program import Group, Terminator
-from ..warp.shuffle_vote import by_warp, decode_collective, decode_warp
+from ..warp.shuffle_vote import STEPS, by_warp, decode_collective
 from ..warp.warp_sync import Arrival
 
 _LANE = np.arange(LANES, dtype=np.uint32)
@@ -28,7 +28,7 @@ def decode_warp_sync(decoder: "Decoder", instruction: Instruction, after: int) -
         else None
         for to, _ in outputs
     )
-    at_once = decode_warp(decoder, instruction)
+    at_once = STEPS[instruction.opcode](decoder, instruction)
     assert key is not None
     assert at_once is not None
 

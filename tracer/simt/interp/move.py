@@ -24,7 +24,7 @@ from ..call.argument_passing import lane_numbers
 from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, Array, scalar
 from ..ops.rule import Rule
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.slot import Fetch, Store
 
@@ -147,21 +147,6 @@ NO_EFFECT = frozenset(
 _SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
 
 
-def decode_move(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a move, or None if the instruction is none."""
-    if instruction.opcode in NO_EFFECT:
-        return lambda group: None
-    if instruction.opcode == "isspacep":
-        return _is_in_space(decoder, instruction)
-    if instruction.opcode == "createpolicy":
-        return _policy(decoder, instruction)
-    if instruction.opcode == "cvta":
-        return _convert_address(decoder, instruction)
-    if instruction.opcode == "mov":
-        return _move(decoder, instruction)
-    return None
-
-
 def _move(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
@@ -176,7 +161,7 @@ def _move(decoder: Decoder, instruction: Instruction) -> Step:
         return _clock(decoder, to, kind, begin)
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
     if store is None:
-        return lambda group: None
+        return skip(decoder, instruction)
     if isinstance(source, Symbol) and decoder.has_frames(source.name):
         return _frame_address(fetch, store, decoder.local_stride, DTYPES[kind])
 
@@ -360,3 +345,12 @@ def _policy(decoder: Decoder, instruction: Instruction) -> Step:
             store(group.frame, none)
 
     return make
+
+
+STEPS: StepTable = {
+    **dict.fromkeys(NO_EFFECT, skip),
+    "mov": _move,
+    "cvta": _convert_address,
+    "isspacep": _is_in_space,
+    "createpolicy": _policy,
+}

@@ -13,7 +13,7 @@ from ...ptx.kernel import Instruction
 from ..access.access import read, write
 from ..access.address import Access, describe, elements
 from ..ops.lanes import LANES, Array, Mask, pack
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
 from ..warp.slot import Fetch
@@ -28,19 +28,10 @@ ROW_BYTES = 16
 _NOTHING = np.uint64(0)
 
 
-def decode_matrix_move(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a matrix move, or None for another instruction."""
-    if instruction.opcode not in ("ldmatrix", "stmatrix", "movmatrix"):
-        return None
+def _decode_move(decoder: Decoder, instruction: Instruction) -> Step:
     if "m8n8" not in instruction.modifiers or instruction.type != "b16":
         raise decoder.refuse("cutrace does not know this shape or type of matrix")
-    if instruction.opcode == "movmatrix":
-        return _transpose(decoder, instruction)
-    return (
-        _load(decoder, instruction)
-        if instruction.opcode[0] == "l"
-        else _store(decoder, instruction)
-    )
+    return _MOVES[instruction.opcode](decoder, instruction)
 
 
 def _transposed(registers: Array, transposed: bool) -> Array:
@@ -113,3 +104,7 @@ def _row_halves(group: Group, matrices: Sequence[Array]) -> list[Array]:
         words[:, 8 * number : 8 * number + 8] = matrix.reshape(-1, 8, 4)
     halves = words.view(np.uint64)
     return [np.ascontiguousarray(by_lane(group, halves[:, :, k])) for k in range(2)]
+
+
+_MOVES = {"ldmatrix": _load, "stmatrix": _store, "movmatrix": _transpose}
+STEPS: StepTable = dict.fromkeys(_MOVES, _decode_move)

@@ -19,7 +19,7 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import Immediate, Instruction
 from ..access.address import elements
 from ..ops.lanes import LANES, Array
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
 from ..warp.slot import Fetch
@@ -99,10 +99,7 @@ def _layout(rows: int, inner: int, types: tuple[str, str, str, str], a_columns: 
     )
 
 
-def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an `mma`, or None for another instruction."""
-    if instruction.opcode != "mma":
-        return None
+def _decode_mma(decoder: Decoder, instruction: Instruction) -> Step:
     product = product_of(instruction)
     if product is None:
         raise decoder.refuse("cutrace does not know this shape or type of mma")
@@ -110,6 +107,9 @@ def decode_matrix(decoder: Decoder, instruction: Instruction) -> Step | None:
     if tuple(len(elements(o)) for o in matrices) != product.registers:
         raise decoder.refuse("expected {}, {}, {} and {} registers".format(*product.registers))
     return multiply_step(decoder, product, instruction)
+
+
+STEPS: StepTable = {"mma": _decode_mma}
 
 
 def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:

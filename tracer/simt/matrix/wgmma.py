@@ -20,7 +20,7 @@ from ..access.address import elements
 from ..ops import tensor
 from ..ops.lanes import LANES, Array
 from ..tma.tensor_map import swizzled
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
 from ..warp.slot import Fetch
@@ -97,15 +97,12 @@ def _signed(bits: Array, kind: str) -> Array:
     return bits.view(np.int8).astype(np.int64) if kind == "s8" else bits.astype(np.int64)
 
 
-def decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `wgmma` instruction, or None for another instruction."""
-    if instruction.opcode != "wgmma":
-        return None
+def _decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = set(instruction.modifiers)
     if "fence" in modifiers:
         return _fence
     if modifiers & {"commit_group", "wait_group"}:
-        return lambda group: None
+        return skip(decoder, instruction)
     product = _product(decoder, instruction)
     to, a_operand, right, scale = instruction.operands[:4]
     if len(elements(to)) != product.registers:
@@ -113,6 +110,9 @@ def decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step | None:
     if isinstance(a_operand, Vector) and len(a_operand.elements) != 4:
         raise decoder.refuse("expected four registers of the first factor")
     return _multiply(decoder, product, (to, a_operand, right, scale))
+
+
+STEPS: StepTable = {"wgmma": _decode_wgmma}
 
 
 def _fence(group: Group) -> None:

@@ -21,7 +21,7 @@ from ..access.access import read, write
 from ..access.address import Access, describe, elements
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import LANES, Array, scalar
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
 from ..warp.slot import Fetch, Store
@@ -79,15 +79,15 @@ class Matrix:
         return register_words
 
 
-def decode_wmma(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `wmma` instruction, or None for another instruction."""
-    if instruction.opcode != "wmma":
-        return None
+def _decode_wmma(decoder: Decoder, instruction: Instruction) -> Step:
     if instruction.modifiers[0] == "load":
         return _load(decoder, instruction)
     if instruction.modifiers[0] == "store":
         return _store(decoder, instruction)
     return multiply_step(decoder, product_of(instruction), instruction)
+
+
+STEPS: StepTable = {"wmma": _decode_wmma}
 
 
 def _extent(instruction: Instruction) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ from ...ptx.lines import source_line
 from ..memory.surface import Surface, texel_of
 from ..memory.texture import FACES, Texture
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.slot import Fetch
 
@@ -111,12 +111,7 @@ def _of_surface(surface: Surface) -> dict[str, int]:
     }
 
 
-def decode_query(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a query, or None for another instruction."""
-    if instruction.opcode == "istypep":
-        return _is_type(decoder, instruction)
-    if instruction.opcode not in ("txq", "suq"):
-        return None
+def _decode_query(decoder: Decoder, instruction: Instruction) -> Step:
     query = next(m for m in instruction.modifiers if m != "level" and m not in DTYPES)
     to, source = instruction.operands[:2]
     if not isinstance(source, Address) or source.base is None:
@@ -168,3 +163,6 @@ def _is_type(decoder: Decoder, instruction: Instruction) -> Step:
             store(group.frame, np.isin(value(group.frame), addresses))
 
     return is_type
+
+
+STEPS: StepTable = {"txq": _decode_query, "suq": _decode_query, "istypep": _is_type}

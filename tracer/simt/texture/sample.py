@@ -27,7 +27,7 @@ from ..memory.texture import (
     split_levels,
 )
 from ..ops.lanes import DTYPES, LANES, Array, Mask, pack, scalar
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.slot import Fetch
 from .query import decode_handle, find_texture
@@ -83,10 +83,7 @@ class _Form:
         return self.coordinates, self.is_layered, False
 
 
-def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a texture fetch, or None for another instruction."""
-    if instruction.opcode not in ("tex", "tld4"):
-        return None
+def _decode_fetch(decoder: Decoder, instruction: Instruction) -> Step:
     form = _form(decoder, instruction)
     to, source, *more = instruction.operands
     to, resident = (to.first, to.second) if isinstance(to, Pair) else (to, None)
@@ -154,6 +151,9 @@ def decode_sample(decoder: Decoder, instruction: Instruction) -> Step | None:
             store_resident(frame, _PRESENT)
 
     return fetch_texels
+
+
+STEPS: StepTable = {"tex": _decode_fetch, "tld4": _decode_fetch}
 
 
 def _by_handle(handles: Array, mask: Mask) -> Iterator[tuple[int, Mask]]:

@@ -24,7 +24,7 @@ from ..memory.surface import Surface, Texel, texel_of
 from ..memory.texture import shape_words
 from ..ops.lanes import DTYPES, Array, Mask, scalar
 from ..ops.update import update
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from ..warp.slot import Fetch
 from .query import decode_handle, find_surface
@@ -63,18 +63,6 @@ class _Part:
     surface: Surface
     lanes: Mask
     addresses: Array
-
-
-def decode_surface(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a surface access, or None for another instruction."""
-    match instruction.opcode:
-        case "suld":
-            return _load(decoder, instruction)
-        case "sust":
-            return _store(decoder, instruction)
-        case "sured":
-            return _reduce(decoder, instruction)
-    return None
 
 
 def _form(decoder: Decoder, instruction: Instruction, place: Operand) -> _Form:
@@ -257,3 +245,6 @@ def _fault(group: Group, form: _Form, problem: str) -> KernelFault:
     program = group.wave.program
     line = source_line(program.kernel, form.pc)
     return KernelFault(f"{line}: kernel `{program.name}` {problem}")
+
+
+STEPS: StepTable = {"suld": _load, "sust": _store, "sured": _reduce}

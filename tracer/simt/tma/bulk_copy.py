@@ -15,7 +15,7 @@ from ..access.address import elements
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import DTYPES, scalar
 from ..ops.update import OPERATIONS
-from ..warp.decoder import Decoder, constant
+from ..warp.decoder import Decoder, StepTable, constant, skip
 from ..warp.program import Group, Step
 from ..warp.slot import Fetch
 from .operand import complete, fetch_address, mask_of, site_of, targets
@@ -47,18 +47,16 @@ from .transfer import (
 _NOTHING = frozenset({"commit_group", "wait_group", "prefetch"})
 
 
-def decode_bulk(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a bulk copy, or None for another instruction."""
+def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of a bulk copy, or None for another copy."""
     modifiers = {m.partition("::")[0] for m in instruction.modifiers}
-    if instruction.opcode == "cp" and "bulk" in modifiers:
-        if modifiers & _NOTHING and "tensor" not in modifiers:
-            return lambda group: None
-        if "tensor" in modifiers:
-            return decode_tensor_copy(decoder, instruction)
-        return _copy(decoder, instruction)
-    if instruction.opcode in ("st", "red") and "async" in modifiers:
-        return _send(decoder, instruction)
-    return None
+    if "bulk" not in modifiers:
+        return None
+    if "tensor" in modifiers:
+        return _decode_tensor_copy(decoder, instruction)
+    if modifiers & _NOTHING:
+        return skip(decoder, instruction)
+    return _copy(decoder, instruction)
 
 
 def _copy(decoder: Decoder, instruction: Instruction) -> Step:
@@ -120,8 +118,10 @@ def _move(to: Bytes, source: Bytes, operation: str, kind: str, in_global: bool) 
     to.mark()
 
 
-def _send(decoder: Decoder, instruction: Instruction) -> Step:
+def _send(decoder: Decoder, instruction: Instruction) -> Step | None:
     """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and signals the barrier."""
+    if "async" not in instruction.modifiers:
+        return None
     if "global" in instruction.modifiers:
         raise decoder.refuse("cutrace leaves out asynchronous stores to global memory (10.0)")
     kind, site = instruction.type, site_of(decoder, instruction)
@@ -156,6 +156,9 @@ ALIGN_INSIDE = 16
 an illegal instruction, as it does for a store of a box that begins before the tensor."""
 
 
+STEPS: StepTable = {"cp": _decode_copy, "st": _send, "red": _send}
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """The operands of a box: its map and coordinates, and the offsets of an im2col box."""
@@ -167,13 +170,13 @@ class Box:
     is_im2col: bool
 
 
-def decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
+def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
     """Return the step of a copy of a box to or from shared memory."""
     modifiers = instruction.modifiers
     operands = list(instruction.operands)
     site = site_of(decoder, instruction)
     if "prefetch" in modifiers:
-        return lambda group: None
+        return skip(decoder, instruction)
     if any(m.startswith("tile::") for m in modifiers) or "im2col::w" in " ".join(modifiers):
         raise decoder.refuse("cutrace leaves out this way of loading (compute capability 10.0)")
     mask = mask_of(decoder, instruction, operands)

@@ -4,7 +4,7 @@ import struct
 
 from ...ptx.kernel import Immediate, Instruction
 from ..ops.lanes import LANES
-from ..warp.decoder import Decoder
+from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .operand import fetch_address, site_of
 from .tensor_map import BYTES, LAYOUT, MARK
@@ -31,10 +31,7 @@ _MARK = 8
 _OF_DIMENSIONS = frozenset({"global_dim", "global_stride", "box_dim", "element_stride"})
 
 
-def decode_edit(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a `tensormap` instruction, or None for another instruction."""
-    if instruction.opcode != "tensormap":
-        return None
+def _decode_edit(decoder: Decoder, instruction: Instruction) -> Step:
     if "cp_fenceproxy" in instruction.modifiers:
         return _copy(decoder, instruction)
     return _replace(decoder, instruction)
@@ -108,3 +105,6 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
             target.mark()
 
     return copy
+
+
+STEPS: StepTable = {"tensormap": _decode_edit}

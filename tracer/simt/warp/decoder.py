@@ -1,5 +1,6 @@
 """The decoder's context: resolves operands, results, register slots and symbols of a kernel."""
 
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...ptx.kernel import (
     BasicBlock,
     Bucket,
     Immediate,
+    Instruction,
     Kernel,
     Not,
     Operand,
@@ -34,7 +36,7 @@ from ..kernel.layout import (
 )
 from ..memory.memory import LoadedModule, Memory
 from ..ops.lanes import DTYPES, Array, scalar
-from .program import spoken_name
+from .program import Step, spoken_name
 from .slot import Fetch, Slots, Store, immediate
 
 Return: TypeAlias = tuple[int, Variable, Register | Symbol]
@@ -206,3 +208,14 @@ class Decoder:
 def constant(value: Array) -> Fetch:
     """Return a fetch that gives `value` for any frame."""
     return lambda frame: value
+
+
+StepTable: TypeAlias = Mapping[str, Callable[[Decoder, Instruction], Step | None]]
+"""Opcode to the function that decodes its instructions; it returns None for a form that another
+family has: `cp.async.bulk` is none of `cp.async`.
+"""
+
+
+def skip(decoder: Decoder, instruction: Instruction) -> Step:
+    """Decode an instruction without an effect."""
+    return lambda group: None

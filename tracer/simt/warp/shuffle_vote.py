@@ -14,7 +14,7 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
 from ..ops.extreme import chooser
 from ..ops.lanes import DTYPES, LANES, Array, Bits, Mask, pack
-from .decoder import Decoder
+from .decoder import Decoder, StepTable, skip
 from .program import Group, Step
 from .slot import Fetch, Store, immediate
 
@@ -52,23 +52,15 @@ class Collective:
     members: Fetch | None = None
 
 
-def decode_warp(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of a warp-wide instruction, or None if it is none."""
-    if instruction.opcode == "activemask":
-        return _active_mask(decoder, instruction)
-    if instruction.opcode in ("bar", "barrier") and "warp" in instruction.modifiers:
-        return lambda group: None
-    collective = decode_collective(decoder, instruction)
-    return None if collective is None else _together(decoder, collective)
-
-
 def decode_collective(decoder: Decoder, instruction: Instruction) -> Collective | None:
     """Return the warp-wide operation of an instruction, or None if it is of another kind."""
     decode = _COLLECTIVES.get(instruction.opcode)
     return None if decode is None else decode(decoder, instruction)
 
 
-def _together(decoder: Decoder, collective: Collective) -> Step:
+def _together(decoder: Decoder, instruction: Instruction) -> Step:
+    """Decode an instruction of `_COLLECTIVES`."""
+    collective = _COLLECTIVES[instruction.opcode](decoder, instruction)
     stores = [decoder.store(*output) for output in collective.outputs]
     guard = decoder.guard()
 
@@ -185,6 +177,11 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Collective:
     return Collective((decoder.fetch(source, "pred"),), (output,), vote, members)
 
 
+def _warp_barrier(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Decode `bar.warp.sync`, at which all lanes are here; other barriers end a basic block."""
+    return skip(decoder, instruction) if "warp" in instruction.modifiers else None
+
+
 def _active_mask(decoder: Decoder, instruction: Instruction) -> Step:
     store, guard = decoder.store(instruction.operands[0], "b32"), decoder.guard()
 
@@ -265,4 +262,11 @@ _COLLECTIVES: Mapping[str, Callable[[Decoder, Instruction], Collective]] = {
     "match": _match,
     "redux": _reduce,
     "elect": _elect,
+}
+
+STEPS: StepTable = {
+    "activemask": _active_mask,
+    "bar": _warp_barrier,
+    "barrier": _warp_barrier,
+    **dict.fromkeys(_COLLECTIVES, _together),
 }
