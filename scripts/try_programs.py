@@ -26,7 +26,7 @@ from try_collections import Program, find_programs
 from try_inputs import write_inputs
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.program.toolkit import find_toolkit
+from cutrace.tracer.front.toolkit import find_toolkit
 from cutrace.traces.reader import read_trace
 
 _PASSED = re.compile(

@@ -1,17 +1,24 @@
-"""Locate NVIDIA's compilers and headers in installed wheels, without importing these.
+"""Locate NVIDIA's compilers and headers in installed wheels, and the host compiler that nvcc needs.
 
 The wheels of the CUDA 12 family share one folder `nvidia`: `cuda_nvrtc/lib/*.so.12` on Linux and
 `cuda_nvrtc/bin/*.dll` on Windows, programs in `bin`, headers in `include`. NVIDIA publishes none
-for macOS: there cutrace can record PTX, but cannot compile CUDA C++.
+for macOS: there cutrace can record PTX, but cannot compile CUDA C++. None of them is imported.
+
+`nvidia-cuda-nvcc` 13 and its companion wheels form one tree, `nvidia/cu13`, with nvcc in `bin` and
+headers in `include`. A compiler installed on the machine is never used: the result of a compilation
+does not depend on the machine.
 """
 
 import os
+import re
+import shutil
 import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 
 _FILES = {
@@ -92,3 +99,137 @@ def in_cuda(header: str) -> bool:
 def wheel_of(header: str) -> str:
     """Return the wheel that contains a missing header, or `""`."""
     return next((wheel for start, wheel in _MORE_HEADERS.items() if header.startswith(start)), "")
+
+
+INSTALL = 'python -m pip install "cutrace[programs]"'
+HOST_COMPILERS = ("g++", "clang++")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """The toolkit's tree; `root` is the folder `cu13`."""
+
+    root: Path
+
+    @property
+    def nvcc(self) -> Path:
+        """Path of the compiler driver."""
+        return self.root / "bin" / "nvcc"
+
+    @property
+    def include(self) -> Path:
+        """Folder of CUDA's headers."""
+        return self.root / "include"
+
+    @property
+    def version(self) -> str:
+        """Version by the headers: `13.2`."""
+        text = (self.include / "cuda_runtime_api.h").read_text(errors="replace")
+        number = int(text.partition("#define CUDART_VERSION")[2].split()[0])
+        return f"{number // 1000}.{number % 1000 // 10}"
+
+
+@cache
+def find_toolkit() -> Toolkit:
+    """Return the toolkit of this Python's packages.
+
+    Raises CutraceError with the command to type if it is incomplete.
+    """
+    for folder in _nvidia_folders():
+        toolkit = Toolkit(folder / "cu13")
+        if toolkit.nvcc.is_file() and (toolkit.root / "nvvm" / "bin" / "cicc").is_file():
+            return toolkit
+    raise CutraceError(
+        f"no compiler for CUDA programs here: NVIDIA's nvcc 13 was not found in {sys.prefix}; "
+        f"install it with: {INSTALL}"
+    )
+
+
+def _nvidia_folders() -> Iterator[Path]:
+    spec = find_spec("nvidia")
+    for root in (spec and spec.submodule_search_locations) or ():
+        yield Path(root)
+
+
+@cache
+def find_host_compiler() -> str:
+    """Return the path of the C++ compiler for host code, which nvcc calls.
+
+    `$NVCC_CCBIN`, which nvcc itself reads, else g++, else clang++. Raises CutraceError with the
+    command to type if there is none.
+    """
+    environment_name = os.environ.get("NVCC_CCBIN")
+    for name in (environment_name,) if environment_name else HOST_COMPILERS:
+        if path := shutil.which(name):
+            return path
+    problem = (
+        f"NVCC_CCBIN is {environment_name}, which is not there"
+        if environment_name
+        else "there is none"
+    )
+    raise CutraceError(
+        f"a CUDA program needs a C++ compiler for its host code, and {problem}: install g++ "
+        "(Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or name one in $NVCC_CCBIN"
+    )
+
+
+_MISSING_FILE = re.compile(r"fatal error: (\S+\.h\w*): No such file|cannot find -l(\w+)")
+_MACHINE_CODE = {
+    "cudnn": "cuDNN",
+    "cusolver": "cuSOLVER",
+    "nccl": "NCCL",
+    "npp": "NPP",
+    "nvjpeg": "nvJPEG",
+}
+"""Libraries whose kernels exist as machine code only, by the prefix of their file names."""
+
+_HEADERS_ALONE = {"curand_kernel": "nvidia-curand"}
+"""Header-only dependencies by name prefix, with the packages that contain them."""
+
+_OF_SAMPLES = ("helper_", "exception.h", "nvrtc_helper.h", "rendercheck_gl.h")
+"""Headers that CUDA's samples share, by name prefix."""
+
+_OF_SDK = ("cutil_", "shrUtils", "shrQATest", "sdkHelper", "oclUtils", "cudpp")
+"""Headers of the SDK of CUDA 1 to 4 without a replacement here; `cutil.h` has one."""
+
+NOT_STARTED = 127
+"""Exit status of a program that the dynamic loader could not start."""
+
+
+def advise(message: str) -> str:
+    """Return a hint for a compiler error about a missing file that cutrace knows, else ""."""
+    match = _MISSING_FILE.search(message)
+    if match is None:
+        return ""
+    name = (match[1] or match[2]).rpartition("/")[2]
+    for start, package in _HEADERS_ALONE.items():
+        if name.startswith(start):
+            return f"\n{name} comes with a package: python -m pip install {package}"
+    if name.startswith(_OF_SAMPLES):
+        return (
+            f"\n{name} comes with CUDA's samples: git clone "
+            "https://github.com/NVIDIA/cuda-samples, and -I cuda-samples/Common"
+        )
+    if name.startswith(_OF_SDK):
+        return (
+            f"\n{name} came with the SDK of CUDA 4 and older; of that cutrace has cutil.h and "
+            "cutil_inline.h: name the SDK's folder with -I, or write the program without it"
+        )
+    for start, library in _MACHINE_CODE.items():
+        if name.startswith(start):
+            return (
+                f"\n{library} is a library of machine code, which cutrace cannot record: build the "
+                "program without it"
+            )
+    return ""
+
+
+def why_nothing_came(word: str, status: int) -> str:
+    """Return the reason why a program ended without connecting to its recorder."""
+    if status == NOT_STARTED:
+        return (
+            f"{word}: the system could not start it, most likely for a library that is missing "
+            f"(see above): install that, or name its folder in $LD_LIBRARY_PATH; ldd {word} lists "
+            "what it needs"
+        )
+    return f"{word}: it called nothing of CUDA's runtime or driver"

@@ -30,7 +30,8 @@ from .standin_headers import (
     resolve_includes,
     stand_ins,
 )
-from .syntax.definition import (
+from .syntax.instance import used_instances
+from .syntax.syntax import (
     Definition,
     at_column,
     blank,
@@ -38,9 +39,8 @@ from .syntax.definition import (
     definitions,
     marker_pattern,
     marking_words,
+    written_kernels,
 )
-from .syntax.instance import used_instances
-from .syntax.syntax import written_kernels
 from .texture_reference import replace_references
 from .toolkit import wheel_of
 

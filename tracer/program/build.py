@@ -24,10 +24,9 @@ from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front import standin_headers as tensor_core
-from ..front.toolkit import older_libraries
+from ..front.toolkit import Toolkit, advise, find_host_compiler, find_toolkit, older_libraries
 from ..session.destination import missing_file
 from .library import HEADERS, build_library
-from .toolkit import Toolkit, advise, find_host_compiler, find_toolkit
 from .wire import RUNTIME
 
 LEAST_CAPABILITY = 75

@@ -19,7 +19,7 @@ from pathlib import Path
 from ...base.cache import kept_folder, key_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from .toolkit import Toolkit
+from ..front.toolkit import Toolkit
 from .wire import RUNTIME
 
 DRIVER = Path(__file__).with_name("driver")

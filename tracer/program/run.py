@@ -21,6 +21,7 @@ from ...base.cache import folder_of, made_folder
 from ...base.claim import Claim, claim_scratch
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
+from ..front.toolkit import find_host_compiler, find_toolkit, why_nothing_came
 from .arena import BASE, CONSTANTS, TEXELS, SharedMemory
 from .choice import Choice, Tally
 from .code import Code
@@ -31,7 +32,6 @@ from .server import Connections, Listener, Server
 from .session import ProgramSession
 from .storage import Storage
 from .texels import Texels
-from .toolkit import find_host_compiler, find_toolkit, why_nothing_came
 from .wire import Answer, fact_names
 
 STARTUP = Path(__file__).with_name("startup")

@@ -1,8 +1,7 @@
 """Parse source lines: `.file` and `.loc` with `inlined_at` (PTX ISA, 11.5)."""
 
-from .constant import integer_literal
 from .kernel import Kernel, Location
-from .lexer import Cursor, Tokens
+from .lexer import Cursor, Tokens, integer_literal
 
 _MOST = (1 << 32) - 1
 """Largest number of a file, line or column: 32 bits."""

@@ -27,8 +27,14 @@ from .kernel import (
     Vector,
 )
 from .opcodes import LEAVES, destinations, is_barrier, sources
-from .reconvergence import Kinds, Parting, immediate_post_dominators, partings, run_order
-from .warp_sync import find_warp_syncs
+from .reconvergence import (
+    Kinds,
+    Parting,
+    find_warp_syncs,
+    immediate_post_dominators,
+    partings,
+    run_order,
+)
 
 
 @dataclass(frozen=True, slots=True)

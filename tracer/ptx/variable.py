@@ -6,9 +6,8 @@ from dataclasses import field
 from math import prod
 
 from ...base.dataclass import dataclass
-from .constant import integer_literal, read_constant, read_integer
 from .kernel import TYPE_BYTES, Immediate, Variable
-from .lexer import Cursor
+from .lexer import Cursor, integer_literal, read_constant, read_integer
 
 ADDRESS_BYTES = 8
 _MOST_INITIAL = 1 << 28

@@ -12,9 +12,8 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
-from ..ptx.kernel import Kernel, Module, Special
+from ..ptx.kernel import Kernel, Module, Special, key_of
 from ..ptx.parse import parse_module
-from ..simt.kernel.kernel_key import key_of, waits_of
 from ..simt.kernel.layout import (
     Layout,
     local_bytes,
@@ -22,7 +21,7 @@ from ..simt.kernel.layout import (
     recursive_functions,
     shared_layout,
 )
-from ..simt.kernel.spin_loop import link_with_divergent_sync
+from ..simt.kernel.spin_loop import link_with_divergent_sync, waits_of
 from ..simt.warp.special_register import PLACE_REGISTERS
 from .configuration import Limits
 from .symbol import plain_name

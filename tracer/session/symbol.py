@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from ...base.errors import CutraceError
 from ...traces.schema import Array, Event, Space
 from ..front.demangle import demangle
-from ..front.syntax.definition import definitions, marking_words
+from ..front.syntax.syntax import definitions, marking_words
 from ..front.texture_reference import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
 from ..ptx.variable import OPAQUE

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
-from ..ptx.kernel import CallTarget, Instruction, Symbol
+from ..ptx.kernel import KERNELS, CallTarget, Instruction, KernelKey, Symbol, key_of
 from .access.address import place_parameters
 from .interp.decode import decode
 from .interp.wave import ArrayWave
-from .kernel.kernel_key import KERNELS, KernelKey, has_loops, key_of
 from .kernel.launch import NUMBERED, NullSink, Sink
+from .kernel.spin_loop import has_loops
 from .rows.pattern import PatternTable
 from .warp.instruction_limit import Budget
 from .warp.program import Program, Wave

@@ -2,7 +2,7 @@
 
 from cutrace.tracer.front.cuda import to_ptx
 from cutrace.tracer.front.source import Source
-from cutrace.tracer.front.syntax.definition import MARKERS
+from cutrace.tracer.front.syntax.syntax import MARKERS
 from cutrace.tracer.front.whole_file import chunks
 
 TEXT = """// a note; with a semicolon {

@@ -8,7 +8,7 @@ import pytest
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front.source import Compiled, Options, Source
-from cutrace.tracer.front.syntax.definition import blank, definitions, marking_words
+from cutrace.tracer.front.syntax.syntax import blank, definitions, marking_words
 from cutrace.tracer.front.toolkit import in_cuda
 
 

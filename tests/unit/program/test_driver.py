@@ -4,8 +4,8 @@ from pathlib import Path
 
 from program_run import Done, record
 
+from cutrace.tracer.front.toolkit import find_toolkit
 from cutrace.tracer.program.library import DRIVER, driver_table, functions_of
-from cutrace.tracer.program.toolkit import find_toolkit
 
 HEAD = """
 #include <cuda.h>

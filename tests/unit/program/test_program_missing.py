@@ -7,8 +7,8 @@ import pytest
 from program_run import Done, cutrace
 
 from cutrace.base.errors import CutraceError
+from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import build_library
-from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 
 EMPTY = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return cudaGetLastError(); }\n"
 

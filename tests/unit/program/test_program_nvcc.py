@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from program_run import cutrace
 
+from cutrace.tracer.front.toolkit import Toolkit, find_host_compiler, find_toolkit
 from cutrace.tracer.program.build import Builder, run_nvcc, show_nvcc, split_code_options
 from cutrace.tracer.program.library import build_library
-from cutrace.tracer.program.toolkit import Toolkit, find_host_compiler, find_toolkit
 
 COMPILER = """
 import pathlib, sys, time

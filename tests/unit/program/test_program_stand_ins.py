@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
+from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import (
     HEADERS,
     STAND_INS,
@@ -15,7 +16,6 @@ from cutrace.tracer.program.library import (
     is_named_in,
     read_names,
 )
-from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 
 THEIRS = """
 int cublasCreate_v2(void **handle) { return 90; }

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
+from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import functions_of, runtime_table
-from cutrace.tracer.program.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.wire import RUNTIME
 
 ADD = """

@@ -20,11 +20,11 @@ from typing import Any
 from ....base.cache import made_folder
 from ....base.claim import Owner, in_child
 from ....base.errors import CutraceError
+from ...front.toolkit import find_host_compiler, find_toolkit
 from ..library import build_library
 from ..run import PYTHON_CACHES, asked_by_packages
 from ..server import Listener
 from ..startup.sitecustomize import BEFORE_COMPILING, patch_packages
-from ..toolkit import find_host_compiler, find_toolkit
 
 _DRIVER = re.compile(r"\S*/libcuda\.so\S*")
 _ADVICE = "open `with cutrace.recording(...)` before the first call of CUDA's in this process"

@@ -26,7 +26,7 @@ void set_fault(cudaError_t status)
 
 static int refusals;
 
-/* How many calls were refused: startup/versions.py asks. */
+/* How many calls were refused: startup/sitecustomize.py asks. */
 API int __cudaCountRefusals(void)
 {
     return refusals;

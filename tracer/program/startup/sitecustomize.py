@@ -1,11 +1,13 @@
 """Startup hook of a recorded Python: patch packages as they are imported.
 
 The interpreter imports this module by itself. Kernels of Numba get line information for their
-Python source. The code runs in other interpreters than cutrace's, so it imports the standard
-library only. A `sitecustomize` of the user's own runs as well.
+Python source. At exit, packages that called a function our library refused are named with their
+versions. The code runs in other interpreters than cutrace's, so it imports the standard library
+only. A `sitecustomize` of the user's own runs as well.
 """
 
 import atexit
+import ctypes
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
@@ -17,8 +19,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = str(Path(__file__).parent)
-
-
+PACKAGES = ("numba_cuda", "cupy", "triton", "torch", "pycuda", "cuda.core", "cuda.bindings")
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
 """Hooks called with the Python function of each Numba kernel before it is compiled."""
 
@@ -96,6 +97,24 @@ def flag_as_nvrtc_does(debuginfo: Any) -> None:
     kind._set_module_flags = set_flags
 
 
+def tell_versions() -> None:
+    """Print the versions on stderr if our library refused a call of this process."""
+    count = getattr(ctypes.CDLL(None), "__cudaCountRefusals", None)
+    if count is None or not count():
+        return
+    packages = ((name, sys.modules.get(name)) for name in PACKAGES)
+    versions = [
+        f"{name} {getattr(module, '__version__', '')}".strip()
+        for name, module in packages
+        if module
+    ]
+    if versions:
+        print(
+            f"cutrace: what is not supported was asked for by {', '.join(versions)}",
+            file=sys.stderr,
+        )
+
+
 def run_the_next() -> None:
     """Run the `sitecustomize` that ours shadows."""
     sys.path[:] = [place for place in sys.path if place != HERE]
@@ -133,5 +152,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
 
 if __name__ == "sitecustomize":
     patch_packages()
-    atexit.register(_sibling_module("versions").tell_versions)
+    atexit.register(tell_versions)
     run_the_next()

@@ -10,9 +10,8 @@ import numpy as np
 
 from ....base.errors import KernelFault
 from ....jit.ufunc import select
-from ...ptx.kernel import Immediate, Instruction, Kernel
+from ...ptx.kernel import KERNELS, Immediate, Instruction, Kernel, KernelKey, key_of
 from ...ptx.lines import source_line
-from ..kernel.kernel_key import KERNELS, KernelKey, key_of
 from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
 from ..warp.decoder import Decoder, StepTable

@@ -19,12 +19,12 @@ from ....base.errors import CutraceError
 from ....jit.loop_codegen import translate
 from ....jit.machine_code import compile_assembly
 from ....traces.schema import Space
-from ...ptx.kernel import BasicBlock, Immediate, Instruction, Kernel
+from ...ptx.kernel import KERNELS, BasicBlock, Immediate, Instruction, Kernel, KernelKey, key_of
 from ..access.address import parameters_start
 from ..access.stack import stack_bytes
 from ..interp.decode import decode
-from ..kernel.kernel_key import KERNELS, KernelKey, endless_of, key_of
 from ..kernel.layout import local_layout, shared_layout
+from ..kernel.spin_loop import endless_of
 from ..memory.memory import BufferPool, LoadedModule, Memory
 from ..rows.access_rows import ROWS
 from ..rows.history import RUNS

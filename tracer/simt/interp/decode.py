@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import (
+    KERNELS,
     BasicBlock,
     Instruction,
     Kernel,
+    KernelKey,
+    key_of,
 )
 from ..access import access, address, async_copy, atomic, cluster, stack
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
-from ..kernel.kernel_key import KERNELS, KernelKey, endless_of, key_of, waits_of
 from ..kernel.launch import Launch
 from ..kernel.layout import local_bytes, shared_layout
+from ..kernel.spin_loop import endless_of, waits_of
 from ..matrix import ldmatrix, mma, wgmma, wmma
 from ..memory.memory import LoadedModule, Memory
 from ..ops.family import find_rule

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ptx.kernel import Instruction, Register
-from ...ptx.warp_sync import mask_of, sync_key
+from ...ptx.reconvergence import mask_of, sync_key
 from ..ops.lanes import LANES, Array, Bits
 from ..warp.decoder import Decoder
 from ..warp.program import Group, Terminator

@@ -9,18 +9,20 @@ from typing import TypeAlias
 from ....base.dataclass import dataclass
 from ...ptx.digraph import cycles
 from ...ptx.kernel import (
+    KERNELS,
     TYPE_BYTES,
     Address,
     CallTarget,
     Function,
     Instruction,
     Kernel,
+    KernelKey,
     Operand,
     Symbol,
     Variable,
+    key_of,
 )
 from .function_pointer import callees, calls
-from .kernel_key import KERNELS, KernelKey, key_of
 
 DEEPEST = 256
 """Maximum recursion depth of a lane."""

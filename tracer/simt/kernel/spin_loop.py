@@ -11,15 +11,18 @@ long keeps its divergence.
 """
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
 from ....traces.schema import STRONG_LOADS
 from ...ptx.digraph import cycles, subgraph
 from ...ptx.kernel import (
+    KERNELS,
     BasicBlock,
     CallTarget,
     Immediate,
     Instruction,
     Kernel,
+    KernelKey,
     Module,
     Operand,
     Register,
@@ -27,7 +30,7 @@ from ...ptx.kernel import (
 )
 from ...ptx.link import link_kernel
 from ...ptx.opcodes import LEAVES, destinations, sources
-from ...ptx.warp_sync import blocking_places
+from ...ptx.reconvergence import blocking_places
 from .function_pointer import callees
 
 _LOCK_OPERATIONS = frozenset({"cas", "exch"})
@@ -297,3 +300,21 @@ def _reached(kernel: Kernel, first: frozenset[int]) -> set[int]:
             reached.add(number)
             pending += after[number]
     return reached
+
+
+@lru_cache(maxsize=KERNELS)
+def waits_of(kernel: KernelKey) -> frozenset[int]:
+    """Return the basic blocks of a kernel's spin loops; see spin_loop.py."""
+    return waiting_blocks(kernel.kernel)
+
+
+@lru_cache(maxsize=KERNELS)
+def has_loops(kernel: KernelKey) -> bool:
+    """Return whether a kernel may run an instruction twice."""
+    return any(True for _ in loops(kernel.kernel))
+
+
+@lru_cache(maxsize=KERNELS)
+def endless_of(kernel: KernelKey) -> frozenset[int]:
+    """Return the basic blocks of a kernel's loops without exit; see spin_loop.py."""
+    return endless_blocks(kernel.kernel)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ptx.scope import VECTOR_SPECIALS
+from ...ptx.instruction import VECTOR_SPECIALS
 from ..kernel.chip import Chip
 from ..kernel.launch import Launch
 from ..ops.lanes import LANES, Array, scalar

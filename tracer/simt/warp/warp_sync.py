@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ...ptx.warp_sync import Key
+from ...ptx.reconvergence import Key
 from ..ops.lanes import LANES, Array, Bits, Mask
 from .barrier import Barriers
 from .stack_entry import WarpStacks
