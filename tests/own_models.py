@@ -40,3 +40,25 @@ class Offsets:
         """Give the lowest active lane's address modulo 96."""
         lanes = batch.active.argmax(axis=1)
         return Step({"place": batch.addresses[np.arange(len(batch)), lanes] % 96})
+
+
+@dataclass(frozen=True)
+class Divided:
+    """A model that raises in its first step."""
+
+    width: int = 4
+
+    counters: ClassVar[tuple[str, ...]] = ("each",)
+    period: ClassVar[int] = 0
+
+    def step(self, batch: Batch) -> Step:
+        """Divide by zero."""
+        lanes = self.width // 0
+        return Step({"each": np.full(len(batch), lanes)})
+
+
+class Countless:
+    """A model that lacks what it must have."""
+
+    counters: ClassVar[tuple[str, ...]] = ()
+    period: ClassVar[int] = 0

@@ -45,11 +45,11 @@ def check_model(
     batch = make_rows(plain, lanes)
     try:
         factory: Any = partial(Guarded, build, name)
-        model = factory()
+        members = factory().members()
         whole = _step(factory(), batch)
     except CutraceError as error:
         return [str(error)]
-    checks = [_pieces, _others, _kinds, _speed, _order if model.period else _units]
+    checks = [_pieces, _others, _kinds, _speed, _order if members.period else _units]
     faults = []
     for check in checks:
         try:
@@ -131,15 +131,15 @@ def _order(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterato
 
 def _units(factory: Callable[[], Guarded], batch: Batch, whole: Step) -> Iterator[str]:
     """Check that a model that serves all units keeps them apart, and that one that adds up does."""
-    unit = np.arange(len(batch)) % UNITS
-    if getattr(factory(), "serves_units", False):
+    unit, members = np.arange(len(batch)) % UNITS, factory().members()
+    if members.serves_units:
         together = factory().step(replace(batch, unit=unit))
         for number in range(UNITS):
             rows = np.flatnonzero(unit == number)
             own = Step(factory().step(batch.take(rows)).counts)
             part = Step({name: np.asarray(c)[rows] for name, c in together.counts.items()})
             yield from _differ([part], batch.take(rows), own, "beside units")
-    if getattr(factory(), "adds_up", False):
+    if members.adds_up:
         step = factory().step(replace(batch, group=unit, groups=UNITS))
         for name, column in whole.counts.items():
             sums = np.bincount(unit, column, UNITS)

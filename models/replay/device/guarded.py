@@ -3,18 +3,21 @@
 cutrace's own models are tested. A user's may raise, omit a counter, or return floats.
 """
 
+import inspect
+import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import field, replace
 from time import perf_counter
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....base.plugins import naming_extension
-from ..interface.model import Batch, Step
+from ..interface.model import Batch, MemberError, Members, Step, read_members
 
 READ_ONLY = ("kind", "addresses", "active", "row")
 MOST = 1 << 53
@@ -58,24 +61,49 @@ class Guarded:
     model: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        """Build the model. Raises `CutraceError` if it lacks a required attribute."""
-        with naming_extension(f"model {self.name}"):
+        """Build the model. Raises `CutraceError` if that raises."""
+        try:
             self.model = self.build()
-        for part in ("counters", "period", "step"):
-            if not hasattr(self.model, part):
-                raise CutraceError(f"model {self.name} has no `{part}`: see seam.Model")
-        counters, period = self.model.counters, self.model.period
-        names = counters if isinstance(counters, tuple | list) else ("",)
-        if len({*names}) < len(names) or not all(str(name).isidentifier() for name in names):
-            raise CutraceError(f"model {self.name}: counters = {counters!r}; expected names")
-        if not isinstance(period, int) or period < 0:
-            raise CutraceError(f"model {self.name}: period = {period!r}; expected bytes, or 0")
+        except CutraceError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._fail(error) from error
 
-    def __getattr__(self, name: str) -> Any:
-        """Delegate all attributes but `step` to the model."""
-        if name.startswith("__") or name == "model":
-            raise AttributeError(name)
-        return getattr(self.model, name)
+    def members(self) -> Members:
+        """Return the model's members. Raises `CutraceError` for one that is missing or wrong."""
+        try:
+            members = read_members(self.model)
+            with suppress(ValueError):  # without a signature
+                inspect.signature(self.model.step).bind(None)
+        except MemberError as error:
+            place = _defined_at(type(self.model), error.member)
+            raise CutraceError(f"model {self.name}{error}{place}") from error
+        except TypeError as error:
+            place = _defined_at(type(self.model), "step")
+            raise CutraceError(f"model {self.name}: step(batch): {error}{place}") from error
+        except (Exception, SystemExit) as error:  # a property's
+            raise self._fail(error) from error
+        return members
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The model's counters."""
+        counters: tuple[str, ...] = self.model.counters
+        return counters
+
+    @property
+    def period(self) -> int:
+        """The model's period."""
+        period: int = self.model.period
+        return period
+
+    def step_repeated(self, rows: Any) -> Step | None:
+        """Run the model on repeated rows. Raises `CutraceError` if it raises."""
+        try:
+            step: Step | None = self.model.step_repeated(rows)
+        except (Exception, SystemExit) as error:
+            raise self._fail(error) from error
+        return step
 
     def step(self, batch: Batch) -> Step:
         """Run the model. Raises `CutraceError` if it raises, or returns anything but integers per
@@ -88,7 +116,8 @@ class Guarded:
             step = self.model.step(batch)
         except (Exception, SystemExit) as error:
             fault = f"raises {type(error).__name__}: {error}"
-            raise self._refuse(fault, batch, self._failing_row(batch)) from error
+            row = self._failing_row(batch)
+            raise self._refuse(fault, batch, row, raised_at(error)) from error
         self.spent.seconds += perf_counter() - began
         self.spent.rows += len(batch)
         if len(batch) and self.spent.is_long():
@@ -146,14 +175,45 @@ class Guarded:
             f" takes {1e6 * row_seconds:,.0f} us: {describe_row(batch, row)}"
         )
 
-    def _refuse(self, fault: str, batch: Batch, row: int = 0) -> CutraceError:
-        """Return the error, with the access of a row of the batch."""
-        if not len(batch):
-            return CutraceError(f"model {self.name}: {fault}, in a batch without rows")
-        return CutraceError(
-            f"model {self.name}: {fault}, in row {row} of a batch of {len(batch)}: "
-            f"{describe_row(batch, row)}"
-        )
+    def _refuse(self, fault: str, batch: Batch, row: int = 0, place: str = "") -> CutraceError:
+        """Return the error, with the access of a row of the batch, and the file and line."""
+        row_words = "in a batch without rows"
+        if len(batch):
+            row_words = f"in row {row} of a batch of {len(batch)}: {describe_row(batch, row)}"
+        place = place or _defined_at(type(self.model), "step")
+        return CutraceError(f"model {self.name}: {fault}, {row_words}{place}")
+
+    def _fail(self, error: BaseException) -> CutraceError:
+        fault = f"raises {type(error).__name__}: {error}{raised_at(error)}"
+        return CutraceError(f"model {self.name}: {fault}")
+
+
+def raised_at(error: BaseException) -> str:
+    """Return ` (FILE:LINE)`: the innermost line of the user's first file in the traceback."""
+    lines: dict[str, int] = {}
+    for frame, line in walk_tb(error.__traceback__):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package != _OWN and package not in sys.stdlib_module_names:
+            lines[frame.f_code.co_filename] = line
+    return next((f" ({file}:{line})" for file, line in lines.items() if file[:1] != "<"), "")
+
+
+def _defined_at(owner: type, member: str) -> str:
+    """Return ` (FILE:LINE)` of a class's member, or else of the class."""
+    value = getattr(owner, member, None)
+    code = getattr(getattr(value, "fget", value), "__code__", None)
+    if code is not None:
+        return f" ({code.co_filename}:{code.co_firstlineno})"
+    try:
+        (lines, first), file = inspect.getsourcelines(owner), inspect.getsourcefile(owner)
+    except (OSError, TypeError):  # made without a file
+        return ""
+    head = re.compile(rf"\s+{member}\s*[:=]")
+    offsets = [number for number, text in enumerate(lines) if head.match(text)]
+    return f" ({file}:{first + (offsets or [0])[-1]})"
+
+
+_OWN = __name__.partition(".")[0]
 
 
 def slowest_row(build: Callable[[], Any], batch: Batch) -> tuple[int, float]:

@@ -20,8 +20,8 @@ from ....base.config import Where, make
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError, nearest
 from ....base.plugins import MODELS, extension_names, load_extension
-from ..interface.model import ACCESSES, Kind, Model
-from .guarded import Guarded, Spent
+from ..interface.model import ACCESSES, Kind, Members, Model, read_members
+from .guarded import Guarded, Spent, raised_at
 
 STAGE_KEYS = ("model", "from", "scope", "beside_shared")
 """The keys of a stage that do not belong to its model."""
@@ -74,8 +74,17 @@ class Wire:
     direct: tuple[str, ...]
     after: tuple[str, ...]
     build: Callable[[], Model]
-    counters: tuple[str, ...]
-    period: int
+    members: Members
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The names of the counters of its model."""
+        return self.members.counters
+
+    @property
+    def period(self) -> int:
+        """The period of its model in bytes, or 0."""
+        return self.members.period
 
     def name(self, kind: Kind, counter: str) -> str:
         """Return a raw counter's name: `global_load_transactions`, `global_load_l1_hits`."""
@@ -134,10 +143,11 @@ def _wire(stage: Stage, wires: dict[str, Wire], file: str) -> Wire:
         return Guarded(own, stage.model, spent) if is_foreign(stage.model) else own()
 
     first = build()
+    members = first.members() if isinstance(first, Guarded) else read_members(first)
     direct = tuple(name for name in stage.sources if name in ACCESSES)
     after = tuple(name for name in stage.sources if name in wires)
     spaces = dict.fromkeys([*direct, *(space for name in after for space in wires[name].spaces)])
-    return Wire(stage, tuple(spaces), direct, after, build, first.counters, first.period)
+    return Wire(stage, tuple(spaces), direct, after, build, members)
 
 
 def _check_sources(stages: Sequence[Stage], file: str) -> None:
@@ -195,6 +205,7 @@ def find_model(name: str, where: str) -> Callable[..., Model]:
     except Exception as error:  # whatever a module does that is imported
         raise CutraceError(
             f"{where}: cannot import model {name!r}: {type(error).__name__}: {error}"
+            f"{raised_at(error)}"
         ) from error
     return model
 

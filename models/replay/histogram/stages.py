@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 from types import ModuleType
+from typing import cast
 
 import numpy as np
 
 from ....base.dataclass import dataclass
 from ....jit.loop import compile_if_worth
 from ..device.wiring import Wire
-from ..interface.model import Batch, Ints, Model, Step, join_batches
+from ..interface.model import Batch, FullModel, Ints, Model, Step, join_batches
 from ..schedule.episodes import list_ranges
 from . import counting
 from .histogram import Repeated
@@ -116,7 +117,7 @@ class Stages:
             size = len(batch) if group is None else groups
             return np.zeros((len(wire.counters), size), np.int64), None
         own = inputs.row is batch.row
-        if group is not None and getattr(self._model(wire, 0), "adds_up", False):
+        if group is not None and wire.members.adds_up:
             inputs = replace(inputs, group=group[inputs.row], groups=groups)
         step = self._step(wire, inputs, units)
         columns = [step.counts[name] for name in wire.counters]
@@ -138,17 +139,15 @@ class Stages:
         """Run a model on repeated rows, if it supports them and has no other input; else return
         None.
         """
-        model = self._model(wire, 0)
         flows = [passed[name] for name in wire.after if name in passed]
-        if len(flows) != 1 or len(batch) or not groups or not hasattr(model, "step_repeated"):
+        if len(flows) != 1 or len(batch) or not groups or not wire.members.has_step_repeated:
             return None
         (flow,) = flows
         if not isinstance(flow, Repeated):
             return None
         unit = units.get(wire.stage.scope)
         inputs = replace(flow, unit=unit, groups=groups, passes_on=listened)
-        answer: Step | None = model.step_repeated(inputs)
-        return answer
+        return cast(FullModel, self._model(wire, 0)).step_repeated(inputs)
 
     def _step(self, wire: Wire, inputs: Batch, units: Mapping[str, Ints]) -> Step:
         """Run the model; of a stateful one, the instance of each unit on its own rows."""
@@ -156,7 +155,7 @@ class Stages:
         if wire.period or wire.stage.scope not in units or not len(inputs):
             return model.step(inputs)
         unit = units[wire.stage.scope][inputs.row].astype(np.int64)
-        if getattr(model, "serves_units", False):
+        if wire.members.serves_units:
             return model.step(replace(inputs, unit=unit))
         order = np.argsort(unit, kind="stable")
         ordered, unit = inputs.take(order), unit[order]

@@ -5,13 +5,17 @@ A model is one file of `models/` (or a user's own, as `device/wiring.py` finds i
 array. The keys of its stage in the device's TOML are the arguments of its constructor.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....base.errors import CutraceError, nearest
+
+if TYPE_CHECKING:
+    from ..histogram.histogram import Repeated
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -210,9 +214,7 @@ class Model(Protocol):
     `period` is the number of bytes at which its counts repeat with the base address: replay then
     calls it once per distinct (kind, pattern, base modulo period). A period of 0 means that the
     model keeps state and sees every row. Then it has one instance per unit of its stage's scope,
-    unless its attribute `serves_units` is true: then one instance serves all units, and
-    `Batch.unit` names the unit of each row. If its attribute `adds_up` is true and only sums are
-    wanted, `Batch.group` names the sum of each row.
+    unless it serves all units. It may have the members of `FullModel`, too.
     """
 
     @property
@@ -225,3 +227,80 @@ class Model(Protocol):
 
     def step(self, batch: Batch) -> Step:
         """Serve the rows in order."""
+
+
+class FullModel(Model, Protocol):
+    """A model with all optional members."""
+
+    @property
+    def serves_units(self) -> bool:
+        """Whether one instance serves all units: `Batch.unit` names the unit of each row."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it sums its counts where only sums are wanted: `Batch.group` names the sums."""
+
+    def step_repeated(self, rows: "Repeated") -> Step | None:
+        """Serve requests of repeated rows, unit by unit; None where `step` must serve them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What replay has to know of a model before its first step, read once per stage."""
+
+    counters: tuple[str, ...]
+    period: int
+    serves_units: bool = False
+    adds_up: bool = False
+    has_step_repeated: bool = False
+
+
+class MemberError(CutraceError):
+    """A model lacks a required `member`, or has one of a wrong type.
+
+    The message follows the model's name.
+    """
+
+    def __init__(self, message: str, member: str) -> None:
+        super().__init__(message)
+        self.member = member
+
+
+def read_members(model: object) -> Members:
+    """Read and check the members of a model. Raises `MemberError`."""
+    values = {name: getattr(model, name) for name in _CHECKS if hasattr(model, name)}
+    for name in ("counters", "period", "step"):
+        if name not in values:
+            public = [each for each in dir(model) if not each.startswith("_")]
+            raise MemberError(f" has no `{name}`{nearest(name, public)}", name)
+    for name, value in values.items():
+        is_valid, expected = _CHECKS[name]
+        if not is_valid(value):
+            raise MemberError(f": {name} = {value!r}; expected {expected}", name)
+    has_repeated = values.pop("step_repeated", None) is not None
+    del values["step"]
+    return Members(tuple(values.pop("counters")), **values, has_step_repeated=has_repeated)
+
+
+def _are_names(value: object) -> bool:
+    names = value if isinstance(value, tuple | list) else ("",)
+    return len({*names}) == len(names) and all(str(name).isidentifier() for name in names)
+
+
+def _is_period(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "counters": (_are_names, "names"),
+    "period": (_is_period, "bytes, or 0"),
+    "step": (callable, "a method that takes a Batch"),
+    "serves_units": (_is_bool, "True or False"),
+    "adds_up": (_is_bool, "True or False"),
+    "step_repeated": (callable, "a method"),
+}
+"""All members of a model, and what each must be."""

@@ -1,5 +1,6 @@
 """Models of a user's own: where they are found, and what is said of one that errs."""
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -104,11 +105,56 @@ def test_a_model_can_come_with_a_package(
 
 
 @pytest.mark.parametrize("body", FAULTS)
-def test_a_model_that_errs_is_named_with_the_row(tmp_path: Path, trace: Trace, body: str) -> None:
+def test_a_model_that_errs_is_named_with_the_row_and_the_line(
+    tmp_path: Path, trace: Trace, body: str
+) -> None:
     (tmp_path / "mine.py").write_text(FILE.format(body=body))
     device = own_device(tmp_path, "mine.py:Mine")
-    with pytest.raises(CutraceError, match=rf"model .*/mine.py:Mine: {FAULTS[body]}"):
+    line = 15 if "raises" in FAULTS[body] else 13  # of what raises, or of `def step`
+    said = rf"model .*/mine.py:Mine: {FAULTS[body]}.*\(.*/mine.py:{line}\)$"
+    with pytest.raises(CutraceError, match=said):
         seen(trace, device)
+
+
+MEMBERS = {
+    "def steps(self, batch): ...": ("Mine has no `step`; nearest: steps", 1),
+    "step = 3": ("Mine: step = 3; expected a method that takes a Batch", 4),
+    "def step(self): ...": (r"Mine: step\(batch\): too many positional arguments", 4),
+    "def step(self, batch, more): ...": (r"Mine: step\(batch\): missing a required argument", 4),
+    "period = True": ("Mine: period = True; expected bytes, or 0", 4),
+    "period = 0.5": ("Mine: period = 0.5; expected bytes, or 0", 4),
+    "counters = ('seen', 'seen')": (r"counters = \('seen', 'seen'\); expected names", 4),
+    "serves_units = 'yes'": ("Mine: serves_units = 'yes'; expected True or False", 4),
+    "adds_up: int = 1": ("Mine: adds_up = 1; expected True or False", 4),
+    "step_repeated = None": ("Mine: step_repeated = None; expected a method", 4),
+    "period = property(lambda self: 1 // 0)": ("Mine: raises ZeroDivisionError", 4),
+    "def __init__(self): self.period = -1": ("Mine: period = -1; expected bytes, or 0", 1),
+    "def __init__(self): helper()": ("Mine: raises IndexError: list index out of range", 5),
+}
+"""A line of a model's class, what is said of it, and the line that is named."""
+
+
+@pytest.mark.parametrize("line", MEMBERS)
+def test_a_member_that_is_missing_or_wrong_is_named_with_its_line(
+    tmp_path: Path, trace: Trace, line: str
+) -> None:
+    said, number = MEMBERS[line]
+    step = "" if "step" in line and "repeated" not in line else "def step(self, batch): ..."
+    body = f"class Mine:\n    counters = ('seen',); period = 0\n    {step}\n    {line}\n"
+    (tmp_path / "mine.py").write_text(f"{body}def helper(): return [][0]\n")
+    with pytest.raises(CutraceError, match=rf"model .*{said}.* \(.*mine.py:{number}\)$"):
+        seen(trace, own_device(tmp_path, "mine.py:Mine"))
+
+
+def test_a_model_of_a_package_that_raises_is_named_with_its_line(
+    tmp_path: Path, trace: Trace
+) -> None:
+    line = inspect.getsource(own_models).splitlines().index("        lanes = self.width // 0") + 1
+    device = own_device(tmp_path, "own_models:Divided")
+    with pytest.raises(CutraceError, match=rf"row 0 of .*own_models.py:{line}\)$"):
+        seen(trace, device)
+    with pytest.raises(CutraceError, match=r"has no `step` \(.*/own_models.py:\d+\)$"):
+        seen(trace, own_device(tmp_path, "own_models:Countless"))
 
 
 def test_a_model_that_takes_long_is_named_once_with_the_row(
@@ -145,5 +191,5 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, trace: Trace) -> Non
         with pytest.raises(CutraceError, match=f"model .*mine.py:Mine: {said}"):
             seen(trace, device)
     (tmp_path / "mine.py").write_text("1 / 0")
-    with pytest.raises(CutraceError, match=r"cannot import model .*ZeroDivisionError"):
+    with pytest.raises(CutraceError, match=r"cannot import model .*ZeroDivision.*mine.py:1\)$"):
         seen(trace, device)
