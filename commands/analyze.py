@@ -8,11 +8,11 @@ import typer
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
-from .options.complete import counters, starting
+from .options.complete import starting
 from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
-from .options.tabular import FORMATS, Counters, ReportFormat, render_frame, view_here
+from .options.tabular import FORMATS, Counters, ReportFormat, counters, render_frame, view_here
 from .running.advice import advise_here, best_advice
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of

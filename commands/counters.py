@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options.complete import counters, starting
-from .options.tabular import Format, check_format, render_frame
+from .options.complete import starting
+from .options.tabular import Format, check_format, counters, render_frame
 from .terminal.screen import fitted, width
 
 if TYPE_CHECKING:

@@ -6,13 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from ..base.errors import CutraceError, KernelFault
-from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.complete import devices
 from .options.quote import quote
 from .options.recording import Recording, record_source, records
-from .running.program import TakesProgram, build, choose_device, program_of, record_command
-from .running.resolve_trace import script_command
+from .running.analyzer_hooks import attach_profiler_log
+from .running.program import (
+    TakesProgram,
+    build,
+    choose_device,
+    program_of,
+    record_command,
+    script_command,
+)
 
 PANEL = "Record"
 CLASS = TakesProgram
@@ -102,8 +108,9 @@ def command(
 
 
 def _record(source: Path, out: Path | None, recording: Recording) -> Path:
+    attach_profiler_log()
     try:
-        return record_source(source, out, recording, ReplayOptions())
+        return record_source(source, out, recording)
     except KernelFault as fault:
         raise KernelFault("\n".join((str(fault), *getattr(fault, "__notes__", ())))) from fault
 

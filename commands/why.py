@@ -10,9 +10,10 @@ from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import typed
 from .options.quote import quote
-from .options.recording import Recording, records, trace_of
+from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
 from .options.tabular import Format, check_format, render_frame
+from .running.resolve_trace import trace_of
 from .terminal.progress import progress
 from .terminal.screen import width
 

@@ -1,4 +1,4 @@
-"""Shell completion of devices, counters, kernels, formats and gallery folders."""
+"""Shell completion of devices, kernels and gallery folders."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -29,20 +29,6 @@ def devices() -> list[str]:
     from ...models.replay.device.catalog import device_names
 
     return device_names()
-
-
-def counters() -> list[str]:
-    """Return the counters of all vocabularies."""
-    from ...analyzer.counting.vocabulary import vocabularies
-
-    return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
-
-
-def formats() -> list[str]:
-    """Return the report formats."""
-    from ...analyzer.report import formats
-
-    return list(formats())
 
 
 def gallery() -> list[str]:

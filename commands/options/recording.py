@@ -1,19 +1,12 @@
-"""Recording options, and the trace for an argument: a trace itself, or a recorded source."""
+"""Recording options, and the recording of a source with them."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
-from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
-from ...base.errors import CutraceError
-from ...base.options import changed, option
-from ...models.replay.interface.options import ReplayOptions
+from ...base.options import option
 from ...tracer.session.record_options import RecordOptions, default_options
 from ...tracer.simt.kernel.run_options import RunProgress
-from ...traces.address import as_given
 from ..terminal.progress import ProgressReporter, progress
 from .command_line import takes
 from .complete import kernels
@@ -54,20 +47,12 @@ records = takes(Recording, "recording", "Recording options", {"launch": kernels}
 """Decorator of verbs that record: adds the options above, passed as `recording`."""
 
 
-def record_source(
-    source: Path, out: Path | None, recording: Recording, replay: ReplayOptions
-) -> Path:
-    """Record a source into `out`, and write the profiler log that the environment requests.
-
-    `replay` configures the replay for that log.
-    """
-    from ...analyzer.profilers.profiler_environment import attach
+def record_source(source: Path, out: Path | None, recording: Recording) -> Path:
+    """Record a source into `out`."""
     from ...tracer.front.source import DEFAULT_TARGET
     from ...tracer.session.filter import read_filter
-    from ...tracer.session.session import Session
     from ...tracer.session.source.record import record
 
-    attach(Session.at_close, replay)
     arch = recording.arch or DEFAULT_TARGET
     read_filter(recording)  # reject invalid options before anything runs
     ran, share = RunProgress(), ProgressReporter()
@@ -90,23 +75,3 @@ def launches_text(ran: RunProgress) -> str:
     if ran.part:
         parts.append(f"{100 * ran.part:.0f} % of the {'next' if parts else 'first launch'}")
     return ", ".join(parts)
-
-
-@contextmanager
-def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Iterator[Path]:
-    """Yield the path of the trace at `source`, or of a temporary one of the program there.
-
-    The program's output goes to stderr: stdout carries the report.
-    """
-    if source.suffix in SOURCES:
-        with scratch_folder() as folder:
-            out = Path(folder) / f"{source.stem}.cutrace"
-            with redirect_stdout(sys.stderr):
-                trace = record_source(source, out, recording, replay)
-            yield trace
-    elif changed(recording):
-        raise CutraceError(
-            f"{as_given(source)}: --launch and the compiler's options need a source, not a trace"
-        )
-    else:
-        yield source

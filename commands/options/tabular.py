@@ -11,12 +11,26 @@ import typer
 
 from ...base.errors import CutraceError, nearest
 from ..terminal.screen import has_colour, is_quiet, width
-from .complete import counters, formats, last_of, starting
+from .complete import last_of, starting
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ...analyzer.view import View
+
+
+def counters() -> list[str]:
+    """Return the counters of all vocabularies."""
+    from ...analyzer.counting.vocabulary import vocabularies
+
+    return list(dict.fromkeys(c.name for v in vocabularies() for c in v.counters))
+
+
+def formats() -> list[str]:
+    """Return the report formats."""
+    from ...analyzer.report import formats
+
+    return list(formats())
 
 
 FORMATS = ("table", "json", "csv")

@@ -1,9 +1,11 @@
 """The program after `--` on a command line: build it, run it unchanged, and record it."""
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +17,12 @@ from ..options.help import Verb
 from ..options.quote import quote
 from ..options.recording import Recording
 from ..terminal.progress import progress
+from .analyzer_hooks import make_stopwatch
 
 if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
     from ...tracer.program.device import Device
     from ...tracer.program.run import Ended, Order
-    from .stopwatch import Stopwatch
 
 
 _KEY = "cutrace.program"
@@ -52,6 +54,22 @@ def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
     return words
 
 
+_RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
+
+
+def script_command(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the command for a script that does not import cutrace; empty if there is none.
+
+    Its arguments are the words after the script, and `arguments`, those after `--`.
+    """
+    script = sources[0] if sources else Path()
+    if script.suffix != ".py" or not script.is_file():
+        return ()
+    if _RECORDS_ITSELF.search(script.read_text(encoding="utf-8", errors="replace")):
+        return ()
+    return (sys.executable, *map(str, sources), *(arguments or ()))
+
+
 def choose_device(name: str | None) -> "Device":
     """Return the device that the program sees; without a name $CUTRACE_DEVICE or the default."""
     from ...models.analyses.occupancy import Need, occupancy
@@ -64,12 +82,8 @@ def choose_device(name: str | None) -> "Device":
     def fits(registers: int, shared: int, threads: int) -> int:
         return occupancy(model.limits, Need(threads, registers, shared)).blocks
 
-    def time() -> "Stopwatch":
-        from .stopwatch import Stopwatch
-
-        return Stopwatch(named)
-
     of_chip = model.chip.sms_per_cluster, model.limits.shared_unit
+    time = partial(make_stopwatch, named)
     return Device(model.cuda_name or model.name, _facts(model), fits, time, *of_chip)
 
 

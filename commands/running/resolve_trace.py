@@ -14,32 +14,43 @@ from typing import TYPE_CHECKING
 
 from ...base.claim import scratch_folder
 from ...base.errors import CutraceError
+from ...base.options import changed
 from ...models.replay.interface.options import ReplayOptions
+from ...traces.address import as_given
 from ..options.quote import quote
-from ..options.recording import SOURCES, Recording, trace_of
-from .program import build, choose_device, run_program, tell_end
+from ..options.recording import SOURCES, Recording, record_source
+from .program import build, choose_device, run_program, script_command, tell_end
 
 if TYPE_CHECKING:
     from ...traces.reader import Trace
 
 
-_RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
-
-
-def script_command(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the command for a script that does not import cutrace; empty if there is none.
-
-    Its arguments are the words after the script, and `arguments`, those after `--`.
-    """
-    script = sources[0] if sources else Path()
-    if script.suffix != ".py" or not script.is_file():
-        return ()
-    if _RECORDS_ITSELF.search(script.read_text(encoding="utf-8", errors="replace")):
-        return ()
-    return (sys.executable, *map(str, sources), *(arguments or ()))
-
-
 _NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+
+
+@contextmanager
+def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Iterator[Path]:
+    """Yield the path of the trace at `source`, or of a temporary one of the program there.
+
+    The program's output goes to stderr: stdout carries the report. `replay` configures the replay
+    for the profiler log that the environment requests.
+    """
+    if source.suffix in SOURCES:
+        from ...analyzer.profilers.profiler_environment import attach
+        from ...tracer.session.session import Session
+
+        with scratch_folder() as folder:
+            out = Path(folder) / f"{source.stem}.cutrace"
+            with redirect_stdout(sys.stderr):
+                attach(Session.at_close, replay)
+                trace = record_source(source, out, recording)
+            yield trace
+    elif changed(recording):
+        raise CutraceError(
+            f"{as_given(source)}: --launch and the compiler's options need a source, not a trace"
+        )
+    else:
+        yield source
 
 
 @contextmanager

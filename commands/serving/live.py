@@ -29,8 +29,9 @@ from ...base.errors import CutraceError, message_of
 from ...models.replay.interface.options import SCHEDULES, ReplayOptions
 from ..options.command_line import typed
 from ..options.quote import quote
-from ..options.recording import SOURCES, Recording, trace_of
+from ..options.recording import SOURCES, Recording
 from ..options.replay import with_devices
+from ..running.resolve_trace import trace_of
 
 if TYPE_CHECKING:
     from ...analyzer.html.value import Comparison, Report

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ...base.errors import CutraceError, KernelFault
-from ...traces.reader import read_trace
 from ...traces.writer import TraceWriter
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
@@ -98,6 +97,8 @@ class Session:
     def _repr_html_(self) -> str:
         """Return the notebook's view: the trace once it is complete."""
         if self._is_whole:
+            from ...traces.reader import read_trace
+
             return read_trace(self.trace)._repr_html_()
         from html import escape
 

@@ -201,7 +201,7 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
     source = tmp_path / "add.cu"
     lines = (f"add<<<{waves * WAVE}, 256>>>(o:i32[{3 * WAVE * 256}])" for waves in (1, 3))
     source.write_text("".join(f"// cutrace: {line}\n" for line in lines) + ADD)
-    record_source(source, tmp_path / "a.cutrace", Recording(), ReplayOptions())
+    record_source(source, tmp_path / "a.cutrace", Recording())
     assert sorted({*ran.shares}) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
     assert ran.shares == sorted(ran.shares)
 
