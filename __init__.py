@@ -26,7 +26,7 @@ __all__ = [
     "why",
 ]
 if TYPE_CHECKING:
-    from .analyzer.comparison.compare import compare as compare
+    from .analyzer.comparison.comparison import compare as compare
     from .analyzer.profile import analyze as analyze
     from .base.errors import CutraceError as CutraceError
     from .commands.api.advice import advise as advise
@@ -53,7 +53,7 @@ _HOME = {
     "advise": ".commands.api.advice",
     "analyze": ".analyzer.profile",
     "check": ".commands.api.check",
-    "compare": ".analyzer.comparison.compare",
+    "compare": ".analyzer.comparison.comparison",
     "counters": ".commands.api.lists",
     "devices": ".commands.api.lists",
     "import_trace": ".traces.imports.import_trace",

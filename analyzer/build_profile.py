@@ -52,11 +52,10 @@ from .counting.left_out import find_left_out
 from .counting.packed import pack_together
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
-from .machine.machine_least import machine_shares
-from .occupancy.occupancy_text import resident_text
-from .text.partial_text import kept_text
-from .time.estimate import Estimate, EstimateInput, estimate, sum_by_pc
-from .time.sample_estimate import estimate_between
+from .machine.machine_code import machine_shares
+from .occupancy.occupancy import resident_text
+from .text.launch_text import kept_text
+from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
 from .time.sample_warps import Ran, SampledWarps
 from .time.throughput import PROFILED
 

@@ -14,10 +14,9 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from .counting.bounds import Bound
 from .counting.evaluate import Value
-from .counting.hottest_line import Costliest, costliest
 from .counting.interval import Interval
 from .counting.vocabulary import Counter, check_parts, era, find_counters, heading, vocabularies
-from .launch_profile import KEYS, LaunchProfile
+from .launch_profile import KEYS, Costliest, LaunchProfile, costliest
 from .text.launch_text import launch_text, ranges_text
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine

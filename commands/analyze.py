@@ -102,8 +102,7 @@ def command(
         replayed_on(on, replay) as replay,
         progress("replaying", sizes=sizes) as share,
     ):
-        from ..analyzer.brief import is_brief
-        from ..analyzer.overview import is_long
+        from ..analyzer.overview import is_brief, is_long
         from ..analyzer.profile import count
         from ..analyzer.report import render
         from ..traces.reader import read_trace
@@ -126,7 +125,7 @@ def command(
 
 def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, view: "View") -> str:
     """Replay each launch of a trace, and return the report in the requested format."""
-    from ..analyzer.reuse.reuse_text import render
+    from ..analyzer.reuse.reuse import render
     from ..models.replay.suppose import suppose
     from .api.miss_ratios import measure_each
 

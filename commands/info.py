@@ -159,8 +159,7 @@ def _spans(launches: "Sequence[LaunchTrace]") -> str:
 
 def launch_rows(trace: "LaunchTrace") -> Pairs:
     """Return rows for one launch: kernel, accessible arrays, assembler's facts, table sizes."""
-    from ..analyzer.text.launch_text import ROOM, launch_text, ranges_text
-    from ..analyzer.text.partial_text import kept_text
+    from ..analyzer.text.launch_text import ROOM, kept_text, launch_text, ranges_text
     from ..traces.out_of_bounds import outside_text
     from ..traces.schema import TABLES
 

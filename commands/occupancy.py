@@ -47,8 +47,7 @@ def command(
     format: Format = "table",
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""
-    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
-    from ..analyzer.occupancy.occupancy_text import render
+    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers, render
     from ..base.config import bytes_of
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices

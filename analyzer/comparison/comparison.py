@@ -2,7 +2,7 @@
 
 Variants with equal numbers of launches are compared launch by launch, others as the sums of all
 their launches. Lines of different sources are aligned as in a diff: lines with equal text share a
-row, and so do lines that replace each other.
+row, and so do lines that replace each other. `compare` returns one tidy table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,22 +10,24 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 from html import escape
 from itertools import zip_longest
+from os import PathLike
+from typing import Any
 
 import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ...base.html_table import more, render_table
+from ...traces.reader import Trace
 from ...traces.schema import Launch
 from ..counting.bounds import Bound, time_text
 from ..counting.evaluate import Raw, Value
 from ..counting.left_out import LeftOut
 from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
-from ..profile import Profile
-from ..text.launch_text import launch_text
+from ..profile import Profile, analyze
+from ..text.launch_text import kept_text, launch_text
 from ..text.number import number
-from ..text.partial_text import kept_text
 
 """Variants that stand side by side."""
 
@@ -497,3 +499,48 @@ def _other_numbers(one: Launch, other: Launch) -> list[tuple[str, int, int]]:
         for a in other.arguments
         if isinstance(a.value, int) and values.get(a.name, a.value) != a.value
     ]
+
+
+SCHEMA = {
+    "variant": pl.String,
+    "device": pl.String,
+    "launch": pl.Int64,
+    "counter": pl.String,
+    "value": pl.Float64,
+}
+
+
+def compare(
+    variants: Mapping[str, Trace | str | PathLike[str]] | Trace | str | PathLike[str],
+    device: str | Sequence[str] = (),
+    **options: Any,
+) -> pl.DataFrame:
+    """Count several traces, or the kernels of one, on several devices.
+
+    `variants` maps names to traces or their paths, or is one trace, whose kernels are compared (or
+    its launches, if it has one kernel). `options` are further options of `analyze()`. Returns a row
+    per variant, device, launch and counter: columns `variant`, `device`, `launch` (its number),
+    `counter` (the headings of `LaunchProfile.counters`) and `value` (float64, integers exact up to
+    2**53; null if the device lacks the counter). Raises `CutraceError` for variants without names.
+    """
+    rows = [
+        (variant, launch.device, launch.number, counter, value)
+        for variant, profile in _profiles(variants, device, options).items()
+        for launch in profile.launches
+        for counter, value in launch.counters.items()
+    ]
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def _profiles(
+    variants: object, device: str | Sequence[str], options: Mapping[str, Any]
+) -> dict[str, Profile]:
+    if isinstance(variants, Mapping):
+        return {name: analyze(trace, device, **options) for name, trace in variants.items()}
+    if isinstance(variants, Trace | str | PathLike):
+        name = str(variants.path if isinstance(variants, Trace) else variants)
+        return split_kernels(analyze(variants, device, **options), name)
+    raise CutraceError(
+        f"compare() got {type(variants).__name__}; expected traces by name, say "
+        'compare({"before": "a.cutrace", "after": "b.cutrace"})'
+    )

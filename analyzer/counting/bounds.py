@@ -6,7 +6,7 @@ limit: only less of that work makes the launch faster. Work spreads over at most
 there are blocks.
 
 Instruction counts are those of the PTX, or fewer where the machine code from ptxas is known
-(`machine.machine_least`); elsewhere the assembler may still shorten them. Bytes of DRAM and caches
+(`machine.machine_code`); elsewhere the assembler may still shorten them. Bytes of DRAM and caches
 assume that the launch starts with empty caches. Constant loads count only the extra wavefronts of
 divergent addresses, atomics only the turns at one address. Launch overhead has no bound.
 
@@ -64,7 +64,7 @@ def find_bounds(
     """Return the bounds of a launch from the sums of its raw counts, longest first.
 
     `contention` counts the atomics at one address (`counting.atomic_contention`). `shares` is the
-    part of each PTX count that the machine code is sure to have (`machine.machine_least`). Empty
+    part of each PTX count that the machine code is sure to have (`machine.machine_code`). Empty
     without caches, and for a partial trace, since its counts would be too low.
     """
     if not launch.kept.is_whole or "dram_bytes_read" not in sums:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from ..occupancy.occupancy import Curve
-from ..occupancy.occupancy_text import WORDS
+from ..occupancy.occupancy import WORDS, Curve
 from ..text.svg import short, text
 
 WIDE, HIGH = 380, 190

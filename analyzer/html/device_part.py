@@ -11,8 +11,7 @@ from ...traces.reader import LaunchTrace, Trace
 from ..counting.memory_flow import trace_flow
 from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
-from ..occupancy.occupancy import draw_curves, from_launch
-from ..occupancy.occupancy_text import share
+from ..occupancy.occupancy import draw_curves, from_launch, share
 from ..reuse.reuse import measure
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw

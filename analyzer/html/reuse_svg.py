@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import log2
 
-from ..reuse.reuse import CacheReuse, Point
-from ..reuse.reuse_text import percent
+from ..reuse.reuse import CacheReuse, Point, percent
 from ..text.svg import count_bytes, short, text
 
 WIDE, HIGH = 380, 210

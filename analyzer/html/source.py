@@ -11,9 +11,8 @@ from markupsafe import Markup, escape
 from ...base.dataclass import dataclass
 from ...base.sanitize import sanitize
 from ..counting.evaluate import Value
-from ..counting.hottest_line import MOVED
 from ..counting.vocabulary import heading, known_counter
-from ..launch_profile import LaunchProfile
+from ..launch_profile import MOVED, LaunchProfile
 from ..text.number import number
 from ..view import COUNTERS
 from .value import Bounds, Cell, Source, SourceFile, SourceRow

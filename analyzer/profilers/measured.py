@@ -3,12 +3,13 @@
 Five forms are known: the raw page of `ncu --csv` (a row per launch); its details page and its
 output for `--metrics` (a row per metric); its `--print-summary` (a row per metric of all launches
 of one shape); the summary of `nvprof --csv` (a row per kernel and metric); and the text output of
-`ncu` (`ncu_print.py`). Output of programs and profilers around the table is skipped. Numbers may
-have thousands separators of any language; scaled units (Kbyte, Mbyte) are converted back. Tables
-rewritten by other programs are accepted: without quotes, with a byte order mark, in UTF-16 as
-PowerShell redirects.
+`ncu` without --csv (a heading per launch, a table per section; lines of dashes give the widths of
+its columns, lines between tables are advice). Output of programs and profilers around the table is
+skipped. Numbers may have thousands separators of any language; scaled units (Kbyte, Mbyte) are
+converted back. Tables rewritten by other programs are accepted: without quotes, with a byte order
+mark, in UTF-16 as PowerShell redirects.
 
-Source: reports of ncu 2020 to 2025 and of nvprof in public repositories.
+Source: reports of ncu 2019 to 2026 and of nvprof in public repositories, and of an H200.
 """
 
 import codecs
@@ -22,7 +23,6 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Launch
 from ..counting.vocabulary import OURS, Capability, Counter, find_counters, vocabularies
-from .ncu_print import printed_rows
 
 SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 TIMES = {"us": 10**3, "ms": 10**6, "s": 10**9}
@@ -277,3 +277,40 @@ def chosen_counters(
     every = {v.name: v for v in vocabularies()}
     own = every[vocabulary].of(capability) if vocabulary in every else ()
     return own or every[OURS].of(capability)
+
+
+_LAUNCH = re.compile(
+    r"^\s+(?P<kernel>\S.*?)(?:, \d{4}-\w{3}-\d{1,2} [\d:]+| \([\d, ]+\)x\([\d, ]+\))"
+    r", Context \d+, Stream \d+(?:, Device \d+, CC (?P<capability>[\d.]+))?"
+)
+_SECTION = re.compile(r"^\s+Section: (.*\S)")
+_RULE = re.compile(r"^\s+-+( -+)*\s*$")
+COLUMNS = ("Metric Name", "Metric Unit", "Metric Value")
+
+
+def printed_rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield a row for each metric of each launch; none if ncu printed no launch."""
+    launch, section = dict[str, str](), ""
+    columns: list[tuple[int, int]] = []
+    number = 0
+    for line in lines:
+        if heading := _LAUNCH.match(line):
+            launch = {"ID": str(number), "Kernel Name": heading["kernel"]}
+            launch["CC"] = heading["capability"] or ""
+            number, section, columns = number + 1, "", []
+        elif match := _SECTION.match(line):
+            section, columns = match[1], []
+        elif _RULE.match(line):
+            columns = [run.span() for run in re.finditer("-+", line)]
+        elif not line.strip():
+            columns = []
+        elif launch and len(columns) == len(COLUMNS):
+            cells = dict(zip(COLUMNS, _cells(line, columns), strict=True))
+            if cells["Metric Name"] != COLUMNS[0]:
+                yield {**launch, "Section Name": section, **cells}
+
+
+def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the cells of a line; the last one extends to the end of the line."""
+    ends = [*(end for _, end in columns[:-1]), len(line)]
+    return [line[start:end].strip() for (start, _), end in zip(columns, ends, strict=True)]

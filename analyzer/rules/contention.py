@@ -7,8 +7,7 @@ of a warp, the rule applies only if the turns of warps limit the launch.
 from collections.abc import Iterator
 
 from ..counting.bounds import AT_ONE_ADDRESS
-from ..evidence.address_use import AddressUse
-from ..evidence.evidence import Evidence, Finding
+from ..evidence.evidence import AddressUse, Evidence, Finding
 from ..why.search import Access
 
 CROWD = 4

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..evidence.evidence import Evidence, Finding
-from ..occupancy.occupancy_text import resident_text
+from ..occupancy.occupancy import resident_text
 
 LITTLE = 0.5
 KNOWN_SINCE = (3, 0)

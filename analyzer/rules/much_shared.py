@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..evidence.evidence import Evidence, Finding
-from ..occupancy.occupancy_text import resident_text
+from ..occupancy.occupancy import resident_text
 
 LITTLE, BYTES = 0.5, 128
 """Largest reported part of the warps, and the allocation unit of shared memory on 7.0 and newer."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ..evidence.evidence import Evidence, Finding
-from ..occupancy.occupancy_text import resident_text
+from ..occupancy.occupancy import resident_text
 
 LITTLE, WAVES = 0.5, 4
 """Largest reported part of an SM's warps, and least number of waves of the grid."""

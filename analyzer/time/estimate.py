@@ -1,8 +1,8 @@
 """The estimate: a launch's time, from the stalls of its warps and the work of its units.
 
 1. The longest warps of some blocks run alone, in the machine code that the assembler made for this
-   architecture (`machine_warp.py`) or, where the trace has none, in PTX (`chain.py`). Each load
-   takes the latency of L1, L2 and memory, in the shares that the cache replay counted.
+   architecture or, where the trace has none, in PTX (`chain.py`). Each load takes the latency of
+   L1, L2 and memory, in the shares that the cache replay counted.
 2. Blocks run in rounds of as many as fit on the SMs: the time of a warp is multiplied.
 3. The units' times are computed from measured bandwidths and rates: the pipes, issue, shared
    memory, L1, L2, DRAM, atomics on one address and the launching of blocks.
@@ -14,11 +14,15 @@
 
 The clock is the profiler's, since its duration is estimated, unless the device sets another.
 Nothing is fitted to a kernel.
+
+From a sample of blocks, instructions and L1 requests are scaled to the grid. A sample does not
+determine cache hits, so the launch is estimated twice, with every load a hit and with every load a
+miss. Both ends are widened by the confidence interval of the sample.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 
 import polars as pl
@@ -32,12 +36,12 @@ from ...traces.schema import Launch
 from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import ATOMICS, Bound
 from ..counting.derived_columns import LAUNCH_COLUMN
-from .chain import Chain, Step, read_address, read_operands, run_chain
+from ..counting.interval import Interval
+from .chain import Chain, Step, read_address, read_operands, run_chain, runs_in_machine_code
 from .first_touches import Touches
-from .machine_warp import runs_in_machine_code
 from .sample_warps import Ran
 from .throughput import busy_ns
-from .units import Part, Work, is_scattered, sm_share, unit_times
+from .units import LOADS, SECTOR, STORES, Counts, Part, Work, is_scattered, sm_share, unit_times
 
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""
@@ -370,3 +374,57 @@ def sums_of_one(counts: pl.DataFrame) -> Mapping[int, Mapping[str, int]]:
     """Return the same sums for one launch, without LAUNCH_COLUMN."""
     frame = counts.with_columns(pl.lit(0, pl.UInt32).alias(LAUNCH_COLUMN))
     return sum_by_pc(frame).get(0, {})
+
+
+TRANSACTION_COUNTERS = {space: f"{space}_transactions" for space in (*LOADS, *STORES)}
+"""Sectors requested from L1, by kind of access."""
+TRANSACTION_COUNTERS["texture_load"] = "texture_load_sectors"
+
+
+def estimate_between(
+    request: EstimateInput, ran: Ran, measured: Measured, executed: Interval
+) -> tuple[Estimate, Estimate] | None:
+    """Return the least and the most time of a sampled launch; `executed` bounds its instructions.
+
+    None if there are atomics on global memory, whose contention a sample does not determine.
+    """
+    whole = sum(row["instructions"] for row in request.sums.values())
+    if not whole or any(row.get(name) for row in request.sums.values() for name in ATOMICS):
+        return None
+    ends = zip((True, False), executed, strict=True)
+    least, most = (
+        _stretched(estimate(_as_if(request, is_cached), ran, measured), end / whole)
+        for is_cached, end in ends
+    )
+    return least, most
+
+
+def _as_if(request: EstimateInput, is_cached: bool) -> EstimateInput:
+    """Return the launch as if all loads hit in L1, or all went to memory."""
+    sums = {pc: {**row, **_served(row, is_cached)} for pc, row in request.sums.items()}
+    moved = sum(row[name] for row in sums.values() for name in row if "_dram_bytes_" in name)
+    ns = moved / request.device.chip.memory_gb_per_s
+    bounds = [Bound("DRAM", ns, moved, "bytes")] if moved else []
+    return replace(request, sums=sums, bounds=bounds, contention=None)
+
+
+def _served(row: Counts, is_cached: bool) -> Mapping[str, int]:
+    """Return the counts that the caches would have. Stores go to L2 in either case."""
+    served: dict[str, int] = {}
+    for space, name in TRANSACTION_COUNTERS.items():
+        sectors = row.get(name) or 0
+        if space in STORES:
+            served[f"{space}_l1_writes"] = served[f"{space}_l2_writes"] = sectors
+            served[f"{space}_dram_bytes_written"] = 0 if is_cached else sectors * SECTOR
+        else:
+            served[f"{space}_l1_reads"] = sectors
+            served[f"{space}_l1_read_hits"] = sectors if is_cached else 0
+            served[f"{space}_l2_reads"] = 0 if is_cached else sectors
+            served[f"{space}_l2_read_hits"] = 0
+            served[f"{space}_dram_bytes_read"] = 0 if is_cached else sectors * SECTOR
+    return served
+
+
+def _stretched(base: Estimate, times: float) -> Estimate:
+    parts = tuple(Part(part.what, part.ns * times) for part in base.parts)
+    return replace(base, ns=base.ns * times, parts=parts)

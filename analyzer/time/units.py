@@ -20,7 +20,7 @@ from ...traces.identity_cache import rows_of
 from ...traces.schema import Launch
 from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import AT_ONE_ADDRESS, Bound
-from ..machine.machine_pipes import ISSUED, pipe_cycles
+from ..machine.machine_code import ISSUED, pipe_cycles
 from .first_touches import Touches
 
 LSU = frozenset({

@@ -8,8 +8,7 @@ import polars as pl
 
 from ...analyzer.html.reuse_svg import draw_reuse
 from ...analyzer.profile import first_alike
-from ...analyzer.reuse.reuse import CacheReuse, measure, why_not
-from ...analyzer.reuse.reuse_text import percent, render, sentence
+from ...analyzer.reuse.reuse import CacheReuse, measure, percent, render, sentence, why_not
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError

@@ -6,8 +6,14 @@ from typing import Any
 import polars as pl
 
 from ...analyzer.html.curve_svg import draw_curve
-from ...analyzer.occupancy.occupancy import Resident, draw_curves, from_launch, from_numbers
-from ...analyzer.occupancy.occupancy_text import render, share
+from ...analyzer.occupancy.occupancy import (
+    Resident,
+    draw_curves,
+    from_launch,
+    from_numbers,
+    render,
+    share,
+)
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError

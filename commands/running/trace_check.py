@@ -136,7 +136,7 @@ def show_failed(trial: "Trial", format: str) -> None:
 def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
     """Write the present numbers as limits; return how many."""
     from ...analyzer.budget.budget import name_compiler, read_budget
-    from ...analyzer.budget.budget_update import update_budget
+    from ...analyzer.budget.budget_check import update_budget
 
     limits = read_budget(budget) if budget.exists() else None
     checker = _checker(path, limits, replay)

@@ -36,7 +36,7 @@ The *latency* part is a simulation of single warps:
 
 - The longest warps of some blocks run alone, each load with the latency of the cache that served
   it.
-- They run in the machine code of ptxas for 9.0 (`analyzer/time/machine_warp.py`). The trace has
+- They run in the machine code of ptxas for 9.0 (`analyzer/time/chain.py`). The trace has
   its schedule: for each instruction the cycles until the next may start, and the results that it
   waits for. How often a machine block ran follows from the basic blocks of the PTX that the warp
   ran, and from the number of copies of their instructions in the machine block.
@@ -52,7 +52,7 @@ The *latency* part is a simulation of single warps:
 
 The other parts are the times of the units (`analyzer/time/units.py`): issue and pipes, by the
 machine instructions of the sampled warps where there is a schedule
-(`analyzer/machine/machine_pipes.py`), L1, shared memory, textures and constants of the busiest SM;
+(`analyzer/machine/machine_code.py`), L1, shared memory, textures and constants of the busiest SM;
 L2, DRAM, atomics; the launching of blocks. Parts are combined as the third root of the sum of their
 cubes, which fits the measurements of bandwidth with latency. The time of an empty kernel is added,
 and one way to memory where the kernel loads. Lanes that exchange one word until each has succeeded

@@ -11,9 +11,9 @@ from cutrace.analyzer.occupancy.occupancy import (
     draw_curves,
     from_launch,
     from_numbers,
+    render,
     textbook,
 )
-from cutrace.analyzer.occupancy.occupancy_text import render
 from cutrace.commands._main import run
 from cutrace.models.analyses.occupancy import Need, occupancy
 from cutrace.models.replay.device.catalog import device_names

@@ -4,10 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from cutrace.analyzer.machine.machine_code import MachineCode, count_runs, read_machine_code
-from cutrace.analyzer.machine.machine_least import LeastCode
-from cutrace.analyzer.machine.machine_pipes import machine_mix, pipe_cycles
-from cutrace.analyzer.time.machine_warp import MachineWarp
+from cutrace.analyzer.machine.machine_code import (
+    LeastCode,
+    MachineCode,
+    count_runs,
+    machine_mix,
+    pipe_cycles,
+    read_machine_code,
+)
+from cutrace.analyzer.time.chain import MachineWarp
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
