@@ -85,7 +85,7 @@ def __getattr__(name: str) -> object:
 
 def load_ipython_extension(ipython: object) -> None:
     """`%load_ext cutrace` in IPython and Jupyter adds `%%cutrace`."""
-    from .commands.running.magic import load
+    from .commands.running.recording_here import load
 
     load(ipython)
 

@@ -5,12 +5,10 @@ from dataclasses import replace
 import typer
 
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import typed
-from .options.quote import quote
+from .options.command_line import quote, typed
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
 from .options.tabular import ReportFormat, view_here
-from .running.advice import advise_here
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.resolve_trace import program_suffix, resolve_trace, select_launches
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
@@ -45,6 +43,7 @@ def command(
         resolve_trace(source, program, recording, replay) as path,
         progress("replaying", sizes=(REPLAY * len(counting.devices), ADVICE)) as share,
     ):
+        from ..analyzer.advice.advise import advise_here
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 

@@ -7,13 +7,11 @@ import typer
 
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import typed
+from .options.command_line import quote, typed
 from .options.complete import starting
-from .options.quote import quote
 from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
 from .options.tabular import FORMATS, Counters, ReportFormat, counters, render_frame, view_here
-from .running.advice import advise_here, best_advice
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.resolve_trace import program_suffix, resolve_trace, select_launches
@@ -114,10 +112,14 @@ def command(
             return caches_here(selection, replay, by, format, view)
         profile = replace(count(selection, replace(replay, tell=share.update)), view=view)
         if advice:
+            from ..analyzer.advice.advise import advise_here
+
             share.begin()
             share.expect(selection, len(replay.devices) * ADVICE_PASSES)
             return advise_here(trace, profile, replay, format)
         if is_brief(view) and format == "table" and not is_long(profile):
+            from ..analyzer.advice.advise import best_advice
+
             sentence = best_advice(trace, profile, replay)
             profile = replace(profile, view=replace(view, advice=sentence))
         return render(profile, format)

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from ..base.errors import CutraceError
+from .options.command_line import quote
 from .options.complete import devices, starting
-from .options.quote import quote
 from .options.tabular import Format, check_format, render_frame
 from .terminal.screen import width
 

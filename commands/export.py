@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..analyzer.exports.registry import Exporter, exporter, names
+from ..analyzer.exports import Exporter, exporter, names
 from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from ..base.errors import CutraceError, nearest
+from .options.command_line import quote
 from .options.complete import folders, gallery, headline, starting
-from .options.quote import quote
 from .terminal.screen import fitted, width
 
 PANEL = "Look up"

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..traces.address import as_given
-from .options.quote import quote
+from .options.command_line import quote
 from .terminal.progress import progress
 
 PANEL = "Record"

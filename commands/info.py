@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ..base.errors import CheckFailed
-from .options.quote import quote
+from .options.command_line import quote
 from .options.tabular import Format, check_format, render_frame
 from .running.resolve_trace import select_launches
 from .terminal.progress import progress

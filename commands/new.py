@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..base.errors import CutraceError, nearest
-from .options.quote import quote
+from .options.command_line import quote
 
 PANEL = "Look up"
 EXAMPLES = ("cutrace new model tlb", "cutrace new model tlb --folder models")

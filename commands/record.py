@@ -7,8 +7,8 @@ import typer
 
 from ..base.errors import CutraceError, KernelFault
 from ..traces.address import as_given
+from .options.command_line import quote
 from .options.complete import devices
-from .options.quote import quote
 from .options.recording import Recording, record_source, records
 from .running.analyzer_hooks import attach_profiler_log
 from .running.program import (

@@ -9,8 +9,7 @@ import typer
 
 from ..models.replay.interface.options import ReplayOptions
 from .compare import variants_of
-from .options.command_line import typed
-from .options.quote import quote
+from .options.command_line import quote, typed
 from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
 from .running.executor import replayed_on

@@ -9,8 +9,8 @@ import typer
 
 from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import ReplayOptions
+from .options.command_line import quote
 from .options.complete import starting, suites
-from .options.quote import quote
 from .options.replay import On, replays, with_devices
 from .options.tabular import ReportFormat
 from .terminal.screen import has_colour, width

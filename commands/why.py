@@ -8,8 +8,7 @@ import typer
 
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import typed
-from .options.quote import quote
+from .options.command_line import quote, typed
 from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
 from .options.tabular import Format, check_format, render_frame

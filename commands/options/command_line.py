@@ -1,16 +1,31 @@
-"""Convert dataclass fields to a verb's options, and options back to a command line."""
+"""Convert dataclass fields to a verb's options, and options back to a quoted command line."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import PurePath
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from ...base.errors import CutraceError
 from ...base.options import Option, changed
-from .quote import quote
+from ...traces.address import as_given
+
+
+def quote(word: object) -> str:
+    """Return the word, in double quotes if a shell needs them; for bash, zsh and cmd.
+
+    >>> quote("reverse.cu"), quote("f<<<1, 2>>>()")
+    ('reverse.cu', '"f<<<1, 2>>>()"')
+    """
+    text = as_given(word) if isinstance(word, PurePath) else str(word)
+    if re.fullmatch(r"[\w@%+=:,./-]+", text):
+        return text
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
+
 
 Options = TypeVar("Options")
 Complete = Callable[..., list[str]]

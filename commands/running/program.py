@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...models.replay.interface.options import DEFAULT_DEVICE
+from ..options.command_line import quote
 from ..options.help import Verb
-from ..options.quote import quote
 from ..options.recording import Recording
 from ..terminal.progress import progress
 from .analyzer_hooks import make_stopwatch

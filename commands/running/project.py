@@ -1,6 +1,10 @@
-"""All checks of a project in one process: limits, races, memory, and the baseline."""
+"""All checks of a project in one process: limits, races, memory, the baseline, and the trend.
+
+The trend is the counters of the project's kernels at its last commits, and now.
+"""
 
 import io
+import json
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +17,7 @@ from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CheckFailed, CutraceError, KernelFault
 from ...models.replay.interface.options import ReplayOptions
-from ..options.quote import quote
+from ..options.command_line import quote
 from ..options.recording import Recording
 from ..options.replay import with_devices
 from ..terminal.progress import progress
@@ -185,3 +189,72 @@ def tree_of(folder: Path, ref: str) -> Iterator[Path]:
         with tarfile.open(fileobj=io.BytesIO(process.stdout)) as packed:
             packed.extractall(scratch, filter="data")
         yield Path(scratch)
+
+
+NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A commit, its date, and the costs of each check."""
+
+    commit: str
+    day: str
+    costs: "Mapping[str, Costs]"
+
+
+def show_trend(project_check: ProjectCheck, last: int, format: str) -> str:
+    """Return a table of the counters that changed, or all of them as JSON; oldest commit first."""
+    points = [*_past(project_check, last), Point(NOW, "", project_check.costs())]
+    if format == "json":
+        return json.dumps([{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points])
+    if format != "text":
+        raise CutraceError(f"--trend --format {format}: expected text or json")
+    tables = [*_tables(points)]
+    first = f"{points[0].commit} of {points[0].day}" if len(points) > 1 else "the first commit"
+    return (
+        "\n\n".join(tables) or f"no counter of {len(points[-1].costs)} checks changed since {first}"
+    )
+
+
+def _past(project_check: ProjectCheck, last: int) -> Iterator[Point]:
+    folder = project_check.project.path.parent.resolve()
+    command = ["git", "-C", str(folder), "log", f"-{last}", "--format=%h %cs", "--", "."]
+    process = subprocess.run(command, capture_output=True, check=False, text=True)
+    if process.returncode:
+        raise CutraceError(f"--trend: git says: {process.stderr.strip().removeprefix('fatal: ')}")
+    for line in reversed(process.stdout.splitlines()):
+        commit, _, day = line.partition(" ")
+        with tree_of(folder, commit) as tree:
+            yield Point(commit, day, project_check.costs(tree))
+
+
+def _tables(points: Sequence[Point]) -> Iterator[str]:
+    """Yield per check, device and kernel a table of the counters that vary."""
+    from ...analyzer.counting.vocabulary import find_counters
+    from ...analyzer.text.layout import align
+    from ...analyzer.text.number import number
+
+    names = [point.commit for point in points]
+    keys = dict.fromkeys(key for point in points for key in _kernels(point.costs))
+    for key in keys:
+        counters = [_kernels(point.costs).get(key, {}) for point in points]
+        rows = []
+        for name in dict.fromkeys(name for each in counters for name in each):
+            values = [each.get(name) for each in counters]
+            if len({*values}) > 1:
+                (counter,) = find_counters([name])
+                rows.append((name, *(number(value, counter) for value in values)))
+        if rows:
+            check, device, kernel = key
+            yield "\n".join((f"{check}, {kernel} on {device}", *align([("", *names), *rows], True)))
+
+
+def _kernels(costs: "Mapping[str, Costs]") -> dict[tuple[str, str, str], Mapping[str, float]]:
+    """Return the counters of each check, device and kernel."""
+    return {
+        (check, device, kernel): counters
+        for check, devices in costs.items()
+        for device, kernels in devices.items()
+        for kernel, counters in kernels.items()
+    }

@@ -17,7 +17,7 @@ from ...base.errors import CutraceError
 from ...base.options import changed
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.address import as_given
-from ..options.quote import quote
+from ..options.command_line import quote
 from ..options.recording import SOURCES, Recording, record_source
 from .program import build, choose_device, run_program, script_command, tell_end
 

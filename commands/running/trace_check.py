@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...base.errors import CheckFailed, KernelFault
 from ...models.replay.interface.options import ReplayOptions
-from ..options.quote import quote
+from ..options.command_line import quote
 from ..options.replay import with_devices
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from ...base.config import is_whole
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, message_of
 from ...models.replay.interface.options import SCHEDULES, ReplayOptions
-from ..options.command_line import typed
-from ..options.quote import quote
+from ..options.command_line import quote, typed
 from ..options.recording import SOURCES, Recording
 from ..options.replay import with_devices
 from ..running.resolve_trace import trace_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.analyzer.advice import advise as advice
 from cutrace.commands._main import run
-from cutrace.commands.running import advice
 
 N = 64
 SOURCE = """
