@@ -1,0 +1,110 @@
+"""Whether two variants differ in time: the ratio of their estimates, and the error of that ratio.
+
+Two estimates of similar kernels err alike, so their ratio is more exact than two independent
+estimates, and the more so the closer they are. tests/validate/test_differences.py derives the error
+from pairs of kernels that one program launches for one task, each profiled on an H100 or H200
+(tests/validate/time; programs whose estimates came from PTX are left out). The factor between
+estimated and measured ratio is at most
+
+    PAIR_ERROR * ratio ** CHANGE_ERROR          (of a ratio below 1: its reciprocal)
+
+for 9 of 10 pairs: of all, of those seen only after the model was made, and of those whose estimates
+differ by less than a third. The interval leaves out 1, so that one variant is called faster, where
+the ratio is above PAIR_ERROR ** (1 / (1 - CHANGE_ERROR)), 1.32. 97 of 100 pairs called so were
+measured in that order; a lower bound alone never calls a variant faster.
+"""
+
+from collections.abc import Iterable
+from math import sqrt
+
+from ...base.dataclass import dataclass
+from ..launch_profile import LaunchProfile
+
+LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE = 1 / 1.25, 1 / 0.75
+"""Ends of the measured over the estimated time of a launch: 9 of 10 estimates are within 25 % of
+what was measured (docs/time.md)."""
+PAIR_ERROR, CHANGE_ERROR = 1.15, 0.5
+"""Error of a ratio of estimates, fitted by tests/validate/test_differences.py: a factor between any
+two kernels, and the part of the change (in logarithms) that may be an error of the model."""
+NO_DIFFERENCE = "no difference beyond the error"
+
+Range = tuple[float, float]
+"""The least and the most of something; equal for an estimate of a whole launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The baseline's time over a variant's: above 1 the variant is faster.
+
+    `low` and `high` hold the ratio that a chip has in 9 of 10 pairs.
+    """
+
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """Return `faster`, `slower`, or `same` if the interval holds 1."""
+        return "faster" if self.low > 1 else "slower" if self.high < 1 else "same"
+
+    def text(self, variant: str = "after", baseline: str = "before") -> str:
+        """Return the comparison as a sentence without its period.
+
+        >>> print(difference((16900, 16900), (5950, 5950)).text())
+        after is about 2.84 times as fast as before (1.47 to 5.5 in 9 of 10 such pairs)
+        >>> print(difference((100, 100), (150, 150)).text("b", "a"))
+        b is about 1.5 times as slow as a (1.06 to 2.11 in 9 of 10 such pairs)
+        >>> print(difference((100, 100), (93, 93)).text())
+        no difference beyond the error: after takes 0.93 of before's time (0.78 to 1.11 on a chip)
+        """
+        low, ratio, high = self.low, self.ratio, self.high
+        if self.verdict == "same":
+            ends = f"{1 / high:.2g} to {1 / low:.3g} on a chip"
+            return f"{NO_DIFFERENCE}: {variant} takes {1 / ratio:.2g} of {baseline}'s time ({ends})"
+        if self.verdict == "slower":
+            low, ratio, high = 1 / high, 1 / ratio, 1 / low
+        how = "fast" if self.verdict == "faster" else "slow"
+        ends = f"({low:.3g} to {high:.3g} in 9 of 10 such pairs)"
+        return f"{variant} is about {ratio:.3g} times as {how} as {baseline} {ends}"
+
+
+def difference(before: Range, after: Range) -> Difference:
+    """Compare estimated times in ns, each the least and the most of a variant."""
+    least, most = before[0] / after[1], before[1] / after[0]
+    return Difference(sqrt(least * most), least / ratio_error(least), most * ratio_error(most))
+
+
+def ratio_error(ratio: float) -> float:
+    """Return the factor within which 9 of 10 measured ratios are from an estimated one.
+
+    >>> ratio_error(1.0), round(ratio_error(4.0), 2), round(ratio_error(0.25), 2)
+    (1.15, 2.3, 2.3)
+    """
+    return float(PAIR_ERROR * max(ratio, 1 / ratio) ** CHANGE_ERROR)
+
+
+def estimated_range(launches: Iterable[LaunchProfile]) -> Range | None:
+    """Return the estimated time of launches together in ns; None if one has no estimate.
+
+    A sampled launch has a least and a most time, depending on its caches.
+    """
+    least = most = 0.0
+    for launch in launches:
+        if launch.estimate:
+            ends = launch.estimate.ns, launch.estimate.ns
+        elif launch.estimate_between:
+            ends = launch.estimate_between[0].ns, launch.estimate_between[1].ns
+        else:
+            return None
+        least, most = least + ends[0], most + ends[1]
+    return (least, most) if least else None
+
+
+def estimate_interval(estimated: Range) -> Range:
+    """Return the interval of the measured time, in 9 of 10 launches.
+
+    >>> estimate_interval((1000.0, 1000.0))
+    (800.0, 1333.3333333333333)
+    """
+    return estimated[0] * LEAST_OF_ESTIMATE, estimated[1] * MOST_OF_ESTIMATE
