@@ -51,3 +51,11 @@ def test_bounds_of_seven_reductions_are_below_their_times_and_in_their_order(
     assert bounds == sorted(bounds, reverse=True)
     # 2^22 ints at 86.4 GB/s, the 64 sums of the blocks besides
     assert bounds[-1] == pytest.approx(4 * 2**22 / 86.4e9 * 1e3, rel=0.01)
+
+
+def test_rows_of_a_table_are_those_with_all_words(script: dict[str, Any]) -> None:
+    chosen = runpy.run_path(str(ROOT / "scripts" / "rows.py"))["rows"]
+    found = chosen(ROOT / "tests" / "validate" / "time" / "h200.csv", ["ours", "copy"])
+    expected = [r for r in script["read"]("h200") if r["set"] == "ours" and "copy" in r["kernel"]]
+    assert len(expected) > 2
+    assert found["kernel"].to_list() == [row["kernel"] for row in expected]
