@@ -28,6 +28,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from typing import TypeAlias
 
 from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 from .digraph import (
     Graph,
     cycles,
@@ -423,8 +424,12 @@ def sync_key(instruction: Instruction) -> Key | None:
 
 
 def mask_of(instruction: Instruction) -> Operand:
-    """Return the operand that holds the lane mask."""
-    return instruction.operands[_MASK[instruction.opcode]]
+    """Return the operand that holds the lane mask. Raises `CutraceError` if there is none."""
+    place = _MASK[instruction.opcode]
+    if len(instruction.operands) <= place:
+        where = f"PTX line {instruction.ptx_line}: `{instruction.text}`"
+        raise CutraceError(f"{where} has no lane mask")
+    return instruction.operands[place]
 
 
 def blocking_places(instructions: Sequence[Instruction]) -> list[int]:

@@ -8,6 +8,9 @@ import pytest
 from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.base.errors import CutraceError
+from cutrace.tracer.ptx.kernel import Instruction
+from cutrace.tracer.simt.interp import branch, decode
+from cutrace.tracer.simt.warp.decoder import Decoder
 
 ROOT = Path(__file__).parents[3]
 
@@ -65,13 +68,32 @@ def test_the_document_of_instructions_is_current() -> None:
         ("dp4a.u32 %r, %r, %r, %r;", "cannot make sense of this instruction"),
         ("atom.global.cas.b32 %r, [%w], %r;", "expected 2 sources"),
         ("shfl.sync.b32 %r, %r, 1, 31, -1;", "cannot make sense of this instruction"),
+        ("redux.sync.add.s32 %r, %r;", "line 7: `redux.* has no lane mask"),
+        ("bar.warp.sync;", "line 7: `bar.warp.sync;` has no lane mask"),
+        ("st.global.b128 [%w], %r;", "cannot make sense of this instruction"),
+        ("st.global.b32 [%w], %q;", "cannot make sense of this instruction"),
         ("cp.async.ca.shared.global [%w], [%w], 5;", "a number of bytes: 4, 8 or 16"),
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, {%r};",
          "expected 4, 2, 1 and 4 registers"),
     ],
 )  # fmt: skip
 def test_operands_that_do_not_fit_are_refused(instruction: str, said: str) -> None:
-    registers = ".reg .b32 %r; .reg .b64 %w; .reg .pred %p;"
+    registers = ".reg .b32 %r; .reg .b64 %w; .reg .b128 %q; .reg .pred %p;"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{\n{registers}\n{instruction}\nret;\n}}\n"
     with pytest.raises(CutraceError, match=said):
+        run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])
+
+
+@pytest.mark.parametrize("fault", [TypeError, ZeroDivisionError, AttributeError, RuntimeError])
+def test_a_fault_of_a_decoder_is_not_blamed_on_the_instruction(
+    monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    def decode_wrongly(decoder: Decoder, instruction: Instruction) -> None:
+        raise fault("in the decoder")
+
+    monkeypatch.setattr(decode, "_decode_step", decode_wrongly)
+    monkeypatch.setattr(branch, "decode_ending", decode_wrongly)
+    body = "{\n.reg .b32 %r;\nadd.u32 %r, 1, 2;\nret;\n}\n"
+    ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{body}"
+    with pytest.raises(fault, match="in the decoder"):
         run_kernel(ptx, "k", 1, [np.zeros(1, np.uint32)])

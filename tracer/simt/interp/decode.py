@@ -203,9 +203,10 @@ _STEPS = {
 }
 
 
-_UNREADABLE = (ArithmeticError, LookupError, RuntimeError, StopIteration, TypeError, ValueError)
-"""Errors of the decoders for an instruction that lacks a modifier or operand that its form
-requires.
+_UNREADABLE = (LookupError, OverflowError, StopIteration, ValueError)
+"""Errors of the decoders for an instruction that lacks a modifier or operand that its form requires
+(no entry of a table, no next one, another number of operands), or has a number that its type cannot
+hold. Others are faults of the decoders.
 """
 
 

@@ -145,7 +145,8 @@ def _fits(types: tuple[str, ...], columns: int, inner: int) -> bool:
 
 
 def _number(operand: Operand) -> int:
-    assert isinstance(operand, Immediate)
+    if not isinstance(operand, Immediate):
+        raise ValueError("a register where a number is expected")
     return operand.bits - (1 << 64) if operand.bits >= 1 << 63 else operand.bits
 
 

@@ -16,6 +16,8 @@ Fetch: TypeAlias = Callable[[list[Array]], Array]
 Store: TypeAlias = Callable[[list[Array], Array], None]
 """Writes a value to a frame."""
 
+WIDEST = 8
+"""Bytes of NumPy's widest integers."""
 _SPECIAL_TYPES = {"%gridid": "u64", "%clock64": "u64", "%globaltimer": "u64"}
 
 
@@ -126,6 +128,8 @@ class Slots:
                 return value if value.dtype is dtype else value.view(dtype)
 
             return fetch
+        if max(size, dtype.itemsize) > WIDEST:
+            raise ValueError(f"a register of {size} bytes is read as one of {dtype.itemsize}")
         bits = np.dtype(f"u{size}")
         cut = np.dtype(f"u{dtype.itemsize}")
         return lambda frame: frame[slot].view(bits).astype(cut).view(dtype)
