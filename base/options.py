@@ -8,15 +8,16 @@ is passed on unchanged to the code that uses it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 from .dataclass import dataclass
 
 Subject = TypeVar("Subject")
 Options = TypeVar("Options")
 Answer = TypeVar("Answer")
+Function = TypeVar("Function", bound=Callable[..., Any])
 P = ParamSpec("P")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -89,6 +90,35 @@ def taking(
 
         call.__signature__ = whole  # type: ignore[attr-defined]
         return call
+
+    return decorate
+
+
+def keywords(options: type) -> Callable[[Function], Function]:
+    """Show the keys of a TypedDict in the signature of a function with `**options`; refuse others.
+
+    Type checkers read `Unpack[options]`; help and notebooks read the signature.
+    """
+
+    def decorate(function: Function) -> Function:
+        own = signature(function)
+        parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = (
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in get_type_hints(options).items()
+        )
+        whole = own.replace(parameters=(*parameters, *more))
+
+        @wraps(function)
+        def call(*positionals: Any, **named: Any) -> Any:
+            if unknown := [name for name in named if name not in whole.parameters]:
+                raise TypeError(
+                    f"{function.__qualname__}() got an unexpected keyword argument {unknown[0]!r}"
+                )
+            return function(*positionals, **named)
+
+        call.__signature__ = whole  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
 
     return decorate
 

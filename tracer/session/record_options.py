@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
@@ -52,6 +52,24 @@ class RecordOptions(RunOptions):
     )
 
 
+class SessionOptions(TypedDict, total=False):
+    """The keywords of `Session`: the fields of RecordOptions, those called only_NAME in `only`.
+
+    None means the default.
+    """
+
+    max_instructions: int | None
+    check_uninitialized: bool | None
+    max_threads: int | None
+    engine: str | None
+    bounds: str | None
+    only: Mapping[str, Words] | None
+    control: bool | None
+    sample_blocks: int | str | None
+    sample_seed: int | None
+    max_trace_size: int | str | None
+
+
 _DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 (frozen)
 
 
@@ -78,12 +96,11 @@ def choose_options(only: Mapping[str, Words] | None = None, **options: Any) -> R
             expected = ", ".join(keys)
             raise CutraceError(f"only {name}{nearest(name, keys)}: expected one of {expected}")
         options[f"only_{name}"] = _text(words)
-    for name in ("sample_blocks", "max_trace_size"):
-        if options.get(name) is not None:
-            options[name] = str(options[name])
-    return replace(
-        _DEFAULT.get(), **{n: value for n, value in options.items() if value is not None}
-    )
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() & fields.keys():
+        if fields[name].type == str | None:  # a number is text, as on the command line
+            given[name] = str(given[name])
+    return replace(_DEFAULT.get(), **given)
 
 
 def _text(words: Words) -> str:

@@ -1,17 +1,18 @@
 """The session: device memory, modules and launches, recorded within a `with` block."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, ClassVar, Self, TextIO
+from typing import Any, ClassVar, Self, TextIO, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ...base.errors import CutraceError, KernelFault
+from ...base.options import keywords
 from ...traces.writer import TraceWriter
 from ..front import cuda, ptx
 from ..front.source import DEFAULT_TARGET, Compiled, Source, read_options
@@ -20,7 +21,7 @@ from .array import DeviceArray, Shape, allocate_array
 from .destination import absolute, choose_trace, is_path, read_text
 from .filter import read_filter
 from .module import Module
-from .record_options import Words, choose_options
+from .record_options import SessionOptions, choose_options
 from .recording import Recording
 from .surface import Surface, make_surface
 from .texel import TexelForm
@@ -54,34 +55,15 @@ class Session:
     at_close: ClassVar[list[Callable[[Path], None]]] = []
     """Callbacks at the end of every session; they take the complete trace's path."""
 
+    @keywords(SessionOptions)
     def __init__(
         self,
         path: str | Path | None = None,
         *,
         output: TextIO | None = None,
-        max_instructions: int | None = None,
-        check_uninitialized: bool | None = None,
-        max_threads: int | None = None,
-        engine: str | None = None,
-        bounds: str | None = None,
-        only: Mapping[str, Words] | None = None,
-        control: bool | None = None,
-        sample_blocks: int | str | None = None,
-        sample_seed: int | None = None,
-        max_trace_size: int | str | None = None,
+        **options: Unpack[SessionOptions],
     ) -> None:
-        self._options = choose_options(
-            only,
-            max_instructions=max_instructions,
-            check_uninitialized=check_uninitialized,
-            max_threads=max_threads,
-            engine=engine,
-            bounds=bounds,
-            control=control,
-            sample_blocks=sample_blocks,
-            sample_seed=sample_seed,
-            max_trace_size=max_trace_size,
-        )
+        self._options = choose_options(**options)
         self._filter = read_filter(self._options)
         self.trace = self._named = choose_trace(path)
         self._output = output

@@ -1,12 +1,16 @@
+import dataclasses
+import inspect
 import io
 import os
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.tracer.session.array import DeviceArray
+from cutrace.tracer.session.record_options import RecordOptions, SessionOptions
 from cutrace.tracer.session.session import Session
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument, Array, Event, Space
@@ -340,3 +344,21 @@ def test_two_texts_without_a_name_are_kept_apart(here: Path) -> None:
     first, second = (launch.launch.source for launch in trace.launches)
     assert (trace.manifest.sources[first], trace.manifest.sources[second]) == (HELLO, REVERSE)
     assert set(trace.launches[1].instructions()["file"].to_pylist()) == {second}
+
+
+def test_every_option_of_a_recording_is_a_keyword_of_a_session() -> None:
+    fields = {f.name: f.type for f in dataclasses.fields(RecordOptions) if f.name != "ran"}
+    own = {name: kind for name, kind in fields.items() if not name.startswith("only_")}
+    typed = get_type_hints(SessionOptions)
+    assert typed.keys() == {*own, "only"}
+    for name, kind in own.items():
+        assert {*(get_args(kind) or (kind,)), type(None)} <= {*get_args(typed[name])}, name
+    shown = inspect.signature(Session).parameters
+    assert list(shown) == ["path", "output", *typed]
+    assert all(shown[name].default is None for name in typed)
+
+
+def test_a_keyword_that_no_option_has_is_refused() -> None:
+    for name in ("engines", "only_blocks", "ran"):
+        with pytest.raises(TypeError, match=rf"__init__\(\) got an unexpected .* '{name}'"):
+            Session("t.cutrace", **{name: None})

@@ -52,6 +52,25 @@ def test_no_two_folders_import_each_other() -> None:
     assert {(a.name, b.name) for a, b in edges if (b, a) in edges} == set()
 
 
+def closure(start: Path) -> set[Path]:
+    """A file and all that it imports, directly or not, inside functions too."""
+    reached, queue = {start}, [start]
+    while queue:
+        more = {*imports(queue.pop())} - reached
+        reached |= more
+        queue += more
+    return reached
+
+
+def test_a_recording_imports_neither_the_analyzer_nor_the_replay() -> None:
+    reached = {path.relative_to(ROOT) for path in closure(ROOT / "commands" / "record.py")}
+    assert Path("tracer/simt/run.py") in reached
+    assert [path for path in reached if path.parts[0] == "analyzer"] == []
+    of_models = {str(path) for path in reached if path.parts[0] == "models"}
+    assert "models/replay/device/device.py" in of_models  # a program sees a device
+    assert "models/replay/replay.py" not in of_models
+
+
 def test_every_folder_of_the_package_says_what_it_is_for() -> None:
     for folder in {path.parent for path in product()}:
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
