@@ -174,7 +174,7 @@ class CompiledKernel:
         self.machine = m = Machine()
         sites = np.diff([*kernel_text.first_site, len(kernel_text.sites)])
         m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
-        m.codes = _compile(kernel_text, len(kernel.blocks))
+        m.codes = _compile(kernel_text)
         m.codes[list(endless_of(key_of(kernel)))] = 0
         self._arrange(kernel)
         self.zeroed = self._places_read_first(kernel)
@@ -289,11 +289,11 @@ def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], in
     return addresses
 
 
-def _compile(kernel_text: KernelText, blocks: int) -> NDArray[np.int64]:
+def _compile(kernel_text: KernelText) -> NDArray[np.int64]:
     """Return the addresses of the functions of the basic blocks."""
     for definition, vectors in kernel_text.support.values():
         compile_assembly(definition, vectors)
-    return np.array(_load_kernel(kernel_text.text, blocks), dtype=np.int64)
+    return np.array(_load_kernel(kernel_text.text, tuple(kernel_text.codes)), dtype=np.int64)
 
 
 LONG_FUNCTION = 1 << 17
@@ -313,9 +313,9 @@ def effort_for(text: str) -> int:
 
 
 @lru_cache(maxsize=KERNELS)
-def _load_kernel(text: str, blocks: int) -> list[int]:
+def _load_kernel(text: str, codes: tuple[int, ...]) -> list[int]:
     find = compile_assembly(text, effort=effort_for(text))
-    return [find(f"{_NAME}.{number}") for number in range(blocks)]
+    return [find(f"{_NAME}.{number}") for number in codes]
 
 
 _ENDINGS = {

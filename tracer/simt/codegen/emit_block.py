@@ -131,12 +131,13 @@ _RUN = """  br label %{run}
 {lines}
   %next.{run} = add nuw nsw i64 %lane.{run}, 1
   %more.{run} = icmp ult i64 %next.{run}, 32
-  br i1 %more.{run}, label %{run}, label %done.{run}, !llvm.loop !{loop}
+  br i1 %more.{run}, label %{run}, label %done.{run}, !llvm.loop !LOOP{number}
 done.{run}:"""
 
 ABREAST = 16
 """Lanes per iteration of a run's loop: enough to hide the loads of its pointers."""
 
+_LOOP = re.compile(r"!LOOP(\d+)")
 _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 
 
@@ -165,11 +166,17 @@ def block_text(name: str, segments: list[Segment]) -> str:
 
 
 def run_text(number: int, before: str, lines: list[str]) -> str:
-    """Return the loop over the lanes of run `number`, which follows the label `before` and ends at
-    `done.runNUMBER`."""
+    """Return the loop over the lanes of run `number` of a basic block, which follows the label
+    `before` and ends at `done.runNUMBER`."""
     run = f"run{number}"
     text = _OF_LANE.sub(rf"%\1.{run}", "\n".join(lines))
-    return _RUN.format(run=run, before=before, lines=text, loop=number + 4)
+    return _RUN.format(run=run, before=before, lines=text, number=number)
+
+
+def with_loops(text: str, first: int) -> str:
+    """Return the text of a basic block, whose runs are number `first` and the following of the
+    kernel's."""
+    return _LOOP.sub(lambda match: f"!{int(match[1]) + first + 4}", text)
 
 
 def metadata(loops: list[bool]) -> str:

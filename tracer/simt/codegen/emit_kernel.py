@@ -51,7 +51,7 @@ from .emit_access import (
     element_operands,
 )
 from .emit_alu import Fragments, compute
-from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_sizes
+from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_loops, with_sizes
 from .emit_call import CallWriter, add_switch
 from .emit_lane import Lane, Write, llvm_type
 from .emit_lines import WarpText
@@ -70,8 +70,8 @@ class KernelText:
     not compiled. `sites` holds pc, state space and bytes of each access, `anywhere` the numbers of
     those with generic addresses, and `first_site` the first access of each basic block. `counted`
     holds the pcs at which lanes are counted. `support` holds the functions that the text calls, and
-    whether to vectorize their loops. `crosses_lanes` says whether lanes may read registers of
-    others.
+    whether to vectorize their loops. `codes` has for each block the first with the same code, whose
+    function it runs. `crosses_lanes` says whether lanes may read registers of others.
     """
 
     frame: Frame
@@ -83,6 +83,7 @@ class KernelText:
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
     support: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    codes: list[int] = field(default_factory=list)
     crosses_lanes: bool = False
     calls: Calls = field(default_factory=Calls)
 
@@ -96,19 +97,21 @@ def write_kernel(
     """Return the assembly of a kernel; the array engine runs instructions without codegen.
 
     `symbols` are the addresses of variables; `ends` returns whether the last instruction of a basic
-    block only moves the warps on. The function of block 3 is called `NAME.3`.
+    block only moves the warps on. The function of block 3 is called `NAME.3`, unless an earlier
+    block has the same code (`KernelText.codes`).
     """
     escaped: dict[int, str] = {}
     while True:
         kernel_text = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
         kernel_text.calls = find_calls(kernel, kernel_text.frame)
         writer = BlockEmitter(kernel, kernel_text, name)
-        blocks = [writer.block(block, ends(block)) for block in kernel.blocks]
+        for block in kernel.blocks:
+            writer.add(block, ends(block))
         if not writer.refused:
             break
         escaped = escaped | writer.refused
     frame = kernel_text.frame
-    text = "\n".join((SUPPORT, writer.fragments.text(), *blocks, metadata(writer.loops)))
+    text = "\n".join((SUPPORT, writer.fragments.text(), *writer.texts, metadata(writer.loops)))
     sizes = frame.row_bytes | {"ASIDE_BYTES": kernel_text.calls.aside_bytes}
     kernel_text.text = with_sizes(text, sizes)
     kernel_text.support = writer.fragments.support
@@ -136,7 +139,10 @@ class BlockEmitter:
         self._kernel = kernel
         self._made = kernel_text
         self._name = name
+        self.texts: list[str] = []
         self.loops: list[bool] = []  # whether each run takes its lanes one by one
+        self._block_loops: list[bool] = []
+        self._numbers: dict[tuple[str, tuple[bool, ...]], int] = {}  # of blocks, by their code
         self._last = ""
         self.fragments = Fragments()
         self._calls = CallWriter(kernel, kernel_text.frame, self._close_run, self._begin)
@@ -148,8 +154,20 @@ class BlockEmitter:
             "st": self._parameters,
         }
 
-    def block(self, block: BasicBlock, ends: bool) -> str:
-        """Return the functions of a basic block."""
+    def add(self, block: BasicBlock, ends: bool) -> None:
+        """Emit the function of a basic block, if no earlier one has the same code."""
+        self._block_loops = []
+        segments = self._segments(block, ends)
+        code = block_text(f"{self._name}.NUMBER", segments), tuple(self._block_loops)
+        number = self._numbers.setdefault(code, block.number)
+        self._made.codes.append(number)
+        if number == block.number:
+            text = code[0].replace(f"{self._name}.NUMBER", f"{self._name}.{number}")
+            self.texts.append(with_loops(text, len(self.loops)))
+            self.loops += self._block_loops
+
+    def _segments(self, block: BasicBlock, ends: bool) -> list[Segment]:
+        """Return the code of a basic block."""
         kernel, kernel_text = self._kernel, self._made
         kernel_text.first_site.append(len(kernel_text.sites))
         parts = cut_parts(kernel, block, ends, kernel_text.escaped)
@@ -183,7 +201,7 @@ class BlockEmitter:
         if lines:
             segments[-1].lines += lines
             segments[-1].last = self._last
-        return block_text(f"{self._name}.{block.number}", segments)
+        return segments
 
     def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
         """Emit the address scan of an access with generic addresses, and begin a segment for the
@@ -319,10 +337,10 @@ class BlockEmitter:
 
     def _close_run(self, text: WarpText, lane: Lane, one_by_one: bool = False) -> None:
         """Emit the loop over the lanes of a run."""
-        number = len(self.loops)
+        number = len(self._block_loops)
         text.lines.append(run_text(number, self._last, lane.lines))
         self._last = f"done.run{number}"
-        self.loops.append(one_by_one)
+        self._block_loops.append(one_by_one)
 
     def _keep(self, lane: Lane, block: BasicBlock, later: list[Part]) -> None:
         """Emit the stores of the registers that later parts or blocks read.

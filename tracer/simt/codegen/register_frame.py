@@ -1,18 +1,21 @@
 """The register frame of a warp: the place of each register, and of the special registers.
 
-A register that outlives its basic block has an exclusive place; the others share places, as a
-linear-scan register allocator would give them. A register that only holds a parameter of the kernel
-needs no place: all lanes have the same constant in it. Special registers are in tables of the
-launch, of a thread block and of a warp.
+Registers share places as a linear-scan register allocator would give them, those that outlive their
+basic block within a function, and those of functions that are never active together. A register
+that only holds a parameter of the kernel needs no place: all lanes have the same constant in it.
+Special registers are in tables of the launch, of a thread block and of a warp.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Set
+from heapq import heappop, heappush
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ...ptx.digraph import order_components
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -25,13 +28,13 @@ from ...ptx.kernel import (
     Variable,
 )
 from ...ptx.opcodes import destinations, sources
-from ..kernel.function_pointer import function_address
+from ..kernel.function_pointer import calls, function_address
 from ..kernel.launch import Launch
 from ..kernel.layout import local_layout, parameter_offsets
 from ..ops.lanes import LANES
 from ..warp.special_register import block_values, special_values, thread_values
 from .argument_frame import ANY, Passing, Piece, piece_register, shared_register
-from .block_part import RUN, kind_of, reads_parameter
+from .block_part import RUN, WARP, kind_of, reads_parameter
 
 
 def parameter_registers(kernel: Kernel, escaped: Container[int] = ()) -> dict[tuple[int, str], int]:
@@ -108,9 +111,14 @@ class Place:
     size: int
 
 
+Span: TypeAlias = tuple[tuple[int, str], int, int]
+"""A register, (function, name), with the first and the last part or basic block that uses it."""
+
+
 class Frame:
-    """The places of registers, (function, name). Those that outlive a basic block have their own,
-    and the others share theirs between blocks. `specials` are the places of special registers.
+    """The places of registers, (function, name). Those that outlive a basic block share places with
+    others that are never live at the same time, the others between blocks. `specials` are the
+    places of special registers.
 
     `symbols` are the addresses of variables, (function, name). `parameters` are the registers
     without a place, with offsets into the parameters. The array engine runs the instructions
@@ -137,8 +145,10 @@ class Frame:
         self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
         self.lasting = (live | self.carries) - self.parameters.keys()
         self.size = 0
-        for key in sorted(self.lasting):
+        overlaid = self.lasting - self._exclusive(escaped)
+        for key in sorted(self.lasting - overlaid):
             self._places[key] = self._reserve(self._size(key))
+        self._overlay(overlaid)
         self.others: dict[Piece, Place] = {}
         for piece in self.passing.pieces():
             self.others[piece] = self._share(piece_register(piece), self._reserve(piece[3]))
@@ -148,6 +158,52 @@ class Frame:
             self._share(shared, self._places[function, name])
         self.depth = self._reserve(4) if self.passing.recursive else Place(0, 4)
         self._lasting_size = self.size
+
+    def _exclusive(self, escaped: Container[int]) -> Set[tuple[int, str]]:
+        """Return the registers that no function may overwrite.
+
+        They pass values between functions, are read before they are written (as zero, or as the
+        last call left them), lanes read them that are elsewhere, or a barrier writes them in all
+        lanes.
+        """
+        kernel = self._kernel
+        entries = (kernel.live_in[span.entry] for span in kernel.functions)
+        exchanged: set[tuple[int, str]] = set()
+        for block in kernel.blocks:
+            for pc in range(block.first, block.last):
+                instruction = kernel.instructions[pc]
+                is_barrier = instruction.opcode in ("bar", "barrier")
+                if is_barrier or pc in escaped or kind_of(instruction) == WARP:
+                    registers = (*sources(instruction), *destinations(instruction))
+                    exchanged.update((block.function, register.name) for register in registers)
+        return frozenset().union(self.passed, self.carries, exchanged, *entries)
+
+    def _overlay(self, keys: Set[tuple[int, str]]) -> None:
+        """Reserve places as a stack has frames: those of a function begin behind those of all its
+        callers, so that functions that are never active together share them.
+
+        Lanes of a warp may be at different instructions at a time. A place is therefore shared only
+        between registers of the same size, in which each lane has the same bytes.
+        """
+        functions = range(len(self._kernel.functions))
+        graph: dict[int, set[int]] = {number: set() for number in functions}
+        for caller, _, callee in calls(self._kernel):
+            graph[caller].add(callee)
+        spans: dict[tuple[int, int], list[Span]] = {}
+        for span in spans_of_blocks(self._kernel, keys):
+            spans.setdefault((self._size(span[0]), span[0][0]), []).append(span)
+        for size in sorted({size for size, _ in spans}, reverse=True):
+            stack: list[Place] = []
+            base = dict.fromkeys(graph, 0)
+            for part in order_components(graph):  # callers first; functions of a cycle are one part
+                end = max(base[number] for number in part)
+                for number in sorted(part):
+                    slots = scan(spans.get((size, number), ()))
+                    first, end = end, end + max(slots.values(), default=-1) + 1
+                    stack += [self._reserve(size) for _ in range(end - len(stack))]
+                    self._places.update({key: stack[first + slot] for key, slot in slots.items()})
+                for callee in {callee for number in part for callee in graph[number]}:
+                    base[callee] = max(base[callee], end)
 
     def _share(self, register: Register, place: Place) -> Place:
         """Share a register between all functions."""
@@ -191,30 +247,20 @@ class Frame:
         own_place = self._places.get((function, name))
         return self._places[ANY, name] if own_place is None else own_place
 
-    def begin_block(self, spans: Iterable[tuple[tuple[int, str], int, int]]) -> None:
+    def begin_block(self, spans: Iterable[Span]) -> None:
         """Allocate places to the registers of a block that do not outlive it.
 
-        Each comes with the first and last part that uses it; registers with disjoint spans may
-        share a place.
+        Each comes with the first and last part that uses it. A place is free from the part after
+        the last use on: one part may read the one register and write the other.
         """
-        free: dict[int, list[Place]] = {}
-        busy: list[tuple[int, Place]] = []
-        end = self._lasting_size
-        for key, first, last in sorted(spans, key=lambda span: span[1]):
-            # A linear scan over the parts. The last use must be in an earlier part: one part may
-            # read the one register and write the other.
-            for until, place in [b for b in busy if b[0] < first]:
-                busy.remove((until, place))
-                free.setdefault(place.size, []).append(place)
-            size = self._size(key)
-            waiting = free.get(size)
-            if waiting:
-                place = waiting.pop()
-            else:
-                place = Place(end, size)
-                end = -(-(end + LANES * size) // ALIGN) * ALIGN
-            self._places[key] = place
-            busy.append((last, place))
+        by_size: dict[int, list[Span]] = {}
+        for span in spans:
+            by_size.setdefault(self._size(span[0]), []).append(span)
+        self.size, end = self._lasting_size, self.size
+        for size, group in sorted(by_size.items(), reverse=True):
+            slots = scan(group)
+            places = [self._reserve(size) for _ in range(max(slots.values()) + 1)]
+            self._places.update({key: places[slot] for key, slot in slots.items()})
         self.size = max(self.size, end)
 
     def address_of(self, function: int, operand: Operand) -> int | None:
@@ -231,6 +277,37 @@ class Frame:
 
     def _is_parameter(self, function: int, name: str) -> bool:
         return function == 0 and any(p.name == name for p in self._kernel.parameters)
+
+
+def spans_of_blocks(kernel: Kernel, keys: Set[tuple[int, str]]) -> list[Span]:
+    """Return the first and the last basic block in which each register is live or used."""
+    first: dict[tuple[int, str], int] = {}
+    last: dict[tuple[int, str], int] = {}
+    for block in kernel.blocks:
+        instructions = kernel.instructions[block.first : block.last]
+        registers = (r for i in instructions for r in (*sources(i), *destinations(i)))
+        used = {(block.function, register.name) for register in registers}
+        for key in used.union(kernel.live_in[block.number], kernel.live_out[block.number]) & keys:
+            first.setdefault(key, block.number)
+            last[key] = block.number
+    return [(key, first[key], last[key]) for key in sorted(first)]
+
+
+def scan(spans: Iterable[Span]) -> dict[tuple[int, str], int]:
+    """Allocate registers to slots 0, 1, ...: a linear scan. Those with disjoint spans share.
+
+    >>> scan([((0, "a"), 0, 2), ((0, "b"), 1, 3), ((0, "c"), 3, 4)])
+    {(0, 'a'): 0, (0, 'b'): 1, (0, 'c'): 0}
+    """
+    slots: dict[tuple[int, str], int] = {}
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    for key, first, last in sorted(spans, key=lambda span: span[1]):
+        while busy and busy[0][0] < first:
+            heappush(free, heappop(busy)[1])
+        slots[key] = heappop(free) if free else len(busy)
+        heappush(busy, (last, slots[key]))
+    return slots
 
 
 def _variable(kernel: Kernel, function: int, name: str) -> Variable:
