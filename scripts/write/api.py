@@ -3,6 +3,7 @@
 import builtins
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -18,9 +19,10 @@ from cutrace.models.replay.interface.options import ReplayOptions
 ROOT = Path(__file__).parents[2]
 HEAD = """# Python API
 
-Made by `scripts/write/api.py` from the signatures and docstrings of `cutrace`. A trace is a path or
-what `read_trace` gave; where a *subject* is asked for, a source does, too. What does not exist or
-cannot be done raises `cutrace.CutraceError`, whose text says what was expected.
+`scripts/write/api.py` writes this page from the signatures of `cutrace` and the first sentence of
+each docstring; `help(cutrace.analyze)` prints the rest: shapes, units, defaults, errors. A trace is
+a path or the result of `read_trace`. A *subject* is a trace or a source, which is recorded first.
+`cutrace.CutraceError` says what was expected where something does not exist or cannot be done.
 """
 VALUES = (
     ("analyzer.profile", "Profile"),
@@ -47,55 +49,60 @@ NUMPY = {
     for name, kind in (("ArrayLike", ArrayLike), ("DTypeLike", DTypeLike))
 }
 """What numpy's unions are called in sources."""
+WIDTH = 100
+COMMENT: Any = {"initial_indent": "    # ", "subsequent_indent": "    # "}
 DEFAULT = re.compile(r"<function [^>]*>|<factory>")
 
 
 def text() -> str:
     """Return the document."""
     public = [(name, getattr(cutrace, name)) for name in cutrace.__all__]
-    found = [_class(n, v) if inspect.isclass(v) else _function(n, v) for n, v in public]
+    names = [_class(n, v) if inspect.isclass(v) else _function(n, v) for n, v in public]
     values = (_class(n, getattr(import_module(f"cutrace.{m}"), n)) for m, n in VALUES)
-    whole = "\n".join((HEAD, *found, _options(), "## What they answer with\n", *values))
-    return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n"
+    parts = (HEAD, "# Functions and classes\n", *names, _options(), "# Values\n", *values)
+    return "\n".join(parts).replace("\n# ", "\n## ").rstrip() + "\n"
 
 
 def _function(name: str, value: Any) -> str:
-    return f"## {name}\n\n{_signature(name, value)}\n{_told(value)}"
+    return f"### {name}\n\n{_summary(value)}\n\n```text\n{_signature(name, value)}\n```\n"
 
 
 def _class(name: str, value: type) -> str:
-    """A class, its constructor if it is public itself, and what it has."""
-    head = f"## {name}\n\n"
+    """A class: its constructor if it is public itself, its fields and what it has."""
+    lines = [*_fields(value), *_members(value)]
     if name in cutrace.__all__ and not issubclass(value, Exception):
-        head += _signature(name, value) + "\n"
-    return head + _told(value) + _fields(value) + "".join(_members(value))
+        lines.insert(0, _signature(name, value))
+    block = "\n```text\n" + "\n".join(lines) + "\n```\n" if lines else ""
+    return f"### {name}\n\n{_summary(value)}\n{block}"
 
 
-def _fields(value: type) -> str:
+def _fields(value: type) -> Iterator[str]:
     """The fields of a dataclass with their types."""
-    if not is_dataclass(value):
-        return ""
-    shown = [f"{f.name}: {_type(f.type)}" for f in fields(value) if not f.name.startswith("_")]
-    return "```text\n" + "\n".join(shown) + "\n```\n" if shown else ""
+    if is_dataclass(value):
+        shown = [f for f in fields(value) if not f.name.startswith("_")]
+        listed = ", ".join(f"{f.name}: {_type(f.type)}" for f in shown)
+        yield textwrap.fill(listed, WIDTH, subsequent_indent="    ")
 
 
 def _members(value: type) -> Iterator[str]:
+    """The methods and properties, each with its summary."""
     for name, member in vars(value).items():
         plain = member.fget if isinstance(member, property) else member
         plain = plain.func if isinstance(plain, cached_property) else plain
         plain = getattr(plain, "__func__", plain)
         if name.startswith("_") or not callable(plain) or not inspect.getdoc(plain):
             continue
-        if plain is member or inspect.isroutine(member):
-            yield f"### {value.__name__}.{name}\n\n{_signature(name, plain)}\n{_told(plain)}"
-        else:
-            kind = inspect.signature(plain).return_annotation
-            line = f"```text\n{name}: {_type(kind)}\n```\n"
-            yield f"### {value.__name__}.{name}\n\n{line}{_told(plain)}"
+        head = f".{name}: {_type(inspect.signature(plain).return_annotation)}"
+        if not isinstance(member, (property, cached_property)):
+            head = _signature(f".{name}", plain)
+        about = _summary(plain).removeprefix("Return ")
+        yield f"{head}  # {about}" if len(head + about) < WIDTH - 4 else head
+        if len(head + about) >= WIDTH - 4:
+            yield textwrap.fill(about, WIDTH, **COMMENT)
 
 
 def _signature(name: str, value: Any) -> str:
-    """The call with its types, an argument a line where one line is too short."""
+    """The call with its types."""
     found = inspect.signature(value)
     words = [
         DEFAULT.sub("...", _plain(str(p))) for p in found.parameters.values() if p.name != "self"
@@ -105,10 +112,7 @@ def _signature(name: str, value: Any) -> str:
         words.insert(first, "*")
     ends = found.return_annotation
     last = "" if ends is inspect.Signature.empty or inspect.isclass(value) else f" -> {_type(ends)}"
-    line = f"{name}({', '.join(words)}){last}"
-    if len(line) > 100:
-        line = f"{name}(\n    " + ",\n    ".join(words) + f",\n){last}"
-    return f"```text\n{line}\n```"
+    return textwrap.fill(f"{name}({', '.join(words)}){last}", WIDTH, subsequent_indent="        ")
 
 
 def _arguments(found: inspect.Signature) -> list[inspect.Parameter]:
@@ -131,9 +135,9 @@ def _plain(written: str) -> str:
     return short.replace("'", "") if "= '" not in named else short
 
 
-def _told(value: Any) -> str:
-    """The docstring."""
-    return f"\n{inspect.getdoc(value) or ''}\n\n"
+def _summary(value: Any) -> str:
+    """The first paragraph of the docstring."""
+    return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())
 
 
 def _options() -> str:
@@ -144,7 +148,7 @@ def _options() -> str:
         if option:
             kind = _plain(str(each.type)).replace("|", "\\|")
             rows.append(f"| `{each.name}` | `{kind}` | {option.help} |")
-    head = "## Options of a replay\n\n`**replay` and `**options` above stand for these.\n\n"
+    head = "### Options of a replay\n\n`**replay` and `**options` above stand for these.\n\n"
     return head + "| name | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 
 

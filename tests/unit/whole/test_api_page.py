@@ -25,5 +25,11 @@ def test_the_page_is_current() -> None:
 def test_every_public_name_has_its_place() -> None:
     text = PAGE.read_text("utf-8")
     for name in cutrace.__all__:
-        assert f"\n## {name}\n" in text, name
+        assert f"\n### {name}\n" in text, name
     assert "numpy._typing" not in text
+
+
+def test_attributes_are_not_written_as_calls() -> None:
+    text = PAGE.read_text("utf-8")
+    assert ".counters: Mapping[str, int | float | None]" in text  # launch.counters["branches"]
+    assert ".table(grouping: str) -> DataFrame" in text
