@@ -20,7 +20,7 @@ from ...base.cache import kept_folder, key_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front.toolkit import Toolkit
-from .wire import RUNTIME
+from .wire import RUNTIME, checksum
 
 DRIVER = Path(__file__).with_name("driver")
 LIBRARIES = Path(__file__).with_name("libraries")
@@ -76,10 +76,10 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     # A g++ process per file: given several files, g++ compiles all as C++, whatever -x says.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_one, sources, objects))
-    for name, write in (("refused_libraries", write_refusals), ("versions", write_versions)):
-        (work / f"{name}.c").write_text(write(objects))
-        compile_one(work / f"{name}.c", str(work / f"{name}.o"))
-        objects.append(str(work / f"{name}.o"))
+    for stem, write in (("refused_libraries", write_refusals), ("versions", write_versions)):
+        (work / f"{stem}.c").write_text(write(objects))
+        compile_one(work / f"{stem}.c", str(work / f"{stem}.o"))
+        objects.append(str(work / f"{stem}.o"))
     _link(compiler, objects, folder / name, work)
     (folder / "within").mkdir()
     _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
@@ -97,9 +97,13 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
 
 
 def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
-    """Link the library under a soname; the dynamic loader identifies it by that."""
+    """Link the library under a soname; the dynamic loader identifies it by that.
+
+    It has no `.symtab`, by which driver/embedded.c finds other copies of the runtime: a library of
+    an earlier version, in a program that was built with it, must not redirect this one to itself.
+    """
     linking = (
-        *("-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{library.name}"),
+        *("-s", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,-z,initfirst", f"-Wl,-soname,{library.name}"),
         *(f"-Wl,--version-script,{work / 'map'}", "-pthread", "-ldl", "-lm"),
     )
     _run([compiler, "-shared", *objects, *linking, "-o", str(library)], work)
@@ -107,6 +111,7 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
 
 def _written(work: Path, toolkit: Toolkit) -> list[Path]:
     """Write the sources generated from the toolkit's headers; return their paths."""
+    (work / "checksum.h").write_text(f"#define WIRE_CHECKSUM {checksum()}u\n")
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
     (work / "stand_ins.h").write_text(write_names())
     (work / "errors.h").write_text("".join(f"NAME({n})\n" for n in driver_errors(toolkit)))

@@ -32,7 +32,7 @@ from .server import Connections, Listener, Server
 from .session import ProgramSession
 from .storage import Storage
 from .texels import Texels
-from .wire import Answer, fact_names
+from .wire import Answer, OtherVersionError, checksum, fact_names
 
 STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
@@ -194,8 +194,10 @@ class Greeter:
     size: int
     greeted: bool = False
 
-    def greet(self, process: int) -> Answer:
-        """Answer the first message."""
+    def greet(self, process: int, library: int) -> Answer:
+        """Answer the first message; `library` is the checksum of the sender's messages."""
+        if library != checksum():
+            raise OtherVersionError
         self.greeted = True
         facts = [self.device.facts[name] for name in fact_names()]
         data = struct.pack(f"<{len(facts)}q", *facts)

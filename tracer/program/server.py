@@ -15,7 +15,17 @@ from typing import Any
 from ...base.claim import Claim, claim_scratch, sweep
 from ...base.errors import CutraceError
 from .storage import Storage
-from .wire import HEAD, NO_REPLY, NOT_SUPPORTED, Answer, Verbs, kinds, pack, unpack
+from .wire import (
+    HEAD,
+    NO_REPLY,
+    NOT_SUPPORTED,
+    Answer,
+    OtherVersionError,
+    Verbs,
+    kinds,
+    pack,
+    unpack,
+)
 
 
 class Server:
@@ -48,8 +58,8 @@ class Server:
             return False
         try:
             values = unpack(kind.question, data)
-        except ValueError as problem:
-            raise CutraceError(f"the program's runtime library: {problem}") from None
+        except ValueError:
+            raise OtherVersionError from None
         # Notes of copies, limits and library calls have no reply: the program does not wait. A
         # connection keeps the order of messages, so later calls see their effect.
         if kind.answer == NO_REPLY:
@@ -62,6 +72,8 @@ class Server:
         """Answer a request; a failure is printed and becomes the program's error."""
         try:
             return self._verbs[name](*values)
+        except OtherVersionError:
+            raise
         except CutraceError as problem:
             print(f"cutrace: {problem}", file=sys.stderr)
             return NOT_SUPPORTED

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
 
 RUNTIME = Path(__file__).with_name("runtime")
 HEAD = struct.Struct("<II")
@@ -23,6 +25,16 @@ NO_REPLY = "-"
 _MESSAGE = re.compile(r'MESSAGE\((\w+), (\d+), "(\w*)", "([\w-]*)"\)')
 _FACT = re.compile(r"^    FACT\((\w+)\)", re.MULTILINE)
 _FIELDS = {"I": struct.Struct("<I"), "Q": struct.Struct("<Q")}
+
+
+class OtherVersionError(CutraceError):
+    """The program's library has other messages than this recorder."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this program has loaded the runtime library of another version of cutrace: build it "
+            "again, or leave $LD_PRELOAD and $LD_LIBRARY_PATH as `cutrace record` sets them"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,11 @@ def kinds() -> dict[int, Kind]:
 def fact_names() -> tuple[str, ...]:
     """Return the names of the device attributes, in wire order."""
     return tuple(_FACT.findall(_header()))
+
+
+def checksum() -> int:
+    """Return a checksum of all messages; a program of another version has another one."""
+    return crc32(_header().encode())
 
 
 def _header() -> str:

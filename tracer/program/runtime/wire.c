@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "checksum.h"
 #include "runtime.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -224,6 +225,7 @@ static int greet(void)
     struct message hello = question(HELLO);
     size_t bytes;
     put32(&hello, getpid());
+    put32(&hello, WIRE_CHECKSUM);
     int status = exchange(&hello);
     if (status)
         return status;

@@ -13,8 +13,8 @@
 
 /* MESSAGE(name, number, fields of the question, fields of the answer): "-" is told, not asked.
 
-   HELLO     process -> first address and bytes of the arena; where in its file constants and
-             texels begin; the facts of the device, 64 bits each; its name
+   HELLO     process, checksum of this file -> first address and bytes of the arena; where in its
+             file constants and texels begin; the facts of the device, 64 bits each; its name
    MODULE    what the compiler embedded -> number of the module
    FUNCTION  module, name -> number of the function; bytes of shared, constant and local memory,
              most threads a block, capability its PTX is for, whether it is launched in clusters
@@ -47,7 +47,7 @@
    COUNT     1: have launches counted and not recorded, 0: no more -> picoseconds that the device
              needs at least for those */
 #define MESSAGES(MESSAGE) \
-    MESSAGE(HELLO, 1, "I", "QQQQss") \
+    MESSAGE(HELLO, 1, "II", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
     MESSAGE(FUNCTION, 3, "Is", "IIIIIIIIIIIIIs") \
     MESSAGE(REGISTERS, 15, "I", "I") \
