@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from ..base.dataclass import dataclass
+from ..base.frames import require_frames
 from ..base.html_table import more, render_table
 from ..base.options import taking
 from ..models.replay.interface.options import ReplayOptions
@@ -122,6 +123,7 @@ def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile
 
 def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     """Replay a trace that already has `pad` and `align` applied."""
+    require_frames()
     return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
 
 

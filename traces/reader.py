@@ -431,6 +431,9 @@ def scan_traces(
     """
     import polars as pl
 
+    from ..base.frames import require_frames
+
+    require_frames()
     if table not in TABLES:
         raise CutraceError(f"no table {table!r}{nearest(table, TABLES)}; there are {[*TABLES]}")
     frames = [

@@ -13,6 +13,7 @@ from typing import ClassVar
 import polars as pl
 
 from ...base.dataclass import dataclass
+from ...base.frames import require_frames
 from .derived_columns import LAUNCH_COLUMN
 from .left_out import LeftOut
 from .packed import Packing
@@ -73,6 +74,7 @@ def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
 
 def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[str, Value]]:
     """Return the `totals` of several launches, with one query for all that have equal columns."""
+    require_frames()
     values: list[dict[str, Value]] = [dict.fromkeys(definitions) for _ in raws]
     groups: dict[Hashable, list[int]] = {}
     for number, raw in enumerate(raws):
@@ -117,6 +119,7 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
 
     Counters that the device lacks and whole-launch counters are columns of nulls.
     """
+    require_frames()
     frame = raw.counts.select(keys).unique(maintain_order=True)
     missing_at = raw.left_out.by(keys)
     unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ...base.claim import Claim, claim_scratch
+from ...base.frames import require_frames
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.suppose import suppose
 from ...traces.reader import Trace, read_trace
@@ -38,4 +39,5 @@ def _read(path: Path) -> Trace:
 
 def replayed(named: dict[str, Any]) -> ReplayOptions:
     """Return the replay options by name, with the default device filled in."""
+    require_frames()
     return with_devices(ReplayOptions(**named))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
+from ...base.frames import require_frames
 from ..schema import MACHINE_CODE, Compiler, Event, Range
 from ..writer import TraceWriter
 from .compose import compose
@@ -41,6 +42,7 @@ def import_trace(
     line numbers refer to. Raises CutraceError for a file that no reader claims, or that is broken,
     with its line.
     """
+    require_frames()
     with TraceWriter(out, max_bytes) as trace:
         name = trace.source(str(source), _text(Path(source))) if source is not None else ""
         importer = _Importer(trace, name)
