@@ -44,9 +44,15 @@ from .counting.derived_columns import (
 )
 from .counting.evaluate import Raw
 from .counting.footprint import Footprint
-from .counting.instruction_mix import COLUMNS as MIX
-from .counting.instruction_mix import FLOP_COLUMNS as FLOPS
-from .counting.instruction_mix import NOTHING, did_nothing, with_flops, with_lanes, with_mix
+from .counting.instruction_mix import (
+    FLOP_COLUMNS,
+    MIX_COLUMNS,
+    NOTHING,
+    did_nothing,
+    with_flops,
+    with_lanes,
+    with_mix,
+)
 from .counting.interval import sum_intervals
 from .counting.left_out import find_left_out
 from .counting.packed import pack_together
@@ -133,7 +139,7 @@ def _profile_alike(
     table = widen(table, places, around)
     mixed = _together([one.counts.mixed for one in counted])
     if mixed.height:
-        mixed = with_levels(with_zeros(mixed, (*FLOPS, *MIX)))
+        mixed = with_levels(with_zeros(mixed, (*FLOP_COLUMNS, *MIX_COLUMNS)))
         mixed = widen(with_apart(mixed, instructions, device.capability), places, around)
     else:
         mixed = table.clear()

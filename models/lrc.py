@@ -24,7 +24,7 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..jit.loop import as_array, as_list, compile_if_worth, extend
 from .replay.interface.model import Batch, Step, one_lane
-from .replay.stateful import lrc_window as recent
+from .replay.stateful import lrc_window
 
 SECTOR = 32
 
@@ -55,7 +55,7 @@ class Lrc:
 
     def step(self, batch: Batch) -> Step:
         """Join reads with earlier ones."""
-        compiled = compile_if_worth(recent, len(batch))
+        compiled = compile_if_worth(lrc_window, len(batch))
         change = as_list if compiled is None else as_array
         nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
         unit = nothing if batch.unit is None else batch.unit
@@ -69,7 +69,7 @@ class Lrc:
         is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
         passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
         size = self.window, self.line.bit_length() - 1
-        many = (compiled or recent).join(requests, is_load, state, *size, joined, passed)
+        many = (compiled or lrc_window).join(requests, is_load, state, *size, joined, passed)
         counts = as_array(joined)
         if not batch.passes_on:
             return Step({"joined": counts})
@@ -80,5 +80,5 @@ class Lrc:
         """Allocate the windows of several units."""
         self._clock = extend(self._clock, units, 0)
         many = len(self._clock)
-        self._heads = extend(self._heads, many * recent.BUCKETS, 0)
+        self._heads = extend(self._heads, many * lrc_window.BUCKETS, 0)
         self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)

@@ -26,7 +26,7 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..jit.loop import as_array, compile_if_worth, extend
 from .replay.interface.model import Batch, Ints, Step, one_lane
-from .replay.stateful import stream_buffers as plain
+from .replay.stateful import stream_buffers
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Prefetch:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order."""
-        loops = compile_if_worth(plain, len(batch)) or plain
+        loops = compile_if_worth(stream_buffers, len(batch)) or stream_buffers
         rows = np.arange(len(batch))
         unit = np.zeros(len(batch)) if batch.unit is None else batch.unit
         group = rows if batch.group is None else batch.group

@@ -31,13 +31,18 @@ from ..base.errors import CutraceError
 from ..jit.loop import compile_if_worth, extend
 from .replay.histogram.stages import cut_at_lines
 from .replay.interface.model import Batch, Ints, Kind, Step
-from .replay.stateful import stack_distances as plain
+from .replay.stateful import stack_distances
 
 SLICE = 1 << 18
 """Requests that are measured at a time."""
 SHARES = 32
 """Histograms of a sample."""
-STORES = {"pass": plain.PASS, "evict": plain.EVICT, "through": plain.FILL, "back": plain.FILL}
+STORES = {
+    "pass": stack_distances.PASS,
+    "evict": stack_distances.EVICT,
+    "through": stack_distances.FILL,
+    "back": stack_distances.FILL,
+}
 
 
 @dataclass
@@ -108,16 +113,18 @@ class Reuse:
 
     def step(self, batch: Batch) -> Step:
         """Look up the requests in order."""
-        loops = compile_if_worth(plain, len(batch)) or plain
+        loops = compile_if_worth(stack_distances, len(batch)) or stack_distances
         pieces, owners = cut_at_lines(batch, self.line, None)
-        sizes, acts = np.array([self._does(k) for k in pieces.kinds] or [(1, plain.PASS)]).T
+        sizes, acts = np.array(
+            [self._does(k) for k in pieces.kinds] or [(1, stack_distances.PASS)]
+        ).T
         address, kind = pieces.addresses[:, 0], pieces.kind
         group = owners if pieces.group is None else pieces.group
         groups = len(batch) if batch.group is None else batch.groups
         unit = np.zeros(len(kind), np.int16) if pieces.unit is None else pieces.unit
         capacities, at = np.unique(self._ways_by_size(), return_inverse=True)
         counts = np.zeros((groups, len(capacities) + 2), np.int64)
-        lookups = np.flatnonzero(acts[kind] != plain.PASS)
+        lookups = np.flatnonzero(acts[kind] != stack_distances.PASS)
         samples, share = self._choose(address // self.line, unit, lookups)
         for begin in range(0, len(samples), SLICE):
             some = samples[begin : begin + SLICE]
@@ -129,7 +136,7 @@ class Reuse:
         beyond = self.sampled * counts[:, ::-1].cumsum(axis=1)[:, ::-1]
         accesses = beyond[:, 0]
         if self.sampled > 1:
-            loads = lookups[acts[kind[lookups]] == plain.LOAD]
+            loads = lookups[acts[kind[lookups]] == stack_distances.LOAD]
             sectors = (address[loads] % self.sector + sizes[kind[loads]] - 1) // self.sector + 1
             accesses = np.bincount(group[loads], sectors, groups).astype(np.int64)
         self.requests += int(accesses.sum())
@@ -139,7 +146,7 @@ class Reuse:
     @property
     def lines(self) -> int:
         """The number of lines that all units have used."""
-        return int(self._head[plain.NUMBERED]) * self.sampled
+        return int(self._head[stack_distances.NUMBERED]) * self.sampled
 
     def misses(self, lines: int) -> Ints:
         """Return per share the misses in a cache with `lines` lines (per set)."""
@@ -157,18 +164,20 @@ class Reuse:
         size = kind.filled or kind.width
         is_load = kind.access == "load"
         if kind.space not in self.serves:
-            return size, plain.PASS
+            return size, stack_distances.PASS
         if is_load:
             is_cacheable = (
                 kind.space != "global" or not self.operators or kind.cache in self.operators
             )
-            return size, plain.LOAD if is_cacheable else plain.PASS
+            return size, stack_distances.LOAD if is_cacheable else stack_distances.PASS
         policy = (kind.space == "local" and self.local_store) or self.store
         act = STORES[policy]
-        if act == plain.FILL and kind.access != "store":  # an atomic fetches, or takes away
-            act = plain.FILL if policy == "back" else plain.EVICT
-        elif act == plain.FILL and size % self.sector:
-            act = plain.TOUCH
+        if (
+            act == stack_distances.FILL and kind.access != "store"
+        ):  # an atomic fetches, or takes away
+            act = stack_distances.FILL if policy == "back" else stack_distances.EVICT
+        elif act == stack_distances.FILL and size % self.sector:
+            act = stack_distances.TOUCH
         return size, act
 
     def _choose(self, lines: Ints, unit: Any, lookups: Ints) -> tuple[Ints, Ints]:
@@ -204,16 +213,16 @@ class Reuse:
         worst = _larger(worst, size * many_of, (line_count + 1) * many_of)
         self._lines = _larger(timestamps, size, line_count + 1), worst
         self._stacks = tuple(extend(each, stacks, 0) for each in self._stacks)
-        slot_count = plain.GROWS * size + plain.SMALLEST * min(many, stacks)
+        slot_count = stack_distances.GROWS * size + stack_distances.SMALLEST * min(many, stacks)
         self._table = tuple(_larger(each, filled + slot_count, filled) for each in self._table)
-        words, counts = used + slot_count // plain.BITS + min(many, stacks), self._tree[0]
+        words, counts = used + slot_count // stack_distances.BITS + min(many, stacks), self._tree[0]
         if len(counts) < words:
             self._tree = tuple(
                 _larger(each, words * size, used * size)
-                for each, size in zip(self._tree, (1, 1, plain.BITS), strict=True)
+                for each, size in zip(self._tree, (1, 1, stack_distances.BITS), strict=True)
             )
         if self.sets == 1:
-            most = int(self._stacks[plain.LIVE].max(initial=0)) + many
+            most = int(self._stacks[stack_distances.LIVE].max(initial=0)) + many
             self.histogram = np.stack([_larger(h, most + 2, len(h)) for h in self.histogram])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import CutraceError
-from . import check_control as control
+from . import check_control
 from .check_launch import FAR
 from .reader import LaunchTrace, Trace
 from .recorded_tables import Finding, Flags, Ints, Recorded, column, lanes_of, report
@@ -333,12 +333,12 @@ Check: TypeAlias = Callable[[Recorded], Iterator[Finding]]
 
 STAGES: tuple[Mapping[str, Sequence[Check]], ...] = (
     {"instructions": [check_instructions]},
-    {"patterns": [check_patterns], "paths": [control.check_path_entries]},
+    {"patterns": [check_patterns], "paths": [check_control.check_path_entries]},
     {
         "lanes_on": [check_lanes_on],
         "control": [
-            *(control.check_control_lanes, control.check_control_steps),
-            *(control.check_all_warps_ran, check_kept_control),
+            *(check_control.check_control_lanes, check_control.check_control_steps),
+            *(check_control.check_all_warps_ran, check_kept_control),
         ],
         "accesses": [
             *(check_spaces, check_widths, check_kept_rows),
@@ -347,7 +347,7 @@ STAGES: tuple[Mapping[str, Sequence[Check]], ...] = (
         ],
         "texels": [check_texels, check_kept_texels, check_texel_order],
     },
-    {"accesses": [control.check_accesses_ran], "texels": [control.check_texels_ran]},
+    {"accesses": [check_control.check_accesses_ran], "texels": [check_control.check_texels_ran]},
 )
 """Checks of a launch in stages. A stage relies on the earlier ones: it is skipped if one of them
 failed.

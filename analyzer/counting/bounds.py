@@ -20,7 +20,7 @@ from ...models.replay.device.device import Device
 from ...traces.schema import Launch
 from .atomic_contention import AtomicContention
 from .evaluate import Raw
-from .instruction_mix import FLOP_COLUMNS as COLUMNS
+from .instruction_mix import FLOP_COLUMNS
 from .interval import sum_intervals
 
 SPACES = ("global_load", "global_store", "global_atomic", "global_reduction")
@@ -249,7 +249,7 @@ def find_roof(sums: Mapping[str, int], bounds: Sequence[Bound], gb_per_s: float)
 
     None if the launch computes or moves nothing, or if the caches are not modelled.
     """
-    flops = sum(sums.get(name, 0) for name in COLUMNS)
+    flops = sum(sums.get(name, 0) for name in FLOP_COLUMNS)
     moved = next((bound.amount for bound in bounds if bound.resource == "DRAM"), 0)
     return roofline(flops, moved, gb_per_s, peak_gflops(bounds, flops)) if flops and moved else None
 

@@ -28,7 +28,7 @@ OPERATIONS = tuple(
 EXECUTED = ("lanes_executed", "lanes_on", "control_instructions")
 LANES = tuple(f"{space}_{a}_lanes" for space, accesses in ACCESSES.items() for a in accesses)
 ATOMICS = tuple(f"{s}_{a}" for s in ("global", "shared") for a in ("atomic", "reduction"))
-COLUMNS = (
+MIX_COLUMNS = (
     *EXECUTED,
     *(f"lanes_{kind}" for kind in KINDS),
     *(f"lanes_{operation}" for operation in OPERATIONS),
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
-    """Add COLUMNS to the counts of a launch.
+    """Add MIX_COLUMNS to the counts of a launch.
 
     Reads the column `lanes` of `with_lanes`: lanes whose predicate was on. `lanes_on` counts every
     executed lane whose predicate was on: for a predicated memory instruction the lanes that made an
@@ -52,7 +52,7 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
 
 @lru_cache(maxsize=64)
 def _mix(lane_columns: tuple[str, ...]) -> Added:
-    """Return the expressions of COLUMNS for counts that have these of LANES."""
+    """Return the expressions of MIX_COLUMNS for counts that have these of LANES."""
     accessed = pl.sum_horizontal(lane_columns) if lane_columns else pl.lit(0, pl.Int64)
     role = pl.col("role")
     executed = pl.when(role != "free").then(pl.col("thread_instructions")).otherwise(0)

@@ -12,11 +12,12 @@ from ...models.analyses.control import COUNTERS, LAUNCHED
 from ...models.replay.rows.sites import SPACES, read_sites
 from ...traces.row_filter import keeps_pcs
 from ...traces.schema import Kept, Launch, Space
-from .instruction_mix import COLUMNS as MIX
-from .instruction_mix import FLOP_COLUMNS as FLOPS
+from .instruction_mix import FLOP_COLUMNS, MIX_COLUMNS
 
 ATOMICS = frozenset({"atomic", "reduction"})
-COMPUTED = frozenset({*FLOPS, *(name for name in MIX if name.startswith("lanes_")), "lanes_on"})
+COMPUTED = frozenset(
+    {*FLOP_COLUMNS, *(name for name in MIX_COLUMNS if name.startswith("lanes_")), "lanes_on"}
+)
 """Columns derived from the lanes that ran each instruction."""
 
 

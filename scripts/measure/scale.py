@@ -26,7 +26,7 @@ from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.device.device import load_devices
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
-from cutrace.models.replay.stateful import cache_sim as lines
+from cutrace.models.replay.stateful import cache_sim
 from cutrace.traces.reader import LaunchTrace, read_trace
 
 ROOT = Path(__file__).parents[2]
@@ -208,9 +208,9 @@ def measure_rates(trace: Path) -> list[Measured]:
     record_loop(trace, "stream", 1 << 18, 64)
     launch = read_trace(trace).launches[0]
     plain = best(lambda: replay_seconds(launch, 1), 2)
-    before = rows_asked[lines.__name__]
+    before = rows_asked[cache_sim.__name__]
     replay_seconds(launch, 1, caches=True)
-    served = rows_asked[lines.__name__] - before
+    served = rows_asked[cache_sim.__name__] - before
     seconds = best(lambda: replay_seconds(launch, 1, caches=True), 2) - plain
     found.append(rate("caches, stream", "requests", "regular", served, seconds))
     return found

@@ -31,7 +31,7 @@ from ..interface.model import Batch, Bools, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
-from . import reorder_loops as plain
+from . import reorder_loops
 from .reorder_buffer import ReorderBuffer
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ class DistinctRows:
         buffers = self._buffers.pop() if self._buffers else self._grow(units.dtype)
         rows, unit = buffers[0][: len(order)], buffers[1][: len(order)]
         inputs: Any = order, columns, (*seats, schedule.warps, self.track.local_bytes)
-        loops: ModuleType = compile_if_worth(plain, len(order)) or plain
-        if loops is plain:
+        loops: ModuleType = compile_if_worth(reorder_loops, len(order)) or reorder_loops
+        if loops is reorder_loops:
             inputs, windows = as_lists((inputs, windows))
         table = self._slots, self._slot_rows, self._head
         moves = len(self.shapes), self._period, self._lift
-        outputs = *(rows[name] for name in plain.OUT_FIELDS), unit
+        outputs = *(rows[name] for name in reorder_loops.OUT_FIELDS), unit
         many, samples = loops.choose(*inputs, units, windows, table, moves, outputs)
         fresh = int(many) - self._answered_rows
         self._query_stages(int(many))

@@ -25,7 +25,7 @@ from ..rows.patterns import Named, Reaches
 from ..rows.sites import Sites, Zones
 from ..schedule import turns
 from ..schedule.place import SCOPE_NAMES
-from . import reorder_loops as plain
+from . import reorder_loops
 
 WIDE = (("key", "<i8"), ("base", "<i8"), ("pattern", "<u4"), ("group", "<u4"))
 NARROW = (("key", "<u4"), ("base", "<u4"), ("pattern", "<u2"), ("group", "<u2"))
@@ -80,7 +80,7 @@ class Groups:
             self.grow()
         table = self.slots.tolist(), self.keys.tolist(), self.near.tolist()
         head = [self.many]
-        group_numbers = [plain.find_group(table, head, key) for key in distinct.tolist()]
+        group_numbers = [reorder_loops.find_group(table, head, key) for key in distinct.tolist()]
         self.slots, self.keys, self.near = map(np.array, table)
         self.many = head[0]
         return np.array(group_numbers, np.int64)[which]
@@ -140,7 +140,7 @@ class ReorderBuffer:
         intervals = self.track.order.find_intervals(block, warp, step)
         rows = block, warp, *(i.astype(np.uint32, copy=False) for i in intervals), pc, space, base
         self._grow(len(pc))
-        loops, start = compile_if_worth(plain, len(pc)) or plain, 0
+        loops, start = compile_if_worth(reorder_loops, len(pc)) or reorder_loops, 0
         while start < len(pc):
             # The loop stops at a row that does not fit: the table of groups is full, or the base or
             # the key needs a wide row. Make room, then continue with that row.
@@ -174,12 +174,12 @@ class ReorderBuffer:
         inputs = *inputs, self._seated, (*self.bits, order.warps), self._bounds
         groups.near[:] = NONE
         table = groups.slots, groups.keys, groups.near
-        if loops is plain:
+        if loops is reorder_loops:
             inputs = as_lists(inputs)
         start = int(loops.insert_rows(inputs, table, head, columns, start))
         groups.many, self.lowest = int(head[0]), int(head[2])
         if reaches.are_places:
-            pattern = columns[plain.FIELDS.index("pattern")][: int(head[1])]
+            pattern = columns[reorder_loops.FIELDS.index("pattern")][: int(head[1])]
             pattern[:] = reaches.patterns[pattern]
         self.many += int(head[1])
         return start
@@ -197,7 +197,7 @@ class ReorderBuffer:
         self._widen()
         self._grow(len(block))
         by = self._sorted_by(block, warp, interval, since)
-        columns = by, number, plain.SAMPLED, self.groups.number(key), block, warp
+        columns = by, number, reorder_loops.SAMPLED, self.groups.number(key), block, warp
         for to, column in zip(self._columns(slice(self.many, None)), columns, strict=True):
             if len(to):
                 to[: len(block)] = column
@@ -227,7 +227,7 @@ class ReorderBuffer:
     def _move(self, capacity: int, dtype: np.dtype[Any]) -> None:
         rows, self._rows = self._rows, aligned(capacity, dtype)
         for name in rows.dtype.names:
-            if name in plain.FIELDS:
+            if name in reorder_loops.FIELDS:
                 self._rows[name][: self.many] = rows[name][: self.many]
 
     def _sorted_by(self, block: Ints, warp: Ints, interval: Ints, since: Ints) -> Ints:
@@ -245,7 +245,7 @@ class ReorderBuffer:
 
     def _columns(self, rows: slice) -> tuple[NDArray[Any], ...]:
         names = self._rows.dtype.names
-        return tuple(self._rows[f][rows] if f in names else _NONE for f in plain.FIELDS)
+        return tuple(self._rows[f][rows] if f in names else _NONE for f in reorder_loops.FIELDS)
 
     def order(self, wave_limit: int) -> Iterator[Ints]:
         """Yield the indices of the rows of waves before `wave_limit`, in issue order."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.advice import advise as advice
+from cutrace.analyzer.advice import advise
 from cutrace.commands._main import run
 
 N = 64
@@ -41,7 +41,7 @@ def test_a_large_product_is_told_to_use_a_tile_and_a_copy_is_not(
     with cutrace.Session(path) as gpu:
         arrays = [gpu.to_device(np.ones((N, N), np.float32), name=name) for name in "cab"]
         gpu.compile(SOURCE).get_function(kernel)[grid, block](*arrays, N)
-    monkeypatch.setattr(advice, "ROWS", 0)
+    monkeypatch.setattr(advise, "ROWS", 0)
     run(["analyze", str(path), "-d", "h100"])
     told = " ".join(capsys.readouterr().out.split())
     if kernel == "copy":

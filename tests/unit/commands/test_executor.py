@@ -13,11 +13,10 @@ from executors import Losing
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer import build_profile as profile_launches
+from cutrace.analyzer import build_profile
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.base.errors import CutraceError
-from cutrace.models.replay import replay as jobs
-from cutrace.models.replay import replay_cache as kept
+from cutrace.models.replay import replay, replay_cache
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.remote import send
@@ -50,7 +49,7 @@ def assert_same(ours: Profile, theirs: Profile) -> None:
 def test_launches_and_devices_are_tasks_and_the_answer_is_the_same(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profile_launches, "TASK_LAUNCHES", 3)
+    monkeypatch.setattr(build_profile, "TASK_LAUNCHES", 3)
     executor, told = Losing(), list[float]()
     found = analyze(trace, device=DEVICES, executor=executor, tell=told.append)
     assert_same(found, analyze(trace, device=DEVICES))
@@ -65,8 +64,8 @@ def test_launches_and_devices_are_tasks_and_the_answer_is_the_same(
 def test_where_there_are_many_tasks_each_has_several_devices(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profile_launches, "TASK_ROWS", 1)
-    monkeypatch.setattr(profile_launches, "TASKS", 6)
+    monkeypatch.setattr(build_profile, "TASK_ROWS", 1)
+    monkeypatch.setattr(build_profile, "TASKS", 6)
     executor = Losing()
     found = analyze(trace, device=DEVICES, executor=executor)
     assert_same(found, analyze(trace, device=DEVICES))
@@ -75,8 +74,8 @@ def test_where_there_are_many_tasks_each_has_several_devices(
 
 
 def test_threads_share_no_open_file(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profile_launches, "TASK_LAUNCHES", 1)
-    monkeypatch.setattr(profile_launches, "TOGETHER", 2)  # more are packed
+    monkeypatch.setattr(build_profile, "TASK_LAUNCHES", 1)
+    monkeypatch.setattr(build_profile, "TOGETHER", 2)  # more are packed
     with ThreadPoolExecutor(4) as executor:
         found = analyze(trace, device=DEVICES, executor=executor)
     assert_same(found, analyze(trace, device=DEVICES))
@@ -144,14 +143,14 @@ def test_what_was_counted_before_is_not_counted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept, "WORTH", 0)
+    monkeypatch.setattr(replay_cache, "WORTH", 0)
     replayed: list[str] = []
 
     def note(trace: Any, some: Any, options: Any, tell: Any) -> Any:
         replayed.extend(device.key for device in some)
         return count(trace, some, options, tell)
 
-    monkeypatch.setattr(jobs, "replay", note)
+    monkeypatch.setattr(replay, "replay", note)
     trace = hand_trace(tmp_path / "b.cutrace", [Access(warp(stride=8))])
     analyze(trace, device="k20")
     analyze(trace, device=("k20", "h200"), executor=Losing())

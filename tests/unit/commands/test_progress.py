@@ -13,7 +13,7 @@ import pytest
 
 import cutrace
 from cutrace.commands.options.recording import Recording, launches_text, record_source
-from cutrace.commands.terminal import progress as drawn
+from cutrace.commands.terminal import progress
 from cutrace.models.replay.device.device import load_devices
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
@@ -52,7 +52,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Terminal]:
     def make(is_terminal: bool = True, patience: float = 0.001) -> Terminal:
         made = Terminal(is_terminal)
         monkeypatch.setattr("sys.stderr", made)
-        monkeypatch.setattr(drawn, "UPDATE_SECONDS", patience)
+        monkeypatch.setattr(progress, "UPDATE_SECONDS", patience)
         return made
 
     return make
@@ -77,12 +77,12 @@ class Noted(RunProgress):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets the second that it is; 0 at first."""
     now = [0.0]
-    monkeypatch.setattr(drawn, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
     return lambda second: now.__setitem__(0, second)
 
 
 def test_the_time_left_falls_while_nothing_is_told(clock: Callable[[float], None]) -> None:
-    share = drawn.ProgressReporter()
+    share = progress.ProgressReporter()
     clock(10)
     assert share.text() == ""
     share.update(0.5)
@@ -100,7 +100,7 @@ def test_the_time_left_falls_while_nothing_is_told(clock: Callable[[float], None
 def test_a_stage_is_foreseen_from_the_one_before_until_it_has_a_pace_of_its_own(
     clock: Callable[[float], None],
 ) -> None:
-    share = drawn.ProgressReporter((4, 1))
+    share = progress.ProgressReporter((4, 1))
     clock(10)
     share.update(0.5)
     assert share.text() == "40 %, 15 s left"  # 10 s for 2 of 5
@@ -115,7 +115,7 @@ def test_a_stage_is_foreseen_from_the_one_before_until_it_has_a_pace_of_its_own(
 def test_a_stage_that_was_done_before_leaves_the_time_of_the_next_alone(
     clock: Callable[[float], None],
 ) -> None:
-    share = drawn.ProgressReporter((4, 1))
+    share = progress.ProgressReporter((4, 1))
     clock(0.1)
     share.begin()
     clock(4.1)
@@ -129,7 +129,7 @@ def test_passes_over_a_trace_are_heard_and_those_of_kept_results_are_not_waited_
     with cutrace.Session(tmp_path / "add.cutrace") as gpu:
         out = gpu.device_array(1 << 18, "int32")
         gpu.compile(ADD).get_function("add")[1 << 10, 256](out)
-    share = drawn.ProgressReporter()
+    share = progress.ProgressReporter()
     trace = share.watch_launches(cutrace.read_trace(tmp_path / "add.cutrace"))
     (launch,) = trace.launches
     share.expect(trace, 2)
@@ -162,7 +162,7 @@ def test_devices_with_codes_of_their_own_are_parts_of_one_share(tmp_path: Path) 
 
 def test_a_terminal_is_told_the_share_and_left_empty(screen: Callable[..., Terminal]) -> None:
     terminal = screen()
-    with drawn.progress("replaying") as share:
+    with progress.progress("replaying") as share:
         share.update(0.5)
         time.sleep(0.1)
     assert "replaying: 0 s, 50 %, 1 s left" in terminal.lines()
@@ -174,7 +174,7 @@ def test_a_file_and_who_waits_for_less_than_a_second_are_told_nothing(
     screen: Callable[..., Terminal], is_terminal: bool, patience: float
 ) -> None:
     terminal = screen(is_terminal, patience)
-    with drawn.progress("replaying") as share:
+    with progress.progress("replaying") as share:
         share.update(0.5)
         time.sleep(0.02)
     assert terminal.getvalue() == ""
@@ -215,9 +215,9 @@ def test_a_script_and_a_program_tell_launches() -> None:
 
 
 def test_a_line_fits_the_terminal_and_ends_in_the_share() -> None:
-    line = drawn.fitted("recording a/long/folder/product.cu", ": 3 s, 50 %, 3 s left", 40)
+    line = progress.fitted("recording a/long/folder/product.cu", ": 3 s, 50 %, 3 s left", 40)
     assert line == "recording a/lon...: 3 s, 50 %, 3 s left"
-    assert drawn.fitted("recording", ": 3 s, 50 %", 8) == "...: 3 "
+    assert progress.fitted("recording", ": 3 s, 50 %", 8) == "...: 3 "
 
 
 def test_a_sweep_tells_recordings_and_the_time_left(

@@ -9,8 +9,7 @@ import pytest
 
 import cutrace
 from cutrace.commands._main import run
-from cutrace.models.replay import replay as jobs
-from cutrace.models.replay import replay_cache as kept
+from cutrace.models.replay import replay, replay_cache
 from cutrace.models.replay.replay import replay as count
 
 PRODUCT = """\
@@ -65,7 +64,7 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         noted.extend(device.key for device in devices)
         return count(trace, devices, options, tell)
 
-    monkeypatch.setattr(jobs, "replay", note)
+    monkeypatch.setattr(replay, "replay", note)
     return noted
 
 
@@ -83,10 +82,10 @@ def test_the_second_question_replays_nothing(
     monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
     VERBS[first]()
     assert replays == [] if first in NEEDS_NONE else ["h100"]
-    shutil.copytree(caches / "cutrace" / kept.KIND, tmp_path / "kept")
+    shutil.copytree(caches / "cutrace" / replay_cache.KIND, tmp_path / "kept")
     for second, ask in VERBS.items():
-        shutil.rmtree(caches / "cutrace" / kept.KIND)
-        shutil.copytree(tmp_path / "kept", caches / "cutrace" / kept.KIND)
+        shutil.rmtree(caches / "cutrace" / replay_cache.KIND)
+        shutil.copytree(tmp_path / "kept", caches / "cutrace" / replay_cache.KIND)
         replays.clear()
         ask()
         expected = ["h100"] if first in NEEDS_NONE and second not in NEEDS_NONE else []

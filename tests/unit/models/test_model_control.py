@@ -5,7 +5,7 @@ from hand_trace import hand_trace, instruction, launch
 from warps import FULL
 
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.histogram import accesses as histories
+from cutrace.models.replay.histogram import accesses
 from cutrace.models.replay.histogram import counts as ledger
 from cutrace.models.replay.histogram.counts import LaunchCounts
 from cutrace.models.replay.replay import replay
@@ -74,7 +74,7 @@ def test_a_branch_whose_lanes_go_both_ways_is_divergent(tmp_path: Path) -> None:
 def test_paths_are_added_up_a_few_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(histories, "ENTRIES", 1)
+    monkeypatch.setattr(accesses, "ENTRIES", 1)
     counts = count(tmp_path, [(0, 0, 0, 0), (0, 1, 0, 1), (1, 0, 0, 0)])
     # pc 4 is run by the two warps that went both ways, pc 6 by all three
     assert by_pc(counts, "ptx_instructions") == dict.fromkeys((0, 1, 2, 3, 6, 7, 8), 3) | {

@@ -7,7 +7,7 @@ import pytest
 from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
-from cutrace.analyzer import build_profile as profile_launches
+from cutrace.analyzer import build_profile
 from cutrace.analyzer.profile import analyze
 from cutrace.base.errors import CutraceError
 from cutrace.base.executor import WorkerProcess
@@ -63,9 +63,9 @@ def test_launches_are_spread_where_that_is_asked_for_or_saves_time(
         spread.append([len(numbers) for _, _, numbers in given[2]])
         return jobs.run_beside(*given)
 
-    monkeypatch.setattr(profile_launches, "run_beside", note)
-    monkeypatch.setattr(profile_launches, "cores", lambda: 2)
-    monkeypatch.setattr(profile_launches, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(build_profile, "run_beside", note)
+    monkeypatch.setattr(build_profile, "cores", lambda: 2)
+    monkeypatch.setattr(build_profile, "WORTH_PROCESSES", 0)
     with TraceWriter(tmp_path / "b.cutrace") as trace:
         for stride in (4, 8, 12, 4, 16):
             with trace.launch(launch()) as rows:

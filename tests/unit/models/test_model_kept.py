@@ -14,11 +14,10 @@ from cutrace.analyzer.counting.footprint import count_touched
 from cutrace.analyzer.profile import Profile, analyze
 from cutrace.analyzer.time import sample_warps as sampling
 from cutrace.analyzer.time.sample_warps import sample_warps
-from cutrace.analyzer.why import search as distinct_rows
+from cutrace.analyzer.why import search
 from cutrace.analyzer.why.search import Searcher
 from cutrace.base.errors import CutraceError
-from cutrace.models.replay import replay as jobs
-from cutrace.models.replay import replay_cache as kept
+from cutrace.models.replay import replay, replay_cache
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.replay import replay as count
 from cutrace.traces.reader import Trace, read_trace
@@ -33,14 +32,14 @@ def trace(tmp_path: Path) -> Trace:
 def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The devices that are replayed, one after another; results are kept in a new folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept, "WORTH", 0)
+    monkeypatch.setattr(replay_cache, "WORTH", 0)
     devices: list[str] = []
 
     def note(trace: Any, some: Any, options: Any, tell: Any) -> Any:
         devices.extend(device.key for device in some)
         return count(trace, some, options, tell)
 
-    monkeypatch.setattr(jobs, "replay", note)
+    monkeypatch.setattr(replay, "replay", note)
     return devices
 
 
@@ -112,12 +111,14 @@ def test_another_comment_keeps_what_was_counted_and_another_constant_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, is_same: bool
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    digest_of = kept._source.__wrapped__
-    root, copy = Path(kept.__file__).parents[2], tmp_path / "copy"
+    digest_of = replay_cache._source.__wrapped__
+    root, copy = Path(replay_cache.__file__).parents[2], tmp_path / "copy"
     before = digest_of()
-    for stage in kept.STAGES:
+    for stage in replay_cache.STAGES:
         shutil.copytree(root / stage, copy / stage, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(kept, "__file__", str(copy / "models" / "replay" / "replay_cache.py"))
+    monkeypatch.setattr(
+        replay_cache, "__file__", str(copy / "models" / "replay" / "replay_cache.py")
+    )
     assert digest_of() == before
     banks = copy / "models" / "banks.py"
     text = banks.read_text("utf-8")
@@ -131,7 +132,7 @@ def test_another_comment_keeps_what_was_counted_and_another_constant_does_not(
 def test_nothing_is_kept_of_a_trace_that_was_recorded_again_meanwhile(
     trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    function, again = getattr(jobs, moment), [[Access(warp(stride=4))]]
+    function, again = getattr(replay, moment), [[Access(warp(stride=4))]]
 
     def renewed(*arguments: Any) -> Any:
         result = function(*arguments)
@@ -139,7 +140,7 @@ def test_nothing_is_kept_of_a_trace_that_was_recorded_again_meanwhile(
             hand_trace(trace.path, again.pop())
         return result
 
-    monkeypatch.setattr(jobs, moment, renewed)
+    monkeypatch.setattr(replay, moment, renewed)
     with pytest.raises(CutraceError, match="replaced meanwhile"):
         analyze(trace, device="h200")
     hand_trace(trace.path, [Access(warp(stride=4 * n), step=n) for n in (1, 3)])
@@ -164,7 +165,7 @@ def test_what_is_broken_is_replayed(
     trace: Trace, replayed: list[str], tmp_path: Path, harm: Callable[[Path], None]
 ) -> None:
     first = analyze(trace, device="h200")
-    for found in (tmp_path / "cache" / "cutrace" / kept.KIND).iterdir():
+    for found in (tmp_path / "cache" / "cutrace" / replay_cache.KIND).iterdir():
         harm(found)
     assert same(analyze(trace, device="h200"), first)
     assert replayed == ["h200", "h200"]
@@ -186,7 +187,7 @@ def test_where_nothing_can_be_kept_the_answer_is_the_same(
 def test_a_small_launch_is_not_worth_the_search(
     trace: Trace, replayed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "WORTH", 1000)
+    monkeypatch.setattr(replay_cache, "WORTH", 1000)
     analyze(trace, device="h200")
     assert replayed == ["h200"]
     assert not (tmp_path / "cache").exists()
@@ -228,13 +229,13 @@ def test_rows_that_differ_are_looked_for_once(
 
     # 32 words that are 12 bytes apart lie in 12 sectors, and would fit into 4
     assert worst(None) == [("0.0.0.3.0", 12, 4)]
-    monkeypatch.setattr(distinct_rows, "_first_rows", None)
+    monkeypatch.setattr(search, "_first_rows", None)
     assert (worst(None), worst([0]), worst([1])) == ([("0.0.0.3.0", 12, 4)],) * 2 + ([],)
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    monkeypatch.setattr(distinct_rows, "FEW", 0)
+    monkeypatch.setattr(search, "FEW", 0)
     assert (worst(None), worst([0]), worst([1])) == ([("0.0.0.3.0", 12, 4)],) * 2 + ([],)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "third"))
-    monkeypatch.setattr(distinct_rows, "FEW", 2)
-    monkeypatch.setattr(distinct_rows, "TABLE", 0)
+    monkeypatch.setattr(search, "FEW", 2)
+    monkeypatch.setattr(search, "TABLE", 0)
     assert worst(None) == [("0.0.0.3.0", 12, 4)]

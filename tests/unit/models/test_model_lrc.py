@@ -13,7 +13,7 @@ from cutrace.base.errors import CutraceError
 from cutrace.jit.loop import rows_asked
 from cutrace.models.lrc import Lrc
 from cutrace.models.replay.interface.model import Kind, Step
-from cutrace.models.replay.stateful import lrc_window as recent
+from cutrace.models.replay.stateful import lrc_window
 
 Reads = list[tuple[int, int]]
 
@@ -97,7 +97,7 @@ def test_counts_do_not_depend_on_batches(reads: list[tuple[int, int, int]], size
         begin = end
     assert found == whole
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(rows_asked, recent.__name__, recent.WORTH)
+        patch.setitem(rows_asked, lrc_window.__name__, lrc_window.WORTH)
         assert column(Lrc(line=128, window=3).step(batch), "joined") == whole
 
 

@@ -18,12 +18,10 @@ from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import schedule as schedules
 from cutrace.models.replay.schedule import turns
 from cutrace.models.replay.schedule.schedule import ISSUE_SLOT
-from cutrace.models.replay.stateful import ordered
+from cutrace.models.replay.stateful import ordered, reorder_buffer, reorder_loops
 from cutrace.models.replay.stateful import ordered as distinct
 from cutrace.models.replay.stateful import ordered as line
 from cutrace.models.replay.stateful import ordered as units
-from cutrace.models.replay.stateful import reorder_buffer as held
-from cutrace.models.replay.stateful import reorder_loops as held_rows
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 
@@ -140,9 +138,9 @@ def many_loads(path: Path) -> Trace:
 @pytest.mark.parametrize(
     ("where", "name", "value"),
     [
-        (held, "FEW", 1),
-        (held, "FEW_BASES", (0, 0)),
-        (held, "NUMBERS", 0),
+        (reorder_buffer, "FEW", 1),
+        (reorder_buffer, "FEW_BASES", (0, 0)),
+        (reorder_buffer, "NUMBERS", 0),
         (schedules, "SHORT", 1),
         (schedules, "SHORT", 16),
         (units, "WORD", 0),
@@ -151,7 +149,7 @@ def many_loads(path: Path) -> Trace:
         (ordered, "QUEUED_REQUESTS", 1),
         (ordered, "ROWS_PER_BATCH", 5),
         (line, "WORTH", 0),
-        (held_rows, "WORTH", -1),
+        (reorder_loops, "WORTH", -1),
         (turns, "WORTH", -1),
     ],
 )
@@ -160,14 +158,14 @@ def test_nothing_depends_on_how_many_rows_are_looked_at_together(
 ) -> None:
     """Little room for groups, numbers and distinct rows, few rows at a time, more threads,
     loops that are compiled."""
-    for loop in (held_rows, turns):
+    for loop in (reorder_loops, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
     trace = many_loads(tmp_path / "a.cutrace")
     expected = found(trace, settings={})
     assert expected["l1_reads"] == 3 * 8 * (4 + 8 + 12)
     assert 0 < expected["l1_read_hits"] < expected["l1_reads"]
     monkeypatch.setattr(where, name, value)
-    for loop in (held_rows, turns):
+    for loop in (reorder_loops, turns):
         monkeypatch.setitem(rows_asked, loop.__name__, 0)
     assert found(trace, settings={}) == expected
 

@@ -15,8 +15,7 @@ from cutrace.models.cache import Cache
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.histogram import Pool, Repeated, extend_pool, make_pool
 from cutrace.models.replay.interface.model import Batch, Kind, Step
-from cutrace.models.replay.stateful import cache_sim as cache_lines
-from cutrace.models.replay.stateful import row_lines
+from cutrace.models.replay.stateful import cache_sim, row_lines
 from cutrace.models.replay.stateful.cache_sim import WORTH
 from cutrace.models.replay.stateful.ordered import ROW_DTYPE
 
@@ -91,7 +90,7 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
         batch = pool.repeat(number, 128 * shift, np.arange(len(told)))
         batch = replace(batch, unit=unit[batch.row], group=group[batch.row], groups=2)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(rows_asked, cache_lines.__name__, WORTH + 1)
+            patch.setitem(rows_asked, cache_sim.__name__, WORTH + 1)
             patch.setattr(cache_module, "compile_module", lambda _: row_lines)
             found = cache.step_repeated(Repeated(pool, rows, unit, 2, True))
         assert found is not None
@@ -102,7 +101,7 @@ def test_requests_of_one_line_that_move_unlike_each_other_are_looked_up_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Local memory moves 32 bytes for each of its row: 128 bytes on they are 32 lines apart."""
-    monkeypatch.setitem(rows_asked, cache_lines.__name__, WORTH + 1)
+    monkeypatch.setitem(rows_asked, cache_sim.__name__, WORTH + 1)
     monkeypatch.setattr(cache_module, "compile_module", lambda _: row_lines)
     rows = np.zeros(1, ROW_DTYPE)
     rows["shift"] = 128
@@ -127,7 +126,7 @@ def test_rows_that_a_loop_cannot_repeat_are_written_down(
     """A row that lies elsewhere in its line, and 128 bytes that begin in the middle of one."""
     rows = np.zeros(1, ROW_DTYPE)
     rows["shift"] = shift
-    monkeypatch.setitem(rows_asked, cache_lines.__name__, worth)
+    monkeypatch.setitem(rows_asked, cache_sim.__name__, worth)
     assert make_cache().step_repeated(Repeated(pool, rows)) is None
 
 

@@ -16,8 +16,7 @@ from cutrace.models.analyses.occupancy import Occupancy, launch_occupancy
 from cutrace.models.replay import replay as replay_module
 from cutrace.models.replay.device.catalog import FOLDER
 from cutrace.models.replay.device.device import Device, load_device
-from cutrace.models.replay.histogram import accesses as accesses_module
-from cutrace.models.replay.histogram import counting
+from cutrace.models.replay.histogram import accesses, counting
 from cutrace.models.replay.histogram.counts import LaunchCounts
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
@@ -295,9 +294,9 @@ def test_totals_do_not_depend_on_the_size_of_batches_nor_on_the_compiler(
     devices = [load_device(name) for name in names]
     whole = replay(trace, devices)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accesses_module, "SLICE", size)
-        patch.setattr(accesses_module, "ROWS_PER_QUERY", asked)
-        patch.setattr(accesses_module, "MOST_PENDING", held)
+        patch.setattr(accesses, "SLICE", size)
+        patch.setattr(accesses, "ROWS_PER_QUERY", asked)
+        patch.setattr(accesses, "MOST_PENDING", held)
         patch.setattr(counting, "WORTH", worth)
         patch.setattr(touching, "WORTH", worth)
         for one_way, another in zip(whole, replay(trace, devices), strict=True):

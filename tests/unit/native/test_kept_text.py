@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.jit import codegen_cache as kept_text
-from cutrace.jit import machine_code
+from cutrace.jit import codegen_cache, machine_code
 
 CALLER = """
 from kept_called import Box, inner
@@ -35,8 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of modules that count as the package's own, and a cache that is empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(kept_text, "_PACKAGE", "kept_")
-    monkeypatch.setattr(kept_text, "_FOLDER", tmp_path / "translator")
+    monkeypatch.setattr(codegen_cache, "_PACKAGE", "kept_")
+    monkeypatch.setattr(codegen_cache, "_FOLDER", tmp_path / "translator")
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text.replace("\\\n", "\n"))
@@ -48,9 +47,9 @@ def _forget() -> None:
     """Let the next look at the modules be that of a new process."""
     for name in [name for name in sys.modules if name.startswith("kept_")]:
         del sys.modules[name]
-    kept_text.source_of.cache_clear()
-    kept_text._read.cache_clear()
-    kept_text._translator.cache_clear()
+    codegen_cache.source_of.cache_clear()
+    codegen_cache._read.cache_clear()
+    codegen_cache._translator.cache_clear()
     invalidate_caches()
 
 
@@ -64,7 +63,7 @@ def is_made(*more: str) -> bool:
         return "text"
 
     outer = import_module("kept_caller").outer
-    assert kept_text.cached_text([outer], *more, make=make) == "text"
+    assert codegen_cache.cached_text([outer], *more, make=make) == "text"
     return bool(made)
 
 

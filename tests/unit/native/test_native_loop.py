@@ -18,7 +18,7 @@ from cutrace.jit.codegen_cache import source_of
 from cutrace.jit.loop import compile_module
 from cutrace.jit.loop_expression import CHECKED, SYNTAX_LOCK
 from cutrace.jit.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower, prefetch
-from cutrace.models.replay.stateful import cache_sim as cache_lines
+from cutrace.models.replay.stateful import cache_sim
 from cutrace.models.replay.stateful.cache_sim import bank_of
 
 FIRST, SECOND = 0, 1
@@ -203,7 +203,7 @@ def test_a_translated_loop_is_kept_for_its_sources_and_constants(
     made = loop._text(scaled, kinds)
     monkeypatch.setattr(loop, "loop_text", None)
     assert loop._text(scaled, kinds) == made
-    assert Path(cache_lines.__file__).read_bytes() in source_of(__name__)
+    assert Path(cache_sim.__file__).read_bytes() in source_of(__name__)
 
 
 def test_threads_take_turns_at_what_was_translated(

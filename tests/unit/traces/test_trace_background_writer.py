@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cutrace.base.errors import CutraceError
-from cutrace.traces import table_file as background_writer
+from cutrace.traces import table_file
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Launch
 from cutrace.traces.table_file import BackgroundWriter
@@ -19,7 +19,7 @@ from cutrace.traces.writer import TraceWriter
 @pytest.fixture
 def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[BackgroundWriter]:
     """One with a thread from the first call on."""
-    monkeypatch.setattr(background_writer, "WORTH_BYTES", 0)
+    monkeypatch.setattr(table_file, "WORTH_BYTES", 0)
     made = BackgroundWriter()
     yield made
     made.stop()
@@ -73,7 +73,7 @@ def test_an_error_is_told_to_all_who_ask_and_what_was_asked_later_is_not_done(
 def test_who_asks_waits_where_too_many_bytes_wait(
     background: BackgroundWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background_writer, "WAITING_BYTES", 100)
+    monkeypatch.setattr(table_file, "WAITING_BYTES", 100)
     may_go, asked = threading.Event(), threading.Event()
     background.submit(may_go.wait, 60)
 

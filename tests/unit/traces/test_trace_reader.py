@@ -11,8 +11,7 @@ from hand_trace import Access, hand_trace, launch
 from warps import BASE, FULL, warp
 
 from cutrace.base.errors import CutraceError
-from cutrace.traces import pattern_store as dictionary
-from cutrace.traces import reader, table_file, table_reader
+from cutrace.traces import pattern_store, reader, table_file, table_reader
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.schema import ACCESSES, PATTERNS, TABLES, Space
 from cutrace.traces.verify import verify
@@ -123,7 +122,7 @@ def test_only_a_few_record_batches_of_a_dictionary_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_file, "HELD_BYTES", 0)
-    monkeypatch.setattr(dictionary, "CACHED_BYTES", 3 * 132)  # a mask and 32 offsets of 4 bytes
+    monkeypatch.setattr(pattern_store, "CACHED_BYTES", 3 * 132)  # a mask and 32 offsets of 4 bytes
     reads: list[int] = []
     read = table_reader.TableReader.read
 

@@ -12,8 +12,7 @@ from warps import warp
 from cutrace import scan_traces
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.interface.options import ReplayOptions
-from cutrace.traces import reader
-from cutrace.traces import trace_folder as folder
+from cutrace.traces import reader, trace_folder
 from cutrace.traces.reader import Trace, read_trace
 
 MEANWHILE = r"\.arrow: replaced meanwhile: it was another file when the trace was opened"
@@ -121,7 +120,7 @@ def test_a_packed_copy_is_of_one_trace(tmp_path: Path) -> None:
 
 def test_a_name_is_never_without_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = record(tmp_path / "a.cutrace", 1).path
-    if not folder._swap(path, record(tmp_path / "b.cutrace", 3).path):
+    if not trace_folder._swap(path, record(tmp_path / "b.cutrace", 3).path):
         pytest.skip("this file system cannot exchange two folders")
     rename, freed = os.rename, list[Path]()
 

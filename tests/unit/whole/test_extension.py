@@ -13,7 +13,7 @@ from cutrace.analyzer.advice.advise import rule_names
 from cutrace.analyzer.counting.vocabulary import OWN, vocabularies
 from cutrace.analyzer.evidence.evidence import Evidence, Finding
 from cutrace.analyzer.profile import Profile
-from cutrace.base import plugins as extension
+from cutrace.base import plugins
 from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_devices
 from cutrace.traces.reader import Trace
@@ -37,7 +37,7 @@ def bring(monkeypatch: pytest.MonkeyPatch, group: str, name: str, brought: objec
     def entry_points(group: str) -> list[Any]:
         return [entry] if group == known else []
 
-    monkeypatch.setattr(extension, "entry_points", entry_points)
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def test_a_rule_of_another_package_advises(trace: Trace, monkeypatch: pytest.Mon
     def find(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("few loads", f"{evidence.total('global_load_requests')} load", "load more")
 
-    bring(monkeypatch, extension.RULES, "few", find)
+    bring(monkeypatch, plugins.RULES, "few", find)
     assert rule_names()[-1] == "few"
     found = {f.rule: f.evidence for _, f in cutrace.advise(trace, device="h100").findings}
     assert found["few"] == "1 load"
 
 
 def test_a_rule_that_raises_is_named(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    bring(monkeypatch, extension.RULES, "few", lambda evidence: 1 / 0)
+    bring(monkeypatch, plugins.RULES, "few", lambda evidence: 1 / 0)
     with pytest.raises(cutrace.CutraceError, match="rule few: raises ZeroDivisionError: division"):
         cutrace.advise(trace, device="h100")
 
@@ -67,7 +67,7 @@ def test_a_report_of_another_package_is_a_format(
     def names(profile: Profile) -> str:
         return " ".join(profile.devices) + "\n"
 
-    bring(monkeypatch, extension.REPORTS, "names", names)
+    bring(monkeypatch, plugins.REPORTS, "names", names)
     asked = ["analyze", str(trace.path), "-d", "h100,c870", "--format"]
     assert run([*asked, "names"]) == 0
     assert capsys.readouterr().out == "h100 c870\n"
@@ -80,7 +80,7 @@ def test_a_device_of_another_package_has_a_name(
 ) -> None:
     file = tmp_path / "tiny.toml"
     file.write_text('name = "Tiny"\nbase = "h100"\n[chip]\nsms = 2\n')
-    bring(monkeypatch, extension.DEVICES, "tiny", file)
+    bring(monkeypatch, plugins.DEVICES, "tiny", file)
     assert [device.chip.sms for device in load_devices(["tiny"])] == [2]
     assert "tiny" in {device.key for device in load_devices(["all"])}
     assert cutrace.analyze(trace, device="Tiny").devices == ("tiny",)
@@ -95,7 +95,7 @@ def test_counters_of_ones_own_stand_among_the_plain_ones(
     if by_name:
         monkeypatch.setenv(OWN, str(file))
     else:
-        bring(monkeypatch, extension.COUNTERS, "own", file)
+        bring(monkeypatch, plugins.COUNTERS, "own", file)
     fresh: Any = vocabularies.__wrapped__
     assert fresh()[0].counters[-1].name == "loads_and_stores"
     file.write_text(COUNTERS.replace("loads_and_stores", "instructions"))

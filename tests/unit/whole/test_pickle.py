@@ -11,7 +11,7 @@ from hand_trace import Access, hand_trace, launch, write_rows
 from warps import warp
 
 import cutrace
-from cutrace.analyzer import build_profile as profile_launches
+from cutrace.analyzer import build_profile
 from cutrace.analyzer.profile import analyze
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Argument
@@ -81,7 +81,7 @@ def test_launches_of_a_long_trace_hold_their_frames_packed(
                 write_rows(rows, [Access(warp(stride=stride))])
     trace = read_trace(tmp_path / "k.cutrace")
     plain = analyze(trace, device="h200").launches
-    monkeypatch.setattr(profile_launches, "TOGETHER", 1)
+    monkeypatch.setattr(build_profile, "TOGETHER", 1)
     packed = analyze(trace, device="h200").launches
     assert ["counts" in vars(each.raw) for each in packed] == [False, False, True, False]
     for ours, theirs in zip(pickle.loads(pickle.dumps(packed)), plain, strict=True):

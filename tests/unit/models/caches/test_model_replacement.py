@@ -9,7 +9,7 @@ from cases.cache_case import LOAD, ask, batch_of, make_cache, totals
 
 from cutrace.base.errors import CutraceError
 from cutrace.jit.loop import rows_asked
-from cutrace.models.replay.stateful import cache_sim as cache_lines
+from cutrace.models.replay.stateful import cache_sim
 
 WAYS = 4
 BELADY = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]
@@ -72,7 +72,7 @@ def test_a_policy_finds_what_its_reference_finds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if is_compiled:
-        monkeypatch.setitem(rows_asked, cache_lines.__name__, cache_lines.WORTH)
+        monkeypatch.setitem(rows_asked, cache_sim.__name__, cache_sim.WORTH)
     draw = np.random.default_rng(5)
     mixed = (draw.zipf(1.3, 1500) % 9).tolist()
     scans = [

@@ -11,8 +11,7 @@ from cutrace.analyzer.reuse.reuse import error_of
 from cutrace.base.errors import CutraceError
 from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.interface.model import Batch
-from cutrace.models.replay.stateful import cache_sim as cache_lines
-from cutrace.models.replay.stateful import stack_distances
+from cutrace.models.replay.stateful import cache_sim, stack_distances
 from cutrace.models.reuse import Reuse
 
 ROOMS = (1, 2, 3, 5, 8, 16, 31, 64, 100, 128, 256, 300)
@@ -66,7 +65,7 @@ def test_sectors_stores_and_sets_miss_what_replays_miss(
     keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """2,000 loads and stores of sectors, of which some lines are asked for often."""
-    for loops in (stack_distances, cache_lines):
+    for loops in (stack_distances, cache_sim):
         monkeypatch.setitem(rows_asked, loops.__name__, 1 << 14)
     random, sets = np.random.default_rng(5), keys.get("sets", 1)
     lines, part = random.zipf(1.3, 2000) % 300, random.integers(0, 4, 2000)

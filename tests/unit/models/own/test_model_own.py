@@ -11,7 +11,7 @@ from hand_trace import Access, hand_trace
 from warps import warp
 
 from cutrace.analyzer.profile import analyze
-from cutrace.base import plugins as extension
+from cutrace.base import plugins
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device import guarded
 from cutrace.traces.reader import Trace
@@ -96,7 +96,7 @@ def test_a_model_can_come_with_a_package(
         def load(self) -> Any:
             return own_models.Offsets
 
-    monkeypatch.setattr(extension, "entry_points", lambda group: [Entry()])
+    monkeypatch.setattr(plugins, "entry_points", lambda group: [Entry()])
     (launch,) = analyze(trace, device=own_device(tmp_path, "offsets"), caches=False).launches
     places = [(0x10000000 + 0x200 * n) % 96 for n in range(4)]
     assert launch.raw.counts["global_load_place"].sum() == sum(places)
