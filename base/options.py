@@ -95,30 +95,15 @@ def taking(
 
 
 def keywords(options: type) -> Callable[[Function], Function]:
-    """Show the keys of a TypedDict in the signature of a function with `**options`; refuse others.
-
-    Type checkers read `Unpack[options]`; help and notebooks read the signature.
-    """
+    """Show the keys of the TypedDict that types a function's `**options` in its signature."""
 
     def decorate(function: Function) -> Function:
         own = signature(function)
-        parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        more = (
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in get_type_hints(options).items()
-        )
-        whole = own.replace(parameters=(*parameters, *more))
-
-        @wraps(function)
-        def call(*positionals: Any, **named: Any) -> Any:
-            if unknown := [name for name in named if name not in whole.parameters]:
-                raise TypeError(
-                    f"{function.__qualname__}() got an unexpected keyword argument {unknown[0]!r}"
-                )
-            return function(*positionals, **named)
-
-        call.__signature__ = whole  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
+        *parameters, _ = own.parameters.values()
+        for key, kind in get_type_hints(options).items():
+            parameters.append(Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=kind))
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
 
     return decorate
 

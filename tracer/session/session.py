@@ -63,6 +63,8 @@ class Session:
         output: TextIO | None = None,
         **options: Unpack[SessionOptions],
     ) -> None:
+        for name in (n for n in options if n not in SessionOptions.__annotations__):
+            raise TypeError(f"Session.__init__() got an unexpected keyword argument {name!r}")
         self._options = choose_options(**options)
         self._filter = read_filter(self._options)
         self.trace = self._named = choose_trace(path)

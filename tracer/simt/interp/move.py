@@ -22,6 +22,7 @@ from ..access.address import place_parameters
 from ..access.cluster import GENERIC as OF_CLUSTER
 from ..call.argument_passing import lane_numbers
 from ..memory.memory import WINDOWS
+from ..ops.family import SHARED_FAMILIES
 from ..ops.lanes import DTYPES, Array, scalar
 from ..ops.rule import Rule
 from ..warp.decoder import Decoder, StepTable, skip
@@ -138,10 +139,7 @@ def _counted(step: Step, guard: Fetch, pc: int) -> Step:
 
 _TIMERS = frozenset({"%globaltimer", "%globaltimer_lo"})
 _CLOCKS = frozenset({"%clock", "%clock64"}) | _TIMERS
-NO_EFFECT = frozenset(
-    {"membar", "fence", "prefetch", "prefetchu", "nanosleep", "pmevent", "discard"}
-    | {"applypriority", "brkpt", "griddepcontrol", "setmaxnreg"}
-)
+NO_EFFECT = frozenset(SHARED_FAMILIES["no effect here"])
 """Hints, fences and waits: accesses are in order here, and no time passes."""
 
 _SPACES = {"shared": Space.SHARED, "local": Space.LOCAL, "const": Space.CONST}
