@@ -6,16 +6,13 @@ array. The keys of its stage in the device's TOML are the arguments of its const
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError, nearest
-
-if TYPE_CHECKING:
-    from ..histogram.histogram import Repeated
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -240,8 +237,8 @@ class FullModel(Model, Protocol):
     def adds_up(self) -> bool:
         """Whether it sums its counts where only sums are wanted: `Batch.group` names the sums."""
 
-    def step_repeated(self, rows: "Repeated") -> Step | None:
-        """Serve requests of repeated rows, unit by unit; None where `step` must serve them."""
+    def step_repeated(self, rows: Any) -> Step | None:
+        """Serve `Repeated` rows (histogram/histogram.py); None where `step` must serve them."""
 
 
 @dataclass(frozen=True, slots=True)
