@@ -21,13 +21,14 @@ from ...traces.schema import Compiler, Space
 from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
+from ..ptx.lexer import InvalidPtxError
 from ..session.function import Function
 from ..session.module import Module
 from ..simt.kernel.layout import parameter_offsets
 from .arena import BASE, CONSTANTS
 from .device import Device
 from .session import ProgramSession
-from .wire import NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
+from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 _CAPABILITY = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
@@ -84,7 +85,7 @@ class Code:
             self._modules.append(self._load(data))
         except CutraceError as problem:
             print(f"cutrace: {problem}", file=sys.stderr)
-            return NO_IMAGE
+            return INVALID_PTX if isinstance(problem, InvalidPtxError) else NO_IMAGE
         return (len(self._modules) - 1,)
 
     def _load(self, data: bytes) -> Module:

@@ -72,6 +72,10 @@ def lex(text: str) -> Tokens:
 _SHOWN = 80
 
 
+class InvalidPtxError(CutraceError):
+    """A text is no PTX: CUDA_ERROR_INVALID_PTX for programs."""
+
+
 class Cursor:
     """A position in the tokens; `texts[index]` is the next one, the empty string marks the end."""
 
@@ -152,20 +156,20 @@ class Cursor:
 
     def error(
         self, expected: str, candidates: Iterable[str] = (), index: int | None = None
-    ) -> CutraceError:
+    ) -> InvalidPtxError:
         """Return the error for the token at `index` (default: the next one)."""
         at = self.index if index is None else index
         token = self.texts[at][:_SHOWN]
         token_text = f"`{token}`" if token else "the end of the text"
         hint = nearest(token, candidates)
-        return CutraceError(
+        return InvalidPtxError(
             f"PTX line {self.tokens.line(at)}: found {token_text}, expected {expected}{hint}"
         )
 
-    def duplicate(self, name: str, index: int) -> CutraceError:
+    def duplicate(self, name: str, index: int) -> InvalidPtxError:
         """Return the error for a repeated declaration of `name` near token `index`."""
         line = self.tokens.line(index)
-        return CutraceError(f"PTX line {line}: found a second `{name}`, expected a new name")
+        return InvalidPtxError(f"PTX line {line}: found a second `{name}`, expected a new name")
 
 
 _MASK = (1 << 64) - 1

@@ -8,6 +8,7 @@ targets and call prototypes to instruction indices once the whole body is read.
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
+from typing import TypeAlias
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
@@ -24,7 +25,7 @@ from .kernel import (
     Symbol,
     Variable,
 )
-from .lexer import Cursor, integer_literal, lex
+from .lexer import Cursor, InvalidPtxError, integer_literal, lex
 from .lines import SourceLines, read_file
 from .opcodes import LABEL_OPERAND, LEAVES, words
 from .variable import (
@@ -36,12 +37,37 @@ from .variable import (
     read_names,
 )
 
-_PERFORMANCE = words(
-    """
-    maxntid reqntid minnctapersm maxnctapersm maxnreg noreturn explicitcluster reqnctapercluster
-    maxclusterrank blocksareclusters abi_preserve abi_preserve_control
-    """
-)
+Release: TypeAlias = tuple[int, int]
+"""A PTX version: (8, 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What a launch bound takes: `most` numbers, each at least `least`; from which PTX version on,
+    and for which targets."""
+
+    most: int
+    least: int = 1
+    since: Release = (1, 0)
+    target: int = 10
+
+
+_BOUNDS: Mapping[str, _Bound] = {
+    "maxntid": _Bound(3),
+    "reqntid": _Bound(3, since=(2, 1)),
+    "minnctapersm": _Bound(1, since=(2, 0)),
+    "maxnctapersm": _Bound(1),
+    "maxnreg": _Bound(1),
+    "reqnctapercluster": _Bound(3, 0, (7, 8), 90),
+    "maxclusterrank": _Bound(1, 0, (7, 8), 90),
+    "explicitcluster": _Bound(0, 0, (7, 8), 90),
+    "blocksareclusters": _Bound(0, 0, (9, 0), 90),
+}
+"""The launch bounds of a kernel, as ptxas of CUDA 13.0 takes them."""
+
+_ALTERNATIVES = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
+_MAXNCTAPERSM_ENDS: Release = (2, 1)
+_OTHERS = words("noreturn abi_preserve abi_preserve_control")
 
 
 @dataclass(slots=True)
@@ -61,17 +87,24 @@ class Header:
         return Function(*shape, {}, (), (), {}, {}, self.directives, is_extern=True)
 
 
-def read_header(cursor: Cursor) -> Header:
+def read_header(cursor: Cursor, version: Release, target: int) -> Header:
     """Read from `.entry` or `.func` up to the `{` or `;`, which the caller reads."""
     is_entry = cursor.take() == ".entry"
     header = Header("", is_entry)
-    _read_directives(cursor, header)
+    _read_directives(cursor, header, version, target)
     if not is_entry and cursor.next == "(":
         header.returns = _read_parameters(cursor)
     header.name = cursor.name("the name of a function")
     if cursor.next == "(":
         header.parameters = _read_parameters(cursor)
-    _read_directives(cursor, header)
+    _read_directives(cursor, header, version, target)
+    if "blocksareclusters" in header.directives:
+        for name in ("reqntid", "reqnctapercluster"):
+            if name not in header.directives:
+                raise InvalidPtxError(
+                    f"PTX line {cursor.line}: `.blocksareclusters` of {header.name}, "
+                    f"expected a `.{name}` beside it"
+                )
     return header
 
 
@@ -97,7 +130,7 @@ def _read_parameters(cursor: Cursor) -> tuple[Variable, ...]:
     return tuple(parameters)
 
 
-def _read_directives(cursor: Cursor, header: Header) -> None:
+def _read_directives(cursor: Cursor, header: Header, version: Release, target: int) -> None:
     """Read `.maxntid 256, 1, 1 .minnctapersm 2`."""
     while cursor.next[:1] == ".":
         name = cursor.next[1:]
@@ -106,13 +139,43 @@ def _read_directives(cursor: Cursor, header: Header) -> None:
         elif name == "attribute":
             cursor.take()
             cursor.skip_pair("(", ")")
-        elif name in _PERFORMANCE:
+        elif name in _BOUNDS:
+            header.directives[name] = _read_bound(cursor, header, version, target)
+        elif name in _OTHERS:
             cursor.take()
             header.directives[name] = _read_numbers(cursor)
         else:
             header.warnings.append(cursor.unknown())
             cursor.take()
             _read_numbers(cursor)
+
+
+def _read_bound(cursor: Cursor, header: Header, version: Release, target: int) -> tuple[int, ...]:
+    """Read a launch bound; raise InvalidPtxError for one that ptxas refuses."""
+    line, directive = cursor.line, cursor.take()
+    bound = _BOUNDS[directive[1:]]
+
+    def refuse(numbers: tuple[int, ...], expected: str) -> InvalidPtxError:
+        text = " ".join([directive, ", ".join(map(str, numbers))]).rstrip()
+        return InvalidPtxError(f"PTX line {line}: found `{text}`, expected {expected}")
+
+    numbers = _read_numbers(cursor) if bound.most else ()
+    if not header.is_entry:
+        raise refuse(numbers, "launch bounds at an `.entry` alone")
+    if version < bound.since:
+        raise refuse(numbers, f"`.version {bound.since[0]}.{bound.since[1]}` or later for it")
+    if target < bound.target:
+        raise refuse(numbers, f"`.target sm_{bound.target}` or later for it")
+    if directive == ".maxnctapersm" and version >= _MAXNCTAPERSM_ENDS:
+        raise refuse(numbers, "`.minnctapersm`: PTX has no `.maxnctapersm` from version 2.1 on")
+    if bound.most and not 1 <= len(numbers) <= bound.most:
+        raise refuse(numbers, "1 to 3 numbers" if bound.most > 1 else "one number")
+    if any(not bound.least <= number < 1 << 32 for number in numbers):
+        raise refuse(numbers, f"{'positive ' if bound.least else ''}numbers below 2**32")
+    for one, other in _ALTERNATIVES:
+        if {directive[1:], *header.directives} >= {one, other}:
+            raise refuse(numbers, f"either `.{one}` or `.{other}`, not both")
+    return numbers
 
 
 def _read_numbers(cursor: Cursor) -> tuple[int, ...]:
@@ -271,7 +334,9 @@ class _Parser:
     def _read_function(self) -> None:
         """Read a function; it may have several declarations but one definition."""
         at = self.cursor.index
-        header = read_header(self.cursor)
+        major, minor = map(int, self.version.split("."))
+        capability = re.search(r"\d+", self.target)
+        header = read_header(self.cursor, (major, minor), int(capability[0]) if capability else 0)
         name = header.name
         earlier = self.functions.get(name)
         self.warnings += header.warnings

@@ -158,12 +158,14 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
         void *found;
         CUdriverProcAddressQueryResult outcome;
         unsigned char elf[64] = "\\x7f" "ELF";
+        const char *ptx = ".version 8.5\\n.target sm_90\\n.entry k() .maxntid 0 { ret; }";
         cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &outcome);
         printf("%d ", found == (void *)cuMemAlloc);
         cuGetProcAddress("cuNothing", &found, 12000, 0, &outcome);
         printf("%d %d ", found == NULL, outcome);
         printf("%d ", cuModuleGetFunction(&absent, s.module, "absent"));
         printf("%d ", cuModuleLoadData(&code, elf));
+        printf("%d ", cuModuleLoadData(&code, ptx));
         printf("%d ", cuMemAlloc(&place, 0));
         printf("%d ", cuCtxPopCurrent(NULL));
         printf("%d ", cuCtxPopCurrent(NULL));
@@ -173,8 +175,10 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
     }
     """
     done = drive(tmp_path, source)
-    # cuda.h: not found 500, no image 209, invalid value 1, invalid context 201, not supported 801
-    assert (done.status, done.out) == (0, "1 1 1 500 209 1 0 201 801\n"), done.err
+    # cuda.h: not found 500, no image 209, invalid PTX 218, invalid value 1, invalid context 201,
+    # not supported 801
+    assert (done.status, done.out) == (0, "1 1 1 500 209 218 1 0 201 801\n"), done.err
+    assert "cutrace: PTX line 3: found `.maxntid 0`, expected positive numbers" in done.err
     assert "cutrace: a module from memory has no kernel `absent`" in done.err
     assert "a module has machine code alone (a cubin), no PTX" in done.err
     assert "cuIpcGetMemHandle is not supported; the program gets CUDA_ERROR_NOT_SUPPO" in done.err

@@ -10,6 +10,7 @@ from ptx.ptx_text import HEAD, function_around, module_of
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.isa.table import instruction_table
 from cutrace.tracer.ptx.kernel import Module
+from cutrace.tracer.ptx.lexer import InvalidPtxError
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 
@@ -125,6 +126,70 @@ def test_wrong_bodies(body: str, message: str) -> None:
 def test_wrong_declarations(text: str, message: str) -> None:
     with pytest.raises(CutraceError, match=message):
         module_of(text)
+
+
+BOUNDS = """
+# version target directives; what is refused. Each as ptxas of CUDA 13.0 refuses it.
+8.5 90 .maxntid 0; found `.maxntid 0`, expected positive numbers
+8.5 90 .maxntid 1, 0; found `.maxntid 1, 0`, expected positive numbers
+8.5 90 .maxntid; found `.maxntid`, expected 1 to 3 numbers
+8.5 90 .maxntid 1, 2, 3, 4; found `.maxntid 1, 2, 3, 4`, expected 1 to 3 numbers
+8.5 90 .maxntid 4294967296; found `.maxntid 4294967296`, expected positive numbers below
+8.5 90 .maxntid -1; found `.maxntid`, expected 1 to 3 numbers
+8.5 90 .reqntid 0; found `.reqntid 0`, expected positive numbers
+8.5 90 .reqntid 1, 1, 0; found `.reqntid 1, 1, 0`, expected positive numbers
+8.5 90 .maxntid 128 .minnctapersm 0; found `.minnctapersm 0`, expected positive numbers
+8.5 90 .minnctapersm 1, 1; found `.minnctapersm 1, 1`, expected one number
+8.5 90 .maxntid 128 .maxnctapersm 4; found `.maxnctapersm 4`, expected `.minnctapersm`
+8.5 90 .maxnreg 0; found `.maxnreg 0`, expected positive numbers
+8.5 90 .maxnreg 0x0; found `.maxnreg 0`, expected positive numbers
+8.5 90 .reqnctapercluster 4294967296; expected numbers below 2
+8.5 90 .maxclusterrank 0, 1; found `.maxclusterrank 0, 1`, expected one number
+8.5 90 .explicitcluster 1; found `1`, expected `{` or `;`
+8.5 90 .reqnctapercluster 2 .maxclusterrank 4; `.maxclusterrank 4`, expected either
+8.5 90 .maxclusterrank 2 .reqnctapercluster 4; `.reqnctapercluster 4`, expected either
+8.5 90 .maxntid 128 .reqntid 128; found `.reqntid 128`, expected either
+8.5 90 .reqntid 128 .maxntid 256; found `.maxntid 256`, expected either `.maxntid` or `.reqntid`
+8.5 90 .blocksareclusters .reqntid 1 .reqnctapercluster 2; expected `.version 9.0` or later
+9.0 90 .blocksareclusters .reqntid 128; expected a `.reqnctapercluster` beside it
+9.0 90 .blocksareclusters .reqnctapercluster 2; expected a `.reqntid` beside it
+2.0 20 .reqntid 128; found `.reqntid 128`, expected `.version 2.1` or later
+1.4 10 .minnctapersm 2; found `.minnctapersm 2`, expected `.version 2.0` or later
+7.7 80 .reqnctapercluster 2; expected `.version 7.8` or later
+8.5 80 .maxclusterrank 4; found `.maxclusterrank 4`, expected `.target sm_90` or later
+8.5 80 .explicitcluster; found `.explicitcluster`, expected `.target sm_90` or later
+"""
+
+
+@pytest.mark.parametrize("case", BOUNDS.strip().splitlines()[1:])
+def test_launch_bounds_that_the_assembler_refuses(case: str) -> None:
+    bounds, _, message = case.partition("; ")
+    version, target, directives = bounds.split(" ", 2)
+    text = f".version {version}\n.target sm_{target}\n.entry k() {directives} {{ ret; }}"
+    with pytest.raises(InvalidPtxError, match=f"^PTX line 3: .*{re.escape(message)}"):
+        parse_module(text)
+
+
+def test_launch_bounds_belong_to_kernels() -> None:
+    with pytest.raises(InvalidPtxError, match=r"`\.maxntid 128`, expected launch bounds at an"):
+        module_of(".func f() .maxntid 128 { ret; }")
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ".maxntid 64 .maxntid 128",
+        ".maxntid 0x10, 0b11, 0200",
+        ".maxntid 4294967295",
+        ".reqnctapercluster 0, 1",
+        ".maxclusterrank 0",
+        ".minnctapersm 2 .maxnreg 1025",
+        ".blocksareclusters .reqntid 128 .reqnctapercluster 2",
+    ],
+)
+def test_launch_bounds_that_the_assembler_takes(bounds: str) -> None:
+    text = f".version 9.0\n.target sm_90\n.entry k() {bounds} {{ ret; }}"
+    assert parse_module(text).functions["k"].directives
 
 
 @pytest.mark.parametrize(
