@@ -25,6 +25,12 @@ LIMIT = "CUTRACE_MAX_FETCH"
 """Environment variable with the maximum size of a remote trace, as in `10G`."""
 UNSTATED_BYTES = 1 << 30
 """Default maximum of the bytes in files whose sizes the store does not report."""
+RESPONSE_BYTES = 1 << 26
+"""Maximum of an HTTP response that is held in memory: a folder's listing, a part of a file."""
+SILENCE = 30.0
+"""Seconds without a byte after which an HTTP server is given up."""
+_DEPTH = 2
+"""Folders between a trace and its files: `NUMBER/accesses.arrow`."""
 _PIECE = 1 << 22
 _TABLE = re.compile(rf"\d+/(?:{'|'.join(TABLES)})\.arrow")
 
@@ -80,7 +86,7 @@ def _fetch(url: str, folder: Path) -> None:
     with telling(url, "read"):
         store, root = open_store(url)
         is_packed = is_archive(folder) and store.isfile(root)
-        names = [root] if is_packed else sorted(store.find(root))
+        names = [root] if is_packed else _find(store, root)
         if not is_packed and not _has_manifest(names):
             where = f"no {MANIFEST} in it" if names else "nothing is there, or nobody answers"
             raise CutraceError(f"{url}: not a trace: {where}")
@@ -89,6 +95,12 @@ def _fetch(url: str, folder: Path) -> None:
         for name, size in sizes.items():
             arrived = _copy(store, name, _inside(folder, root, name), url, size, unstated)
             unstated -= arrived if size is None else 0
+
+
+def _find(store: Any, root: str) -> list[str]:
+    """Return the files of a remote folder; a web server may list folders without end."""
+    depth = {"maxdepth": _DEPTH} if root.startswith(("http:", "https:")) else {}
+    return sorted(store.find(root, **depth))
 
 
 def _check_sizes(sizes: Iterable[int | None], url: str, place: Path) -> int:
@@ -140,7 +152,8 @@ def telling(url: str, verb: str) -> Iterator[None]:
     except CutraceError:
         raise
     except Exception as error:
-        why = str(error) or type(error).__name__
+        # For a server that does not answer, fsspec raises FileNotFoundError with the address alone.
+        why = str(error.__cause__ or error) or type(error).__name__
         raise CutraceError(f"{url}: cannot {verb} it: {why}") from error
 
 
@@ -150,8 +163,32 @@ def open_store(url: str) -> tuple[Any, str]:
         import fsspec
     except ImportError:
         raise CutraceError(f"{url}: it needs fsspec: pip install 'cutrace[remote]'") from None
-    store, root = fsspec.core.url_to_fs(url)
+    options = {"get_client": _http_client} if url.startswith(("http:", "https:")) else {}
+    store, root = fsspec.core.url_to_fs(url, **options)
     return store, root
+
+
+async def _http_client(**options: Any) -> Any:
+    """Return aiohttp's session, in which neither a silent nor a talkative server is waited for."""
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout
+
+    class Response(ClientResponse):
+        async def read(self) -> bytes:
+            """Read a listing or a range of a file, which fsspec holds in memory."""
+            if self._body is None:
+                body = bytearray()
+                async for piece in self.content.iter_any():
+                    body += piece
+                    if len(body) > RESPONSE_BYTES:
+                        self.close()
+                        raise CutraceError(
+                            f"{self.url}: an answer of more than {RESPONSE_BYTES} bytes"
+                        )
+                self._body = bytes(body)
+            return await super().read()
+
+    silence = ClientTimeout(total=None, connect=SILENCE, sock_read=SILENCE)
+    return ClientSession(**{"timeout": silence, "response_class": Response, **options})
 
 
 def _is_trace(store: Any, root: str, names: Sequence[str]) -> bool:
