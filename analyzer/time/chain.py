@@ -14,7 +14,6 @@ loops with four loads or more (as the compiler unrolls them) and a loop counter 
 iterations overlap, as the assembler schedules them in machine code.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -24,65 +23,42 @@ from typing import TypeAlias
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
+from ...tracer.ptx.instruction import address_of, read_text
+from ...tracer.ptx.opcodes import destinations, sources
 from ...traces.machine_schedule import NO_SCOREBOARD
 from ...traces.schema import Launch
 from ..machine.machine_code import Loop, MachineCode, code_for, count_runs, machine_mix
 
-_REGISTER = re.compile(r"%[a-zA-Z_$][\w$]*")
-_NO_RESULT = ("st.", "red.", "bra", "bar", "ret", "exit", "membar", "fence", "prefetch", "cp.")
-
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Register operands; special registers (`%tid.x`) are always ready and omitted."""
+    """Register operands; special registers (`%tid.x`) are always ready and omitted.
+
+    `address` is the base, a register or a variable, and the offset of an access, if it has one.
+    """
 
     writes: tuple[str, ...]
     reads: tuple[str, ...]
-
-
-_ADDRESS = re.compile(r"\[\s*(%?[\w$.]+)\s*([+-]\s*\w+)?\s*\]")
-
-
-def read_address(text: str) -> tuple[str, str]:
-    """Return the register and the offset of an instruction's address; empty without an address.
-
-    >>> read_address("ld.global.f32 %f1, [%rd5+8];"), read_address("bar.sync 0;")
-    (('%rd5', '+8'), ('', ''))
-    """
-    match = _ADDRESS.search(text)
-    return (match[1], match[2] or "+0") if match else ("", "")
+    address: tuple[str, int] | None = None
 
 
 @lru_cache(maxsize=1 << 14)
 def read_operands(text: str) -> Operands:
-    """Parse the registers that an instruction writes and reads.
+    """Parse what an instruction writes and reads; nothing of machine code.
 
     >>> read_operands("@%p1 mad.lo.s32 %r1, %r3, %ntid.x, %r5;")
-    Operands(writes=('%r1',), reads=('%p1', '%r3', '%r5'))
-    >>> read_operands("ld.global.v2.f32 {%f1, %f2}, [%rd5+8];")
-    Operands(writes=('%f1', '%f2'), reads=('%rd5',))
+    Operands(writes=('%r1',), reads=('%p1', '%r3', '%r5'), address=None)
+    >>> read_operands("ld.global.v2.f32 {%f1, %f2}, [%rd5+-8];")
+    Operands(writes=('%f1', '%f2'), reads=('%rd5',), address=('%rd5', -8))
     >>> read_operands("st.global.f32 [%rd7], %f1;")
-    Operands(writes=(), reads=('%rd7', '%f1'))
+    Operands(writes=(), reads=('%rd7', '%f1'), address=('%rd7', 0))
     """
-    predicate, body = "", text.strip()
-    if body.startswith("@"):
-        predicate, _, body = body.partition(" ")
-    mnemonic, _, operands = body.strip().partition(" ")
-    operands = re.sub(r"%(?:tid|ntid|ctaid|nctaid|laneid|clock\w*|warpid)(?:\.\w)?", "", operands)
-    first, others = _split_first(operands)
-    writes = () if mnemonic.startswith(_NO_RESULT) else tuple(_REGISTER.findall(first))
-    reads = _REGISTER.findall(predicate + " " + (others if writes else operands))
-    return Operands(writes, tuple(dict.fromkeys(reads)))
-
-
-def _split_first(operands: str) -> tuple[str, str]:
-    """Split off the first operand, which may be a vector."""
-    depth = 0
-    for place, letter in enumerate(operands):
-        depth += (letter in "{[(") - (letter in "}])")
-        if letter == "," and not depth:
-            return operands[:place], operands[place + 1 :]
-    return operands, ""
+    instruction = read_text(text)
+    if instruction is None:
+        return Operands((), ())
+    writes = (register.name for register in destinations(instruction))
+    reads = dict.fromkeys(register.name for register in sources(instruction))
+    return Operands(tuple(writes), tuple(reads), address_of(instruction))
 
 
 WINDOW = 8
@@ -103,8 +79,8 @@ class Step:
 
     `stall` is the stall reason of instructions that need the result. A `barrier` drains both
     streams. After an instruction that `branches`, the next block starts one latency later. A load
-    may not pass a store to its `space` (empty: any; `read-only`: none) unless their `address`, a
-    register and an offset, is another offset of the same register.
+    may not pass a store to its `space` (empty: any; `read-only`: none) unless their address is
+    another offset of the same register.
     """
 
     pc: int
@@ -117,13 +93,13 @@ class Step:
     stores: bool = False
     branches: bool = False
     space: str = ""
-    address: tuple[str, str] = ("", "")
 
     def may_meet(self, store: "Step") -> bool:
         """Return whether a store may alias this load, as far as the assembler can tell."""
         if self.space != store.space and self.space and store.space:
             return False
-        return self.address[0] != store.address[0] or self.address[1] == store.address[1]
+        mine, other = self.operands.address, store.operands.address
+        return not mine or not other or mine[0] != other[0] or mine[1] == other[1]
 
 
 Mark: TypeAlias = tuple[float, Mapping[str, float], Mapping[tuple[int, str], float]]

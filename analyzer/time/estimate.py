@@ -37,7 +37,7 @@ from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import ATOMICS, Bound
 from ..counting.derived_columns import LAUNCH_COLUMN
 from ..counting.interval import Interval
-from .chain import Chain, Step, read_address, read_operands, run_chain, runs_in_machine_code
+from .chain import Chain, Step, read_operands, run_chain, runs_in_machine_code
 from .first_touches import Touches
 from .sample_warps import Ran
 from .throughput import busy_ns
@@ -307,11 +307,9 @@ def _step(
     if access in ("load", "atomic") and operands.writes:
         latency, stall = _memory(pc, row, served, measured, mhz)
         loads, space = stall in ("l1", "l2", "dram", "shared"), _aliases(row)
-        address = read_address(str(row["text"]))
-        return Step(pc, operands, latency, 1, stall, loads, space=space, address=address)
+        return Step(pc, operands, latency, 1, stall, loads, space=space)
     if access:
-        address = read_address(str(row["text"]))
-        return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), address=address)
+        return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row))
     if kind == "control":
         branches = bool(operands.reads)
         return Step(pc, operands, measured.branch_cycles * branches, 1, "", branches=branches)

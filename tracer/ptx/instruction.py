@@ -6,9 +6,11 @@ there: `param0` of two call sequences becomes `param0@1` and `param0@2`.
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Optional
 
+from ...base.errors import CutraceError
 from .kernel import (
     Address,
     Bucket,
@@ -29,7 +31,7 @@ from .kernel import (
     TextureAddress,
     Vector,
 )
-from .lexer import Cursor, read_constant, read_integer
+from .lexer import Cursor, lex, read_constant, read_integer
 from .opcodes import LABEL_OPERAND, words
 
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
@@ -186,6 +188,44 @@ def read_instruction(cursor: Cursor, scope: Scope, location: Location | None) ->
     text = tokens.between(first, cursor.index - 1)
     line = tokens.line(first)
     return Instruction(opcode, modifiers, operands, guard, text, line, location)
+
+
+def read_text(text: str) -> Instruction | None:
+    """Read one instruction by itself, as the instruction table of a trace has it.
+
+    Names with a `%` are registers of an unknown type, others variables. Where the linker wrote the
+    text (`@%p1 bra (after call 3);`) there is only the guard; None for machine code.
+    """
+    cursor, scope = Cursor(lex(text)), _Undeclared(builtin_scope())
+    guard = None
+    try:
+        guard = _read_guard(cursor, scope) if cursor.next == "@" else None
+        return replace(read_instruction(cursor, scope, None), guard=guard)
+    except CutraceError:
+        return Instruction("", (), (), guard, text, 1) if guard else None
+
+
+class _Undeclared(Scope):
+    """A scope in which every name is declared."""
+
+    __slots__ = ()
+
+    def find(self, name: str) -> Operand | None:
+        """Return the operand of a name."""
+        named = super().find(name)
+        own = Register(name.partition(".")[0], "") if name[0] == "%" else Symbol(name)
+        return own if named is None else named
+
+
+def address_of(instruction: Instruction) -> tuple[str, int] | None:
+    """Return the base and the offset of an instruction's first address, if it has one."""
+    for operand in instruction.operands:
+        match operand:
+            case Address(Register(name) | Symbol(name), offset):
+                return name, offset
+            case Address(None, offset):
+                return "", offset
+    return None
 
 
 def has_prototype(instruction: Instruction) -> bool:

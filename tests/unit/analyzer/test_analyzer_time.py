@@ -11,7 +11,7 @@ import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
-from cutrace.analyzer.time.chain import Operands, Step, run_chain
+from cutrace.analyzer.time.chain import Operands, Step, read_operands, run_chain
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
@@ -82,16 +82,42 @@ def test_loads_of_a_loop_that_the_compiler_unrolled_go_side_by_side() -> None:
 
 
 def test_a_load_does_not_pass_a_store_that_may_change_it() -> None:
-    store = Step(
-        0, Operands((), ("a",)), 0, 1.0, "", stores=True, space="global", address=("p", "")
-    )
+    store = Step(0, Operands((), ("a",), ("p", 0)), 0, 1.0, "", stores=True, space="global")
     elsewhere, again = (
-        step("b", "q", 400, is_load=True, space="global", address=address)
-        for address in (("p", "+4"), ("q", ""))
+        Step(0, Operands(("b",), ("q",), at), 400, 1.0, "pipe", is_load=True, space="global")
+        for at in (("p", 4), ("q", 0))
     )
     first, last = step("a", "", 400, is_load=True), step("c", "b", 4)
     assert cycles({0: [first, store, elsewhere, last]}, (0, 1)) < 410
     assert cycles({0: [first, store, again, last]}, (0, 1)) >= 800
+
+
+@pytest.mark.parametrize(
+    ("text", "writes", "reads", "address"),
+    [
+        ("setp.lt.s32 %p1|%p2, %r1, 5;", "%p1 %p2", "%r1", None),
+        ("@!%p1 bra $L__BB0_2;", "", "%p1", None),
+        ("@%p3 bra (after call 2);", "", "%p3", None),
+        ("bra (after call 2);", "", "", None),
+        ("call.uni (%r1), f, (%r2, %rd3);", "%r1", "%r2 %rd3", None),
+        ("ld.global.u32 %r1, [%rd4+-8];", "%r1", "%rd4", ("%rd4", -8)),
+        ("ld.param.u64 %rd1, [kernel_param_0+16];", "%rd1", "", ("kernel_param_0", 16)),
+        ("st.shared.v2.f32 [%r7+4], {%f1, %f2};", "", "%r7 %f1 %f2", ("%r7", 4)),
+        ("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r4], {%r1};", "", "%r4 %r1", ("%r4", 0)),
+        ("sust.b.2d.b32.trap [image, {%r4, 0}], %r1;", "", "%r4 %r1", None),
+        ("brx.idx %r1, cases;", "", "%r1", None),
+        ("bar.red.popc.u32 %r1, 0, %p2;", "%r1", "%p2", None),
+        ("mov.b32 %v.x, %smid;", "%v", "", None),
+        ("@P0 LDG.E R2, [R4+0x8];", "", "", None),
+        ("IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;", "", "", None),
+        ("", "", "", None),
+    ],
+)
+def test_the_operands_of_a_text_are_those_of_the_parser(
+    text: str, writes: str, reads: str, address: tuple[str, int] | None
+) -> None:
+    expected = Operands(tuple(writes.split()), tuple(reads.split()), address)
+    assert read_operands(text) == expected
 
 
 def test_nothing_passes_a_barrier() -> None:
