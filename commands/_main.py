@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from types import FrameType
 
 from ..base.version import __version__
@@ -86,11 +87,32 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":  # typer's exception for Ctrl-C
             return _interrupted()
-        from ..base.errors import message_of
+        from ..base.errors import message_of, render_error
         from ..base.sanitize import sanitize
 
+        try:
+            if report := getattr(error, "report", ""):
+                _show(report)
+            elif _asks_for_json(arguments):
+                _show(render_error(error))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _pipe_closed()
         print(sanitize(f"cutrace: {message_of(error)}"), file=sys.stderr)
         return getattr(error, "exit_status", COULD_NOT)
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    """Return whether `--format json` is among the options, which end at `--`.
+
+    >>> _asks_for_json(["why", "a.cu", "--format=json"])
+    True
+    >>> _asks_for_json(["analyze", "--", "./app", "--format", "json"])
+    False
+    """
+    own = [*arguments]
+    own = own[: own.index("--")] if "--" in own else own
+    return "--format=json" in own or ("--format", "json") in pairwise(own)
 
 
 def _answer(arguments: list[str]) -> object:

@@ -24,7 +24,7 @@ from .running.trace_check import (
     check_memory,
     check_races,
     faulted,
-    show_failed,
+    report_failed,
     tried,
     update,
 )
@@ -177,7 +177,7 @@ def command(
     except KernelFault as fault:
         if format == "text" or update_ or source is None:
             raise
-        show_failed(faulted(fault, source), format)
+        fault.report = report_failed(faulted(fault, source), format)
         raise
     if format in REPORTS:
         return reports[0]

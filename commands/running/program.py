@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...base.errors import of_kind
 from ...models.replay.interface.options import DEFAULT_DEVICE
 from ..options.command_line import quote
 from ..options.help import Verb
@@ -166,4 +167,5 @@ def build(sources: Sequence[Path], recording: Recording, flags: str, device: "De
     options = [*recording.compiler_options, *shlex.split(flags)]
     if recording.arch:
         options += [f"-arch={recording.arch}"]
-    return build_program(sources, options, device.capability)
+    with of_kind("build"):
+        return build_program(sources, options, device.capability)

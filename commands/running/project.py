@@ -61,12 +61,13 @@ class ProjectCheck:
             parts.append("\n".join((f"{check.name}:", *map(render_held, results), *reports)))
         whole = replace(merged(self.project.path, judged), trials=tuple(trials))
         failures += [render_broken(checked) for checked in judged if checked.broken]
-        if format in FORMATS and (format in REPORTS or failures):
-            print(FORMATS[format](whole))
+        report = FORMATS[format](whole) if format in FORMATS else ""
         if failures:
-            raise CheckFailed("\n\n".join(failures))
+            failed = CheckFailed("\n\n".join(failures))
+            failed.report = report
+            raise failed
         if format in REPORTS:
-            return ""
+            return report
         checks = len(self.project.checks)
         last = f"{checks} check{'s' * (checks != 1)}, {len(whole.verdicts)} limits: all hold"
         return "\n\n".join((*parts, last))

@@ -111,7 +111,8 @@ def _record(
     if ended.status or ended.why or ended.refused:
         tell_end(words[0], trace, ended, hint=False)
     if not ended.launches:
-        raise CutraceError(f"{words[0]}: it launched no kernel, so that there is nothing to count")
+        problem = f"{words[0]}: it launched no kernel, so that there is nothing to count"
+        raise CutraceError(problem, "launch")
 
 
 def program_suffix(program: tuple[str, ...] | None) -> str:

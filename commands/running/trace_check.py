@@ -115,22 +115,22 @@ def check_budget(
     failures = [trial.report for trial in checked.failed]
     failures += [render_broken(checked)] if checked.broken else []
     if failures:
-        if format in FORMATS:
-            print(FORMATS[format](checked))
-        raise CheckFailed("\n\n".join(failures))
+        failed = CheckFailed("\n\n".join(failures))
+        failed.report = FORMATS[format](checked) if format in FORMATS else ""
+        raise failed
     if format in REPORTS:
         return FORMATS[format](checked)
     lines = [render_held(checked)] if budget else []
     return "\n\n".join((*(trial.report for trial in trials), *lines))
 
 
-def show_failed(trial: "Trial", format: str) -> None:
-    """Print the report of a check that ended before the replay."""
+def report_failed(trial: "Trial", format: str) -> str:
+    """Return the report of a check that ended before the replay."""
     from ...analyzer.budget.budget import Budget
     from ...analyzer.budget.budget_check import Checked
     from ...analyzer.budget.budget_report import FORMATS
 
-    print(FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,))))
+    return FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,)))
 
 
 def update(path: Path, budget: Path, replay: ReplayOptions) -> str:

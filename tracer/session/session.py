@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, TextIO, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ...base.errors import CutraceError, KernelFault
+from ...base.errors import CutraceError, KernelFault, of_kind
 from ...base.options import keywords
 from ...traces.writer import TraceWriter
 from ..front import cuda, ptx
@@ -146,12 +146,14 @@ class Session:
         """
         name, text = _read_source(source, "source.cu")
         cuda_source = Source(name, text, read_options(options, name_expressions))
-        return self._load(name, cuda.to_ptx(cuda_source, arch))
+        with of_kind("build"):
+            return self._load(name, cuda.to_ptx(cuda_source, arch))
 
     def load_ptx(self, source: str | Path) -> Module:
         """Load PTX from a file (a Path or a string without code) or from text."""
         name, text = _read_source(source, "source.ptx")
-        return self._load(name, ptx.to_ptx(Source(name, text)))
+        with of_kind("build"):
+            return self._load(name, ptx.to_ptx(Source(name, text)))
 
     def to_device(self, values: ArrayLike, name: str | None = None) -> DeviceArray:
         """Copy a host array to new device memory; `name` is its name in tables."""

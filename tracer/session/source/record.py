@@ -62,7 +62,7 @@ def record(
             kernels = (*module.signatures, *module.templates)
             text = _reached_text(path, options)
             size_of = partial(_sizes, path, arch, options)
-            raise CutraceError(explain_launches(str(path), kernels, text, size_of))
+            raise CutraceError(explain_launches(str(path), kernels, text, size_of), "launch")
         launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
         for line in lines:
             launcher.launch(line)

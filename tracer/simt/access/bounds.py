@@ -212,5 +212,6 @@ def _fault(group: Group, access: Access, value: Array, where: Window, lane: int)
     return KernelFault(
         f"{source_line(program.kernel, access.pc)}: kernel `{program.name}` reads "
         f"{access.width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
-        f"{name_lane(group, lane)}: {reason}"
+        f"{name_lane(group, lane)}: {reason}",
+        "uninitialized",
     )
