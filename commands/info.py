@@ -103,6 +103,10 @@ def session_rows(trace: "Trace") -> Pairs:
         words = (compiler.name, compiler.version, compiler.target, *compiler.options[:MOST])
         yield "compiler", " ".join(word for word in words if word)
     yield from _more("compilers", manifest.compilers)
+    missing = [*dict.fromkeys(line for one in manifest.compilers for line in one.missing)]
+    for sentence in _some(missing):
+        yield "header", sentence
+    yield from _more("headers", missing)
     for name, text in islice(manifest.sources.items(), MOST):
         yield "source", f"{name}, {len(text.splitlines())} lines"
     yield from _more("sources", manifest.sources)

@@ -421,13 +421,15 @@ MACHINE_CODE = "sass"
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """The compiler of the source to PTX: `name` is `nvrtc`, `ptx` (PTX given directly), ...; for an
-    imported trace the tracing tool, with MACHINE_CODE as `target`.
+    imported trace the tracing tool, with MACHINE_CODE as `target`. `missing` has a sentence for
+    each header that was not found and was left out: what it declares is not in the kernels.
     """
 
     name: str
     version: str = ""
     options: tuple[str, ...] = ()
     target: str = ""
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

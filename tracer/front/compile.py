@@ -83,10 +83,13 @@ def finish(
         ptx=ptx,
         names=dict(outcome.names),
         compiler=Compiler(
-            "nvrtc", outcome.version, ("-lineinfo", *source.options.words), _virtual(target)
+            "nvrtc",
+            outcome.version,
+            ("-lineinfo", *source.options.words),
+            _virtual(target),
+            tuple(missing),
         ),
         log="\n".join((*_warnings(outcome.log), *notes)),
-        missing=tuple(missing),
         sources=sources,
         kernels=kernels,
         textures=list_references(ptx, textures or {}),

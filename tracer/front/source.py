@@ -90,8 +90,7 @@ class Compiled:
 
     `names` maps each name expression to its PTX name; `log` holds the compiler's warnings;
     `sources` maps the paths in PTX's `.file` to their texts, for the user's files. `assembly` are
-    the assembler options that change register counts. `missing` lists headers that were not found
-    and were left out.
+    the assembler options that change register counts.
     """
 
     ptx: str
@@ -102,7 +101,6 @@ class Compiled:
     kernels: tuple[KernelSignature, ...]
     textures: tuple[TextureReference, ...] = ()
     assembly: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
 
 
 def decode_source(raw: bytes) -> str:

@@ -246,7 +246,7 @@ class Session:
         for old, new in names.items():
             text = text.replace(f'"{old}"', f'"{new}"')
         self._recording.trace.compiler(compiled.compiler)
-        for sentence in compiled.missing:
+        for sentence in compiled.compiler.missing:
             self._recording.remark(sentence)
         source = names.get(PurePath(source_path).as_posix(), "")
         return Module(self._recording, replace(compiled, ptx=text), source)

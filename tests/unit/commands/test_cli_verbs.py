@@ -129,6 +129,19 @@ def test_export_writes_the_log_of_a_trace(trace: Path, capsys: Captured) -> None
     assert "# CUDA_PROFILE_CSV 1\n" in Path("x.csv").read_text()
 
 
+def test_a_header_that_was_left_out_is_in_the_trace_and_in_info(
+    folder: Path, capsys: Captured
+) -> None:
+    source = folder / "reverse.cu"
+    source.write_text("#include <opencv2/core.hpp>\n" + KERNEL)
+    assert run(["record", source.name, "-o", "t.cutrace"]) == 0
+    sentence = "reverse.cu(1): the header opencv2/core.hpp was not found and left out"
+    assert sentence in capsys.readouterr().err
+    manifest = json.loads(Path("t.cutrace/manifest.json").read_text())
+    assert [compiler["missing"] for compiler in manifest["compilers"]] == [[sentence]]
+    assert f"header    {sentence}\n" in printed(capsys, "info", "t.cutrace")
+
+
 def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Captured) -> None:
     text = printed(capsys, "info", trace.name, "--verify")
     for words in (

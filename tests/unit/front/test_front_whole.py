@@ -70,7 +70,9 @@ def test_what_was_left_out_is_in_the_log() -> None:
     log = compiled.log
     assert "left out as host code" in log
     assert "main (23)" in log
-    assert compiled.missing == ("whole.cu(5): the header helper_cuda.h was not found and left out",)
+    assert compiled.compiler.missing == (
+        "whole.cu(5): the header helper_cuda.h was not found and left out",
+    )
 
 
 def test_blanking_keeps_every_line_end_and_directive() -> None:
@@ -363,7 +365,7 @@ def test_a_header_of_the_programs_own_that_is_missing_is_an_error(
     for folder in ("sub", "."):
         (tmp_path / folder / "config.h").write_text("#define STRIDE 32\n")
     compiled = compile_whole(includes + STRIDED, "k.cu")
-    assert "config.h" not in "".join(compiled.missing)
+    assert "config.h" not in "".join(compiled.compiler.missing)
     assert re.search(r"shl\.b32|mul\.wide\.u32 .*, 128;", compiled.ptx)  # 32 words of 4 bytes
 
 
@@ -382,7 +384,7 @@ def test_a_header_that_device_code_does_not_include_may_be_missing(includes: str
 
 def test_headers_of_libraries_and_samples_that_are_left_out_are_said() -> None:
     compiled = compile_whole('#include <opencv2/core.hpp>\n#include "helper_cuda.h"\n' + STRIDED)
-    assert compiled.missing == (
+    assert compiled.compiler.missing == (
         "whole.cu(1): the header opencv2/core.hpp was not found and left out",
         "whole.cu(2): the header helper_cuda.h was not found and left out",
     )
