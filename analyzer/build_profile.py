@@ -42,7 +42,7 @@ from .counting.derived_columns import (
     with_levels,
     with_zeros,
 )
-from .counting.evaluate import Raw
+from .counting.evaluate import Raw, pack_together
 from .counting.footprint import Footprint
 from .counting.instruction_mix import (
     FLOP_COLUMNS,
@@ -55,7 +55,6 @@ from .counting.instruction_mix import (
 )
 from .counting.interval import sum_intervals
 from .counting.left_out import find_left_out
-from .counting.packed import pack_together
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
 from .machine.machine_code import machine_shares
@@ -63,7 +62,7 @@ from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
 from .time.sample_warps import Ran, SampledWarps
-from .time.throughput import PROFILED
+from .time.units import PROFILED
 
 
 @dataclass(frozen=True, slots=True)

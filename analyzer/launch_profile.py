@@ -18,10 +18,9 @@ from ..base.html_table import render_table
 from ..models.analyses.occupancy import Occupancy
 from ..traces.schema import Launch
 from .counting.bounds import Bound, verdict
-from .counting.evaluate import Definitions, Raw, Value, by, totals, totals_of_each
+from .counting.evaluate import Definitions, Packing, Raw, Value, by, totals, totals_of_each
 from .counting.footprint import with_touched
 from .counting.interval import Interval, intervals_by, total_intervals
-from .counting.packed import Packing
 from .counting.vocabulary import Capability, headings, today
 from .text.launch_text import launch_text
 from .text.number import number

@@ -25,8 +25,7 @@ from ...traces.schema import TABLES
 from .. import rules
 from ..counting.bounds import Bound, amount_text, time_text
 from ..counting.instruction_mix import NOT_KEPT, NOTHING, did_nothing, kept_nothing
-from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding
-from ..evidence.gain import find_gain
+from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding, find_gain
 from ..evidence.trial import Rows, Trials
 from ..launch_profile import LaunchProfile
 from ..profile import Profile

@@ -15,8 +15,7 @@ from ...base.dataclass import dataclass
 from ...models.replay.interface.model import Ints
 from ...models.replay.rows.sites import number_rows
 from ...traces.unique import sorted_unique
-from ..evidence.evidence import Evidence, Finding
-from ..evidence.gain import find_gain
+from ..evidence.evidence import Evidence, Finding, find_gain
 from ..why.search import Access
 
 ONCE, AGAIN = 1.5, 4.0

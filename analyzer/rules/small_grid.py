@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..counting.bounds import ON_AN_SM
 from ..evidence.evidence import Evidence, Finding
-from ..time.throughput import is_own
+from ..time.units import is_own
 
 LEAST_NS, LONG_NS = 5000, 15000
 """Least gain by bounds, and by an estimate; an empty kernel takes about 2,000."""

@@ -11,8 +11,7 @@ No padding is advised: chips hash line numbers, so no stride maps to only a few 
 from collections.abc import Iterator, Sequence
 
 from ...models.replay.device.wiring import Stage
-from ..evidence.evidence import Evidence, Finding
-from ..evidence.gain import find_gain
+from ..evidence.evidence import Evidence, Finding, find_gain
 from ..reuse.reuse import CacheReuse, measure, number, why_not
 from ..why.search import Access
 

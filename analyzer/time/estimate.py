@@ -40,8 +40,18 @@ from ..counting.interval import Interval
 from .chain import Chain, Step, read_operands, run_chain, runs_in_machine_code
 from .first_touches import Touches
 from .sample_warps import Ran
-from .throughput import busy_ns
-from .units import LOADS, SECTOR, STORES, Counts, Part, Work, is_scattered, sm_share, unit_times
+from .units import (
+    LOADS,
+    SECTOR,
+    STORES,
+    Counts,
+    Part,
+    Work,
+    busy_ns,
+    is_scattered,
+    sm_share,
+    unit_times,
+)
 
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""

@@ -7,7 +7,7 @@ import polars as pl
 from ...base.dataclass import dataclass
 from ..counting.bounds import time_text
 from .estimate import STALLS, Estimate
-from .throughput import PROFILED
+from .units import PROFILED
 
 ERROR = "9 of 10 launches within 25 %"
 """Accuracy that docs/time.md found on launches that were not used to choose a parameter."""

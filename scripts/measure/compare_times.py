@@ -32,7 +32,7 @@ from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time.estimate import Estimate, EstimateInput, estimate, sums_of_one
 from cutrace.analyzer.time.sample_warps import sample_warps
-from cutrace.analyzer.time.throughput import PROFILED
+from cutrace.analyzer.time.units import PROFILED
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cutrace.analyzer.time import throughput
+from cutrace.analyzer.time import units as throughput
 from cutrace.analyzer.time.units import ADU_CYCLES, tries_of_all
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
