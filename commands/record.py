@@ -93,7 +93,7 @@ def command(
     if words is None:
         trace = _record(_only(sources or []), out, recording)
         return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
-    from ..tracer.program.choice import read_choice
+    from ..tracer.program.launches import read_choice
     from ..tracer.program.run import Order
 
     choice = read_choice(kernels, skip)

@@ -30,8 +30,7 @@ from try_programs import Places, call_of, file_name, folder_of
 import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.session import function
-from cutrace.tracer.simt import run as engine
-from cutrace.tracer.simt import tiering
+from cutrace.tracer.simt import run
 from cutrace.tracer.simt.interp.decode import prepare
 from cutrace.traces.reader import LaunchTrace, read_trace
 
@@ -81,7 +80,7 @@ def time_launches(words: list[str], path: str) -> None:
     warm_up()
     times: list[tuple[float, bool]] = []
     by_arrays: list[str] = []
-    fall_back = tiering._array
+    fall_back = run._array
 
     def note(program: Any) -> Any:
         by_arrays.append(program.name)
@@ -90,16 +89,16 @@ def time_launches(words: list[str], path: str) -> None:
     def timed(kernel: Any, launch: Any, memory: Any, loaded: Any, sink: Any) -> None:
         program = prepare(kernel, launch, memory, loaded)
         by_arrays.clear()
-        tiering.choose_engine(program, engine.blocks_a_wave(program))  # compiles it
+        run.choose_engine(program, run.blocks_a_wave(program))  # compiles it
         start = time.process_time()
-        engine.run(kernel, launch, memory, loaded, sink)
+        run.run(kernel, launch, memory, loaded, sink)
         times.append((time.process_time() - start, not by_arrays))
         Path(f"{path}.new").write_text(json.dumps(times))
         os.replace(f"{path}.new", path)  # whole also if the program is ended now
 
     with (
-        patch.object(tiering, "_array", note),
-        patch.object(tiering, "_is_worth_compiling", lambda program: True),
+        patch.object(run, "_array", note),
+        patch.object(run, "_is_worth_compiling", lambda program: True),
         patch.object(function, "run", timed),
     ):
         sys.exit(command(words))

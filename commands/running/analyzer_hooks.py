@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...tracer.program.device import Stopwatch
+    from ...tracer.program.session import Stopwatch
 
 _ROOT = __package__.partition(".")[0]
 

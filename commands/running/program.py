@@ -22,8 +22,8 @@ from .analyzer_hooks import make_stopwatch
 
 if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
-    from ...tracer.program.device import Device
     from ...tracer.program.run import Ended, Order
+    from ...tracer.program.session import Device
 
 
 _KEY = "cutrace.program"
@@ -75,7 +75,7 @@ def choose_device(name: str | None) -> "Device":
     """Return the device that the program sees; without a name $CUTRACE_DEVICE or the default."""
     from ...models.analyses.occupancy import Need, occupancy
     from ...models.replay.device.device import load_device
-    from ...tracer.program.device import Device
+    from ...tracer.program.session import Device
 
     named = name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
     model = load_device(named)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 def main(words: list[str]) -> None:
     """Serve until the process exits; then end an open trace."""
-    from ...tracer.program.arena import SharedMemory
     from ...tracer.program.inprocess.persistent_session import make_persistent
     from ...tracer.program.inprocess.recorder_process import Control
     from ...tracer.program.server import Connections
+    from ...tracer.program.session import SharedMemory
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the recorded process
     listening, control = (socket.socket(fileno=int(word)) for word in words[:2])
@@ -75,7 +75,7 @@ def _begin(
     lasting: "PersistentRecorder", begin: str, kernels: str | None, skip: int, only: dict[str, Any],
     options: dict[str, Any],
 ) -> None:  # fmt: skip
-    from ...tracer.program.choice import read_choice
+    from ...tracer.program.launches import read_choice
     from ...tracer.session.record_options import choose_options
 
     choice = read_choice(kernels, skip)

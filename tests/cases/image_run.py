@@ -9,8 +9,7 @@ from ptx.ptx_case import SCRATCH, kernel_text, stored_dtype
 from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.tracer.session.recording import Recording
-from cutrace.tracer.session.surface import Surface, make_surface
-from cutrace.tracer.session.texel import TexelForm
+from cutrace.tracer.session.surface import Surface, TexelForm, make_surface
 from cutrace.tracer.session.texture import Modes, Texture, make_texture
 from cutrace.traces.schema import Event
 

@@ -16,7 +16,7 @@ import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.cuda import to_ptx
 from cutrace.tracer.front.source import Options, Source
-from cutrace.tracer.session.signature import (
+from cutrace.tracer.session.arguments import (
     FLOAT,
     POINTER,
     STRUCT,

@@ -26,8 +26,7 @@ from ptx.ptx_run import Rows, run_case, run_kernel, same_under_both
 from cutrace.base.errors import KernelFault
 from cutrace.tracer.ptx.parse import parse_module
 from cutrace.tracer.session.recording import Recording
-from cutrace.tracer.session.surface import make_surface
-from cutrace.tracer.session.texel import TexelForm
+from cutrace.tracer.session.surface import TexelForm, make_surface
 from cutrace.tracer.session.texture import Modes, make_texture
 from cutrace.tracer.simt.ops.family import families
 

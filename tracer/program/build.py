@@ -23,7 +23,7 @@ from ...base.cache import folder_of, kept_folder, key_of
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ..front import standin_headers as tensor_core
+from ..front import standin_headers
 from ..front.toolkit import Toolkit, advise, find_host_compiler, find_toolkit, older_libraries
 from ..session.destination import missing_file
 from .library import HEADERS, build_library
@@ -94,9 +94,9 @@ def _write_headers() -> Path:
     """
 
     def write(folder: Path) -> None:
-        (folder / tensor_core.NAME).write_text(tensor_core.TENSOR_CORE)
+        (folder / standin_headers.NAME).write_text(standin_headers.TENSOR_CORE)
 
-    return kept_folder("headers", key_of(tensor_core.TENSOR_CORE), write)
+    return kept_folder("headers", key_of(standin_headers.TENSOR_CORE), write)
 
 
 def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:

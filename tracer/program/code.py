@@ -25,9 +25,7 @@ from ..ptx.lexer import InvalidPtxError
 from ..session.function import Function
 from ..session.module import Module
 from ..simt.kernel.layout import parameter_offsets
-from .arena import BASE, CONSTANTS
-from .device import Device
-from .session import ProgramSession
+from .session import BASE, CONSTANTS, Device, ProgramSession
 from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
 _TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)

@@ -1,22 +1,25 @@
 """Execute a program's launches from the raw bytes of their arguments; return kernel output.
 
 `Launches` answers the launch message: it unpacks the parameters, runs the kernel, then the launches
-and copies that the kernel itself requested, and records those that are chosen and have room in the
-trace. A fault becomes the program's CUDA error. The rest of the file describes arguments and
-callers for the trace.
+and copies that the kernel itself requested, and records those that `Chooser` selects and that have
+room in the trace. A fault becomes the program's CUDA error. The rest of the file describes
+arguments and callers for the trace.
 """
 
+import re
 import struct
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import field
 from itertools import accumulate, islice
+from re import Pattern
 from typing import NamedTuple
 
+from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...traces.schema import Argument
-from ..session.configuration import ClusterError
-from ..session.function import ConfiguredFunction, Function
-from ..session.signature import (
+from ..session.arguments import (
     ARRAY,
     FLOAT,
     INTEGER,
@@ -26,13 +29,13 @@ from ..session.signature import (
     count_words,
     data_address,
 )
+from ..session.configuration import ClusterError
+from ..session.function import ConfiguredFunction, Function
 from ..simt.kernel.layout import parameter_offsets
 from ..simt.memory.device_runtime import DeviceLaunch
 from ..simt.memory.memory import Memory
-from .choice import Choice, Chooser, Tally
 from .code import Code
-from .device import Stopwatch
-from .session import ProgramSession
+from .session import ProgramSession, Stopwatch
 from .sites import Sites
 from .storage import Storage
 from .wire import (
@@ -47,6 +50,68 @@ from .wire import (
     Answer,
     Verbs,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The launches of kernels with a name that matches `kernels`, after the first `skip`."""
+
+    kernels: Pattern[str] | None = None
+    skip: int = 0
+
+
+def read_choice(kernels: str | None, skip: int | None) -> Choice:
+    """Parse the command line's options; raise CutraceError for an invalid regular expression."""
+    if skip is not None and skip < 0:
+        raise CutraceError(f"--skip {skip}: expected how many launches, 0 or more")
+    try:
+        return Choice(None if kernels is None else re.compile(kernels), skip or 0)
+    except re.error as problem:
+        raise CutraceError(
+            f"--kernels {kernels}: not a regular expression: {problem}; expected one that is found"
+            " in the names of kernels, as in --kernels 'gemm|^scan'"
+        ) from None
+
+
+class Chooser:
+    """Decides for each launch, in program order, whether it is recorded."""
+
+    def __init__(self, choice: Choice) -> None:
+        self._choice = choice
+        self._left = choice.skip
+
+    def takes(self, function: Function) -> bool:
+        """Return whether to record the next launch; advances the count of matches."""
+        signature = function.signature
+        names = (signature.name, signature.mangled)
+        pattern = self._choice.kernels
+        if pattern is not None and not any(map(pattern.search, names)):
+            return False
+        self._left -= 1
+        return self._left < 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Progress of a recording: launches executed and recorded, trace bytes, running kernel."""
+
+    run: int = 0
+    recorded: int = 0
+    bytes: int = 0
+    running: str = ""
+    since: float = field(default_factory=time.monotonic)
+
+    def text(self, part: float = 0.0) -> str:
+        """Return `1,234 launches (350 a second), 1,200 recorded, 3.4 MB`.
+
+        `part`, from 0 to 1, is the executed fraction of the running launch: `, 40 % of scale`.
+        """
+        rate = self.run / max(time.monotonic() - self.since, 1e-3)
+        recorded = "" if self.recorded == self.run else f", {self.recorded:,} recorded"
+        size = f"{self.bytes / 1e6:,.1f} MB"
+        running = f", {100 * part:.0f} % of {self.running}" if part and self.running else ""
+        return f"{self.run:,} launches ({rate:,.0f} a second){recorded}, {size}{running}"
+
 
 _FAULTS = {
     "outside": ILLEGAL_ADDRESS,

@@ -22,14 +22,11 @@ from ...base.claim import Claim, claim_scratch
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ..front.toolkit import find_host_compiler, find_toolkit, why_nothing_came
-from .arena import BASE, CONSTANTS, TEXELS, SharedMemory
-from .choice import Choice, Tally
 from .code import Code
-from .device import Device
-from .launches import EnoughError, Launches
+from .launches import Choice, EnoughError, Launches, Tally
 from .library import build_library, is_named_in
 from .server import Connections, Listener, Server
-from .session import ProgramSession
+from .session import BASE, CONSTANTS, TEXELS, Device, ProgramSession, SharedMemory
 from .storage import Storage
 from .texels import Texels
 from .wire import Answer, OtherVersionError, checksum, fact_names

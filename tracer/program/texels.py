@@ -14,8 +14,7 @@ import numpy as np
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..session.array import DeviceArray, describe
-from ..session.surface import Surface, reserve_surface
-from ..session.texel import TexelForm
+from ..session.surface import Surface, TexelForm, reserve_surface
 from ..session.texture import Modes, make_mipmap, make_texture
 from ..simt.memory.memory import Allocation
 from ..simt.memory.texture import Mipmap

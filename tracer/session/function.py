@@ -14,12 +14,11 @@ from typing import Any
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...traces import schema
-from ..simt.kernel import launch as engine
+from ..simt.kernel.launch import Launch, NullSink
 from ..simt.memory.memory import LoadedModule
 from ..simt.run import run
-from .arguments import ArgumentError, pack_arguments
+from .arguments import ArgumentError, Signature, pack_arguments
 from .array import DeviceArray
-from .block_sample import choose_kept, count_executed
 from .configuration import (
     Dim3,
     check_configuration,
@@ -29,8 +28,7 @@ from .configuration import (
 )
 from .kernel_facts import LinkedKernel
 from .recording import Recording
-from .row_filter import RowFilter, drops_nothing
-from .signature import Signature
+from .row_filter import RowFilter, choose_kept, count_executed, drops_nothing
 from .surface import Surface
 from .symbol import describe_shared, describe_symbols
 from .texture import Texture
@@ -185,16 +183,16 @@ class ConfiguredFunction:
                 self._request(packed, ()),
                 self.recording.memory,
                 self.linked.loaded,
-                engine.NullSink(),
+                NullSink(),
             )
         except KernelFault as fault:
             self.recording.note_fault(str(fault))
             raise
 
-    def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> engine.Launch:
+    def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> Launch:
         """Return the engine's launch request; without chosen blocks it covers all."""
         self.recording.grids += 1
-        return engine.Launch(
+        return Launch(
             self.grid,
             self.block,
             self.shared_dynamic,

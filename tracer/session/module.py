@@ -11,15 +11,14 @@ from ...base.errors import CutraceError, nearest
 from ..front.source import Compiled, KernelSignature
 from ..front.syntax.syntax import written_kernels
 from ..simt.memory.memory import Allocation, NoRoomError
+from .arguments import read_signature
 from .function import Function, Linked
 from .kernel_facts import known_kernel, known_module
 from .recording import Recording
 from .resources import ask_resources
-from .signature import read_signature
 from .surface import Surface
 from .symbol import Symbol, declared_at, name_symbols
-from .texture import Texture
-from .texture_reference import bind, bind_surface
+from .texture import Texture, bind, bind_surface
 
 
 class Module:

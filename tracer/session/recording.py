@@ -17,7 +17,7 @@ from ...base.sanitize import sanitize
 from ...traces.out_of_bounds import outside_text
 from ...traces.row_filter import lines_of
 from ...traces.schema import Array, Compiler, Event, Launch, Resources
-from ..simt.kernel.chip import DEFAULT_CHIP, Chip
+from ..simt.kernel.launch import DEFAULT_CHIP, Chip
 from ..simt.memory.memory import GLOBAL_BASE, Memory
 from .filter import Filter, check_filter
 from .record_options import RecordOptions

@@ -23,8 +23,7 @@ from .filter import read_filter
 from .module import Module
 from .record_options import SessionOptions, choose_options
 from .recording import Recording
-from .surface import Surface, make_surface
-from .texel import TexelForm
+from .surface import Surface, TexelForm, make_surface
 from .texture import Modes, Texture, make_texture
 
 

@@ -18,7 +18,7 @@ import cutrace
 from cutrace.base.cache import keep
 from cutrace.base.errors import CutraceError
 from cutrace.jit import machine_code
-from cutrace.tracer.simt import tiering
+from cutrace.tracer.simt import run as run_module
 
 MOST_INSTRUCTIONS = 1 << 22
 
@@ -84,7 +84,7 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
 @contextmanager
 def listening(refused: list[str]) -> Iterator[None]:
     """Keep what the compiled engine says when it refuses a kernel."""
-    compiled = tiering._compiled
+    compiled = run_module._compiled
 
     def listen(program: Any, blocks: int) -> Any:
         try:
@@ -93,5 +93,5 @@ def listening(refused: list[str]) -> Iterator[None]:
             refused.append(str(problem))
             raise
 
-    with patch.object(tiering, "_compiled", listen):
+    with patch.object(run_module, "_compiled", listen):
         yield

@@ -18,7 +18,7 @@ from cutrace.models.replay.device.device import load_devices
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.replay_cache import cached_frame
-from cutrace.tracer.program.choice import Tally
+from cutrace.tracer.program.launches import Tally
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.simt.kernel.run_options import RunProgress
 from cutrace.traces.reader import LaunchTrace

@@ -7,7 +7,7 @@ import pytest
 
 import cutrace
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.front import resources as assembler
+from cutrace.tracer.front import resources
 from cutrace.tracer.front.resources import assemble
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -49,7 +49,7 @@ def test_a_crash_is_one_sentence_and_the_next_question_is_answered() -> None:
 
 
 def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembler, "TIMEOUT", 0.0)
+    monkeypatch.setattr(resources, "TIMEOUT", 0.0)
     with pytest.raises(CutraceError, match="did not finish this PTX, for sm_80"):
         assemble(EMPTY, "sm_80")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.front import compile as compiler
+from cutrace.tracer.front import compile as compile_module
 from cutrace.tracer.front import cuda, ptx, whole_file
 from cutrace.tracer.front.source import Options, Source, read_options
 
@@ -166,7 +166,7 @@ def test_a_header_that_changes_while_it_is_compiled_is_compiled_again(
     monkeypatch.chdir(tmp_path)
     header, sizes = tmp_path / "sizes.h", ["#define LAST 15\n", "#define LAST 31\n"]
     header.write_text("#define LAST 7\n")
-    compile_source = compiler.compile_source
+    compile_source = compile_module.compile_source
 
     def save_meanwhile(*arguments: Any, **options: Any) -> Any:
         outcome = compile_source(*arguments, **options)
@@ -189,7 +189,7 @@ def test_the_text_of_a_header_is_the_one_that_was_compiled(
     monkeypatch.chdir(tmp_path)
     text = "__device__ inline int last(int n) { return n * n; }\n"
     (tmp_path / "last.h").write_text(text)
-    finish = compiler.finish
+    finish = compile_module.finish
 
     def save_first(*arguments: Any, **options: Any) -> Any:
         (tmp_path / "last.h").write_text("// empty\n")

@@ -7,7 +7,7 @@ import pytest
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
-from cutrace.tracer.front import resources as front
+from cutrace.tracer.front import resources as resources_module
 from cutrace.tracer.front.resources import ARCHS, resources
 from cutrace.tracer.front.source import Source
 
@@ -136,16 +136,16 @@ def test_the_assembler_is_asked_once_of_one_text(
     ptx: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    front._cached.cache_clear()
+    resources_module._cached.cache_clear()
     first = resources(ptx, "shared", ["sm_75", "sm_80"])
-    front._cached.cache_clear()
+    resources_module._cached.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(front, "assemble", lambda *words: pytest.fail("asked again"))
+        patch.setattr(resources_module, "assemble", lambda *words: pytest.fail("asked again"))
         assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first
         # another kernel of the same text, fewer registers and fewer architectures are other answers
         for words in (("local", ["sm_75"]), ("shared", ["sm_75"]), ("shared", ["sm_75"], ["-O1"])):
             with pytest.raises(pytest.fail.Exception, match="asked again"):
                 resources(ptx, *words)
     next((tmp_path / "cutrace" / "resources").iterdir()).write_bytes(b"broken")
-    front._cached.cache_clear()
+    resources_module._cached.cache_clear()
     assert resources(ptx, "shared", ["sm_75", "sm_80"]) == first

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cutrace.tracer.simt.memory.texture_border import LINEAR, border_texel
+from cutrace.tracer.simt.memory.texture import LINEAR, border_texel
 
 
 @pytest.mark.parametrize(

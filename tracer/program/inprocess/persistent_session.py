@@ -10,14 +10,11 @@ from ....traces.schema import Event
 from ....traces.writer import BoundedWriter, ManifestBuilder
 from ...session.filter import read_filter
 from ...session.record_options import RecordOptions
-from ..arena import SharedMemory
-from ..choice import Choice, Tally
 from ..code import Code
-from ..device import Device
-from ..launches import Launches
+from ..launches import Choice, Launches, Tally
 from ..run import Ended, Greeter
 from ..server import Server
-from ..session import ProgramSession
+from ..session import Device, ProgramSession, SharedMemory
 from ..storage import Storage
 from ..texels import Texels
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from ....base.dataclass import dataclass
 from ...front.source import KernelSignature
+from ..arguments import array_of
 from ..module import example_name
-from ..signature import array_of
 
 _TYPES = {
     **{"char": "i8", "signed char": "i8", "unsigned char": "u8", "bool": "u8"},

@@ -21,8 +21,7 @@ from ..warp.invariant import require_facts
 from ..warp.program import Group, Step
 from . import cluster
 from .address import Access, describe, elements
-from .bounds import Window, find_window, mark_written, require_written
-from .fault import check_lanes, wrapped
+from .bounds import Window, check_lanes, find_window, mark_written, require_written, wrapped
 
 _GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
 """State spaces and their windows of generic addresses, the distributed shared memory of clusters

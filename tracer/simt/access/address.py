@@ -23,9 +23,8 @@ from ...ptx.lines import source_line
 from ..kernel.layout import parameter_offsets
 from ..memory.memory import GLOBAL_BASE, WINDOWS, LoadedModule
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Program, Step
-from ..warp.slot import Fetch
 
 _SPACES = {
     "global": Space.GLOBAL,

@@ -19,14 +19,13 @@ from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
 from ...ptx.lines import source_line
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import Array, Mask, scalar
-from ..warp.decoder import Decoder, StepTable, skip
+from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_lane, by_warp
-from ..warp.slot import Fetch
 from .access import read, write
 from .address import Access, describe
 from .atomic import update_lanes
-from .fault import name_lane
+from .bounds import name_lane
 
 
 def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:

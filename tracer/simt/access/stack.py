@@ -16,7 +16,7 @@ from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
 from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
-from .fault import name_lane
+from .bounds import name_lane
 
 BYTES = 4096
 """Bytes of a thread's stack: CUDA's own default limit is 1 KB."""

@@ -16,9 +16,8 @@ from ...ptx.kernel import TYPE_BYTES, CallTarget, Operand, Register, Symbol, Var
 from ...ptx.lines import source_line
 from ..kernel.layout import WIDEST, Place, Span, pointed_parameters
 from ..ops.lanes import DTYPES, LANES, Array
-from ..warp.decoder import Decoder, Return
+from ..warp.decoder import Decoder, Fetch, Return, Store
 from ..warp.program import FrameStack, Group, Program, Step, Wave
-from ..warp.slot import Fetch, Store
 
 
 def place_of(decoder: Decoder, name: str, function: int | None = None) -> Place:

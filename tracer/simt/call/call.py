@@ -11,7 +11,7 @@ import numpy as np
 from ....base.errors import KernelFault
 from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
 from ...ptx.lines import source_line
-from ..access.fault import name_lane
+from ..access.bounds import name_lane
 from ..kernel.layout import Place, Span
 from ..memory.device_runtime import Heap
 from ..ops.lanes import DTYPES, Array

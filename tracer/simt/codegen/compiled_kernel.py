@@ -30,8 +30,7 @@ from ..rows.access_rows import ROWS
 from ..rows.history import RUNS
 from ..warp.program import Program
 from .access_check import REGIONS, finish_some
-from .call_site import is_inner_call
-from .emit_call import ways_of
+from .emit_call import is_inner_call, ways_of
 from .emit_kernel import KernelText, write_kernel
 from .machine import (
     BARRIER,

@@ -40,7 +40,6 @@ from .block_part import (
     is_directed,
     spans_of,
 )
-from .call_site import Calls, find_calls
 from .emit_access import (
     add_access,
     add_atomic,
@@ -50,13 +49,11 @@ from .emit_access import (
     copied_bytes,
     element_operands,
 )
-from .emit_alu import Fragments, compute
 from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_loops, with_sizes
-from .emit_call import CallWriter, add_switch
-from .emit_lane import Lane, Write, llvm_type
+from .emit_call import Calls, CallWriter, add_switch, find_calls
+from .emit_lane import Fragments, Lane, Write, compute, converted_address, llvm_type, move
 from .emit_lines import WarpText
 from .emit_mma import add_matrix_access
-from .emit_move import converted_address, move
 from .emit_warp import add_warp
 from .register_frame import CARRY, Frame, Place
 

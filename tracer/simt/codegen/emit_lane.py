@@ -1,17 +1,38 @@
-"""Codegen of computing instructions for one lane: registers in, registers out.
+"""Codegen of computing instructions and moves for one lane: registers in, registers out.
 
 A run of such instructions becomes a loop over the 32 lanes of a warp, which LLVM vectorizes. Within
 the run values stay in LLVM's registers; at its end those that others read are stored to the warp's
 frame.
+
+An instruction is emitted from the fragment of the array engine's loop. One without a fragment is
+traced: jit/numpy_tracer.py records the NumPy operations of the array engine. If tracing fails, the
+array engine runs the instruction.
 """
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ...ptx.kernel import Immediate, Not, Operand, Part, Register, Special
-from ..ops.lanes import DTYPES
-from ..warp.slot import immediate
-from .register_frame import BLOCK, THREAD, Frame
+from ....jit.machine_code import symbol
+from ....jit.numpy_tracer import trace
+from ....jit.ufunc import Fragment, fragment_of
+from ....jit.ufunc_codegen import DECLARATIONS
+from ...ptx.kernel import (
+    Immediate,
+    Instruction,
+    Not,
+    Operand,
+    Part,
+    Register,
+    Special,
+    Symbol,
+    Vector,
+)
+from ..memory.memory import WINDOWS
+from ..ops.lanes import DTYPES, Array
+from ..ops.rule import Rule
+from ..warp.decoder import immediate
+from .register_frame import BLOCK, CARRY, PARAMETERS, THREAD, Frame
 
 Refuse: TypeAlias = Callable[[str], Exception]
 Write: TypeAlias = tuple[Operand, str, str]
@@ -178,3 +199,177 @@ class Lane:
         at = self.emit(f"getelementptr i8, ptr %frame, i64 {place.offset}")
         at = self.emit(f"getelementptr {kind}, ptr {at}, i64 %lane")
         self.lines.append(f"  store {kind} {value}, ptr {at}, !llvm.access.group !0")
+
+
+_NAME = re.compile(r"@(?!llvm\.)([\w.]+)")
+_NEAREST = 1
+
+
+class Fragments:
+    """The functions that a kernel's text calls, each defined once, and their declarations."""
+
+    def __init__(self) -> None:
+        self._names: dict[Fragment, str] = {}
+        self._definitions: list[str] = []
+        self.support: dict[str, tuple[str, bool]] = {}
+        self._declared: dict[str, str] = {}
+        for line in DECLARATIONS:
+            self._declare(line)
+
+    def name(self, fragment: Fragment) -> str:
+        """Return the name of the function of a fragment."""
+        if fragment not in self._names:
+            self._names[fragment] = f"op{len(self._names)}"
+            self._definitions.append(self._define(self._names[fragment], fragment))
+        return self._names[fragment]
+
+    def _declare(self, line: str) -> None:
+        self._declared[line[: line.index("(")].split()[-1]] = line
+
+    def take(self, definitions: str, prefix: str) -> str:
+        """Keep the declarations of a text; return the remaining text with a prefix on its
+        functions."""
+        lines = definitions.splitlines()
+        for line in lines:
+            if line.startswith("declare"):
+                self._declare(line)
+        body = "\n".join(line for line in lines if not line.startswith("declare"))
+        return _NAME.sub(lambda m: f"@{prefix}.{m[1]}", body)
+
+    def once(
+        self, name: str, parameters: str, definition: str, result: str = "void",
+        vectors: bool = False,
+    ) -> str:  # fmt: skip
+        """Declare a function that is compiled separately, once for all kernels; return its symbol.
+        `vectors` lets LLVM vectorize its loops."""
+        called = symbol(name, definition)
+        self.support[called] = definition, vectors
+        self._declare(f"declare {result} @{called}({parameters})")
+        return called
+
+    def _define(self, name: str, fragment: Fragment) -> str:
+        """Define the function of a fragment: inlined, or with its own rounding mode."""
+        sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
+        parameters = ", ".join(f"{t} %x{k}" for k, t in enumerate(sources))
+        how, before, after = "alwaysinline", "", ""
+        if fragment.rounding != _NEAREST:
+            self._declare("declare void @llvm.set.rounding(i32)")
+            how = "noinline strictfp"
+            before = f"call void @llvm.set.rounding(i32 {fragment.rounding}) strictfp\n  "
+            after = f"\n  call void @llvm.set.rounding(i32 {_NEAREST}) strictfp"
+        return (
+            self.take(fragment.declarations, name)
+            + f"\ndefine internal {result} @{name}({parameters}) {how} {{\n  {before}"
+            + self.take(fragment.body, name)
+            + f"{after}\n  ret {result} %y0\n}}\n"
+        )
+
+    def call(self, lane: Lane, fragment: Fragment, arguments: list[str]) -> str:
+        """Emit the call of a fragment with one result; return its name."""
+        types = fragment.types((*fragment.sources, *fragment.results))
+        listed = ", ".join(f"{t} {v}" for t, v in zip(types, arguments, strict=False))
+        return lane.emit(f"call {types[-1]} @{self.name(fragment)}({listed})")
+
+    def text(self) -> str:
+        """Return all declarations and definitions."""
+        return "\n".join((*self._declared.values(), *self._definitions))
+
+
+def compute(
+    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand]
+) -> list[str] | None:
+    """Emit the statements of an instruction; return its results, None if it is not compiled."""
+    arguments = [lane.operand(o, k) for o, k in zip(operands, rule.sources, strict=True)]
+    fragment = fragment_of(rule.compute)
+    values = None if fragment is None else _call(lane, fragments, fragment, rule, arguments)
+    return _traced(lane, fragments, rule, operands, arguments) if values is None else values
+
+
+def _traced(
+    lane: Lane, fragments: Fragments, rule: Rule, operands: list[Operand], arguments: list[str]
+) -> list[str] | None:
+    values: list[str | Array] = [
+        immediate(operand, kind) if isinstance(operand, Immediate) else value
+        for operand, kind, value in zip(operands, rule.sources, arguments, strict=True)
+    ]
+
+    def call(fragment: Fragment, inputs: list[str]) -> str:
+        return fragments.call(lane, fragment, inputs)
+
+    sources, results = rule.sources, rule.results
+    if rule.carry_in:
+        values.append(lane.operand(CARRY, "pred"))
+        sources = (*sources, "pred")
+    if rule.carry_out:
+        results = (*results, "pred")
+    types = [DTYPES[kind] for kind in sources], [DTYPES[kind] for kind in results]
+    return trace(lane, rule.compute, values, types, call)
+
+
+def _call(
+    lane: Lane, fragments: Fragments, fragment: Fragment, rule: Rule, arguments: list[str]
+) -> list[str] | None:
+    types = fragment.types((*fragment.sources, *fragment.results))
+    if types != [llvm_type(kind) for kind in (*rule.sources, *rule.results)]:
+        return None
+    return [fragments.call(lane, fragment, arguments)]
+
+
+def move(lane: Lane, instruction: Instruction) -> list[Write]:
+    """Return the writes of a `mov`: operand, PTX type and value of each."""
+    to, source = instruction.operands
+    kind = instruction.type
+    if kind == "b128":
+        raise lane.refuse("128 bits")
+    if isinstance(source, Vector) and isinstance(to, Vector):
+        values = [lane.operand(e, kind) for e in source.elements]
+        return [(t, kind, v) for t, v in zip(to.elements, values, strict=True)]
+    if isinstance(source, Vector):
+        return [(to, kind, _packed(lane, source, kind))]
+    if isinstance(to, Vector):
+        return _unpacked(lane, to, source, kind)
+    value = lane.operand(source, kind)
+    if isinstance(source, Symbol) and lane.frame.has_levels(lane.function, source.name):
+        value = lane.emit(f"add i{width(kind)} {value}, {lane.level(kind)}")
+    return [(to, kind, value)]
+
+
+def _packed(lane: Lane, source: Vector, kind: str) -> str:
+    bits = width(kind)
+    part = bits // len(source.elements)
+    whole = "0"
+    for place, element in enumerate(source.elements):
+        value = lane.operand(element, f"b{part}")
+        value = lane.emit(f"zext i{part} {value} to i{bits}")
+        value = lane.emit(f"shl i{bits} {value}, {place * part}")
+        whole = lane.emit(f"or i{bits} {whole}, {value}")
+    return lane.bitcast(whole, f"i{bits}", llvm_type(kind))
+
+
+def _unpacked(lane: Lane, to: Vector, source: Operand, kind: str) -> list[Write]:
+    bits = width(kind)
+    part = bits // len(to.elements)
+    value = lane.operand(source, f"b{bits}")
+    results: list[Write] = []
+    for place, element in enumerate(to.elements):
+        moved = lane.emit(f"lshr i{bits} {value}, {place * part}")
+        cut = lane.emit(f"trunc i{bits} {moved} to i{part}")
+        results.append((element, f"b{part}", cut))
+    return results
+
+
+_WINDOW_SPACES = {space.name.lower(): start for space, (start, _) in WINDOWS.items()}
+
+
+def converted_address(lane: Lane, instruction: Instruction) -> list[Write]:
+    """Return the write of a `cvta`: operand, PTX type and value of the address."""
+    to, source = instruction.operands
+    kind = instruction.type
+    value = lane.operand(source, kind)
+    start = 0 if instruction.space == "global" else _WINDOW_SPACES.get(instruction.space, 0)
+    if instruction.space == "param":
+        start = lane.frame.address_of(0, Symbol(PARAMETERS)) or 0
+    if start:
+        operation = "sub" if "to" in instruction.modifiers else "add"
+        value = lane.emit(f"{operation} i{width(kind)} {value}, {start}")
+    return [(to, kind, value)]

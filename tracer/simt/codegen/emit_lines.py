@@ -1,7 +1,7 @@
 """Lines of LLVM assembly that run once per warp."""
 
 from ...ptx.kernel import Instruction, Operand, Register
-from .emit_alu import Fragments
+from .emit_lane import Fragments
 from .machine import Machine
 from .register_frame import Frame
 

@@ -21,8 +21,7 @@ from ..ops.floating import arithmetic
 from ..ops.format import Reformat, reformat
 from ..ops.tensor import KEPT_BITS
 from .emit_access import element_operands, emit_check
-from .emit_alu import Fragments
-from .emit_lane import Refuse
+from .emit_lane import Fragments, Refuse
 from .emit_lines import WarpText
 
 _ROWS = """

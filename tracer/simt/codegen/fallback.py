@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import BasicBlock
 from ..interp.decode import decode_instruction
+from ..interp.wave import WarpGroup
 from ..ops.lanes import ALL_LANES, LANES, Array, unpack
 from ..warp import shuffle_vote
 from ..warp.decoder import Decoder
-from ..warp.group import WarpGroup
 from ..warp.program import Program, Step, Terminator
 from ..warp.special_register import special_values
 from .emit_kernel import KernelText

@@ -16,18 +16,16 @@ from numpy.typing import NDArray
 from ....jit.machine_code import address
 from ....traces.schema import Space
 from ..access.address import parameter_image
-from ..access.fault import check_lanes
+from ..access.bounds import check_lanes
 from ..call.argument_passing import too_deep
-from ..interp.wave import ArrayWave
+from ..interp.wave import ArrayWave, WarpGroup
 from ..kernel.launch import Sink
 from ..kernel.layout import levels_within
 from ..memory.address_facts import AddressRange
 from ..ops.lanes import LANES, Array, Mask
-from ..rows.access_rows import ROWS, AccessRows, columns_of
+from ..rows.access_rows import ROWS, AccessRows, Warps, columns_of
 from ..rows.history import Entries
 from ..rows.pattern import PatternTable
-from ..rows.warps import Warps
-from ..warp.group import WarpGroup
 from ..warp.instruction_limit import never_ends
 from ..warp.program import FrameStack, Program
 from ..warp.stack_entry import EXITED, WAITING

@@ -25,9 +25,8 @@ from ..memory.memory import WINDOWS
 from ..ops.family import SHARED_FAMILIES
 from ..ops.lanes import DTYPES, Array, scalar
 from ..ops.rule import Rule
-from ..warp.decoder import Decoder, StepTable, skip
+from ..warp.decoder import Decoder, Fetch, StepTable, Store, skip
 from ..warp.program import Group, Step
-from ..warp.slot import Fetch, Store
 
 _STEPPED = frozenset({"add.s64", "add.u64", "add.s32", "add.u32"})
 """Sums: if one operand is uniform, the result shares the other's address facts, shifted."""

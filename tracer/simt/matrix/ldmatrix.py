@@ -13,10 +13,9 @@ from ...ptx.kernel import Instruction
 from ..access.access import read, write
 from ..access.address import Access, describe, elements
 from ..ops.lanes import LANES, Array, Mask, pack
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
-from ..warp.slot import Fetch
 
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 """Number of matrices by the modifier."""

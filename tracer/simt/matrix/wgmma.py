@@ -20,10 +20,9 @@ from ..access.address import elements
 from ..ops import tensor
 from ..ops.lanes import LANES, Array
 from ..tma.tensor_map import swizzled
-from ..warp.decoder import Decoder, StepTable, skip
+from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
-from ..warp.slot import Fetch
 from .mma import accumulator, factor
 from .product import BITS
 

@@ -21,10 +21,9 @@ from ..access.access import read, write
 from ..access.address import Access, describe, elements
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import LANES, Array, scalar
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable, Store
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
-from ..warp.slot import Fetch, Store
 from .mma import multiply_step
 from .product import BITS, Layout, Product, each, numbered, width
 

@@ -5,10 +5,9 @@ from numpy.typing import NDArray
 
 from ..kernel.launch import Sink
 from ..ops.lanes import LANES, Array, Bits, Mask
-from ..rows.access_rows import AccessRows
+from ..rows.access_rows import AccessRows, Warps
 from ..rows.history import HistoryRows
 from ..rows.pattern import PatternTable
-from ..rows.warps import Warps
 from .memory import GLOBAL_BASE
 
 

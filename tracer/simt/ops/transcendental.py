@@ -13,7 +13,6 @@ from functools import cache
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from . import transcendental as approximate
 from .floating import arithmetic, forms
 from .format import FORMATS, through_double
 from .lanes import DTYPES, Array
@@ -150,15 +149,15 @@ def _upper(x: Array) -> Array:
 
 
 _FORMULAS: Mapping[str, Callable[..., Array]] = {
-    "div": approximate.quotient,
-    "rcp": approximate.reciprocal,
-    "sqrt": approximate.root,
-    "rsqrt": approximate.reciprocal_root,
-    "sin": approximate.sine,
-    "cos": approximate.cosine,
-    "lg2": approximate.binary_logarithm,
-    "ex2": approximate.power_of_two,
-    "tanh": approximate.hyperbolic_tangent,
+    "div": quotient,
+    "rcp": reciprocal,
+    "sqrt": root,
+    "rsqrt": reciprocal_root,
+    "sin": sine,
+    "cos": cosine,
+    "lg2": binary_logarithm,
+    "ex2": power_of_two,
+    "tanh": hyperbolic_tangent,
 }
 
 
@@ -168,9 +167,9 @@ def _flushed(x: Array, tiny: float) -> Array:
 
 
 _FORMS: Mapping[tuple[str, str, str], Callable[..., Array]] = {
-    ("div", "f32", "approx"): approximate.quick_quotient,
-    ("rcp", "f64", "approx"): approximate.coarse_reciprocal,
-    ("rsqrt", "f64", "approx.ftz"): approximate.coarse_reciprocal_root,
+    ("div", "f32", "approx"): quick_quotient,
+    ("rcp", "f64", "approx"): coarse_reciprocal,
+    ("rsqrt", "f64", "approx.ftz"): coarse_reciprocal_root,
 }
 """Forms of an opcode with a function of their own."""
 

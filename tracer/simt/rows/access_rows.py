@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import field
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,36 @@ from ....traces.schema import Space
 from ..kernel.launch import Sink
 from ..ops.lanes import Array, Mask
 from .pattern import PatternTable
-from .warps import Warps
+
+
+class Warps(Protocol):
+    """Warps (indices in the wave, ascending) with their lanes in arrays (rows, columns).
+
+    `place` (rows * warps per row) is each warp's index in the wave, `step` its running instruction
+    number, `common_step` the one of all if they agree; `row_block` (rows,) is the thread block of
+    each row.
+    """
+
+    warps: NDArray[np.intp]
+    rows: int
+    columns: int
+    compacted: bool
+    row_block: NDArray[np.intp]
+    step: NDArray[np.uint32]
+    common_step: int | None
+
+    @property
+    def warps_a_row(self) -> int:
+        """Warps side by side in a row."""
+
+    @property
+    def blocks_in_wave(self) -> int:
+        """Thread blocks of the wave."""
+
+    @property
+    def place(self) -> NDArray[np.intp]:
+        """Each warp's index in the wave."""
+
 
 ROWS = 1 << 15
 """Maximum buffered rows: a megabyte, written as one record batch."""

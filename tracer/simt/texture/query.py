@@ -10,9 +10,8 @@ from ...ptx.lines import source_line
 from ..memory.surface import Surface, texel_of
 from ..memory.texture import FACES, Texture
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
-from ..warp.slot import Fetch
 
 _HANDLE = np.dtype(np.uint64)
 SURFACES = 1 << 32

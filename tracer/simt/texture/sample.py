@@ -27,9 +27,8 @@ from ..memory.texture import (
     split_levels,
 )
 from ..ops.lanes import DTYPES, LANES, Array, Mask, pack, scalar
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
-from ..warp.slot import Fetch
 from .query import decode_handle, find_texture
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3}

@@ -19,14 +19,13 @@ from ...ptx.lines import source_line
 from ..access.access import read, write
 from ..access.address import Access, elements
 from ..access.atomic import update_lanes
-from ..access.fault import name_lane
+from ..access.bounds import name_lane
 from ..memory.surface import Surface, Texel, texel_of
 from ..memory.texture import shape_words
 from ..ops.lanes import DTYPES, Array, Mask, scalar
 from ..ops.update import update
-from ..warp.decoder import Decoder, StepTable
+from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
-from ..warp.slot import Fetch
 from .query import decode_handle, find_surface
 
 _DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}

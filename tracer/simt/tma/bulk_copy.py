@@ -15,10 +15,8 @@ from ..access.address import elements
 from ..memory.address_facts import as_addresses
 from ..ops.lanes import DTYPES, scalar
 from ..ops.update import OPERATIONS
-from ..warp.decoder import Decoder, StepTable, constant, skip
+from ..warp.decoder import Decoder, Fetch, StepTable, constant, skip
 from ..warp.program import Group, Step
-from ..warp.slot import Fetch
-from .operand import complete, fetch_address, mask_of, site_of, targets
 from .tensor_map import (
     BYTES,
     IM2COL,
@@ -35,13 +33,18 @@ from .transfer import (
     Lane,
     Site,
     as_shared,
+    complete,
+    fetch_address,
     generic_bytes,
     global_bytes,
     is_reduction,
     lanes_of,
+    mask_of,
     outside_global,
     reduce_bytes,
     shared_bytes,
+    site_of,
+    targets,
 )
 
 _NOTHING = frozenset({"commit_group", "wait_group", "prefetch"})

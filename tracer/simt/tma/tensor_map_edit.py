@@ -6,9 +6,18 @@ from ...ptx.kernel import Immediate, Instruction
 from ..ops.lanes import LANES
 from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
-from .operand import fetch_address, site_of
 from .tensor_map import BYTES, LAYOUT, MARK
-from .transfer import Bytes, Lane, Site, as_shared, global_bytes, lanes_of, shared_bytes
+from .transfer import (
+    Bytes,
+    Lane,
+    Site,
+    as_shared,
+    fetch_address,
+    global_bytes,
+    lanes_of,
+    shared_bytes,
+    site_of,
+)
 
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
 """CUtensorMapDataType by PTX's number of an element type (PTX ISA 9.7.9.28)."""

@@ -18,7 +18,7 @@ from ..memory.address_facts import AddressCache
 from ..memory.memory import LoadedModule, Memory, Shadow
 from ..memory.wave_rows import WaveRows
 from ..ops.lanes import Array, Bits, Mask
-from ..rows.warps import Warps
+from ..rows.access_rows import Warps
 from .simt_stack import SimtStacks
 from .special_register import special_values
 

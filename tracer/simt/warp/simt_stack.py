@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ....traces.unique import sorted_unique
 from ..ops.lanes import Array, Bits, Mask, pack
-from .barrier import Barriers
+from .barrier import Barriers, WarpSync
 from .invariant import asserted, require_tree
 from .stack_entry import (
     EXITED,
@@ -33,7 +33,6 @@ from .stack_entry import (
     run_ahead,
     split_off,
 )
-from .warp_sync import WarpSync
 
 _NEVER = np.iinfo(np.int32).max
 OUTER_JOIN = 1 << 30

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.instruction import VECTOR_SPECIALS
-from ..kernel.chip import Chip
-from ..kernel.launch import Launch
+from ..kernel.launch import Chip, Launch
 from ..ops.lanes import LANES, Array, scalar
 
 Dim3: TypeAlias = tuple[int, int, int]

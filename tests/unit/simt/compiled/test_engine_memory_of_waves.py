@@ -9,7 +9,7 @@ import pytest
 import cutrace
 from cutrace.tracer.simt.codegen import compiled_kernel
 from cutrace.tracer.simt.codegen.wave import CompiledWave
-from cutrace.tracer.simt.memory import memory as reuse
+from cutrace.tracer.simt.memory import memory as memory_module
 from cutrace.tracer.simt.memory.memory import BufferPool, Memory
 from cutrace.tracer.simt.rows.pattern import PatternTable
 
@@ -55,6 +55,6 @@ def test_sessions_that_are_open_together_share_no_memory() -> None:
 
 def test_more_than_so_many_bytes_go_with_their_session(monkeypatch: pytest.MonkeyPatch) -> None:
     patterns, memory = BufferPool(PatternTable), Memory()
-    monkeypatch.setattr(reuse, "MOST_BYTES", patterns.of(memory).nbytes - 1)
+    monkeypatch.setattr(memory_module, "MOST_BYTES", patterns.of(memory).nbytes - 1)
     BufferPool.end(memory)
     assert patterns._kept == []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
-from cutrace.tracer.simt import tiering
+from cutrace.tracer.simt import run
 from cutrace.tracer.simt.codegen import compiled_kernel
 
 SOURCE = """
@@ -33,14 +33,14 @@ extern "C" __global__ void leave(int *a, int n) {
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that are compiled from now on; none is remembered as long."""
     names: list[str] = []
-    compile_ = tiering._compiled
+    compile_ = run._compiled
 
     def note(program: Any, blocks: int) -> Any:
         names.append(program.kernel.name)
         return compile_(program, blocks)
 
-    monkeypatch.setattr(tiering, "_compiled", note)
-    monkeypatch.setattr(tiering, "_LONG", set())
+    monkeypatch.setattr(run, "_compiled", note)
+    monkeypatch.setattr(run, "_LONG", set())
     return names
 
 
@@ -92,8 +92,8 @@ PLAIN = 'extern "C" __global__ void plain(int *a) { a[threadIdx.x] += 1; }'
 def test_a_kernel_that_is_launched_often_is_compiled(
     tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiering, "_SPENT", Counter())
-    monkeypatch.setattr(tiering, "OFTEN", 3)
+    monkeypatch.setattr(run, "_SPENT", Counter())
+    monkeypatch.setattr(run, "OFTEN", 3)
     for engine in ("auto", "array"):
         with cutrace.Session(tmp_path / f"{engine}.cutrace", engine=engine) as gpu:
             a = gpu.to_device(np.zeros(64, dtype=np.int32))
@@ -114,8 +114,8 @@ def test_why_a_kernel_is_not_compiled_is_found_out_once(
         asked.append(kernel.name)
         raise CutraceError("not today")
 
-    monkeypatch.setattr(tiering, "_SPENT", Counter())
-    monkeypatch.setattr(tiering, "OFTEN", 0)
+    monkeypatch.setattr(run, "_SPENT", Counter())
+    monkeypatch.setattr(run, "OFTEN", 0)
     monkeypatch.setattr(compiled_kernel, "_CODE", {})
     monkeypatch.setattr(compiled_kernel, "write_kernel", refuse)
     with cutrace.Session(tmp_path / "x.cutrace") as gpu:

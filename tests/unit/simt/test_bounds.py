@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.commands._main import run
-from cutrace.tracer.program.arena import SharedMemory
+from cutrace.tracer.program.session import SharedMemory
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.simt.memory.memory import Arena, Memory
 from cutrace.traces.manifest import Unread, to_json

@@ -6,10 +6,14 @@ import pytest
 
 from cutrace.tracer.front.source import KernelSignature
 from cutrace.tracer.ptx.kernel import TYPE_BYTES, Variable
-from cutrace.tracer.session.arguments import ArgumentError, pack_arguments
+from cutrace.tracer.session.arguments import (
+    ArgumentError,
+    Signature,
+    pack_arguments,
+    read_signature,
+)
 from cutrace.tracer.session.array import DeviceArray, allocate_array
 from cutrace.tracer.session.recording import Recording
-from cutrace.tracer.session.signature import Signature, read_signature
 from cutrace.traces.schema import Argument
 from cutrace.traces.writer import TraceWriter
 

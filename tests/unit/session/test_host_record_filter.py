@@ -1,9 +1,9 @@
 import pytest
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.session.block_sample import draw
 from cutrace.tracer.session.filter import read_filter, read_fraction
 from cutrace.tracer.session.record_options import RecordOptions, Words, choose_options
+from cutrace.tracer.session.row_filter import draw
 from cutrace.traces.row_filter import count_in_ranges
 from cutrace.traces.schema import Sample, Space
 

@@ -11,7 +11,7 @@ from cutrace.models.analyses.occupancy import Need, occupancy
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.interface.options import DEFAULT_DEVICE
 from cutrace.models.replay.schedule.place import place
-from cutrace.tracer.simt.kernel.chip import DEFAULT_CHIP, Chip
+from cutrace.tracer.simt.kernel.launch import DEFAULT_CHIP, Chip
 
 WHERE = r"""
 extern "C" __global__ void k(unsigned *out, unsigned long long *when)
