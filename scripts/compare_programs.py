@@ -4,7 +4,7 @@
 
 WORK keeps what is built and recorded: a second run records what is missing alone. The checkouts are
 those of scripts/try_programs.py. What was compared goes to tests/validate/programs, and
-`python scripts/write/validation.py --programs` writes the section of docs/validation.md from there.
+`python scripts/write/validation.py` writes docs/validation.md from there.
 """
 
 import argparse

@@ -7,8 +7,8 @@ in place of an earlier one. Each program is recorded and judged in processes of 
 time; what became of it is in FOLDER/judged as soon as it is known, and its recording in
 FOLDER/traces: a second run does what is missing alone. `--rejudge` compares again what is recorded.
 A draw has its own files and its own text (tests/silicon/unseen.py). How each program ended, the
-counts, the pairs and the times go to tests/validate, and `python scripts/write/validation.py
---programs` writes the section of docs/validation.md. `--chip` keeps what the chip counted, and no
+counts, the pairs and the times go to tests/validate, and `python scripts/write/validation.py`
+writes docs/validation.md. `--chip` keeps what the chip counted, and no
 more.
 """
 

@@ -2,7 +2,7 @@
 
 python scripts/try_programs.py CHECKOUT... [--only NAME...] [--seconds N] [--keep FOLDER]
                                [--json FILE]
-python scripts/try_programs.py --json FILE --page docs/programs.md
+python scripts/try_programs.py --json FILE --table tests/validate/tried/programs.csv
 
 A checkout is a folder with NVIDIA/cuda-samples, yuhc/gpu-rodinia or sgrauerg/polybenchGpu in it;
 nothing of them is kept here. Sizes are made smaller by the programs' own arguments, which
@@ -10,6 +10,7 @@ try_programs.toml lists, and why some programs are left out.
 """
 
 import argparse
+import csv
 import json
 import re
 import shlex
@@ -208,62 +209,38 @@ def _first_error(printed: str) -> str:
     return (lines or printed.splitlines() or ["nvcc failed"])[0].strip()
 
 
-HEADS = ("program", "built", "ran", "own check", "launches", "seconds", "why not")
-_RAW_SUM = re.compile(r"\n\nOf \d+ that were tried .*|\n\n### .*", re.DOTALL)
+HEADS = (
+    *("collection", "program", "arguments", "built", "ran", "check", "launches", "seconds", "why"),
+)
 
 
-def write_page(page: Path, outcomes: list[Outcome]) -> None:
-    """Write the tables behind the last heading of a page, one for each collection."""
-    text, heading, rest = page.read_text().rpartition("## What was tried\n")
-    said = _RAW_SUM.sub("", rest.split("\n| ")[0].rstrip("\n"))
-    names = dict.fromkeys(outcome.collection for outcome in outcomes)
-    parts = [_section(name, [o for o in outcomes if o.collection == name]) for name in names]
-    page.write_text(f"{text}{heading}{said}\n\n" + "\n".join(parts))
+def write_table(table: Path, outcomes: list[Outcome]) -> None:
+    """Write a row for each program; scripts/write/tried.py writes their sums."""
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(HEADS)
+        rows.writerows(map(_row, outcomes))
 
 
-def _section(name: str, outcomes: list[Outcome]) -> str:
-    tried = [each for each in outcomes if not each.left_out]
-    whole = [each for each in tried if _is_whole(each)]
-    checked = sum(each.passed is True for each in whole)
-    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS), *map(_row, tried)]
-    left_out = [f"{each.name} ({each.why})" for each in outcomes if each.left_out]
-    lines = [
-        f"### {name}\n",
-        f"Of {len(tried)} that were tried {len(whole)} ran to their end; of these {checked} checked"
-        " their results and\nfound them right, and no other found an error.\n",
-        *rows,
-        "",
-    ]
-    if left_out:
-        lines += [textwrap.fill(f"Not tried: {', '.join(left_out)}.", 104), ""]
-    return "\n".join(lines)
-
-
-def _is_whole(outcome: Outcome) -> bool:
-    """Whether it ran to its end with all launches; an assertion that fails is a sample's aim."""
-    was_refused = "launch " in outcome.why and "an assertion failed" not in outcome.why
-    return outcome.ran and outcome.passed is not False and not was_refused
-
-
-def _row(outcome: Outcome) -> str:
-    name = f"{outcome.name} `{outcome.arguments}`" if outcome.arguments else outcome.name
+def _row(outcome: Outcome) -> tuple[str, ...]:
     check = {True: "passed", False: "failed", None: "has none"}[outcome.passed]
-    cells = (
-        name,
+    return (
+        outcome.collection,
+        outcome.name,
+        outcome.arguments,
         "yes" if outcome.built else "-",
         "yes" if outcome.ran else "-",
         check if outcome.ran or outcome.passed is not None else "-",
         str(outcome.launches or "-"),
         f"{outcome.seconds:.0f}" if outcome.seconds else "-",
-        _shown(outcome.why),
+        f"not tried: {outcome.why}" if outcome.left_out else _shown(outcome.why),
     )
-    return "| " + " | ".join(cells) + " |"
 
 
 def _shown(why: str) -> str:
     """One line of a message, not too long for a table, without paths of this machine."""
     line = re.sub(r"(?<!\w)/[\w.+/-]*/", "", why.removeprefix("cutrace: "))
-    return textwrap.shorten(line.replace("|", "/"), 160, placeholder=" ...")
+    return textwrap.shorten(line, 160, placeholder=" ...")
 
 
 def main() -> None:
@@ -274,10 +251,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--keep", type=Path, help="a folder for what is built")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--table", type=Path)
     asked = parser.parse_args()
-    if asked.page:
-        write_page(asked.page, [Outcome(**each) for each in json.loads(asked.json.read_text())])
+    if asked.table:
+        write_table(asked.table, [Outcome(**each) for each in json.loads(asked.json.read_text())])
         return
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as folder:
         places = Places(asked.keep or Path(folder, "built"), Path(folder, "inputs"))

@@ -1,7 +1,7 @@
 """Try what Python packages publish, examples and tests, as `cutrace record` runs them.
 
 python scripts/try_python.py [NAME=CHECKOUT...] [--only WORD...] [--seconds N] [--json FILE]
-python scripts/try_python.py --json FILE --page docs/python.md
+python scripts/try_python.py --json FILE --table tests/validate/tried/python.csv
 
 NAME is a table of try_python.toml, CHECKOUT a folder with its repository in it, of which nothing is
 kept here; the packages themselves are installed where this runs. try_python.toml lists what is
@@ -9,6 +9,7 @@ tried. Launches are run and recorded, and the traces dropped.
 """
 
 import argparse
+import csv
 import importlib
 import json
 import re
@@ -24,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 LIST = Path(__file__).with_suffix(".toml")
-HEAD = "## What was tried\n"
 MOST_ROWS = 20
 _COUNTS = {
     "failed": re.compile(r"(\d+) (?:failed|errors?)\b|(?<!expected )(?:failures|errors)=(\d+)"),
@@ -134,51 +134,20 @@ def _sum(pattern: re.Pattern[str], text: str) -> int:
     return sum(int(next(filter(None, each.groups()))) for each in pattern.finditer(text))
 
 
-def write_page(page: Path, outcomes: list[Outcome]) -> None:
-    """Write the table as the last part of a page."""
-    text = page.read_text().partition(HEAD)[0].rstrip("\n")
+def write_table(table: Path, outcomes: list[Outcome]) -> None:
+    """Write a row for each module; scripts/write/tried.py writes their sums."""
     listed = tomllib.loads(LIST.read_text())
-    order = list(listed)
-    outcomes = sorted((o for o in outcomes if o.tried), key=lambda o: order.index(o.package))
-    parts = [f"{text}\n\n{HEAD}", _sentence(outcomes)]
-    for package in dict.fromkeys(each.package for each in outcomes):
-        known = listed[package].get("why", {})
-        parts.append(_table([each for each in outcomes if each.package == package], known))
-        left_out = listed[package].get("left_out", {})
-        if left_out:
-            said = "; ".join(f"{name} ({why})" for name, why in left_out.items())
-            parts.append(f"Not in the table: {said}.\n")
-    page.write_text("\n".join(parts))
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("package", "name", "passed", "of", "launches", "why"))
+        for package, known in listed.items():
+            mine = [each for each in outcomes if each.tried and each.package == package]
+            rows.writerows(_row(each, known.get("why", {})) for each in _joined(mine))
 
 
-def _sentence(outcomes: list[Outcome]) -> str:
-    """What all of it is, and how many pass of each package."""
-    rows = [
-        "`scripts/try_python.py` runs what these packages publish, unchanged but for loops of "
-        "timing and what\nremarks say. Of tests and examples, without those that skip "
-        "themselves, these pass; many of cuda-python's\nlaunch nothing.\n",
-        "| | passed | of | |",
-        "|---|---|---|---|",
-    ]
-    packages = dict.fromkeys(each.package for each in outcomes)
-    for name in (*packages, "together"):
-        own = [each for each in outcomes if name in (each.package, "together")]
-        passed, tried = (sum(getattr(o, count) for o in own) for count in ("passed", "tried"))
-        rows.append(f"| {name} | {passed:,} | {tried:,} | {100 * passed / tried:.1f} % |")
-    return "\n".join((*rows, ""))
-
-
-def _table(outcomes: list[Outcome], known: Mapping[str, str]) -> str:
-    rows = [
-        f"| {outcomes[0].package} | passed | of | launches | remarks |",
-        "|---|---|---|---|---|",
-    ]
-    for each in _joined(outcomes):
-        said = known.get(each.name, each.why).replace("|", "/")
-        why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", said)[:160]
-        name = each.name if " other " in each.name else f"`{each.name}`"
-        rows.append(f"| {name} | {each.passed} | {each.tried} | {each.launches or '-'} | {why} |")
-    return "\n".join((*rows, ""))
+def _row(each: Outcome, known: Mapping[str, str]) -> tuple[object, ...]:
+    why = re.sub(r"(?<!\w)/[\w.+/-]*/", "", known.get(each.name, each.why))[:160]
+    return each.package, each.name, each.passed, each.tried, each.launches or "-", why
 
 
 def _joined(outcomes: list[Outcome]) -> Iterator[Outcome]:
@@ -199,12 +168,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--table", type=Path)
     asked = parser.parse_args()
     known = json.loads(asked.json.read_text()) if asked.json and asked.json.exists() else []
     outcomes = [Outcome(**each) for each in known]
-    if asked.page:
-        write_page(asked.page, outcomes)
+    if asked.table:
+        write_table(asked.table, outcomes)
         return
     with tempfile.TemporaryDirectory(prefix="cutrace-try-") as scratch:
         _try_all(asked, outcomes, Path(scratch))

@@ -1,7 +1,7 @@
 """Try programs of collections that nothing here was written for: a sample of each, as it is.
 
 python scripts/try_strangers.py CHECKOUT... --json FILE [--each N] [--seconds N]
-python scripts/try_strangers.py --json FILE --page docs/programs.md
+python scripts/try_strangers.py --json FILE --table tests/validate/tried/strangers.csv
 
 A checkout is a folder with a public collection in it; nothing of it is kept here. A program is what
 its own `build_command` names, a folder `src` with a main.cu, or else a .cu file with a main. Which
@@ -9,13 +9,13 @@ are drawn depends on their names alone. The table has a row for each collection.
 """
 
 import argparse
+import csv
 import hashlib
 import json
 import re
 import shlex
 import shutil
 import tempfile
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -33,42 +33,6 @@ LIBRARIES = {
 }
 _MAIN = re.compile(r"\bmain\s*\(")
 _SAMPLES = (".txt", ".csv", ".fa", ".fasta", ".bin", ".dat")
-HEADING = "## Programs of strangers\n"
-SAID = (
-    """A sample of the programs of collections that nothing here was written for, as they are: sizes
-    and arguments are the programs' own. A program that asked for arguments was given none, or
-    not what it wants; one that was cut off by time (40 s, on a machine that did other work)
-    had recorded the launches so far.""",
-    """How it was made: 411 programs of 16 collections were drawn by chance and tried in turns, one
-    of each collection, until the time was over. This is not a first figure. Of the first 83
-    that were tried 56 were built and 44 ran to their end; of the 27 that were not built 9
-    want another header or source of their own collection on the command line, 7 bring a
-    Thrust or CUB older than the packages' (mended), 4 call NVML or cuSOLVER (mended), 4 were
-    translated into CUDA by language models and no compiler takes them, and 3 miss a header or
-    a function of their own. Then what was missing was written, all were tried again with the
-    options that they want, and others with them. Left out of the table are the 25 of
-    sonvule59/CUDA_and_OpenMP (the translations), two tasks of CUDABeaver that have no `main`,
-    and of NVlabs/cub and RRZE-HPC/gpu-benches those that include files of older toolkits.
-    Looked at and not used were AkshDesai04/CUDA (a thousand alike) and NUCAR-DEV/Hetero-Mark,
-    NVIDIA/libcudacxx, chai-benchmarks/chai, ekondis/mixbench, ekondis/gpumembench,
-    ernestyalumni/HrdwCCppCUDA, gpgpu-sim/ispass2009-benchmarks and
-    mochimodev/cuda-hashing-algos (hardly a program that one command builds).
-    `scripts/try_strangers.py` tries checkouts the same way, but draws by a hash of the names.""",
-)
-"""What is said of the sample above its table."""
-
-SEE = (
-    "On an H100 demo/bfs, demo/cities and apps/mst/main end the same way: they miss their files",
-    "and arguments. 2.07-monte-carlo is one launch of 181 million accesses, which takes 90 s.",
-    "",
-    "A first figure of programs that were never run before, with a chip as the judge, is in",
-    "[validation.md](validation.md#programs-that-were-never-run-before): 79 of 85 ended as on an",
-    "H100, and 98.7 % of all their counts lie within 1 % of Nsight Compute's; of a",
-    "[second draw](validation.md#a-second-draw) 34 of 34, and 94.2 %, of a",
-    "[third](validation.md#a-third-draw) 99 of 99, and 95.2 %, of a",
-    "[fourth](validation.md#a-fourth-draw), on an H200, 82 of 82, and 97.5 %.",
-)
-
 COUNTS = {
     "asked for arguments": re.compile("called nothing of CUDA"),
     "cut off by time": re.compile(r"^over \d+ s"),
@@ -147,45 +111,28 @@ def draw(programs: Iterable[Program], count: int) -> list[Program]:
     return [named[name] for name in order[:count]]
 
 
-def write_page(page: Path, outcomes: Sequence[Outcome]) -> None:
-    """Write the table behind its heading."""
-    before, _, rest = page.read_text().partition(HEADING)
-    after = rest.partition("\n## ")[2]
-    page.write_text(f"{before}{HEADING}\n{_section(outcomes)}\n## {after}")
-
-
-def _section(outcomes: Sequence[Outcome]) -> str:
+def write_table(table: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write a row for each collection; scripts/write/tried.py writes their sums."""
     names = sorted({each.collection for each in outcomes}, key=str.lower)
-    rows = [[each for each in outcomes if each.collection == name] for name in names]
-    heads = ("collection", "tried", "built", "ran to the end", "own check passed", *COUNTS)
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    lines += [_row(row[0].collection, row) for row in rows] + [_row("all", outcomes)]
-    odd = [each for each in outcomes if not each.ran and not _counted(each)]
-    told = "; ".join(f"{each.name} ({_reason(each)})" for each in odd)
-    said = [textwrap.fill(" ".join(text.split()), 104, break_on_hyphens=False) for text in SAID]
-    rest = textwrap.fill(f"The rest: {told}.", 104)
-    parts = [*said, "\n".join(lines), rest, "\n".join(SEE)]
-    return "\n\n".join(parts) + "\n"
+    with table.open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("collection", "tried", "built", "ran", "check", "arguments", "time"))
+        rows.writerows(_row([o for o in outcomes if o.collection == name]) for name in names)
 
 
 def _counted(outcome: Outcome) -> str:
     return next((name for name, why in COUNTS.items() if why.search(outcome.why)), "")
 
 
-def _reason(outcome: Outcome) -> str:
-    line = re.sub(r"(?<!\w)/[\w.+/-]*/", "", outcome.why.removeprefix("cutrace: "))
-    return textwrap.shorten(line.replace("|", "/"), 120, placeholder=" ...")
-
-
-def _row(name: str, outcomes: Sequence[Outcome]) -> str:
-    numbers = (
+def _row(outcomes: Sequence[Outcome]) -> tuple[object, ...]:
+    return (
+        outcomes[0].collection,
         len(outcomes),
         sum(each.built for each in outcomes),
         sum(each.ran for each in outcomes),
         sum(each.passed is True for each in outcomes),
         *(sum(_counted(each) == reason for each in outcomes) for reason in COUNTS),
     )
-    return f"| {name} | " + " | ".join(map(str, numbers)) + " |"
 
 
 def main() -> None:
@@ -195,10 +142,10 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--table", type=Path)
     asked = parser.parse_args()
-    if asked.page:
-        write_page(asked.page, [Outcome(**each) for each in json.loads(asked.json.read_text())])
+    if asked.table:
+        write_table(asked.table, [Outcome(**each) for each in json.loads(asked.json.read_text())])
         return
     drawn = [draw(find_strangers(each.resolve()), asked.each) for each in asked.checkouts]
     turns = [each[rank] for rank in range(asked.each) for each in drawn if rank < len(each)]

@@ -1,4 +1,4 @@
-"""The section of docs/validation.md about whole programs, from what was compared and kept."""
+"""The section of docs/validation.md about whole programs; programs.md here has the text."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 from silicon import unseen
 from silicon.caches import NEAR as CACHES
+from silicon.kept import KIND
 from silicon.programs import FOLDER, TIMED, Beside
 
 COMPARED = FOLDER / "h200_compared.parquet"
@@ -17,91 +18,12 @@ ABOUT = FOLDER / "h200_compared.json"
 
 OTHERS = FOLDER / "others_compared.parquet"
 
-START, NEXT = "## Programs\n", "\n## What is not equal\n"
-HEAD = """## Programs
-
-Programs of NVIDIA/cuda-samples, Rodinia and PolyBench-GPU as they are, on an H200 (built by nvcc
-13.0.88 for sm_90, `tests/validate/programs/README.md`) and recorded by cutrace (`cutrace record -d
-h200 -- ./program`, built by the nvcc 13.5 of `cutrace[programs]`). Of {tried} programs that ran on
-the chip {recorded} were recorded. `scripts/compare_programs.py` compared them on {date}: counts at
-commit {commit}, caches at {caches}, of recordings of {caches} to which was added what ptxas made of
-their loads and stores. The table of it is `tests/validate/programs/h200_compared.parquet`. Of
-{hardware} programs the hardware's counters were read, of all the counts of patched code: how often
-warps issued an instruction is then compared with `smsp__inst_executed_op_*`.
-
-Raw, with nothing left out: of {pairs} counts of {launches} launches that are not zero on both sides
-**{near} lie within 1 % of the chip's, {near_percent} %**; {equal} are equal, {equal_percent} %.
-Without facts of the launch (registers, shared memory, occupancy) it is {memory_near} of {memory},
-{memory_percent} %.
-
-{missing}
-
-Comparable, by the rule above, are {comparable}; of these **{close} lie within 1 %,
-{close_percent} %**, and {same} are equal, {same_percent} %. The others, {left_percent} % of all,
-are left out:
-
-| what | counts | of all, % | within 1 % all the same |
-|---|---:|---:|---:|
-"""
-
-COUNTERS = """
-Counter by counter, those within 1 % of those that are comparable, and of those left out:
-
-| counter | within 1 % | % | left out | within 1 % |
-|---|---:|---:|---:|---:|
-"""
-
-FAR = """
-Comparable, and further apart:
-
-| program, kernel, launch | counter | chip | cutrace | why |
-|---|---|---:|---:|---|
-"""
-
-NEARNESS = """
-Caches, in launches whose accesses are comparable, where there is something to find:
-
-| counter | near | of launches | % |
-|---|---|---:|---:|
-"""
-
-NOT_NEAR = """
-Those that are not near:
-
-| program, kernel, launch | counter | chip | cutrace | why |
-|---|---|---:|---:|---|
-"""
-
-OF_OTHERS = """
-### Programs of other collections
-
-The collections above were at hand while cutrace was made; these were not:
-{collections}.
-{programs} runs of their programs in small sizes were built once by nvcc 13.0.88 for the same H200
-and for cutrace (machine code and PTX in one file, NVIDIA's static runtime) and recorded as they
-are. Raw, of {pairs} counts of {launches} launches **{near} lie within 1 %, {near_percent} %**;
-{equal} are equal. Without raytracing, whose kernels call `new` and virtual functions (on the chip
-the driver's code and stacks in local memory), it is {plain_near} of {plain}, {plain_percent} %.
-Comparable are {comparable}, of these **{close} lie within 1 %, {close_percent} %**. Registers and
-what follows from them are compared where the recording had NVIDIA's assembler. Left out:
-
-| what | counts | of all, % | within 1 % all the same |
-|---|---:|---:|---:|
-"""
-
-POLLS = """
-A kernel that waits in a loop for what other blocks store (a barrier of the whole grid, a lock,
-CUB's look-back) loads as often as time allows: the chip's count of these loads differs from run to
-run, and cutrace's, whose warps take turns, is another. Only what such loops do besides can be
-compared.
-"""
+WORST = 10
+"""How many of the largest differences a table lists."""
+TEMPLATE = Path(__file__).parent / "programs.md"
 
 OF_LAUNCH = ("launch__", "sm__maximum")
 """How the names of facts of a launch begin."""
-UNLIKE = (
-    "Thrust of CUDA 13.0 launches other kernels than that of 13.3; of lu and adi as many launches "
-    "were recorded as fit into minutes; a graph's branches may run in any order."
-)
 REASONS = (
     (
         "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug",
@@ -225,57 +147,68 @@ def keep_pairs(compared: Sequence[Beside], file: Path) -> None:
     pl.DataFrame(rows).write_parquet(file, compression="zstd", compression_level=19)
 
 
-def section() -> Iterator[str]:
-    """The lines of the section."""
-    compared = kept()
-    counts = [b for b in compared if b.kind == "count"]
-    yield _head(counts).rstrip("\n")
-    yield from _left_out(counts)
-    yield COUNTERS.rstrip("\n")
-    yield from _counters(counts)
-    yield FAR.rstrip("\n")
-    yield from _far(counts)
-    yield NEARNESS.rstrip("\n")
-    yield from _caches([b for b in compared if b.kind == "cache"])
-    yield NOT_NEAR.rstrip("\n")
-    yield from _far([b for b in compared if b.kind == "cache"])
-    yield from _others([b for b in kept(OTHERS) if b.kind == "count"])
-    for draw in unseen.DRAWS:
-        yield from _unseen(draw, [b for b in kept(draw.compared) if b.kind == "count"])
+def sets() -> dict[str, list[Beside]]:
+    """The counts of each set of programs, by the set's name on the page."""
+    names = {"three collections": COMPARED, "seven others": OTHERS}
+    names |= {draw.heading: draw.compared for draw in unseen.DRAWS}
+    return {name: kept(file) for name, file in names.items()}
 
 
-def _unseen(draw: unseen.Draw, counts: Sequence[Beside]) -> Iterator[str]:
-    """The part about programs that were never run before."""
-    yield unseen.head(draw, counts, shares, _percent)
-    yield from _left_out(counts)
-    yield FAR.rstrip("\n")
-    yield from _far(counts)
+def section() -> str:
+    """The section of the page."""
+    compared = sets()
+    counts = {name: [b for b in mine if b.kind == "count"] for name, mine in compared.items()}
+    every = [beside for mine in counts.values() for beside in mine]
+    caches = [b for b in compared["three collections"] if b.kind == "cache"]
+    far = [b for b in every if not b.why_not and not b.is_near]
+    not_near = [b for b in caches if not b.why_not and not b.is_near]
+    memory = [b for b in counts["three collections"] if not b.metric.startswith(OF_LAUNCH)]
+    plain = [b for b in counts["seven others"] if b.run[1] != "raytracing"]
+    about = json.loads(ABOUT.read_text())
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        **about, missing=sum(about["captured"].values()),
+        memory=_near_of(memory), plain=_near_of(plain),
+        sets=_lines(_sets(counts)),
+        left_out=_lines(_left_out(every)),
+        counters=_lines(_counters(every)),
+        reasons=_lines(_reasons(far)),
+        worst=_lines(_worst(far)),
+        cached=_lines(_caches(caches)),
+        cache_reasons=_lines(_reasons(not_near)),
+        ends=_ends(),
+    )  # fmt: skip
 
 
-def _others(counts: Sequence[Beside]) -> Iterator[str]:
-    """The part about programs of collections that were not at hand."""
-    pairs, near, equal = shares(counts)
-    comparable, close, _ = shares(b for b in counts if not b.why_not)
-    plain, plain_near, _ = shares(b for b in counts if b.run[1] != "raytracing")
-    yield OF_OTHERS.format(
-        programs=len({b.run for b in counts}),
-        collections=", ".join(sorted({b.run[1] for b in counts})),
-        launches=len({(b.run, b.launch) for b in counts}),
-        plain=plain, plain_near=plain_near, plain_percent=_percent(plain_near, plain),
-        pairs=pairs, near=near, equal=equal, comparable=comparable, close=close,
-        near_percent=_percent(near, pairs), close_percent=_percent(close, comparable),
-    ).rstrip("\n")  # fmt: skip
-    yield from _left_out(counts)
-    yield FAR.rstrip("\n")
-    yield from _far(counts)
-    yield POLLS.rstrip("\n")
+def _lines(rows: Iterable[Iterable[object]]) -> str:
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in rows)
 
 
-def renewed(text: str) -> str:
-    """A page with its section about programs written anew."""
-    before, _, after = text.partition(NEXT)
-    before = before.partition(START)[0].rstrip("\n")
-    return before + "\n\n" + "\n".join(section()) + "\n" + NEXT + after
+def _near_of(counts: Sequence[Beside]) -> str:
+    of, near, _ = shares(counts)
+    return f"{near} of {of}, {_percent(near, of)} %"
+
+
+def _sets(counts: Mapping[str, Sequence[Beside]]) -> Iterator[tuple[object, ...]]:
+    """A row for each set: how the programs ended, and how near the counts are."""
+    draws = {draw.heading: draw for draw in unseen.DRAWS}
+    for name, mine in counts.items():
+        ended = [e for e in draws[name].ended() if e.is_judged] if name in draws else []
+        whole = [each for each in ended if each.is_whole]
+        ends = f"{len(whole)} of {len(ended)}", f"{sum(e.prints_same for e in whole)}"
+        pairs, near, equal = shares(mine)
+        comparable, close, same = shares(b for b in mine if not b.why_not)
+        launches = len({(b.run, b.launch) for b in mine})
+        yield (
+            name, *(ends if ended else ("", "")), len({b.run[1:] for b in mine}), launches, pairs,
+            f"{_percent(near, pairs)} %", f"{_percent(equal, pairs)} %", comparable,
+            f"{_percent(close, comparable)} %", f"{_percent(same, comparable)} %",
+        )  # fmt: skip
+
+
+def _ends() -> str:
+    """The programs that were not recorded to the end."""
+    odd = (e for draw in unseen.DRAWS for e in draw.ended() if e.is_judged and not e.is_whole)
+    return textwrap.fill("; ".join(f"{each.program} ({each.why})" for each in odd), 100)
 
 
 def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
@@ -284,60 +217,44 @@ def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
     return len(mine), sum(b.is_near for b in mine), sum(b.is_equal for b in mine)
 
 
-def _head(counts: Sequence[Beside]) -> str:
-    about = json.loads(ABOUT.read_text())
-    pairs, near, equal = shares(counts)
-    comparable, close, same = shares(b for b in counts if not b.why_not)
-    memory, memory_near, _ = shares(b for b in counts if not b.metric.startswith(OF_LAUNCH))
-    found = {(b.run, b.launch) for b in counts}
-    return HEAD.format(
-        **{key: about[key] for key in ("tried", "date", "commit", "caches", "hardware")},
-        recorded=len({b.run[1:] for b in counts}),
-        launches=len(found),
-        memory=memory,
-        memory_near=memory_near,
-        memory_percent=_percent(memory_near, memory),
-        missing=_missing(about["captured"]),
-        pairs=pairs, near=near, equal=equal, comparable=comparable, close=close, same=same,
-        near_percent=_percent(near, pairs), equal_percent=_percent(equal, pairs),
-        close_percent=_percent(close, comparable), same_percent=_percent(same, comparable),
-        left_percent=_percent(pairs - comparable, pairs),
-    )  # fmt: skip
-
-
-def _missing(captured: Mapping[str, int]) -> str:
-    """Launches of the chip that have no like in the recordings, and why."""
-    named = ", ".join(f"{many} of {program}" for program, many in captured.items())
-    words = (
-        f"{sum(captured.values())} more launches were captured that the recordings have none like:"
-    )
-    return textwrap.fill(f"{words} {named}. {UNLIKE}", 104)
-
-
-def _left_out(counts: Sequence[Beside]) -> Iterator[str]:
-    every = Counter(b.why_not for b in counts if b.why_not)
-    for why, many in every.most_common():
+def _left_out(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
+    reasons = Counter(b.why_not for b in counts if b.why_not)
+    for why, many in reasons.most_common():
         _, near, _ = shares(b for b in counts if b.why_not == why)
         named = ", ".join(sorted(name for name, what in TIMED.items() if what == why))
         words = f"{why} ({named})" if named else why
-        yield f"| {words} | {many} | {_percent(many, len(counts))} | {near} |"
+        yield words, many, _percent(many, len(counts)), near
 
 
-def _counters(counts: Sequence[Beside]) -> Iterator[str]:
-    for metric in sorted({b.metric for b in counts}):
-        mine = [b for b in counts if b.metric == metric]
+def _counters(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
+    """Counters together that differ in the kind of access alone."""
+    groups: dict[str, list[Beside]] = {}
+    for beside in counts:
+        groups.setdefault(KIND.sub("*", beside.metric), []).append(beside)
+    for name, mine in sorted(groups.items()):
         many, near, _ = shares(b for b in mine if not b.why_not)
         left, close, _ = shares(b for b in mine if b.why_not)
-        cells = (f"{near} of {many}", _percent(near, many), left, close)
-        yield f"| `{metric}` | {' | '.join(map(str, cells))} |"
+        yield f"`{name}`", f"{near} of {many}", _percent(near, many), left, close
 
 
-def _far(counts: Sequence[Beside]) -> Iterator[str]:
-    for b in counts:
-        if not b.why_not and not b.is_near:
-            place = f"{b.run[2]} ({b.run[0]}), `{b.kernel}`, {b.launch}"
-            both = f"{_number(b.theirs)} | {_number(b.ours)}"
-            yield f"| {place} | `{b.metric}` | {both} | {reason(b)} |"
+def _reasons(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
+    """Why comparable counts are not near, the most frequent reason first."""
+    for why, many in Counter(map(reason, far)).most_common():
+        programs = sorted({b.run[2] for b in far if reason(b) == why})
+        yield why, many, ", ".join(programs[:4]) + (" ..." if len(programs) > 4 else "")
+
+
+def _worst(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
+    """The largest relative differences, one of each kernel."""
+
+    def ratio(beside: Beside) -> float:
+        both = beside.theirs, beside.ours
+        return min(both) / max(both)
+
+    first = {(b.run, b.kernel): b for b in sorted(far, key=ratio, reverse=True)}
+    for b in sorted(first.values(), key=ratio)[:WORST]:
+        place = f"{b.run[2]} ({b.run[0]}), `{b.kernel}`, {b.launch}"
+        yield place, f"`{b.metric}`", _number(b.theirs), _number(b.ours)
 
 
 def reason(beside: Beside) -> str:
@@ -350,10 +267,10 @@ def reason(beside: Beside) -> str:
     return next(found, "")
 
 
-def _caches(cached: Sequence[Beside]) -> Iterator[str]:
+def _caches(cached: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
     for metric, nearness in CACHES.items():
         many, near, _ = shares(b for b in cached if b.metric == metric and not b.why_not)
-        yield f"| `{metric}` | {nearness.words} | {near} of {many} | {_percent(near, many)} |"
+        yield f"`{metric}`", nearness.words, f"{near} of {many}", _percent(near, many)
 
 
 def _percent(part: int, of: int) -> str:

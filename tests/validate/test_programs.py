@@ -1,7 +1,7 @@
 """What a chip counted of whole programs: that the tables agree with one another and with CUDA.
 
 The comparison of these counts with cutrace's needs the programs, which are not in this tree:
-scripts/compare_programs.py makes it and keeps both sides of each pair, from which the section of
+scripts/compare_programs.py makes it and keeps both sides of each pair, from which a section of
 docs/validation.md is written. Here the chip's side is held to what was captured, the figures to
 arithmetic, and every difference to a reason.
 """
@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from silicon import unseen
 from silicon.programs import Beside
-from silicon.programs_page import OTHERS, kept, reason, renewed, shares
+from silicon.programs_page import OTHERS, kept, reason, shares
 
 FOLDER = Path(__file__).parent / "programs"
 RUN = ("size", "collection", "program")
@@ -117,11 +117,6 @@ def test_the_chips_side_of_a_pair_is_what_was_captured(
             captured.setdefault((*(row[name] for name in RUN), metric), set()).add(row[metric])
     assert len(pairs) > 3000
     assert [b for b in pairs if b.theirs not in captured[*b.run, b.metric]] == []
-
-
-def test_the_section_of_the_page_is_current() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
-    assert renewed(page) == page, "python scripts/write/validation.py --programs renews it"
 
 
 def test_forty_programs_of_three_collections_were_captured(

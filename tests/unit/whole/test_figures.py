@@ -1,7 +1,9 @@
-"""The README and the FAQ have the figures of the page of comparisons, which is generated."""
+"""The README has the figures of the generated page of comparisons; the devices' page has all."""
 
 import re
 from pathlib import Path
+
+from cutrace.models.replay.device.catalog import device_names
 
 ROOT = Path(__file__).parents[3]
 
@@ -12,7 +14,7 @@ def read(name: str) -> str:
 
 
 def test_counts_that_equal_the_chip_s_are_those_of_the_page() -> None:
-    page, readme, faq = map(read, ("docs/validation.md", "README.md", "docs/faq.md"))
+    page, readme = map(read, ("docs/validation.md", "README.md"))
     part = re.search(r"Of (\d+) comparable counts .*? are equal: ([\d.]+) %\*\*", page)
     whole = re.search(r"\| all \| (\d+) \| [\d.]+ % \| ([\d.]+) % \|", page)
     taken = re.search(r"(\d+) launches of \d+ kernels", page)
@@ -20,9 +22,14 @@ def test_counts_that_equal_the_chip_s_are_those_of_the_page() -> None:
     assert whole
     assert taken
     assert f"**{part[2]} % of {part[1]} counts equal Nsight Compute's**" in readme
-    assert f"Of {part[1]} counts by Nsight Compute on that H200, of {taken[1]} launches," in readme
-    assert f"{part[2]} % are equal, of all {whole[1]} it is {whole[2]} %" in readme
-    assert f"{whole[2]} % of all counts are then equal, and {part[2]} % of those" in faq
+    assert f"compared {whole[1]} values of {taken[1]} launches" in readme
+    assert f"on that H200: {whole[2]} % are equal" in readme
+    assert f"({part[1]} values) it is {part[2]} %" in readme
     sets = re.findall(r"\.cu` \| \d+ \| \d+ of (\d+), ([\d.]+) % \|", page)
     assert len(sets) == 4
     assert all(f"{percent} % of {of}" in readme for of, percent in sets)
+
+
+def test_every_device_is_on_its_page() -> None:
+    page = (ROOT / "docs" / "devices.md").read_text("utf-8")
+    assert [name for name in device_names() if f"`{name}`" not in page] == []
