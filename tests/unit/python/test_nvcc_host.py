@@ -1,6 +1,6 @@
 """Packages that call nvcc at run time, and launches as CUDA 3 had them, which PyCUDA asks for.
 
-PyCUDA itself is built from C++ for a minute and a half; docs/support.md says how its own tests fare.
+PyCUDA itself is built from C++ for a minute and a half; docs/support.md has its own tests.
 Here a package of its name has what is changed of it, and ctypes calls the driver as it does.
 """
 
