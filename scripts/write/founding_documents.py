@@ -33,7 +33,7 @@ class Proof:
     @property
     def line(self) -> str:
         """The proof as the page shows it."""
-        return f"- {self.figure}: [{self.test}](../{self.file})"
+        return f"{self.figure}: [{self.test}](../{self.file})"
 
 
 class Marks:
@@ -80,12 +80,13 @@ def render(documents: dict[str, Any], marks: Marks) -> Iterator[str]:
     yield "Each item with the tests, or the sources of the gallery, that prove it."
     yield "Made by `scripts/write/founding_documents.py` from the tests' marks."
     for document in documents["document"]:
-        yield f"\n## {document['number']} {document['title']}"
+        yield f"\n## {document['number']} {document['title']}\n"
+        yield "| | item | proofs |\n|---|---|---|"
         for item, text in document["items"].items():
-            yield f"\n**{item}** {text}\n"
-            yield from (proof.line for proof in marks.proofs[item])
+            proofs = [proof.line for proof in marks.proofs[item]]
             if item in documents["later"]:
-                yield f"- later: {documents['later'][item]}"
+                proofs.append(f"later: {documents['later'][item]}")
+            yield f"| {item} | {text} | {'<br>'.join(proofs)} |"
 
 
 def main() -> None:

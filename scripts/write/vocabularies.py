@@ -1,5 +1,6 @@
 """Write docs/vocabularies.md from analyzer/counters: `python scripts/write/vocabularies.py`."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,11 +9,17 @@ from cutrace.analyzer.counting.vocabulary import Counter, Vocabulary, vocabulari
 PAGE = Path(__file__).parents[2] / "docs" / "vocabularies.md"
 HEAD = """# Vocabularies
 
-Made by `scripts/write/vocabularies.py` from `analyzer/counters/*.toml`. The last column says where
-a counter is not, or may not be, what a chip counts; `cutrace counters NAME` prints the formula and
-the source too.
+Every counter. `scripts/write/vocabularies.py` writes this page from `analyzer/counters/*.toml`.
+Counters that differ only in the kind or width of access, or in the axis, share a row: its text is
+that of the first, with what differs. `cutrace counters NAME` prints the definition, formula and
+source of one counter. The last column says where a counter differs, or may differ, from a chip.
 """
-COLUMNS = ("counter", "unit", "capability", "what it counts", "where it differs")
+COLUMNS = ("counters", "unit", "capability", "what they count", "where they differ")
+KIND = re.compile(
+    r"global|shared|local|loads?|stores?|atomics?|reads?|writes?|ld|st|atom|red|gld|gst|[xyz]"
+    r"|\d+b(?:it)?|half|single|double|hp|sp|dp|hits?|miss(?:es)?"
+)
+"""What may differ between the names of a row."""
 
 
 def text() -> str:
@@ -25,13 +32,42 @@ def _section(vocabulary: Vocabulary) -> Iterator[str]:
     yield from (f"## {vocabulary.name}", "", f"{vocabulary.doc}.", "")
     yield f"| {' | '.join(COLUMNS)} |"
     yield f"|{'---|' * len(COLUMNS)}"
-    yield from map(_row, vocabulary.counters)
+    rows: dict[tuple[str, ...], list[Counter]] = {}
+    for counter in vocabulary.counters:
+        words = re.split(r"([_.])", counter.name)
+        name = "".join("*" if KIND.fullmatch(word) else word for word in words)
+        rows.setdefault((name, counter.unit, counter.devices), []).append(counter)
+    yield from map(_row, rows.values())
     yield ""
 
 
-def _row(counter: Counter) -> str:
-    cells = (f"`{counter.name}`", counter.unit, counter.devices, counter.doc, counter.differs)
+def _row(counters: list[Counter]) -> str:
+    first = counters[0]
+    names = ", ".join(f"`{counter.name}`" for counter in counters)
+    cells = names, first.unit, first.devices, _doc(counters), _differs(counters)
     return f"| {' | '.join(cells)} |"
+
+
+def _doc(counters: list[Counter]) -> str:
+    """The text of the first, and what the others say beyond their first sentence."""
+    parts = [counters[0].doc]
+    for counter in counters[1:]:
+        _, _, more = counter.doc.partition(". ")
+        if more and more not in parts[0]:
+            parts.append(f"`{counter.name}`: {more}")
+    return " ".join(parts)
+
+
+def _differs(counters: list[Counter]) -> str:
+    """Where they differ, with the names of those that do if not all of them do."""
+    names: dict[str, list[str]] = {}
+    for counter in counters:
+        if counter.differs:
+            names.setdefault(counter.differs, []).append(f"`{counter.name}`")
+    return " ".join(
+        text if len(mine) == len(counters) else f"{', '.join(mine)}: {text}"
+        for text, mine in names.items()
+    )
 
 
 if __name__ == "__main__":
