@@ -15,6 +15,7 @@ __all__ = [
     "counters",
     "devices",
     "import_trace",
+    "judge",
     "miss_ratios",
     "occupancy",
     "read_trace",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .base.errors import CutraceError as CutraceError
     from .commands.api.advice import advise as advise
     from .commands.api.check import check as check
+    from .commands.api.judge import judge as judge
     from .commands.api.lists import counters as counters
     from .commands.api.lists import devices as devices
     from .commands.api.miss_ratios import miss_ratios as miss_ratios
@@ -57,6 +59,7 @@ _HOME = {
     "counters": ".commands.api.lists",
     "devices": ".commands.api.lists",
     "import_trace": ".traces.imports.import_trace",
+    "judge": ".commands.api.judge",
     "miss_ratios": ".commands.api.miss_ratios",
     "occupancy": ".commands.api.occupancy",
     "read_trace": ".traces.reader",

@@ -159,7 +159,10 @@ def allocate_array(
     except MemoryError:
         raise CutraceError(f"`{label}`: this machine cannot hold its {padded} bytes") from None
     recording.arrays.append(describe(allocation))
-    return DeviceArray(recording, allocation, sizes, element, pitch)
+    array = DeviceArray(recording, allocation, sizes, element, pitch)
+    if recording.options.final_values is not None:
+        recording.values[label] = array.elements
+    return array
 
 
 def describe(allocation: Allocation) -> Array:

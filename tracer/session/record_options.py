@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias, TypedDict
 
 from ...base.dataclass import dataclass
@@ -50,6 +50,8 @@ class RecordOptions(RunOptions):
     max_trace_size: str | None = option(
         None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
     )
+    final_values: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    """Filled with the values of each device array at the end of a session, by name."""
 
 
 class SessionOptions(TypedDict, total=False):

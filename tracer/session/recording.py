@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, Protocol
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ...base.claim import Owner
 from ...base.dataclass import dataclass
@@ -64,9 +65,10 @@ class Recording:
 
     `grids` counts the launches so far on the `chip` that kernels see.
 
-    `arrays` are the device arrays so far, in order; `resources` holds a future of the assembler's
-    results per launch. `reached` caches the arrays of each kernel's last launch, `numbered` the
-    next number for a name of each kind.
+    `arrays` are the device arrays so far, in order; `values` returns their elements, by name, if
+    the session keeps them for the end (`final_values` of its options). `resources` holds a future
+    of the assembler's results per launch. `reached` caches the arrays of each kernel's last launch,
+    `numbered` the next number for a name of each kind.
     """
 
     trace: Recorder
@@ -75,6 +77,7 @@ class Recording:
     filter: Filter = field(default_factory=Filter)
     memory: Memory = field(default_factory=Memory)
     arrays: list[Array] = field(default_factory=list)
+    values: dict[str, Callable[[], NDArray[Any]]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     resources: list[Future[tuple[Resources, ...]]] = field(default_factory=list)
     is_open: bool = True

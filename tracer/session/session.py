@@ -118,6 +118,8 @@ class Session:
             return
         with self._exits:
             self._recording.finish()
+        if (values := self._options.final_values) is not None:
+            values |= {name: of().copy() for name, of in self._recording.values.items()}
         BufferPool.end(self._recording.memory)  # the trace is complete: no launch uses this memory
         if problem:
             count = len(self._recording.resources)

@@ -27,6 +27,7 @@ FAILING = {
     "counters": "counters no_such_counter",
     "devices": "devices no_such_device",
     "info": "info missing.cutrace",
+    "judge": "judge missing.cu other.cu",
     "occupancy": "occupancy missing.cutrace",
     "sweep": "sweep missing.toml",
     "why": "why missing.cutrace",

@@ -39,6 +39,7 @@ def test_public_names_are_these_and_each_can_be_imported() -> None:
         "counters",
         "devices",
         "import_trace",
+        "judge",
         "miss_ratios",
         "occupancy",
         "read_trace",

@@ -24,6 +24,7 @@ ANSWERS: dict[str, Callable[[Path], Any]] = {
     "compare": lambda path: cutrace.compare({"a": path, "b": path}, device="h100"),
     "counters": lambda _: cutrace.counters(),
     "devices": lambda _: cutrace.devices("h*"),
+    "judge": lambda path: cutrace.judge(path, path, device="h100"),
     "miss_ratios": lambda path: cutrace.miss_ratios(path),
     "occupancy": lambda path: cutrace.occupancy(path, device="h100"),
     "read_trace": cutrace.read_trace,
