@@ -13,8 +13,6 @@ from performance_goals import bench_goals, scale_goals
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
 BILLION = 10**9
-BARS = {"regular": (0.15, 0.05), "random": (5.0, 0.05), "irregular": (5.0, 1.0)}
-"""Bytes a lane's access, and a warp's instruction, at most: the targets."""
 
 Measured = dict[str, Any]
 
@@ -64,35 +62,34 @@ def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
 
 TARGETS = """## Targets and results
 
-A ratio is the other's time by cutrace's: from the launch to the closed trace, in a warm process."""
+A ratio is the other's time divided by cutrace's, from the launch to the closed trace, in a warm
+process. Memory is the peak of the process, interpreter and libraries (100 to 170 MB) included.
+docs/scale.json has the measurements."""
 
 
 def _bench(bench: Measured) -> Iterator[str]:
     """The measurements of scripts/bench."""
-    yield f"## Against others\n\nMedians, in seconds ({_machine(bench['machine'])})."
+    small = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
+    yield (
+        f"## Compared with others\n\nMedians, in seconds ({_machine(bench['machine'])}). The last"
+        f" three columns are of smaller twins (`bench_cases.SMALL`), in a separate run, load"
+        f" {small}."
+    )
     yield _table(
-        ("kernel", "cutrace", "Oclgrind", "ratio", "`g++ -O2`", "bare recorder", "trace, MB"),
+        (
+            *("kernel", "cutrace", "Oclgrind", "`g++ -O2`", "bare recorder", "trace, MB"),
+            *("cutrace, smaller", "Numba's simulator", "bare recorder"),
+        ),
         (
             (
-                *(c["name"], _short(c["cutrace"]), _short(c["oclgrind"]), _short(c["ratio"])),
-                *(_short(c["native"]), _short(c.get("recorder")), _short(c["trace_bytes"] / 1e6)),
+                *(c["name"], _short(c["cutrace"]), _short(c["oclgrind"]), _short(c["native"])),
+                *(_short(c.get("recorder")), _short(c["trace_bytes"] / 1e6), _short(c["small"])),
+                *(_short(c["simulator"]), _short(c.get("small_recorder"))),
             )
             for c in bench["cases"]
         ),
     )
-    load = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
-    yield f"Smaller twins (`bench_cases.SMALL`), in a run of their own, load {load}:"
-    yield _table(
-        ("kernel", "cutrace", "Numba's simulator", "ratio", "bare recorder"),
-        (
-            (
-                *(c["name"], _short(c["small"]), _short(c["simulator"]), _short(c["small_ratio"])),
-                _short(c.get("small_recorder")),
-            )
-            for c in bench["cases"]
-        ),
-    )
-    yield "Whole processes, from the shell and back, start and compilation included:"
+    yield "Whole processes, with start and compilation:"
     yield _table(
         ("kernel", "cutrace, s", "CPU s", "peak, MB", "Oclgrind, s", "CPU s", "peak, MB"),
         (
@@ -110,7 +107,7 @@ def _process(found: Measured | None) -> tuple[str, str, str]:
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
-        "## Cost is a straight line\n\nSeconds are `offset + slope x`; R² is 1 for a perfect line."
+        "## Cost is linear\n\nSeconds are `offset + slope x`; R² is 1 for a perfect line."
         " Replay is without caches."
     )
     yield _table(
@@ -151,42 +148,6 @@ def _billion(lines: Sequence[Measured], sizes: Sequence[Measured]) -> Iterator[s
     yield _table(("kernel", "record", "replay, one device", "trace"), rows)
 
 
-def _bytes(sizes: Sequence[Measured]) -> Iterator[str]:
-    yield "## Bytes of trace"
-    rows = []
-    for size in sizes:
-        access, control = BARS.get(size["kind"], ("", ""))
-        rows.append(
-            (
-                f"{size['kernel']} ({size['kind']})",
-                f"{size['bytes_a_lane_access']:.3f}",
-                access,
-                f"{size['bytes_a_warp_instruction']:.4f}",
-                control,
-            )
-        )
-    yield _table(("kernel", "a lane access", "at most", "a warp instruction", "at most"), rows)
-
-
-def _memory(found: Sequence[Measured]) -> Iterator[str]:
-    yield (
-        "## Memory\n\nPeak of a process's memory, interpreter and libraries (100 to 170 MB)"
-        " included; 1 GiB and 10 % of growth are the most allowed."
-    )
-    yield _table(
-        ("kernel", "", "10^7 accesses", "10^8", "growth"),
-        (
-            (
-                m["kernel"],
-                m["what"],
-                *(f"{peak / 1e6:.0f} MB" for peak in m["peak_bytes"]),
-                f"{100 * m['growth']:.0f} %",
-            )
-            for m in found
-        ),
-    )
-
-
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
     yield SAMPLING
     yield _table(
@@ -204,36 +165,41 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
             for m in found
         ),
     )
-    for measured in found:
-        yield _widths(measured)
+    yield _widths(found)
 
 
 SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal stretches
-between them (the ends count towards the 1 % if 20 blocks remain to be drawn); the others are not
-run. For every counter with an interval, in every vocabulary, the coverage is the share of seeds
-whose interval has the true value; *least coverage* is that of the worst counter, and its target 95
-of 100.
+in between (the ends count towards the 1 % if 20 blocks remain to be drawn). Coverage is the share
+of seeds whose interval contains the true value, for every counter with an interval in every
+vocabulary; *least coverage* is that of the worst counter, with a target of 95 of 100.
 
-Student's interval alone is too narrow: with rows of Pareto's lengths (exponent 1.3) it covers the
-truth in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have none
-of them. `analyzer/counting/interval.py` therefore adds an allowance for blocks that were not drawn:
-ten times the distance from the middle group to the farthest, divided by the number of groups. It
-makes intervals wide where a sample is small and blocks differ much: with four blocks an interval
-may reach from almost nothing to three times the value, and four blocks of such a matrix say no
-more. Where blocks are alike, as in the transpose, it adds nothing.
-
-The allowance does not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block
-in 100 with 100 times the work), nor the sides of a large grid, each represented by one block."""
+Student's interval alone is too narrow: if rows have Pareto's lengths (exponent 1.3), it covers the
+true value in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have
+none of them. `analyzer/counting/interval.py` therefore adds an allowance for blocks that were not
+drawn: ten times the distance from the middle group to the farthest, divided by the number of
+groups. Intervals are wide if a sample is small and blocks differ much: with four blocks of such a
+matrix, from almost nothing to three times the value. For equal blocks, as in the transpose, it adds
+nothing. It does not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block in
+100 with 100 times the work), nor the sides of a large grid, each represented by one block."""
 
 
-def _widths(measured: Measured) -> str:
-    """Half the median width of some counters, as a part of the value."""
-    widths, coverage = measured["half_width"], measured["coverage"]
-    names = [name for name in SHOWN if name in widths]
-    rows = [(f"`{n}`", f"{100 * widths[n]:.1f} %", f"{100 * coverage[n]:.0f}") for n in names]
-    return f"{measured['kernel']}:\n\n" + _table(("counter", "± half width", "coverage"), rows)
+def _widths(found: Sequence[Measured]) -> str:
+    """Half the median width of some counters, as a part of the value, and their coverage."""
+    rows = (
+        (
+            f"`{name}`",
+            *(
+                f"{100 * m['half_width'][name]:.1f} %, {100 * m['coverage'][name]:.0f}"
+                for m in found
+            ),
+        )
+        for name in SHOWN
+        if all(name in m["half_width"] for m in found)
+    )
+    head = "Half width of the interval, and coverage of 100:\n\n"
+    return head + _table(("counter", *(m["kernel"] for m in found)), rows)
 
 
 SHOWN = (
@@ -245,19 +211,17 @@ SHOWN = (
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
     "lines": lambda scale: chain(_lines(scale["lines"]), _billion(scale["lines"], scale["bytes"])),
-    "bytes": lambda scale: _bytes(scale["bytes"]),
-    "memory": lambda scale: _memory(scale["memory"]),
     "sampling": lambda scale: _sampling(scale["sampling"]),
 }
 """The section of each part that scripts/scale measured."""
 
 
 SHOWN_RUNS = 6
-HISTORY = """## How it went
+HISTORY = """## History
 
-CPU seconds of the last runs of `scripts/bench --compare REF --keep`, and in brackets how many times
-more REF took, measured in turn: above 1 is faster than REF. Machines and their load differ from run
-to run, so that only the ratios tell."""
+CPU seconds of the last runs of `scripts/bench --compare REF --keep`. In brackets are the seconds of
+REF, measured in turn, divided by them: above 1 is faster than REF. Only ratios are comparable
+between runs, since machines and their load differ."""
 
 
 def _history(path: Path) -> Iterator[str]:
