@@ -50,6 +50,10 @@ NUMPY = {
 }
 """What numpy's unions are called in sources."""
 WIDTH = 100
+HEADING: Any = {"initial_indent": "# ", "subsequent_indent": "# "}
+VALUES_HEAD = (
+    "## Values\n\nThe classes of the functions' results: fields, then methods and properties.\n"
+)
 COMMENT: Any = {"initial_indent": "    # ", "subsequent_indent": "    # "}
 DEFAULT = re.compile(r"<function [^>]*>|<factory>")
 
@@ -58,13 +62,26 @@ def text() -> str:
     """Return the document."""
     public = [(name, getattr(cutrace, name)) for name in cutrace.__all__]
     names = [_class(n, v) if inspect.isclass(v) else _function(n, v) for n, v in public]
-    values = (_class(n, getattr(import_module(f"cutrace.{m}"), n)) for m, n in VALUES)
-    parts = (HEAD, "# Functions and classes\n", *names, _options(), "# Values\n", *values)
-    return "\n".join(parts).replace("\n# ", "\n## ").rstrip() + "\n"
+    values = [_value(n, getattr(import_module(f"cutrace.{m}"), n)) for m, n in VALUES]
+    block = "\n\n".join(values)
+    parts = (HEAD, "## Functions and classes\n", *names, _options(), VALUES_HEAD)
+    return "\n".join((*parts, f"```text\n{block}\n```\n"))
+
+
+def _value(name: str, value: type) -> str:
+    """A class that functions return: its name, summary, fields and what it has."""
+    about = textwrap.fill(f"{name}: {_summary(value)}", WIDTH, **HEADING)
+    return "\n".join((about, *_fields(value), *_members(value)))
 
 
 def _function(name: str, value: Any) -> str:
-    return f"### {name}\n\n{_summary(value)}\n\n```text\n{_signature(name, value)}\n```\n"
+    return _block(name, value, [_signature(name, value)])
+
+
+def _block(name: str, value: Any, lines: list[str]) -> str:
+    """A name with its summary as a comment, its signature and what it has."""
+    about = textwrap.fill(_summary(value), WIDTH, **HEADING)
+    return "\n".join((f"### {name}\n", "```text", about, *lines, "```", ""))
 
 
 def _class(name: str, value: type) -> str:
@@ -72,8 +89,7 @@ def _class(name: str, value: type) -> str:
     lines = [*_fields(value), *_members(value)]
     if name in cutrace.__all__ and not issubclass(value, Exception):
         lines.insert(0, _signature(name, value))
-    block = "\n```text\n" + "\n".join(lines) + "\n```\n" if lines else ""
-    return f"### {name}\n\n{_summary(value)}\n{block}"
+    return _block(name, value, lines)
 
 
 def _fields(value: type) -> Iterator[str]:

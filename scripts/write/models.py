@@ -7,11 +7,13 @@ ROOT = Path(__file__).parents[2]
 
 HEAD = """# Models
 
-Made by `scripts/write/models.py` from the files in `models/`: each file is a model, those in
-`analyses` answer for a whole launch what needs no stage of a device. Each says at its top what the
-hardware does, what is modelled of it, what is not, and where the rules are published.
-`cutrace devices NAME` draws which of them a device runs, in what order and of what sizes.
+What each model counts, and what it leaves out. `scripts/write/models.py` writes this page from the
+docstrings of `models/`, without what the hardware does and the sources: those are in the files.
+`cutrace devices NAME` draws the models of a device in order, with their sizes. The `analyses` need
+no stage of a device.
 """
+LEFT_OUT = ("What the hardware does", "Hardware:", "Source:")
+"""How the paragraphs begin that are in the files alone."""
 
 
 def text() -> str:
@@ -21,10 +23,15 @@ def text() -> str:
     return "\n".join([HEAD, *filter(None, map(page, paths))])
 
 
+def docstring(path: Path) -> str:
+    """Return what a file says at its top."""
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
 def page(path: Path) -> str:
-    """Return a model's page; empty for a file that is no model."""
-    written = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    title, _, rest = written.partition("\n\n")
+    """Return a model's section; empty for a file that is no model."""
+    title, *parts = docstring(path).split("\n\n")
+    rest = "\n\n".join(part for part in parts if not part.startswith(LEFT_OUT))
     name, colon, what = title.partition(": ")
     if not (colon and rest):
         return ""

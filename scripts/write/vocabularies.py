@@ -10,14 +10,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "vocabularies.md"
 HEAD = """# Vocabularies
 
 Every counter. `scripts/write/vocabularies.py` writes this page from `analyzer/counters/*.toml`.
-Counters that differ only in the kind or width of access, or in the axis, share a row: its text is
-that of the first, with what differs. `cutrace counters NAME` prints the definition, formula and
-source of one counter. The last column says where a counter differs, or may differ, from a chip.
+`cutrace counters NAME` prints the definition, formula and source of one counter. The last column
+says where a counter differs, or may differ, from a chip.
+
+Counters that differ only in the kind, width or precision of an access or operation, in the unit or
+in the axis share a row. Its text is that of the first, with what the others say besides.
 """
 COLUMNS = ("counters", "unit", "capability", "what they count", "where they differ")
 KIND = re.compile(
     r"global|shared|local|loads?|stores?|atomics?|reads?|writes?|ld|st|atom|red|gld|gst|[xyz]"
-    r"|\d+b(?:it)?|half|single|double|hp|sp|dp|hits?|miss(?:es)?"
+    r"|\d+b(?:it)?|half|single|double|hp|sp|dp|hits?|miss(?:es)?|written|[fdh]?(?:add|mul|fma)"
+    r"|(?:fp)?(?:16|32|64)|static|dynamic|driver|sm|l1tex|lts|dram"
 )
 """What may differ between the names of a row."""
 

@@ -28,7 +28,7 @@ REASONS = (
     (
         "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug",
         "registers",
-        "`printf` is the driver's code on the chip, which takes 32 registers; mended since",
+        "`printf` is the driver's code on the chip, which takes 32 registers; corrected since",
     ),
     (
         ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
@@ -227,14 +227,23 @@ def _left_out(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
 
 
 def _counters(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    """Counters together that differ in the kind of access alone."""
+    """Counters that differ in the kind of access alone are a row; so are all that are near."""
     groups: dict[str, list[Beside]] = {}
     for beside in counts:
         groups.setdefault(KIND.sub("*", beside.metric), []).append(beside)
+    whole: list[Beside] = []
     for name, mine in sorted(groups.items()):
-        many, near, _ = shares(b for b in mine if not b.why_not)
-        left, close, _ = shares(b for b in mine if b.why_not)
-        yield f"`{name}`", f"{near} of {many}", _percent(near, many), left, close
+        if all(beside.why_not or beside.is_near for beside in mine):
+            whole += mine
+        else:
+            yield f"`{name}`", *_counter(mine)
+    yield f"{len({beside.metric for beside in whole})} others", *_counter(whole)
+
+
+def _counter(mine: Sequence[Beside]) -> tuple[object, ...]:
+    many, near, _ = shares(b for b in mine if not b.why_not)
+    left, close, _ = shares(b for b in mine if b.why_not)
+    return f"{near} of {many}", _percent(near, many), left, close
 
 
 def _reasons(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:

@@ -1,10 +1,12 @@
 """Stream buffers beside arithmetic: which reads they have, and what they fetch ahead."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from cases.cache_case import LOAD, STORE, batch_of
 
+import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.jit.loop import rows_asked
 from cutrace.models.prefetch import Prefetch
@@ -84,3 +86,44 @@ def test_the_contract_is_kept() -> None:
 def test_buffers_that_there_cannot_be_are_refused(keys: dict[str, int]) -> None:
     with pytest.raises(CutraceError, match=r"prefetch: .*expected"):
         Prefetch(**({"buffers": 1} | keys))
+
+
+THREE_ARRAYS = """\
+// cutrace: three<<<1, 32>>>(o:f32[4096], a:f32[4096], b:f32[4096], c:f32[4096])
+__global__ void three(float *o, const float *a, const float *b, const float *c)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x; i < 4096; i += 32)
+        o[i] = a[i] + b[i] + c[i];
+}
+"""
+STREAM_BUFFERS = """\
+name = "H100 with stream buffers"
+base = "h100"
+
+[stage.prefetch]
+model = "prefetch"
+from = ["l1"]
+buffers = 4
+block = 128
+
+[stage.lrc]
+from = ["prefetch"]
+"""
+
+
+def test_as_many_buffers_as_arrays_follow_them_as_jouppi_found(tmp_path: Path) -> None:
+    (tmp_path / "three.cu").write_text(THREE_ARRAYS)
+    (tmp_path / "buffers.toml").write_text(STREAM_BUFFERS)
+    trace = cutrace.record(tmp_path / "three.cu", out=tmp_path / "three.cutrace")
+    hits = {}
+    for block in (128, 32):
+        for buffers in range(5):
+            values = {"prefetch.buffers": buffers, "prefetch.block": block}
+            (launch,) = cutrace.analyze(trace, str(tmp_path / "buffers.toml"), set=values).launches
+            hits[block, buffers] = int(launch.raw.counts["global_load_prefetch_read_hits"].sum())
+    sectors = 3 * 128 * 4  # three arrays of 128 lines, each in five pages
+    assert [hits[128, n] for n in (0, 1, 2)] == [0, 0, 0]  # each loses the stream of another
+    assert hits[128, 3] == hits[128, 4] == sectors - 3 * 5 * 4  # all but a page's first line
+    assert hits[32, 1] == sectors * 3 // 4  # a stream of sectors ends with its line
+    assert hits[32, 3] == hits[32, 4] == sectors - 3 * 5  # all but a page's first sector
