@@ -172,7 +172,9 @@ async def _http_client(**options: Any) -> Any:
     """Return aiohttp's session, in which neither a silent nor a talkative server is waited for."""
     from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
-    class Response(ClientResponse):
+    class Response(ClientResponse):  # type: ignore[misc]
+        _body: bytes | None = None
+
         async def read(self) -> bytes:
             """Read a listing or a range of a file, which fsspec holds in memory."""
             if self._body is None:
@@ -185,7 +187,8 @@ async def _http_client(**options: Any) -> Any:
                             f"{self.url}: an answer of more than {RESPONSE_BYTES} bytes"
                         )
                 self._body = bytes(body)
-            return await super().read()
+            whole: bytes = await super().read()
+            return whole
 
     silence = ClientTimeout(total=None, connect=SILENCE, sock_read=SILENCE)
     return ClientSession(**{"timeout": silence, "response_class": Response, **options})

@@ -76,6 +76,41 @@ def test_file(plain):
 def test_slip(plain):
     plain.assert_budget("trun", {"shared_conflicts": 0}, "h200")
 """
+FORKS = """\
+import multiprocessing
+import os
+import sys
+
+import numpy as np
+import pytest
+
+
+def wait(queue):
+    while queue.get() is not None:
+        pass
+
+
+@pytest.mark.parametrize("how", ["leaves", "works", "is killed"] * 2)
+def test_fork(cutrace_session, how):
+    gpu = cutrace_session
+    kernel = gpu.compile("turn.cu", options=["-DPAD=1"]).get_function("turn")
+    matrix = gpu.to_device(np.zeros((64, 128), np.float32))
+    out = gpu.device_array((128, 64), np.float32)
+    kernel[(4, 2), (32, 32)](out, matrix, 128, 64)
+    forked = multiprocessing.get_context("fork")
+    queue = forked.SimpleQueue()
+    worker = forked.Process(target=wait, args=(queue,))
+    worker.start()
+    if how == "leaves" and not os.fork():
+        os._exit(0)
+    if how == "is killed":
+        worker.kill()
+    kernel[(4, 2), (32, 32)](out, matrix, 128, 64)
+    queue.put(None)
+    worker.join()
+    kernel[(4, 2), (32, 32)](out, matrix, 128, 64)
+    assert len(gpu.profile("gtx580").launches) == 3
+"""
 BUDGET = """\
 devices = ["h200"]
 [[budget]]
@@ -113,6 +148,16 @@ def test_tests_are_held_to_numbers(
         ]
     )
     done.stdout.no_fnmatch_line("*checked_session.py:*AssertionError*")
+
+
+def test_workers_of_xdist_record_while_their_own_children_end(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    installed = any(e.name == "cutrace" for e in entry_points(group="pytest11"))
+    plugin = [] if installed else ["-p", "cutrace.pytest_plugin"]
+    pytester.makefile(".cu", turn=TURN)
+    pytester.makepyfile(FORKS)
+    done = pytester.runpytest_subprocess(*plugin, "-n", "2", timeout=300)
+    done.assert_outcomes(passed=6)
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:
