@@ -7,11 +7,12 @@ file per variant. Finished jobs are files in `NAME.parts` until the sweep is com
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Protocol
+from weakref import finalize
 
 import polars as pl
 
@@ -22,11 +23,16 @@ from ...traces.address import url_of
 from ...traces.remote import open_store, telling
 from .suite import COLUMNS
 
+try:
+    import fcntl
+except ImportError:  # a system without it
+    fcntl = None  # type: ignore[assignment]
+
 FORMATS = (".parquet", ".csv")
 MARK = "begun"
 """Marker file of a folder with finished jobs of a sweep."""
 MARK_TEXT = b"Finished jobs of a sweep of cutrace, which removes them when all are done.\n"
-_PART = re.compile(r"begun|[0-9a-f]{24}\.parquet")
+_PART = re.compile(r"[0-9a-f]{24}\.parquet")
 _OTHER = "there is something else of that name: not a sweep's table"
 _TEXT = pl.col(pl.String).map_elements(csv_cell, return_dtype=pl.String)
 
@@ -45,6 +51,9 @@ class Destination(Protocol):
 
     def write(self, table: pl.DataFrame) -> None:
         """Write the table, and delete the stored jobs."""
+
+    def close(self) -> None:
+        """Let other sweeps write here."""
 
 
 def find_destination(out: Path) -> Destination:
@@ -66,19 +75,29 @@ class Here:
             raise CutraceError(f"{path}: expected a name that ends in {' or '.join(FORMATS)}")
         if path.is_dir() or not path.parent.is_dir():
             raise CutraceError(f"{path}: cannot write it: no such folder, or a folder itself")
+        if path.exists() and not path.is_file():
+            raise CutraceError(f"{path}: exists and is no file; name another with -o")
         if path.exists() and not _is_table(path.suffix, path.read_bytes()):
             raise CutraceError(f"{path}: {_OTHER}")
         self._path, self._parts = path, path.with_name(f"{path.name}.parts")
+        self._unlock: Callable[[], object] = lambda: None
 
     def begin(self) -> set[str]:
-        """Create the folder."""
-        if os.path.lexists(self._parts):
-            self._check_parts()
-        else:
-            with whole_file(self._parts) as new:
+        """Create the folder, and lock it: the sweep that ends first would remove it."""
+        if not os.path.lexists(self._parts):
+            self._make_parts()
+        self._check_parts()
+        self._lock()
+        return {path.stem for path in self._parts.glob("*.parquet")}
+
+    def _make_parts(self) -> None:
+        try:
+            with _telling(self._parts), whole_file(self._parts) as new:
                 new.mkdir()
                 (new / MARK).write_bytes(MARK_TEXT)
-        return {path.stem for path in self._parts.glob("*.parquet")}
+        except CutraceError:
+            if not self._parts.is_dir():  # else another sweep has made it
+                raise
 
     def _check_parts(self) -> None:
         """Raise CutraceError unless the folder is a sweep's: it will be removed."""
@@ -87,9 +106,24 @@ class Here:
         if not is_ours or mark.read_bytes() != MARK_TEXT:
             raise CutraceError(_not_ours(self._parts))
 
+    def _lock(self) -> None:
+        """Raise CutraceError if another sweep has the folder; have it until the end of this one."""
+        if fcntl is None:
+            return
+        mark = os.open(self._parts / MARK, os.O_RDONLY | os.O_CLOEXEC)
+        self._unlock = finalize(self, os.close, mark)
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CutraceError(
+                f"{self._path}: another sweep is writing it: wait, or name another with -o"
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+
     def keep(self, name: str, job: pl.DataFrame) -> None:
         """Write a temporary file, and rename it once it is complete."""
-        with whole_file(self._parts / f"{name}.parquet") as unfinished:
+        with _telling(self._path), whole_file(self._parts / f"{name}.parquet") as unfinished:
             job.write_parquet(unfinished)
 
     def read(self, names: Sequence[str]) -> list[pl.DataFrame]:
@@ -98,19 +132,20 @@ class Here:
 
     def write(self, table: pl.DataFrame) -> None:
         """Write the file in the format of its suffix, and remove the folder."""
-        try:
-            with whole_file(self._path) as part:
-                part.write_bytes(_bytes(self._path.suffix, table))
-        except OSError as error:
-            raise CutraceError(
-                f"{self._path}: cannot write it: {error.strerror or error}"
-            ) from error
+        with _telling(self._path), whole_file(self._path) as part:
+            part.write_bytes(_bytes(self._path.suffix, table))
         sweep(self._parts)
-        for part in sorted(self._parts.iterdir()):
+        for part in self._parts.iterdir():
             if _PART.fullmatch(part.name):
                 part.unlink(missing_ok=True)
+        # The mark is last: the folder of a process that is killed here is still known as a sweep's.
+        (self._parts / MARK).unlink()
         with suppress(OSError):  # the folder may have got other files meanwhile
             self._parts.rmdir()
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        self._unlock()
 
 
 class Elsewhere:
@@ -165,11 +200,15 @@ class Elsewhere:
             for path in {*self._files(self._root)} - {*files}:
                 self._store.rm_file(path)
             parts = self._files(self._parts)
-            own = [path for path in parts if _PART.fullmatch(PurePosixPath(path).name)]
+            names = {path: PurePosixPath(path).name for path in parts}
+            own = [path for path, name in names.items() if name == MARK or _PART.fullmatch(name)]
             if own == parts:
                 self._store.rm(self._parts, recursive=True)
             else:
                 self._store.rm(own)
+
+    def close(self) -> None:
+        """Do nothing: other machines' sweeps are not seen."""
 
     def _files(self, root: str) -> list[str]:
         return sorted(self._store.find(root)) if self._store.exists(root) else []
@@ -179,6 +218,15 @@ class Elsewhere:
         if not self._suffix and not re.fullmatch(r"\d{4,}\.parquet", PurePosixPath(name).name):
             return False
         return _is_table(self._suffix, self._store.cat_file(name))
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Convert an error of the system into a CutraceError that names a path."""
+    try:
+        yield
+    except OSError as error:
+        raise CutraceError(f"{path}: cannot write it: {error.strerror or error}") from error
 
 
 def _not_ours(parts: Path | str) -> str:

@@ -203,6 +203,17 @@ def run_suite(
     Completed jobs are cached at `out`, where the next sweep reads them. Raises `CutraceError`
     naming the failed jobs, after the others have ended.
     """
+    with closing(out):
+        return _run_jobs(suite, out, options, processes, executor)
+
+
+def _run_jobs(
+    suite: "Suite",
+    out: "Destination",
+    options: ReplayOptions,
+    processes: int | None,
+    executor: Executor | None,
+) -> "list[pl.DataFrame]":
     from ...analyzer.sweep.suite import list_jobs
     from ...analyzer.sweep.sweep_table import join_tables
 

@@ -1,6 +1,7 @@
 """`cutrace sweep`: every combination is recorded once, and the table is tidy."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 from executors import Losing
 
 import cutrace
+from cutrace.analyzer.sweep.destination import find_destination
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
+from cutrace.base import claim
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.commands.options.complete import suites
@@ -248,6 +251,48 @@ def test_a_table_that_cannot_be_written_is_told_first(
     assert sweep("-o", out) == 2
     assert message in capsys.readouterr().err
     assert Path("mine.csv").read_text() == "name,age\n"
+
+
+def test_a_table_that_is_a_pipe_is_told_and_not_waited_for(capsys: Captured) -> None:
+    os.mkfifo("pipe.parquet")
+    assert sweep("-o", "pipe.parquet") == 2
+    assert "pipe.parquet: exists and is no file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not claim.LOCKS, reason="files are not locked here")
+def test_two_sweeps_of_one_table_do_not_remove_each_others_jobs(capsys: Captured) -> None:
+    """The first has begun: it goes on, and the second is told before it records anything."""
+    first = find_destination(Path("gather.parquet"))
+    assert first.begin() == set()
+    first.keep("0" * 24, pl.DataFrame({"a": [1]}))
+    assert sweep() == 2
+    assert "gather.parquet: another sweep is writing it" in capsys.readouterr().err
+    assert first.read(["0" * 24])[0].rows() == [(1,)]
+    first.close()
+    assert sweep() == 0
+    assert not Path("gather.parquet.parts").exists()
+
+
+def test_a_sweep_that_was_killed_while_it_removed_its_jobs_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its mark is the last that goes, so that the folder is known."""
+    last, unlink = f"{'f' * 24}.parquet", Path.unlink
+
+    def be_killed(path: Path, missing_ok: bool = False) -> None:
+        if path.name == last:
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    first = find_destination(Path("gather.parquet"))
+    first.begin()
+    first.keep("f" * 24, pl.DataFrame({"a": [1]}))
+    first.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", be_killed)
+        assert sweep() == 130
+    assert sweep() == 0
+    assert not Path("gather.parquet.parts").exists()
 
 
 def test_an_unknown_suite_names_the_nearest_of_the_gallery(capsys: Captured) -> None:
