@@ -4,6 +4,7 @@ A trace is downloaded file by file into a scratch folder of the process, and the
 is compared with the store's. Then it is read like a local one. `send` uploads a trace.
 """
 
+import filecmp
 import os
 import re
 import shutil
@@ -90,11 +91,37 @@ def _fetch(url: str, folder: Path) -> None:
         if not is_packed and not _has_manifest(names):
             where = f"no {MANIFEST} in it" if names else "nothing is there, or nobody answers"
             raise CutraceError(f"{url}: not a trace: {where}")
+        # A trace that is recorded anew is replaced as a whole, so its manifest shows it: that is
+        # the first file to be copied, and copied again after the others.
+        names.sort(key=lambda name: PurePosixPath(name).name != MANIFEST)
+        state = _state(store, names[0])
         sizes = {name: store.size(name) for name in names}
         unstated = _check_sizes(sizes.values(), url, folder.parent)
         for name, size in sizes.items():
             arrived = _copy(store, name, _inside(folder, root, name), url, size, unstated)
             unstated -= arrived if size is None else 0
+        store.invalidate_cache()
+        is_same = state == _state(store, names[0])
+        if not is_same or not (is_packed or _is_same_file(store, names[0], folder / MANIFEST, url)):
+            raise CutraceError(f"{url}: replaced while it was fetched; try again")
+
+
+def _state(store: Any, name: str) -> object:
+    """Return what the store says of a file: its size, and often a time and a checksum."""
+    with suppress(FileNotFoundError):
+        return store.info(name)
+    return None
+
+
+def _is_same_file(store: Any, name: str, copy: Path, url: str) -> bool:
+    again = copy.with_name(f"{copy.name}.again")
+    try:
+        _copy(store, name, again, url, copy.stat().st_size, 0)
+        return filecmp.cmp(again, copy, shallow=False)
+    except CutraceError:  # of another size
+        return False
+    finally:
+        again.unlink(missing_ok=True)
 
 
 def _find(store: Any, root: str) -> list[str]:

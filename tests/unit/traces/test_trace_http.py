@@ -55,7 +55,7 @@ class Handler(SimpleHTTPRequestHandler):
         if how in ("endless", "deep"):
             return None
         file = super().send_head()
-        if how == "early" and path.endswith(".arrow") and self.command == "GET":
+        if file and how == "early" and path.endswith(".arrow") and self.command == "GET":
             with file:
                 self.wfile.write(file.read(10))
             return None

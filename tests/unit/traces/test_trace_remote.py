@@ -179,8 +179,30 @@ def test_no_more_is_fetched_than_the_store_states(
 ) -> None:
     store = type(fsspec.filesystem("memory"))
     monkeypatch.setattr(store, "size", lambda *_: 100)
-    with pytest.raises(CutraceError, match=r"more than the 100 bytes of \w+\.arrow arrive that"):
+    with pytest.raises(CutraceError, match=r"more than the 100 bytes of manifest\.json"):
         read_trace("memory://bucket/a.cutrace")
+
+
+@pytest.mark.parametrize("after", range(1, 4))
+def test_a_trace_that_is_replaced_while_it_is_fetched_is_told(
+    after: int, trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many of its files by another of the same sizes, whose addresses are others."""
+    other = hand_trace(tmp_path / "b.cutrace", [Access(warp(stride=8 * n)) for n in range(1, 3)])
+    store, copied = fsspec.filesystem("memory"), list[str]()
+    copy = remote._copy
+
+    def copy_some(*arguments: Any) -> int:
+        copied.append(arguments[1])
+        if len(copied) == after + 1:
+            store.rm("/bucket/a.cutrace", recursive=True)
+            store.put(str(other.path), "/bucket/a.cutrace", recursive=True)
+        return copy(*arguments)
+
+    monkeypatch.setattr(remote, "_copy", copy_some)
+    with pytest.raises(CutraceError, match=r"a\.cutrace: (replaced while|more than)"):
+        read_trace("memory://bucket/a.cutrace")
+    assert read_trace("memory://bucket/a.cutrace").manifest == other.manifest
 
 
 def test_where_no_size_is_stated_there_is_a_limit(
