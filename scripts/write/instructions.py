@@ -19,9 +19,10 @@ ARRAY_FORMS = ROOT / "tests" / "golden" / "instructions_array.txt"
 
 HEAD = """# Instructions
 
-Made from the tables by `scripts/write/instructions.py`. A kernel is refused when it is launched,
-not when it is loaded, and only if it can reach an instruction that cutrace does not run; the
-message names the instruction, its line in the PTX and its line in the source.
+Which PTX instructions run, how they were compared with silicon, and which are left out.
+`scripts/write/instructions.py` writes this page from the engine's tables. cutrace refuses a kernel
+at its launch, and only if the kernel can reach an instruction that does not run; the message names
+the instruction and its lines in the PTX and the source.
 
 ## What runs
 
@@ -30,11 +31,11 @@ message names the instruction, its line in the PTX and its line in the source.
 """
 
 ASKED = """
-{forms} forms of instructions, with every modifier that the compilers write, each have a case with
-its arithmetic in `tests/golden/ptx` or a comparison with silicon. The list of them is
-`tests/golden/instructions_asked.txt`, and a test fails for one that has neither. Two f32 in a
-register (`.f32x2`), f32 with terms of f16 or bf16, `redux` of f32 (all of capability 10.0) and
-`mma.m8n8k4` of f16 (of 7.0) have the ISA's arithmetic only: no such device was at hand.
+{forms} forms of instructions, with every modifier that the compilers write, have a case with its
+arithmetic in `tests/golden/ptx` or a comparison with silicon. `tests/golden/instructions_asked.txt`
+lists them, and a test fails for one without. Two f32 in a register (`.f32x2`), f32 with terms of
+f16 or bf16, `redux` of f32 (all of capability 10.0) and `mma.m8n8k4` of f16 (of 7.0) have the ISA's
+arithmetic only: no such device was available.
 """
 
 OF_ISA = """
@@ -46,10 +47,10 @@ names, {percent:.1f} %: {names}.
 COMPILED = """
 ## What has machine code of its own
 
-A launch of many threads, or of long loops, runs as machine code. What has none there is run by the
-array engine in its midst, to the same trace: all warps of a group at once, but slower where groups
-are small. That is so for {count} of the forms above, and in some cases of more;
-`tests/golden/instructions_array.txt` lists them, and a test fails for one that is not there.
+A launch of many threads, or of long loops, runs as machine code. There the array engine runs the
+instructions below, with the same trace: all warps of a group at once, but slower where groups are
+small. These are {count} of the forms above, and some cases of more;
+`tests/golden/instructions_array.txt` lists them, and a test fails for one that is missing.
 
 | what | instructions |
 |---|---|
@@ -58,78 +59,77 @@ are small. That is so for {count} of the forms above, and in some cases of more;
 COMPARED = """
 ## Compared with silicon
 
-Every form below was run on an NVIDIA H200 (driver 580.159.04) over zeros, subnormal numbers,
+Every form below ran on an NVIDIA H200 (driver 580.159.04) with zeros, subnormal numbers,
 infinities, NaNs, largest and smallest numbers and random bits, and cutrace gives the same bits.
-Approximate functions are within the bound that the PTX ISA states, written beside each form in
-`tests/validate/instructions`; cutrace's own are nearer to the true value than the hardware's.
+Approximate functions are within the bound of the PTX ISA, which `tests/validate/instructions`
+states beside each form; cutrace's are nearer to the true value than the hardware's.
 
 | table | forms |
 |---|---|
 """
 
 SEQUENCES = """
-1,000 random sequences of 30 of these instructions, in branches, loops and under guards, were run
-there by 4,096 threads each; every register comes out the same in the end, but for those on which
-the driver's assembler, with and without optimization, disagrees with itself (which payload a NaN
-of f64 gets). 57 kernels show what lanes get from others that are off, gone, or not in their mask.
+1,000 random sequences of 30 of these instructions, in branches, loops and under predicates, ran
+there in 4,096 threads each. Every register is equal in the end, except those for which the driver's
+assembler disagrees with itself, with and without optimization (the payload of a NaN of f64). 57
+kernels show what lanes get from others that are inactive, have exited, or are not in their mask.
 
 200 random kernels of CUDA C, with functions, loops, atomics, textures, matrices, mbarriers and
-clusters, left arrays there whose digests `tests/validate/random_kernels` keeps; both engines leave
-the same.
+clusters, left arrays whose digests are in `tests/validate/random_kernels`; both engines leave the
+same.
 """
 
 IMAGES = """
 {images} forms of texture and surface instructions (geometries, formats, ways of addressing and
-filtering, also out of bounds) were run on the same device; `tests/validate/images.npz` keeps what
-they gave, which cutrace gives to the last bit but for the quirks named in
+filtering, also out of bounds) ran on the same device. cutrace gives the results in
+`tests/validate/images.npz` to the last bit, except for the quirks in
 `tests/validate/test_images.py`.
 """
 
 DETAILS = """
-What the ISA leaves open is as the H200 has it:
+Where the ISA leaves a result open, cutrace does what the H200 does:
 
 - The NaN of f32 is `0x7fffffff`, of f16 and bf16 `0x7fff`; f64 keeps the payload of a source (of
-  several the second's, then the third's, then the first's) and makes `0xfff8000000000000`.
+  several the second's, then the third's, then the first's), or is `0xfff8000000000000`.
 - `.ftz` flushes a result that would be subnormal with exponents of any size after rounding.
 - Integers divided by zero give all ones, and so do their remainders. A NaN becomes 0 as an integer
   of up to 32 bits, and the lowest signed pattern as one of 64 bits or from f64.
-- A shuffle gives 0 from a lane that does not execute it: off, exited, or at another place.
+- A shuffle gives 0 from a lane that does not execute it.
 - `cvt` from f32 to f16 takes subnormal numbers as they are, with `.ftz` too.
-- `neg.s16` of -32768 is -32768. What ptxas optimizes may differ: it takes a `cvt.s32.s16` of that
-  result together with the negation, in 32 bits, and gets 32768; with `-O0` it does not.
+- `neg.s16` of -32768 is -32768. Optimized code may differ: ptxas combines a `cvt.s32.s16` of that
+  result with the negation, in 32 bits, and gets 32768; with `-O0` it does not.
 - `atom.add.f32` flushes subnormal numbers in global memory, not in shared memory.
 - `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
   after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
   as f16); 8-bit floats take two bytes of every four at a time, and the accumulator at the end.
-- `wgmma` does the same with f16, bf16 and tf32; 8-bit floats it cuts off 13 bits below, the sum,
-  too, where it is f32. A zero that is left of a sum is positive. The base offset of a descriptor is
-  taken off the row that exchanges chunks. `tests/validate/wgmma.npz` has what the H200 gave for all
-  types, with infinities, NaNs and subnormal numbers, and for descriptors of all layouts.
+- `wgmma` does the same with f16, bf16 and tf32; it cuts 8-bit floats off 13 bits below, also the
+  sum if it is f32. A zero sum is positive. The base offset of a descriptor is subtracted from the
+  row that exchanges chunks. `tests/validate/wgmma.npz` has the H200's results for all types, with
+  infinities, NaNs and subnormal numbers, and for descriptors of all layouts.
 - Boxes of tensor maps: rows in shared memory take the whole span of a swizzle; NaNs that fill them
   are `0x7ff7`; tf32 is rounded to nearest; a box must begin at a multiple of 16 bytes of the
   innermost dimension, and not below zero where it is stored, or the launch fails.
   `tests/validate/tensor_maps.npz` has 91 boxes, tiled, im2col and reduced.
-- `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles err as they do there.
+- `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles have the chip's errors.
 
-Clocks count the warp's instructions, hints to caches are not heeded, `cp.async`, bulk copies and
-`wgmma` are done when they are issued, waits take no time. Bulk copies, operands of `wgmma` and
-accesses to other blocks' shared memory are no accesses of a trace: they are in none of an H200's
-counts of loads and stores either (`tests/validate/test_hopper.py`). It does count bulk copies of
-global memory as sectors of L2, and atomics on another block's memory as wavefronts; cutrace does
-not. Clusters of several blocks run in the array engine.
+Clocks count the warp's instructions. Cache hints have no effect. `cp.async`, bulk copies and
+`wgmma` complete when they are issued; waits take no time. Bulk copies, operands of `wgmma` and
+accesses to other blocks' shared memory are not accesses of a trace, nor does an H200 count them as
+loads and stores (`tests/validate/test_hopper.py`). It counts bulk copies of global memory as
+sectors of L2, and atomics on another block's memory as wavefronts; cutrace does not. Clusters of
+several blocks run in the array engine.
 
 ## What is left out on purpose
 
-The launch fails with the kernel, what is left out, the instruction, its line in the PTX and, where
-the compiler wrote one, its line in the source:
+The launch fails with the kernel, the reason, the instruction, and its lines in the PTX and the
+source:
 
     kernel `k`: cutrace leaves out memory of several GPUs: `multimem.st.u32 [%rd1], 1;` (PTX line 8)
 
-A kernel that has such an instruction in code that it can never reach runs only if it lies in a
-function that nobody calls. Functions of the device's runtime that are not there (`malloc`, `free`,
-`cudaLaunchDevice`) are named in the same way: `cutrace does not have the function`. An opcode,
-modifier or type that is no instruction's gives `cutrace does not know this instruction`; operands
-that do not fit say what was expected.
+A kernel with such an instruction in unreachable code runs only if the code is in a function that
+nobody calls. Missing functions of the device's runtime (`malloc`, `free`, `cudaLaunchDevice`) are
+named in the same way. An unknown opcode, modifier or type gives `cutrace does not know this
+instruction`; for wrong operands the message says what was expected.
 
 | instructions | what they are |
 |---|---|
