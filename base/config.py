@@ -180,3 +180,14 @@ def bytes_of(value: int | str, what: str, least: int = 1) -> int:
     if not isinstance(size, int) or size < least:
         raise CutraceError(f"{what} is {value!r}: expected bytes, as in 64K, 10M, 2G")
     return size
+
+
+def pattern_of(text: str, option: str) -> re.Pattern[str]:
+    """Compile a user's regular expression; raise `CutraceError` with `option` if it is invalid."""
+    try:
+        return re.compile(text)
+    except re.error as problem:
+        raise CutraceError(
+            f"{option} {text}: not a regular expression: {problem}; expected one that is found"
+            f" in the names of kernels, as in {option} 'gemm|^scan'"
+        ) from None

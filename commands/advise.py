@@ -6,11 +6,11 @@ import typer
 
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
-from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
+from .options.selection import Reading, reads
 from .options.tabular import ReportFormat, view_here
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace, select_launches
+from .running.resolve_trace import program_suffix, resolve_trace
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 PANEL = "Ask"
@@ -21,12 +21,12 @@ EXAMPLES = (
 CLASS = TakesProgram
 
 
-@records
+@reads
 @replays
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     source: SourceOrProgram = None,
     format: ReportFormat = "table",
 ) -> str:
@@ -48,7 +48,7 @@ def command(
         from ..traces.reader import read_trace
 
         trace = share.watch_launches(read_trace(path))
-        selection = select_launches(trace, recording.launch)
+        selection = recording.select(trace)
         profile = replace(count(selection, replace(counting, tell=share.update)), view=view)
         share.begin()
         share.expect(selection, len(counting.devices) * ADVICE_PASSES)

@@ -9,12 +9,12 @@ from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
 from .options.complete import starting
-from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
+from .options.selection import Reading, reads
 from .options.tabular import FORMATS, Counters, ReportFormat, counters, render_frame, view_here
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace, select_launches
+from .running.resolve_trace import program_suffix, resolve_trace
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ EXAMPLES = (
 )
 
 
-@records
+@reads
 @replays
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     source: SourceOrProgram = None,
     names: Counters = None,
     by: Annotated[
@@ -106,7 +106,7 @@ def command(
         from ..traces.reader import read_trace
 
         trace = share.watch_launches(read_trace(path))
-        selection = select_launches(trace, recording.launch)
+        selection = recording.select(trace)
         if of_caches:
             share.expect(selection, len(replay.devices))
             return caches_here(selection, replay, by, format, view)

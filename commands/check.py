@@ -13,8 +13,8 @@ import typer
 from ..base.errors import CheckFailed, CutraceError, KernelFault
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
-from .options.recording import Recording, records
 from .options.replay import replays
+from .options.selection import Reading, reads
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.resolve_trace import program_suffix, resolve_trace
 from .running.trace_check import (
@@ -50,12 +50,12 @@ NAME = "cutrace.toml"
 FORMATS = ("text", "github", *REPORTS)
 
 
-@records
+@reads
 @replays
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     source: SourceOrProgram = None,
     races: Annotated[
         bool, typer.Option("--races", help="Fail on data races in shared memory.")
@@ -134,6 +134,11 @@ def command(
     if source is None and program is None and not is_asked:
         source = Path(NAME)
     if source is not None and source.name == NAME:
+        if recording.launch or recording.kernels:
+            raise CutraceError(
+                f"--launch and --kernels: of a trace or a source; the checks of {source} have"
+                " launches of their own"
+            )
         whole = _project(source, recording, replay, allow_missing, against)
         if trend:
             from .running.project import show_trend
@@ -158,22 +163,23 @@ def command(
     name = str(source or " ".join(program or ()))
     try:
         with resolve_trace(source, program, recording, replay) as path:
+            trace = recording.select(read_trace(path))
             if races:
                 with progress("looking for races") as share:
-                    trace = share.watch_launches(read_trace(path))
-                    share.expect(trace, RACE_PASSES)
-                    trials.append(tried("races", check_races, trace, name))
+                    watched = share.watch_launches(trace)
+                    share.expect(watched, RACE_PASSES)
+                    trials.append(tried("races", check_races, watched, name))
             if memory:
-                trials.append(tried("memory", check_memory, read_trace(path), name))
+                trials.append(tried("memory", check_memory, trace, name))
             with progress("counting") as share:
                 replay_options = replace(replay, tell=share.update)
                 limits = None if update_ else budget
                 if limits or trials:
                     reports.append(
-                        check_budget(path, limits, replay_options, allow_missing, format, trials)
+                        check_budget(trace, limits, replay_options, allow_missing, format, trials)
                     )
                 if budget is not None and update_:
-                    reports.append(update(path, budget, replay_options))
+                    reports.append(update(trace, budget, replay_options))
     except KernelFault as fault:
         if format == "text" or update_ or source is None:
             raise
@@ -188,7 +194,7 @@ def command(
 
 def _project(
     path: Path,
-    recording: Recording,
+    recording: Reading,
     replay: ReplayOptions,
     allow_missing: bool,
     against: str | None,

@@ -12,10 +12,11 @@ from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
 from .options.recording import Recording
 from .options.replay import On, first_line, replays, with_devices
+from .options.selection import Selection, selects
 from .options.tabular import Counters, ReportFormat, view_here
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace, select_launches
+from .running.resolve_trace import program_suffix, resolve_trace
 from .terminal.progress import progress
 
 PANEL = "Compare"
@@ -28,9 +29,11 @@ EXAMPLES = (
 
 
 @replays
+@selects
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
+    selection: Selection,
     variants: Annotated[
         list[str],
         typer.Argument(
@@ -44,10 +47,6 @@ def command(
         typer.Option(metavar="NAME", help="The variant to compare with (default: the first)."),
     ] = None,
     names: Counters = None,
-    launch: Annotated[
-        list[str] | None,
-        typer.Option(metavar="N|N-M,...", help="Compare only these launches."),
-    ] = None,
     by: Annotated[
         str, typer.Option(metavar="launch|line", help="Compare launches, or source lines.")
     ] = "launch",
@@ -70,9 +69,10 @@ def command(
     if baseline is not None and baseline not in paths and (stem := Path(baseline).stem) in paths:
         baseline = stem
     words = " ".join(map(quote, variants))
-    again = f"cutrace compare {words}{typed(replay)}"
+    again = f"cutrace compare {words}{typed(selection)}{typed(replay)}"
     view = view_here(by, names, first_line(replay), again, suffix=program_suffix(program))
     trace_options, replay = replay, with_devices(replay)
+    recording = Recording(launch=selection.lines)
     with (
         ExitStack() as stack,
         replayed_on(on, replay) as replay,
@@ -81,21 +81,13 @@ def command(
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 
-        profiles = {
-            name: count(
-                select_launches(
-                    read_trace(
-                        stack.enter_context(
-                            resolve_trace(path, program, Recording(), trace_options)
-                        )
-                    ),
-                    launch or (),
-                ),
-                replace(replay, tell=share.part(number, len(paths))),
-            )
-            for number, (name, path) in enumerate(paths.items())
-            if name not in files
-        }
+        profiles = {}
+        for number, (name, path) in enumerate(paths.items()):
+            if name not in files:
+                source = resolve_trace(path, program, recording, trace_options)
+                trace = selection.select(read_trace(stack.enter_context(source)))
+                part = share.part(number, len(paths))
+                profiles[name] = count(trace, replace(replay, tell=part))
         if len(paths) == 1:
             ((name, profile),) = profiles.items()
             profiles = split_kernels(profile, name)

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,12 +13,17 @@ from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
 from .options.replay import first_line, replays, with_devices
+from .options.selection import Selection, selects
 from .terminal.progress import progress
 from .terminal.screen import is_quiet
+
+if TYPE_CHECKING:
+    from ..traces.reader import Trace
 
 PANEL = "Ask"
 EXAMPLES = (
     "cutrace export scale.cutrace --to ncu-raw",
+    "cutrace export program.cutrace --to ncu-raw --kernels gemm -o gemm.csv",
     "cutrace export scale.cutrace --to folded -o scale.folded",
 )
 FORMATS = {
@@ -37,9 +42,11 @@ NAMES = (*FORMATS, *names())
 
 
 @replays
+@selects
 def command(
     trace: Annotated[Path, typer.Argument(help="A trace")],
     replay: ReplayOptions,
+    selection: Selection,
     to: Annotated[
         str,
         typer.Option(
@@ -63,34 +70,33 @@ def command(
     from ..analyzer.profile import count
     from ..analyzer.profilers.profiler_environment import read_config
     from ..analyzer.text.output import write_report
+    from ..traces.reader import read_trace
 
     if to not in NAMES:
         exporters = ", ".join(NAMES)
         raise CutraceError(f"cannot export to {to!r}{nearest(to, NAMES)}; there are {exporters}")
     if to not in FORMATS:
-        return _export(exporter(to), trace, out, replay)
+        return _export(exporter(to), selection.of_trace(read_trace(trace)), out, replay)
     module, function, device = FORMATS[to]
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
     _tell_device(replay, device)
     with progress("counting") as share:
         options = replace(with_devices(replay, device), tell=share.update)
-        text: str = render(count(trace, options), *lines)
+        text: str = render(count(selection.of_trace(read_trace(trace)), options), *lines)
     if out is None:
         return text
     write_report(out, text)
     return str(out)
 
 
-def _export(writer: Exporter, trace: Path, out: Path | None, replay: ReplayOptions) -> str:
+def _export(writer: Exporter, trace: "Trace", out: Path | None, replay: ReplayOptions) -> str:
     """Write a format by its file in `analyzer/exports`, or by a user's extension."""
-    from ..traces.reader import read_trace
-
     options = with_devices(replay, writer.DEVICE) if writer.DEVICE else replay
     if writer.DEVICE:
         _tell_device(replay, writer.DEVICE)
     with progress("exporting") as share:
-        opened = share.watch_launches(read_trace(trace))
+        opened = share.watch_launches(trace)
         share.expect(opened, 1)
         return writer.write(opened, out, options)
 

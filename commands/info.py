@@ -10,8 +10,8 @@ import typer
 
 from ..base.errors import CheckFailed
 from .options.command_line import quote
+from .options.selection import Selection, selects
 from .options.tabular import Format, check_format, render_frame
-from .running.resolve_trace import select_launches
 from .terminal.progress import progress
 from .terminal.screen import fitted
 
@@ -26,15 +26,13 @@ EXAMPLES = (
 )
 
 
+@selects
 def command(
     trace: Annotated[Path, typer.Argument(help="A trace")],
+    selection: Selection,
     verify: Annotated[
         bool, typer.Option("--verify", help="Check all that the format promises.")
     ] = False,
-    launches: Annotated[
-        list[str] | None,
-        typer.Option("--launch", metavar="N|N-M,...", help="Show these launches in full."),
-    ] = None,
     format: Format = "table",
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is sound."""
@@ -43,7 +41,7 @@ def command(
 
     check_format(format)
     opened = read_trace(trace)
-    shown = select_launches(opened, launches or ()).launches
+    shown = selection.of_trace(opened).launches
     if format != "table":
         from .api.lists import launches as frame
 
@@ -51,7 +49,7 @@ def command(
             _verdict(opened)
         return render_frame("info", frame(shown), format)
     rows = list(session_rows(opened))
-    if len(shown) > MANY and not launches:
+    if len(shown) > MANY and selection == Selection():
         rows += [("",), *kernel_rows(opened)]
     else:
         for launch in shown:

@@ -10,6 +10,7 @@ from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.command_line import quote, typed
 from .options.replay import first_line, replays, with_devices
+from .options.selection import Selection, selects
 from .options.tabular import Format, check_format, render_frame
 from .terminal.screen import width
 
@@ -25,8 +26,10 @@ def _number(text: str) -> Any:
 
 
 @replays
+@selects
 def command(
     replay: ReplayOptions,
+    selection: Selection,
     trace: Annotated[
         Path | None, typer.Argument(help="A trace (default: numbers from options)")
     ] = None,
@@ -62,10 +65,12 @@ def command(
             raise CutraceError(
                 f"{as_given(trace)}: a trace has its own numbers; leave out {flags[0]}"
             )
-        launches = suppose(read_trace(trace), replay.pad, replay.align).launches
+        launches = suppose(selection.of_trace(read_trace(trace)), replay.pad, replay.align).launches
         residents = [
             from_launch(one, device, options, blocks) for one in launches for device in devices
         ]
+    elif selection != Selection():
+        raise CutraceError("--launch and --kernels: give a trace, whose launches they choose")
     elif threads is None:
         raise CutraceError("nothing to fit on an SM: give a trace, or --threads N")
     else:
@@ -77,5 +82,6 @@ def command(
         return render_frame("occupancy", Occupancies(tuple(residents), options).frame(), format)
     has_curves = len(residents) == 1 if curves is None else curves
     drawn = [draw_curves(one, options) if has_curves else () for one in residents]
-    last = f"cutrace analyze {quote(trace)}{typed(replay)}" if trace else "cutrace devices NAME"
+    again = f"cutrace analyze {quote(trace)}{typed(selection)}{typed(replay)}"
+    last = again if trace else "cutrace devices NAME"
     return render(residents, drawn, width(), first_line(replay), last)

@@ -10,11 +10,11 @@ import typer
 from ..models.replay.interface.options import ReplayOptions
 from .compare import variants_of
 from .options.command_line import quote, typed
-from .options.recording import Recording, records
 from .options.replay import On, first_line, replays, with_devices
+from .options.selection import Reading, reads
 from .running.executor import replayed_on
 from .running.program import TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace, select_launches
+from .running.resolve_trace import program_suffix, resolve_trace
 from .terminal.progress import (
     ADVICE,
     ADVICE_PASSES,
@@ -33,12 +33,12 @@ EXAMPLES = (
 )
 
 
-@records
+@reads
 @replays
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     traces: Annotated[
         list[str] | None,
         typer.Argument(
@@ -77,7 +77,7 @@ def command(
             source = resolve_trace(path, arguments_of, recording, replay)
             trace = share.watch_launches(read_trace(stack.enter_context(source)))
             trace = suppose(trace, replay.pad, replay.align)
-            selection = select_launches(trace, recording.launch)
+            selection = recording.select(trace)
             options = replace(counting, tell=share.part(number, len(subjects_named)))
             subjects.append(Subject(name, trace, count_supposed(selection, options)))
         share.begin()

@@ -11,8 +11,9 @@ import typer
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
-from .options.recording import SOURCES, Recording, records
+from .options.recording import SOURCES
 from .options.replay import replays, with_devices
+from .options.selection import Reading, reads
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -25,14 +26,14 @@ PAUSE = 0.2
 """Seconds between two polls of the files."""
 
 
-@records
+@reads
 @replays
 def command(
     source: Annotated[
         Path, typer.Argument(help="A source to record whenever it is saved, or a trace")
     ],
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     port: Annotated[
         int,
         typer.Option(metavar="N", min=0, max=65535, help="Port of the server; 0: any free one."),

@@ -9,8 +9,8 @@ import typer
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
-from .options.recording import Recording, records
 from .options.replay import first_line, replays, with_devices
+from .options.selection import Reading, reads
 from .options.tabular import Format, check_format, render_frame
 from .running.resolve_trace import trace_of
 from .terminal.progress import progress
@@ -20,17 +20,18 @@ PANEL = "Ask"
 EXAMPLES = (
     "cutrace why scale.cu",
     "cutrace why scale.cu scale.cu:7 -d h100",
+    "cutrace why program.cutrace --launch 3",
     "cutrace why scale.cutrace --figure lanes.png",
     "cutrace why scale.cutrace -d all --format json",
 )
 
 
-@records
+@reads
 @replays
 def command(
     source: Annotated[Path, typer.Argument(help="A trace, or a source to record for this once")],
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     line: Annotated[
         str | None,
         typer.Argument(
@@ -63,7 +64,7 @@ def command(
         from ..analyzer.why.explain import explain
         from ..traces.reader import read_trace
 
-        trace = share.watch_launches(read_trace(path))
+        trace = share.watch_launches(recording.select(read_trace(path)))
         share.expect(trace, len(replay_options.devices))
         explanations = explain(trace, line, replay_options, access)
     if figure is not None:

@@ -18,7 +18,7 @@ from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.selection import Reading
 from cutrace.commands.serving.live import Live
 from cutrace.models.replay.interface.options import ReplayOptions
 
@@ -56,7 +56,7 @@ def pages(folder: Path) -> Iterator[Path]:
     yield report
     kernels = runpy.run_path(str(ROOT / "scripts" / "write" / "lanes.py"))["sources"]()
     source, served = folder / "scale.cu", folder / "served.html"
-    live = Live(source, Recording(), ReplayOptions(device=("h100",)))
+    live = Live(source, Reading(), ReplayOptions(device=("h100",)))
     for name in ("scale.cu", "fixed.cu"):
         source.write_text(kernels[name], "utf-8")
         live.look()

@@ -261,6 +261,32 @@ class Trace:
         """Return the location as a user writes it: the URL or the folder."""
         return origin(self.path) or str(self.path)
 
+    def launch(self, number: int) -> LaunchTrace:
+        """Return the launch with this number; raise CutraceError if it is not among these.
+
+        A selection of launches keeps their numbers, which then are no positions in `launches`.
+        """
+        launches = self.launches
+        if 0 <= number < len(launches) and launches[number].number == number:
+            return launches[number]
+        for one in launches:
+            if one.number == number:
+                return one
+        raise CutraceError(self.no_launch(number))
+
+    def no_launch(self, number: object) -> str:
+        """Return the message that there is no launch with this number."""
+        numbers = [one.number for one in self.launches]
+        is_whole = numbers == [*range(len(numbers))]
+        if not is_whole:
+            there = f"these are chosen: {', '.join(map(str, numbers[:10]))}"
+            there += ", ..." * (len(numbers) > 10)
+        elif len(numbers) > 1:
+            there = f"it has launches 0 to {len(numbers) - 1}"
+        else:
+            there = "it has 1 launch, number 0" if numbers else "it has none"
+        return f"{self.label}: there is no launch {number}: {there}"
+
     def _repr_html_(self) -> str:
         """Return HTML for notebooks: a row per launch."""
         rows = (

@@ -69,7 +69,7 @@ def advise(
         name = launch.device_file or launch.device
         if name not in devices:
             devices[name] = load_device(name, options.set)
-        opened = trace.launches[launch.number]
+        opened = trace.launch(launch.number)
         read = read if read and read.trace is opened else Rows(opened)
         same = name, digest(opened)
         if same not in memo:
@@ -363,7 +363,7 @@ def best_advice(trace: Trace, profile: Profile, options: ReplayOptions) -> str:
     if not bounded:
         return ""
     costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
-    if trace.launches[costliest.number].count("accesses") > ROWS:
+    if trace.launch(costliest.number).count("accesses") > ROWS:
         return counted_reuse(costliest)
     ((launch, findings),) = advise(trace, replace(profile, launches=(costliest,)), options)
     gains = ((finding, gain_text(finding, launch)) for finding in findings)

@@ -200,7 +200,7 @@ class Checker:
         """Return a broken verdict with its costliest line and the reason."""
         entry, limit, launch = verdict.entry, verdict.limit, verdict.launch
         place = self._place(entry, launch, where) if entry.line else _costliest(limit, launch)
-        opened = self.trace.launches[launch.number]
+        opened = self.trace.launch(launch.number)
         pcs = set(instructions_on(opened, place)) if place else set()
         if entry.array:
             counts = launch.raw.counts.filter(pl.col("array") == entry.array)
@@ -226,9 +226,7 @@ class Checker:
         counter.
         """
         device = load_device(launch.device_file or launch.device, self.options.set)
-        accesses = Searcher(self.trace.launches[launch.number], device, self.options.dlcm).worst(
-            pcs
-        )
+        accesses = Searcher(self.trace.launch(launch.number), device, self.options.dlcm).worst(pcs)
         counter_text = " ".join(limit.counters)
         fitting = [a for a in accesses if SPACES.get(a.kind.space, a.kind.space) in counter_text]
         exact = [a for a in fitting if a.kind.prefix in counter_text]

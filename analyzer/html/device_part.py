@@ -74,16 +74,16 @@ class PartMaker:
             limits=tuple(draw_limits(profile)),
             branches=self._branches(trace, profile),
             flow=draw_flow(trace_flow(profile.raw.counts, device), title, bad_units(rules)),
-            reuse=self._reuse(trace.launches[profile.number], device),
+            reuse=self._reuse(trace.launch(profile.number), device),
             pictures=pictures,
-            curves=self._curves(trace.launches[profile.number], device),
+            curves=self._curves(trace.launch(profile.number), device),
         )
 
     def _branches(self, trace: Trace, profile: LaunchProfile) -> tuple[str, ...]:
         """Return the drawings of divergent branches, which are the same on all devices."""
         key = trace.path, profile.number
         if key not in self._drawn:
-            launch = trace.launches[profile.number]
+            launch = trace.launch(profile.number)
             self._drawn[key] = tuple(draw_branches(profile, launch))
         return self._drawn[key]
 

@@ -8,7 +8,7 @@ from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.suppose import suppose
-from ...traces.reader import Trace
+from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Array
 from ..profile import first_alike
 from ..text.launch_text import launch_text
@@ -75,7 +75,7 @@ def explain_worst(
 
     Does not check whether the device refuses the launch.
     """
-    launch = trace.launches[number]
+    launch = trace.launch(number)
     accesses = Searcher(launch, device, dlcm).worst(None)
     places = launch.instructions().select(["file", "line"]).to_pylist()
     explained: list[Explanation | None] = []
@@ -112,7 +112,7 @@ class _Explainer:
         """
         worst = self._worst()
         if not worst:
-            return self._refuse(0)
+            return self._refuse(self.trace.launches[0].number)
         shown = next((e.access for e in before if e.access), worst[0])
         accesses = self._find(read_identifier(shown.identifier)) or worst[:1]
         others = (a for a in worst if a.pc != accesses[0].pc or a.order > accesses[0].order)
@@ -120,17 +120,14 @@ class _Explainer:
 
     def _refuse(self, number: int) -> Explanation:
         """Return an explanation with the reason why the device cannot run a launch."""
-        refusal = refuse_launch(self.device, self.trace.launches[number].launch)
+        refusal = refuse_launch(self.device, self.trace.launch(number).launch)
         return Explanation(self.device.key, self.device.name, refusal)
 
     def _find(self, identifier: tuple[int, ...]) -> list[Access]:
         """Return the access with this identifier; empty if the device refuses its launch."""
         number, *position = identifier
-        if number >= len(self.trace.launches):
-            many = len(self.trace.launches)
-            raise CutraceError(f"access of launch {number}: the trace has {many}, counted from 0")
-        launch = self.trace.launches[number]
-        if not self._runs(number):
+        launch = self.trace.launch(number)
+        if not self._runs(launch):
             return []
         access = Searcher(launch, self.device, self.dlcm).find(position)
         if access is None:
@@ -154,11 +151,11 @@ class _Explainer:
                 continue
             searcher = Searcher(launch, self.device, self.dlcm)
             pcs = instructions_on(launch, self.place) if self.place else None
-            if self._runs(number):
+            if self._runs(launch):
                 accesses += searcher.worst(pcs)
             accessed[number] = searcher.accessed() if not accesses else ()
-        every = [n for n in range(len(self.trace.launches)) if not self._runs(n)]
-        if not accesses and len(every) < len(accessed):
+        refused = [one for one in self.trace.launches if not self._runs(one)]
+        if not accesses and len(refused) < len(accessed):
             raise self._nothing(accessed)
         return sorted(accesses, key=lambda access: access.order, reverse=True)
 
@@ -167,12 +164,12 @@ class _Explainer:
             return no_access(self.place, self.trace, accessed)
         return CutraceError(f"{self.trace.label}: no launch accesses memory")
 
-    def _runs(self, number: int) -> bool:
-        return self.as_if or not refuse_launch(self.device, self.trace.launches[number].launch)
+    def _runs(self, launch: LaunchTrace) -> bool:
+        return self.as_if or not refuse_launch(self.device, launch.launch)
 
     def describe(self, access: Access, others: Sequence[Access]) -> Explanation:
         """Build the explanation of an access."""
-        trace = self.trace.launches[access.launch]
+        trace = self.trace.launch(access.launch)
         row = trace.instructions().slice(access.pc, 1).to_pylist()[0]
         place = self.place or (Place(row["file"], row["line"]) if row["line"] else None)
         lines = self.trace.manifest.sources.get(place.file, "").splitlines() if place else []

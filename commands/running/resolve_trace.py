@@ -4,13 +4,10 @@ A Python script that imports cutrace runs in this process; others run as program
 """
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...base.claim import scratch_folder
 from ...base.errors import CutraceError
@@ -19,13 +16,8 @@ from ...models.replay.interface.options import ReplayOptions
 from ...traces.address import as_given
 from ..options.command_line import quote
 from ..options.recording import SOURCES, Recording, record_source
+from ..options.selection import Reading
 from .program import build, choose_device, run_program, script_command, tell_end
-
-if TYPE_CHECKING:
-    from ...traces.reader import Trace
-
-
-_NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
 @contextmanager
@@ -35,6 +27,8 @@ def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Itera
     The program's output goes to stderr: stdout carries the report. `replay` configures the replay
     for the profiler log that the environment requests.
     """
+    if isinstance(recording, Reading):
+        recording = recording.for_source
     if source.suffix in SOURCES:
         from ...analyzer.profilers.profiler_environment import attach
         from ...tracer.session.session import Session
@@ -47,7 +41,8 @@ def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Itera
             yield trace
     elif changed(recording):
         raise CutraceError(
-            f"{as_given(source)}: --launch and the compiler's options need a source, not a trace"
+            f"{as_given(source)}: the options of a recording need a source, not a trace; of a"
+            " trace, --launch takes numbers, as in 3 or 0-7"
         )
     else:
         yield source
@@ -64,7 +59,6 @@ def resolve_trace(
 
     A program's output goes to stderr: stdout carries the report.
     """
-    recording = replace(recording, launch=_lines(recording))
     if source is not None and not _is_run(source, program):
         with trace_of(source, recording, replay) as trace:
             yield trace
@@ -118,31 +112,3 @@ def _record(
 def program_suffix(program: tuple[str, ...] | None) -> str:
     """Return the end of a command line with a program: ` -- ./app 1024`."""
     return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))
-
-
-def _lines(recording: Recording) -> tuple[str, ...]:
-    """Return the launches to make: the values of `--launch` that are no numbers."""
-    return tuple(text for text in recording.launch if not _NUMBERS.fullmatch(text))
-
-
-def select_launches(trace: "Trace", words: Sequence[str]) -> "Trace":
-    """Return the trace with the launches that `--launch N` or `N-M` selects; default: all."""
-    texts = [text for text in words if _NUMBERS.fullmatch(text)]
-    if not texts:
-        return trace
-    launches = {launch.number: launch for launch in trace.launches}
-    numbers: dict[int, None] = {}
-    for first, _, last in (part.partition("-") for text in texts for part in text.split(",")):
-        span = range(int(first), int(last or first) + 1)
-        if not any(number in launches for number in (span.start, span.stop - 1)):
-            raise CutraceError(_no_such_launch(trace, first))
-        numbers |= dict.fromkeys(
-            number for number in span[: len(launches) + 1] if number in launches
-        )
-    return replace(trace, launches=tuple(launches[number] for number in numbers))
-
-
-def _no_such_launch(trace: "Trace", number: str) -> str:
-    count = len(trace.launches)
-    there = f"launches 0 to {count - 1}" if count > 1 else f"{count} launch, number 0"
-    return f"{trace.label}: there is no launch {number}: it has {there}"

@@ -87,7 +87,7 @@ REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
 
 
 def check_budget(
-    path: Path,
+    trace: "Trace",
     budget: Path | None,
     replay: ReplayOptions,
     allow_missing: bool,
@@ -101,14 +101,13 @@ def check_budget(
     from ...analyzer.budget.budget import Budget, name_compiler, read_budget
     from ...analyzer.budget.budget_check import Checked
     from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
-    from ...traces.reader import read_trace
 
     if budget is None:
-        compiler = name_compiler(read_trace(path).manifest)
+        compiler = name_compiler(trace.manifest)
         checked = Checked(Budget(Path(trials[0].source), ()), compiler, (), (), tuple(trials))
     else:
         limits = read_budget(budget)
-        checker = _checker(path, limits, replay)
+        checker = _checker(trace, limits, replay)
         compiler = name_compiler(checker.trace.manifest)
         judged = checker.judge(limits, compiler, allow_missing)
         checked = replace(judged, trials=tuple(trials))
@@ -133,27 +132,26 @@ def report_failed(trial: "Trial", format: str) -> str:
     return FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,)))
 
 
-def update(path: Path, budget: Path, replay: ReplayOptions) -> str:
+def update(trace: "Trace", budget: Path, replay: ReplayOptions) -> str:
     """Write the present numbers as limits; return how many."""
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_check import update_budget
 
     limits = read_budget(budget) if budget.exists() else None
-    checker = _checker(path, limits, replay)
+    checker = _checker(trace, limits, replay)
     count = update_budget(budget, checker, name_compiler(checker.trace.manifest))
     return f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
 
 
-def _checker(path: Path, budget: "Budget | None", replay: ReplayOptions) -> "Checker":
+def _checker(trace: "Trace", budget: "Budget | None", replay: ReplayOptions) -> "Checker":
     """Replay the trace on the devices of the command line, else the budget's, else the default."""
     from ...analyzer.budget.budget_check import Checker
     from ...analyzer.profile import count
     from ...models.replay.suppose import suppose
-    from ...traces.reader import read_trace
 
     options = with_devices(replay)
     if budget and not replay.device:
         named = (*budget.devices, *(e.device for e in budget.entries if e.device))
         options = replace(options, device=tuple(dict.fromkeys(named)) or options.device)
-    profile = count(path, options)
-    return Checker(suppose(read_trace(path), options.pad, options.align), profile, options)
+    profile = count(trace, options)
+    return Checker(suppose(trace, options.pad, options.align), profile, options)

@@ -28,8 +28,9 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, message_of
 from ...models.replay.interface.options import SCHEDULES, ReplayOptions
 from ..options.command_line import quote, typed
-from ..options.recording import SOURCES, Recording
+from ..options.recording import SOURCES
 from ..options.replay import with_devices
+from ..options.selection import Reading
 from ..running.resolve_trace import trace_of
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Live:
     """A source or a trace with the options of its report."""
 
     source: Path
-    recording: Recording
+    recording: Reading
     options: ReplayOptions
     number: int = 0
     page: str = ""
@@ -146,7 +147,7 @@ class Live:
 
         with ExitStack() as stack:
             path = stack.enter_context(trace_of(self.source, self.recording, self.options))
-            self._trace = read_trace(path)
+            self._trace = self.recording.select(read_trace(path))
             self._names = tuple(self._trace.manifest.sources)
             before, self._resources = self._resources, stack.pop_all()
         before.close()

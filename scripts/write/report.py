@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from cutrace.commands._main import run
-from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.selection import Reading
 from cutrace.commands.serving.live import Live, Server
 from cutrace.models.replay.interface.options import ReplayOptions
 
@@ -76,7 +76,7 @@ def serve(browser: str, folder: Path) -> None:
     kernels = runpy.run_path(str(ROOT / "scripts" / "write" / "lanes.py"))["sources"]()
     source = folder / "scale.cu"
     source.write_text(kernels["scale.cu"], "utf-8")
-    live = Live(source, Recording(), ReplayOptions(device=("h100",)))
+    live = Live(source, Reading(), ReplayOptions(device=("h100",)))
     with Server(live, 0) as server:
         live.look()
         source.write_text(kernels["fixed.cu"], "utf-8")

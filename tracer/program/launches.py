@@ -6,7 +6,6 @@ room in the trace. A fault becomes the program's CUDA error. The rest of the fil
 arguments and callers for the trace.
 """
 
-import re
 import struct
 import sys
 import time
@@ -16,6 +15,7 @@ from itertools import accumulate, islice
 from re import Pattern
 from typing import NamedTuple
 
+from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...traces.schema import Argument
@@ -64,13 +64,7 @@ def read_choice(kernels: str | None, skip: int | None) -> Choice:
     """Parse the command line's options; raise CutraceError for an invalid regular expression."""
     if skip is not None and skip < 0:
         raise CutraceError(f"--skip {skip}: expected how many launches, 0 or more")
-    try:
-        return Choice(None if kernels is None else re.compile(kernels), skip or 0)
-    except re.error as problem:
-        raise CutraceError(
-            f"--kernels {kernels}: not a regular expression: {problem}; expected one that is found"
-            " in the names of kernels, as in --kernels 'gemm|^scan'"
-        ) from None
+    return Choice(None if kernels is None else pattern_of(kernels, "--kernels"), skip or 0)
 
 
 class Chooser:

@@ -243,7 +243,7 @@ def test_an_identifier_brings_one_back_to_its_access(tmp_path: Path) -> None:
         ("k.cu", None, "'k.cu': expected FILE:LINE"),
         ("kk.cu:1", None, "kk.cu: no such source in the trace; nearest: k.cu"),
         (None, "0.5.1.8.0", "no access 0.5.1.8.0 in"),
-        (None, "3.5.1.8.0", "access of launch 3: the trace has 1, counted from 0"),
+        (None, "3.5.1.8.0", "there is no launch 3: it has 1 launch, number 0"),
         (None, "0.5.1", "expected LAUNCH.BLOCK.WARP.STEP.PART"),
     ],
 )

@@ -63,7 +63,7 @@ def refused(capsys: Captured, *arguments: str, status: int = 2) -> str:
         (["--set", "coalescer.lode=sector"], "lode"),
         (["--profiled-blocks", "0"], "profiled_blocks is 0; expected 1 or more"),
         (["--registers", "many"], "--registers"),
-        (["--launch", LAUNCH], "need a source, not a trace"),
+        (["--launch", LAUNCH], "need a source, not a trace; of a trace, --launch takes numbers"),
         (["--no-such"], "--no-such"),
     ],
 )

@@ -15,7 +15,7 @@ from warps import warp
 
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
-from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.selection import Reading
 from cutrace.commands.serving import live as live_module
 from cutrace.commands.serving.live import Live, Server
 from cutrace.models.replay.interface.options import ReplayOptions
@@ -42,7 +42,7 @@ def save(path: Path, text: str) -> None:
 def live(tmp_path: Path) -> Live:
     source = tmp_path / "scale.cu"
     save(source, SOURCE.replace("STRIDE", "16"))
-    return Live(source, Recording(), ReplayOptions(device=("h100",), caches=False))
+    return Live(source, Reading(), ReplayOptions(device=("h100",), caches=False))
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_a_trace_that_is_recorded_anew_while_it_is_counted_is_counted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hand_trace(tmp_path / "a.cutrace", [Access(warp(stride=4))]).path
-    live = Live(path, Recording(), ReplayOptions(device=("h100",), caches=False))
+    live = Live(path, Reading(), ReplayOptions(device=("h100",), caches=False))
     count = Live._count
 
     def count_later(self: Live) -> object:
