@@ -40,25 +40,31 @@ def _section(vocabulary: Vocabulary) -> Iterator[str]:
         words = re.split(r"([_.])", counter.name)
         name = "".join("*" if KIND.fullmatch(word) else word for word in words)
         rows.setdefault((name, counter.unit, counter.devices), []).append(counter)
-    yield from map(_row, rows.values())
+    merged: dict[tuple[str, ...], list[Counter]] = {}  # definitions of the same names
+    for mine in rows.values():
+        merged.setdefault(tuple(counter.name for counter in mine), []).extend(mine)
+    yield from map(_row, merged.values())
     yield ""
 
 
 def _row(counters: list[Counter]) -> str:
-    first = counters[0]
-    names = ", ".join(f"`{counter.name}`" for counter in counters)
-    cells = names, first.unit, first.devices, _doc(counters), _differs(counters)
+    names = ", ".join(dict.fromkeys(f"`{counter.name}`" for counter in counters))
+    devices = ", ".join(dict.fromkeys(counter.devices for counter in counters))
+    cells = names, counters[0].unit, devices, _doc(counters), _differs(counters)
     return f"| {' | '.join(cells)} |"
 
 
 def _doc(counters: list[Counter]) -> str:
-    """The text of the first, and what the others say beyond their first sentence."""
-    parts = [counters[0].doc]
+    """The text of the first, of the first of other devices, and what the rest says besides."""
+    first = counters[0]
+    parts = {first.devices: first.doc}
     for counter in counters[1:]:
         _, _, more = counter.doc.partition(". ")
-        if more and more not in parts[0]:
-            parts.append(f"`{counter.name}`: {more}")
-    return " ".join(parts)
+        if counter.devices not in parts:
+            parts[counter.devices] = f"On {counter.devices}: {counter.doc}"
+        elif more and more not in parts[counter.devices]:
+            parts[counter.devices] += f" `{counter.name}`: {more}"
+    return " ".join(parts.values())
 
 
 def _differs(counters: list[Counter]) -> str:

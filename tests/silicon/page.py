@@ -51,7 +51,6 @@ def page() -> str:
         worst=_worst(counts.filter(verdict="unequal")),
         caches=_lines(_caches(caches)),
         cache_reasons=_lines(_cache_reasons(caches.filter(verdict="far"))),
-        cache_worst=_worst(caches.filter(verdict="far")),
         section=section(),
     )  # fmt: skip
     return "\n\n".join(map(_filled, text.split("\n\n")))
@@ -237,13 +236,10 @@ def _worst(rows: pl.DataFrame) -> str:
 
 
 def _apart(counts: pl.DataFrame) -> dict[str, object]:
-    """Why counts are not comparable: of other accesses than the chip's, by their class."""
+    """Why counts are not comparable, and how many are equal all the same."""
     apart = counts.filter(verdict="apart").with_columns(
         pl.when(pl.col("reason").str.contains(", on the chip "))
-        .then(
-            pl.lit("the chip runs other warp instructions: ")
-            + pl.col("reason").str.extract("^([a-z ]+):")
-        )
+        .then(pl.lit("the chip runs other warp instructions of that class"))
         .when(pl.col("reason").str.starts_with("up to time"))
         .then(pl.lit("addresses depend on time"))
         .otherwise("reason")
