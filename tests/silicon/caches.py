@@ -37,17 +37,21 @@ NEAR = {
 }
 
 PASSES = (
-    "the profiler runs a launch several times and leaves local memory in L1: on the chip only so "
-    "many of the 8 blocks miss as run on an SM where none ran before"
+    "the profiler runs a launch several times and leaves local memory in L1: only blocks on an SM "
+    "where none ran before miss"
 )
-TIMING = "which of the warps that share lines stores first, and how long after the other"
+TIMING = "the order and distance in time of stores by warps that share lines"
 ON_THE_WAY = (
-    "how the stores of one warp, or of blocks on one SM, follow one another in time: a line is not "
-    "found while a store to it is on its way"
+    "the distance in time of stores by a warp, or by blocks on an SM: a line misses while a store "
+    "to it is in flight"
 )
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
-    (r"local.cu (one_block|lines)_twice", HIT_RATE, "as much is read as L1 holds: some sets do"),
+    (
+        r"local.cu (one_block|lines)_twice",
+        HIT_RATE,
+        "the launch reads as much as L1 holds, and only some sets hold their part",
+    ),
     (r"local_array.cu|everyday.cu (scale_48|wide_structs) ", HIT_RATE, ON_THE_WAY),
     (r"unseen.cu to_structures", HIT_RATE, ON_THE_WAY),
     (r"fresh.cu small_products|fresh_tensor.cu staged", HIT_RATE, ON_THE_WAY),
@@ -56,21 +60,21 @@ REASONS = (
     (r"ways.cu (.*_or_else|jump_past_the_tail|two_or_the_third)", HIT_RATE, ON_THE_WAY),
     (r"(lines.cu store_|kernels.cu transpose|transpose_naive.cu)", HIT_RATE, ON_THE_WAY),
     (r"(by_warp|ways_by_warp|occupancy|global).cu|lines.cu shift", HIT_RATE, TIMING),
-    (r"kernels.cu product ", "op_read", "which blocks share an SM follows no published rule"),
+    (r"kernels.cu product ", "op_read", "no published rule says which blocks share an SM"),
     (
         r"kernels.cu structures",
         "op_read",
-        "volatile loads of one sector, one right after another, are one read of L2",
+        "consecutive volatile loads of one sector are one read of L2",
     ),
     (
         r"level2.cu far",
         "bytes_write",
-        "the launch stores 1 MB in all, last: what was in L2 before it began is written too",
+        "the launch stores 1 MB, at its end: the chip also writes what was in L2 before it",
     ),
     (
         r"level2.cu fill_(sectors|words)",
         "bytes_write",
-        "of lines with one sector stored, fewer wait to be written than of full ones",
+        "fewer lines with one stored sector stay dirty than full lines",
     ),
 )
 """Regular expressions for `source kernel ` and for the metric, and why they are not near."""

@@ -81,7 +81,7 @@ def why_apart(pair: Pair) -> str:
     if what := TIMED.get(f"{launch.source} {launch.kernel}"):
         return f"up to time: {what}"
     if "generic" in launch.machine:
-        return "the chip's code uses addresses of any space, or spins in a loop"
+        return "the chip's code uses generic addresses, or a retry loop"
     changed = [
         f"{name}: {_widths(launch.ptx.get(name, {}))}, on the chip"
         f" {_widths(launch.machine.get(name, {}))}"

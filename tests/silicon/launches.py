@@ -260,14 +260,14 @@ class Explanation:
         return bool(re.match(self.kernel, named) and re.search(self.metric, pair.metric))
 
 
-ASSEMBLER = "the chip's code is of release 13.0 of the assembler, cutrace's of 12.9"
-TENSOR = "cutrace's `mma.h` is made of other instructions than NVIDIA's"
+ASSEMBLER = "the chip's code is from release 13.0 of the assembler, cutrace's from 12.9"
+TENSOR = "cutrace's `mma.h` uses other instructions than NVIDIA's"
 EXPLAINED = (
     Explanation(r"fresh_tensor.cu|fresh2_groups.cu (half|bf16)_tiles", "registers", TENSOR),
     Explanation(
         r".*",
         r"bank_conflicts_pipe_lsu_mem_shared\.sum",
-        "the chip counts turns in which shuffles and copies wait, too",
+        "the chip also counts cycles in which shuffles and copies wait",
     ),
     Explanation(
         r"fresh2_groups.cu (gather|product)_ahead",
@@ -277,13 +277,13 @@ EXPLAINED = (
     Explanation(
         r"fresh2_groups.cu copy_ahead",
         "op_shared_ld",
-        "the chip's warps issue the last copies, and the loads before them, without a lane",
+        "the chip's warps issue the last copies, and the loads before them, without an active lane",
     ),
     Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
     Explanation(
         r"atomic_more.cu s_u64_max",
         "per_wavefront_mem_shared.ratio",
-        "a lane whose value is no new maximum leaves the loop: 8 of its bytes are not stored",
+        "a lane whose value is no new maximum leaves the loop, so its 8 bytes are not stored",
     ),
     Explanation(
         r"fresh_groups.cu two_stages",
@@ -297,7 +297,7 @@ EXPLAINED = (
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
+        "atomics on words further apart than 512 bytes move up to 13 % more sectors",
     ),
 )
 

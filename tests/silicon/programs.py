@@ -53,10 +53,10 @@ SAID_BY_THE_PROGRAM = {
 }  # fmt: skip
 """Metrics that are what the program asked for: they are not compared."""
 NOT_CAPTURED = "the chip's code of this launch was not captured"
-GENERIC = "the chip's code uses addresses of any space, or spins in a loop"
+GENERIC = "the chip's code uses generic addresses, or a retry loop"
 WIDER = "ptxas joined accesses into wider ones, or split them"
-MORE = "the chip's code runs it more often: predicated, also where no lane takes part"
-LESS = "the chip's code runs it less often: joined, or moved out of a loop"
+MORE = "the chip's code issues it more often: predicated, also without an active lane"
+LESS = "the chip's code issues it less often: joined, or moved out of a loop"
 WAITED = "the profiler's two counts of wavefronts differ"
 
 Agreement = Mapping[str, str]

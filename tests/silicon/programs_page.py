@@ -33,12 +33,12 @@ REASONS = (
     (
         ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
         "conflicts_pipe_lsu_mem_shared.sum",
-        "the chip counts turns in which shuffles and copies wait, too",
+        "the chip also counts cycles in which shuffles and copies wait",
     ),
     (
         ".*03_histogram_cuda|solutions/lab10/histogram",
         "op_red",
-        "atomics on random words further apart than 512 bytes move up to 4 % more sectors",
+        "atomics on words further apart than 512 bytes move up to 13 % more sectors",
     ),
     (
         ".*03_histogram_cuda",
@@ -48,14 +48,14 @@ REASONS = (
     (
         ".*module7/examples/01_sorting",
         "",
-        "the program sorts numbers of `std::random_device`: others in each run",
+        "the program sorts numbers of `std::random_device`, different in each run",
     ),
     (
         "day06/TransposeMatrix",
         "shared_mem",
         "the program prefers 20 % of L1 to be shared memory (`cudaFuncSetAttribute`)",
     ),
-    ("day18/atomic2", "op_ld", "it loads a word that other warps add to"),
+    ("day18/atomic2", "op_ld", "the kernel loads a word to which other warps add"),
     ("0_hello_world", "", "`printf` is the driver's code on the chip"),
     (
         "01.04-feature",
@@ -72,12 +72,12 @@ REASONS = (
     (
         "ProfilingExamples/global_vs_shared",
         "conflicts",
-        "the chip counts turns in which atomics wait, too",
+        "the chip also counts cycles in which atomics wait",
     ),
     (
         "day023/genetic",
         "tag_requests",
-        "which rivals a thread draws by `curand_kernel.h` is by the time of day",
+        "`curand_kernel.h` is seeded by the time of day",
     ),
     (
         "ch12",
@@ -92,21 +92,21 @@ REASONS = (
     (
         "",
         "dram__bytes_write",
-        "of many stored lines some megabyte is written before the launch ends",
+        "a megabyte or so of many stored lines is written before the launch ends",
     ),
-    ("leukocyte", "op_read", "texels in L1: how long they stay beside others was not studied"),
+    ("leukocyte", "op_read", "the lifetime of texels in L1 beside other data was not studied"),
     (
         "correlation|covariance|adi",
         "op_read",
-        "one block an SM, whose warps drift apart: how far decides what L1 still has",
+        "one block per SM, whose warps drift apart: the distance decides what L1 still has",
     ),
     (
         "",
         "lts__t_sectors_srcunit_tex_op_read",
-        "which blocks share an SM, and which SMs ask for one sector at once: `gemm` (large) sends "
+        "which blocks share an SM, and which SMs request one sector at once: `gemm` (large) sends "
         "1,611,808 sectors to the L1s, of which L2 reads 737,457",
     ),
-    ("", "hit_rate", "which of the warps that share lines comes first"),
+    ("", "hit_rate", "the order of warps that share lines"),
     ("lavaMD", "", "nvcc 13.5 makes 72 registers of it, nvcc 13.0 the chip's 70"),
 )
 """Regular expressions for the program and the counter, and why they are apart."""
