@@ -45,7 +45,7 @@ names, {percent:.1f} %: {names}.
 """
 
 COMPILED = """
-## What has machine code of its own
+## What the array engine runs
 
 A launch of many threads, or of long loops, runs as machine code. There the array engine runs the
 instructions below, with the same trace: all warps of a group at once, but slower where groups are
