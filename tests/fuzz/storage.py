@@ -9,14 +9,17 @@ import hashlib
 import os
 import pickle
 import random
+import re
 import resource
+import select
 import shutil
 import signal
 import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +27,7 @@ from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import pyarrow.compute  # noqa: F401 (children have it then)
+from fuzz import storage_commands as commands
 from hand_trace import Access, launch, write_rows
 from warps import warp
 
@@ -43,7 +47,7 @@ from cutrace.traces.writer import TraceWriter
 KINDS = 4
 """Contents that a trace may have: number n makes n accesses a launch, of stride 4n."""
 TARGETS = ("a.cutrace", "b.cutrace", "c.cutrace.zip")
-LONGEST = 20.0
+LONGEST = 90.0
 """Seconds after which a verb hangs."""
 Answer: TypeAlias = list[Any]
 
@@ -56,6 +60,12 @@ class World:
     here: Path
     scratch: Path
     answers: dict[int, Answer] = field(default_factory=dict)
+    address: str = ""
+    """Of the server that has the traces, if there is one."""
+    is_small: bool = False
+    """True if all this is in a small file system that a round fills."""
+    verbs: Counter[str] = field(default_factory=Counter)
+    """Verbs by kind."""
     foreign: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """Other people's files by name: kind, rights, owner, number, time and content."""
 
@@ -94,7 +104,7 @@ def start(call: Callable[[], object], is_orderly: bool = True) -> tuple[int, int
     if child := os.fork():
         os.close(write)
         return child, read
-    status = 1
+    status, process = 1, os.getpid()
     try:
         signal.alarm(int(LONGEST))
         try:
@@ -104,6 +114,9 @@ def start(call: Callable[[], object], is_orderly: bool = True) -> tuple[int, int
             answer = f"{'told' if is_clear else 'raised'}: {type(error).__name__}: {error}"
         except BaseException as error:
             answer = f"raised: {type(error).__name__}: {error}"
+        if os.getpid() != process:  # a child that the verb has forked leaves
+            atexit._run_exitfuncs()
+            os._exit(0)
         os.write(write, pickle.dumps(answer))
         if is_orderly:
             atexit._run_exitfuncs()
@@ -114,11 +127,17 @@ def start(call: Callable[[], object], is_orderly: bool = True) -> tuple[int, int
 
 def end(child: tuple[int, int]) -> Any:
     """Wait for a child: its answer, or `killed`, or what has gone wrong."""
-    data = b""
-    while piece := os.read(child[1], 1 << 16):
-        data += piece
+    data, ended, status = b"", 0, 0
+    while not ended or select.select([child[1]], [], [], 0)[0]:
+        if select.select([child[1]], [], [], 0.02)[0]:  # its own children may keep the pipe open
+            if not (piece := os.read(child[1], 1 << 16)):
+                break
+            data += piece
+        elif not ended:
+            ended, status = os.waitpid(child[0], os.WNOHANG)
     os.close(child[1])
-    _, status = os.waitpid(child[0], 0)
+    if not ended:
+        _, status = os.waitpid(child[0], 0)
     if os.WIFSIGNALED(status):
         return "raised: it hangs" if os.WTERMSIG(status) == signal.SIGALRM else "killed"
     return pickle.loads(data) if data else f"raised: nothing, exit status {status}"
@@ -163,7 +182,7 @@ def _end_forked(trace: TraceWriter, how: str) -> None:
 def ask(target: Path) -> tuple[int, Answer]:
     """Replay a trace, as the cache has it; return its number and counts."""
     trace = read_trace(target)
-    numbers = {int(one.launch.kernel[1:]) for one in trace.launches}
+    numbers = {int(re.findall(r"k(\d+)", one.launch.kernel)[0]) for one in trace.launches}
     answer = [_counts(one) for one in trace.launches]
     (number,) = numbers
     return number, answer
@@ -238,6 +257,7 @@ def plant(world: World, dice: random.Random) -> None:
     long, short = f"{dice.getrandbits(128):032x}", f"{dice.getrandbits(40):08x}"[:8]
     name = dice.choice(
         [
+            *("page.html.part", ".s.parquet.part", "s.parquet.parts.old", "begun"),
             *[f"cutrace-{long}", f".cutrace-{long}.partial"] * 4,
             *(f"cutrace-{short}", "cutrace-programs"),
             *(f"cutrace-{long}.claim", f".cutrace-{long}.partial.claim", f"tmp{short}"),
@@ -250,6 +270,14 @@ def plant(world: World, dice: random.Random) -> None:
     path = place / name
     if os.path.lexists(path):
         return
+    try:
+        _plant_at(world, path, dice)
+    finally:
+        if os.path.lexists(path):
+            world.add(path)
+
+
+def _plant_at(world: World, path: Path, dice: random.Random) -> None:
     kind = dice.randrange(11)
     if kind < 6:
         path.mkdir()
@@ -282,7 +310,6 @@ def plant(world: World, dice: random.Random) -> None:
         path.chmod(0)
     if os.getuid() == 0 and dice.random() < 0.2:
         os.chown(path, 65534, 65534, follow_symlinks=False)
-    world.add(path)
 
 
 def _copied_mark(world: World) -> str:
@@ -296,9 +323,17 @@ def _copied_mark(world: World) -> str:
 
 # Rounds
 
+CORE = (
+    *("record",) * 6,
+    *("ask",) * 4,
+    *("zip", "text", "scratch", "foreign", "cache", "cache"),
+)
+"""Kinds of verbs that cost milliseconds, the frequent ones more than once."""
+COSTLY = (*("command",) * 12, *("session",) * 8, *("remote",) * 6, "serve")
+
 
 @contextmanager
-def world_in(root: Path) -> Iterator[World]:
+def world_in(root: Path, answers: dict[int, Answer] | None = None) -> Iterator[World]:
     """New folders, which processes take for theirs, and the answers from an empty cache."""
     load_devices(("gtx580",), {})  # children have it then
     here, scratch = root / "here", root / "scratch"
@@ -309,9 +344,9 @@ def world_in(root: Path) -> Iterator[World]:
     os.chdir(here)
     try:
         with patch.object(tempfile, "tempdir", str(scratch)):  # it is tried by no file
-            world = World(root, here, scratch)
+            world = World(root, here, scratch, {} if answers is None else answers)
             for number in range(1, KINDS + 1):
-                world.answers[number] = _answer_alone(world, number)
+                _answer_alone(world, number, record)
             yield world
     finally:
         os.chdir(current)
@@ -319,65 +354,115 @@ def world_in(root: Path) -> Iterator[World]:
         os.environ.update(before)
 
 
-def _answer_alone(world: World, number: int) -> Answer:
-    """What a trace of this number is answered where nothing was kept before."""
+def add_sessions(world: World) -> None:
+    """Let a world have the answers of traces of sessions."""
+    for number in commands.IN_SESSION:
+        _answer_alone(world, number, commands.session)
+
+
+def add_commands(world: World) -> None:
+    """Let a world have what command lines, sessions and servers need."""
+    for source in commands.write_sources(world.here):
+        world.add(source)
+    add_sessions(world)
+    writers: dict[int, Callable[[Path, int], str]] = {
+        **dict.fromkeys(range(1, KINDS + 1), record),
+        **dict.fromkeys(commands.RECORDED, commands.record),
+        **dict.fromkeys(commands.IN_SESSION, commands.session),
+    }
+    for number in commands.RECORDED:
+        _answer_alone(world, number, commands.record)
+    empty = world.root / "empty"
+    commands.answer_alone(world.here, empty, writers, lambda call: end(start(call)))
+
+
+def _answer_alone(world: World, number: int, write: Callable[[Path, int], str]) -> None:
+    """Find what a trace of this number is answered where nothing was kept before."""
+    if number in world.answers:
+        return
     target = world.here / "alone.cutrace"
 
     def answer() -> tuple[int, Answer]:
         os.environ["XDG_CACHE_HOME"] = str(world.root / "empty" / str(number))
-        record(target, number)
+        done = write(target, number)
+        assert done == "done", done
         return ask(target)
 
     found = end(start(answer))
     assert not isinstance(found, str), found
     shutil.rmtree(target)
-    return list(found[1])
+    world.answers[number] = list(found[1])
 
 
-def do_round(world: World, seed: int) -> list[str]:
+def fill(world: World, dice: random.Random) -> None:
+    """Let the small file system have little room, or less."""
+    room = dice.choice([0, 4096, 20_000, 100_000, 1_000_000])
+    ballast = world.root / "ballast"
+    ballast.unlink(missing_ok=True)
+    free = os.statvfs(world.root)
+    with ballast.open("wb") as file, suppress(OSError):
+        os.posix_fallocate(file.fileno(), 0, max(1, free.f_bavail * free.f_bsize - room))
+
+
+def do_round(world: World, seed: int, kinds: Sequence[str] = CORE) -> list[str]:
     """Do a round; return what is wrong after it."""
     dice = random.Random(seed)
+    if world.is_small:
+        fill(world, dice)
     for _ in range(dice.randrange(3)):
-        plant(world, dice)
+        with suppress(*((OSError,) if world.is_small else ())):
+            plant(world, dice)
     there = {target for target in TARGETS if os.path.lexists(world.here / target)}
-    children = []
-    for _ in range(dice.choice([1, 2, 2, 3])):
-        fate = dice.choice(["", "", "kill", "kill", "full", "rude"])
-        call = _with_fate(_verb(world, dice), fate, dice)
-        kill_after = dice.random() ** 2 * 0.1 if fate == "kill" else float("inf")
-        children.append((start(call, fate != "rude"), time.monotonic() + kill_after))
+    children = [_start_one(world, dice.choice(kinds), dice) for _ in range(dice.choice([1, 2, 3]))]
+    if "command" in kinds and not world.is_small:
+        for _ in range(dice.randrange(3)):
+            time.sleep(dice.random() * 0.1)
+            commands.change_source(world.here, dice.choice(commands.RECORDED))
     for child, when in sorted(children, key=lambda one: one[1]):
         if when < float("inf"):
             time.sleep(max(0.0, when - time.monotonic()))
             os.kill(child[0], signal.SIGKILL)
     problems = [_judge(world, end(child)) for child, _ in children]
     target = dice.choice(TARGETS)
-    problems.append(_judge(world, end(start(lambda: look(world.here / target))), is_quiet=True))
+    looks = lambda: look(world.here / target), lambda: commands.look_at(world.here)
+    problems += [_judge(world, end(start(call)), is_quiet=True) for call in looks]
     problems += [f"{t} is lost" for t in there if not os.path.lexists(world.here / t)]
     problems += world.touched()
     return [f"round {seed}: {problem}" for problem in problems if problem]
 
 
-def _verb(world: World, dice: random.Random) -> Callable[[], object]:
+def _start_one(world: World, kind: str, dice: random.Random) -> tuple[tuple[int, int], float]:
+    """Start a verb in a child; return it, and the time at which it is killed."""
+    world.verbs[kind] += 1
+    is_core = kind in CORE
+    fate = dice.choice(["", "", "kill", "kill", "full" if is_core else "", "rude"])
+    call = _with_fate(_verb(world, kind, dice), fate, dice)
+    killed_after = dice.random() ** 2 * (0.1 if is_core else 1.5)
+    if fate != "kill" or kind == "serve":  # which kills its own child
+        killed_after = float("inf")
+    return start(call, fate != "rude"), time.monotonic() + killed_after
+
+
+def _verb(world: World, kind: str, dice: random.Random) -> Callable[[], object]:
     target, number = world.here / dice.choice(TARGETS), dice.randint(1, KINDS)
-    kind, own = dice.randrange(16), random.Random(dice.random())
+    own, other = random.Random(dice.random()), dice.choice(TARGETS)
     fork = dice.choice(["", "", "exit", "kill", "close", "write", "scratch"])
     pause = dice.choice([0.0, 0.0, 0.01])
-    if kind < 6:
-        return lambda: record(target, number, fork, pause)
-    if kind < 10:
-        return lambda: ask(target)
-    if kind == 10:
-        return lambda: pack(target, world.here / "c.cutrace.zip")
-    if kind == 11:
-        return lambda: report(world.here / "r.txt", number)
-    if kind == 12:
-        return use_scratch
-    if kind == 13:
-        foreign = [path for path in world.foreign if path.endswith((".cutrace", ".cutrace.zip"))]
-        if foreign:
-            return lambda: _must_refuse(Path(own.choice(foreign)))
-    return lambda: keep_some(own)
+    foreign = [path for path in world.foreign if path.endswith((".cutrace", ".cutrace.zip"))]
+    if kind == "foreign" and foreign:
+        return lambda: _must_refuse(Path(own.choice(foreign)))
+    verbs: dict[str, Callable[[], object]] = {
+        "record": lambda: record(target, number, fork, pause),
+        "ask": lambda: ask(target),
+        "zip": lambda: pack(target, world.here / "c.cutrace.zip"),
+        "text": lambda: report(world.here / "r.txt", number),
+        "scratch": use_scratch,
+        "command": lambda: commands.run_any(own, target.name, other),
+        "session": lambda: commands.session_of_any(own, target),
+        "remote": lambda: commands.ask_remote(own, f"{world.address}/{{}}/{target.name}", ask),
+        "serve": lambda: commands.serve(world.here, own),
+    }
+    return verbs.get(kind, lambda: keep_some(own))
 
 
 def _must_refuse(target: Path) -> str:
@@ -410,6 +495,8 @@ def _judge(world: World, answer: Any, is_quiet: bool = False) -> str:
     if isinstance(answer, str):
         is_wrong = answer.startswith("raised") or (is_quiet and answer.startswith("told"))
         return answer if is_wrong else ""
+    if isinstance(answer[0], str):
+        return commands.judge(*answer)
     number, counts = answer
     if counts != world.answers[number]:
         return f"a trace of kind {number} is answered {counts}"
@@ -418,12 +505,14 @@ def _judge(world: World, answer: Any, is_quiet: bool = False) -> str:
 
 def leftovers(world: World) -> list[str]:
     """What is there after the next process has looked, and is neither foreign nor a result."""
-    places = (world.here, world.scratch, world.root / "cache/cutrace")
+    cached = world.root / "cache/cutrace"
+    places = (world.here, world.scratch, cached)
     end(start(lambda: [*map(sweep, places)]))
-    known = {*TARGETS, "r.txt", "fuzz", "fuzzed", "replays", "toml", "native", "loops"}
+    results = {*TARGETS, "r.txt", *commands.RESULTS}
     return [
         f"{path} is left"
         for place in places
         for path in place.iterdir()
-        if str(path) not in world.foreign and path.name not in known
+        if str(path) not in world.foreign
+        if not (path.name.isalpha() if place == cached else path.name in results)
     ]

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fuzz.storage import World, do_round, end, leftovers, start, world_in
+from fuzz.storage import World, add_sessions, do_round, end, leftovers, start, world_in
 
 from cutrace.base import claim
 
@@ -20,6 +20,15 @@ def test_rounds_leave_what_is_not_ours_and_whole_traces_alone(tmp_path: Path) ->
         assert [problem for seed in range(ROUNDS) for problem in do_round(world, seed)] == []
         assert leftovers(world) == []
         assert len(world.foreign) > ROUNDS
+
+
+def test_rounds_of_sessions_that_fork(tmp_path: Path) -> None:
+    """Pools, workers of a loader of data, and children that are killed or leave."""
+    with world_in(tmp_path / "world") as world:
+        add_sessions(world)
+        kinds = ("session", "session", "ask")
+        assert [problem for seed in range(6) for problem in do_round(world, seed, kinds)] == []
+        assert leftovers(world) == []
 
 
 def test_a_round_sees_what_is_touched_and_what_is_left(tmp_path: Path) -> None:
