@@ -19,7 +19,7 @@ LEFT_OUT = ("What the hardware does", "Hardware:", "Source:")
 def text() -> str:
     """Return the document."""
     models = ROOT / "models"
-    paths = [*sorted(models.glob("*.py")), *sorted((models / "analyses").glob("*.py"))]
+    paths = [*sorted(models.glob("*.py")), *sorted((models / "analyses").glob("[!_]*.py"))]
     return "\n".join([HEAD, *filter(None, map(page, paths))])
 
 

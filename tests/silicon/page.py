@@ -260,9 +260,10 @@ def _apart(counts: pl.DataFrame) -> dict[str, object]:
 def _caches(caches: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     for metric, nearness in NEAR.items():
         mine = caches.filter(metric=metric).with_columns(near=pl.col("verdict") == "near")
-        near, of = mine["near"].sum(), len(mine)
+        near, of = int(mine["near"].sum()), len(mine)
         kernels = mine.group_by("source", "kernel").agg(pl.col("near").mean() > 0.5)["near"]
-        by_kernel = f"{kernels.sum()} of {len(kernels)}", _percent(kernels.sum(), len(kernels))
+        most = int(kernels.sum())
+        by_kernel = f"{most} of {len(kernels)}", _percent(most, len(kernels))
         yield f"`{metric}`", nearness.words, f"{near} of {of}", _percent(near, of), *by_kernel
 
 
