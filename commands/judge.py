@@ -8,8 +8,8 @@ import typer
 
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
-from .options.recording import Recording, records
 from .options.replay import replays
+from .options.selection import Reading, reads
 from .running.program import TakesProgram, program_of
 
 PANEL = "Compare"
@@ -22,12 +22,12 @@ EXAMPLES = (
 FORMATS = ("text", "json")
 
 
-@records
+@reads
 @replays
 def command(
     ctx: typer.Context,
     replay: ReplayOptions,
-    recording: Recording,
+    recording: Reading,
     before: Annotated[Path, typer.Argument(help="The reference: a source, trace or program")],
     after: Annotated[
         Path,

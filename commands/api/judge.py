@@ -43,8 +43,9 @@ from ...traces.out_of_bounds import outside_text
 from ...traces.reader import Trace, read_trace
 from ..options.recording import SOURCES, Recording, record_source
 from ..options.replay import with_devices
+from ..options.selection import Reading
 from ..running.program import script_command
-from ..running.resolve_trace import resolve_trace, select_launches
+from ..running.resolve_trace import resolve_trace
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
@@ -68,7 +69,7 @@ def judge(
     atol: float | None = None,
     launch: Sequence[str] = (),
     seconds: float = SECONDS,
-    recording: Recording | None = None,
+    recording: Reading | None = None,
     program: tuple[str, ...] | None = None,
     **replay: Any,
 ) -> Judgement:
@@ -90,7 +91,7 @@ def judge(
         raise CutraceError(f"judge takes one device, got {', '.join(options.devices)}")
     expected = {name: _read_values(name, values) for name, values in (expect or {}).items()}
     tolerance = Tolerance(*(_checked(n, v) for n, v in (("rtol", rtol), ("atol", atol))))
-    recording = recording or Recording()
+    recording = recording or Reading()
     recording = replace(recording, launch=(*recording.launch, *launch))
     names = _names(Path(before), Path(after))
     for path in (Path(before), Path(after)):
@@ -154,7 +155,7 @@ class _SideMaker:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: Reading,
         program: tuple[str, ...] | None,
         options: ReplayOptions,
         seconds: float,
@@ -195,12 +196,15 @@ class _SideMaker:
     def _count(self, path: Path, folder: Path, checks: bool) -> Side:
         if path.suffix in SOURCES and self._program is None and not script_command([path], None):
             values: dict[str, Values] = {}
-            recording = replace(self._recording, final_values=values, check_uninitialized=checks)
+            recording = replace(
+                self._recording.for_source, final_values=values, check_uninitialized=checks
+            )
             with redirect_stdout(sys.stderr):
                 out = record_source(path, folder / "judged.cutrace", recording)
-            return _facts(read_trace(out), self._options, values, checks)
+            selection = self._recording.select(read_trace(out))
+            return _facts(selection, self._options, values, checks)
         with resolve_trace(path, self._program, self._recording, self._options) as trace:
-            selection = select_launches(read_trace(trace), self._recording.launch)
+            selection = self._recording.select(read_trace(trace))
             return _facts(selection, self._options, None, False)
 
     def _key(self, path: Path, checks: bool, is_reference: bool) -> str | None:

@@ -13,7 +13,7 @@ import cutrace
 from cutrace.analyzer.comparison.judgement import Judgement
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
-from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.selection import Reading
 
 LAUNCH = "// cutrace: k<<<1, 32>>>(out:f32[32], in:f32[32]=arange)\n"
 REFERENCE = "  out[threadIdx.x] = 2 * in[threadIdx.x];\n"
@@ -107,7 +107,7 @@ def test_a_candidate_that_runs_too_long_ends_at_the_limit_of_instructions(folder
     Path("b.cu").write_text(kernel(LONG))
     status = run(["judge", "a.cu", "b.cu", "--max-instructions", "10000"])
     assert status == 1
-    judgement = cutrace.judge("a.cu", "b.cu", recording=Recording(max_instructions=10000))
+    judgement = cutrace.judge("a.cu", "b.cu", recording=Reading(max_instructions=10000))
     assert judgement.cause == "endless"
     assert judgement.after.error is not None
     assert judgement.after.error["line"] == 3
