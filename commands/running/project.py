@@ -208,7 +208,8 @@ def show_trend(project_check: ProjectCheck, last: int, format: str) -> str:
     """Return a table of the counters that changed, or all of them as JSON; oldest commit first."""
     points = [*_past(project_check, last), Point(NOW, "", project_check.costs())]
     if format == "json":
-        return json.dumps([{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points])
+        commits = [{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points]
+        return json.dumps({"format": "cutrace-trend-1", "commits": commits}, indent=1)
     if format != "text":
         raise CutraceError(f"--trend --format {format}: expected text or json")
     tables = [*_tables(points)]

@@ -149,7 +149,7 @@ def test_a_trend_shows_what_changed_over_the_last_commits(folder: Path, capsys: 
     # strides of two, one and four words: 8, 4 and 16 sectors; far.cutrace is the same throughout
     assert [row.split() for row in rows] == [["global_transactions", "8", "4", "16"]]
     assert run(["check", "--trend", "1", "--format", "json"]) == 0
-    before, now = json.loads(capsys.readouterr().out)
+    before, now = json.loads(capsys.readouterr().out)["commits"]
     assert before["checks"]["near.cutrace"]["h200"]["k"]["global_transactions"] == 4
     assert now["commit"] == "now"
     assert run(["check", "near.cutrace", "--races", "--trend", "2"]) == 2

@@ -1,0 +1,39 @@
+"""`cutrace schema`: the JSON Schemas of everything that `--format json` prints."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..base.errors import CutraceError, nearest
+from .options.complete import starting
+
+PANEL = "Look up"
+EXAMPLES = ("cutrace schema", "cutrace schema judge > judge.schema.json")
+MANIFEST = Path(__file__).parents[1] / "traces" / "manifest.schema.json"
+
+
+def schemas() -> Mapping[str, Path]:
+    """Return the schema of each format, by the word in the middle of `cutrace-NAME-1`."""
+    own = sorted((Path(__file__).parent / "schemas").glob("*.json"))
+    return {**{path.stem: path for path in own}, "manifest": MANIFEST}
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A format: NAME of the object's `format`, cutrace-NAME-1; or manifest, a trace's",
+            autocompletion=starting(lambda: [*schemas()]),
+        ),
+    ] = None,
+) -> str:
+    """List the formats of JSON, or print the JSON Schema of one."""
+    every = schemas()
+    if name is None:
+        return "\n".join((*every, "", "next: cutrace schema NAME"))
+    short = name.removeprefix("cutrace-").removesuffix("-1")
+    if short not in every:
+        raise CutraceError(f"no format {name!r}{nearest(short, every)}; `cutrace schema` lists")
+    return every[short].read_text(encoding="utf-8")
