@@ -51,7 +51,8 @@ def command(
         typer.Option(metavar="A", help="Absolute error (default: 100 units in the last place)."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="S", min=0.1, help="Stop a variant that runs longer.")
+        float,
+        typer.Option(metavar="S", min=0.1, help="Stop a variant after this processor time."),
     ] = 60.0,
     format: Annotated[
         str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")

@@ -41,7 +41,7 @@ from ...models.replay.device.device import load_device
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.out_of_bounds import outside_text
 from ...traces.reader import Trace, read_trace
-from ..options.recording import SOURCES, Recording, record_source
+from ..options.recording import SOURCES, record_source
 from ..options.replay import with_devices
 from ..options.selection import Reading
 from ..running.program import script_command
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
 SECONDS = 60
-"""The longest that a variant runs, unless the caller says otherwise."""
+"""The most processor time of a variant, unless the caller says otherwise."""
 CHECKED_INSTRUCTIONS = 1 << 20
 """Warp instructions up to which loads of bytes that nobody wrote are looked for: that takes the
 interpreter, 0.2 s for so many."""
@@ -79,7 +79,7 @@ def judge(
     their sources. `launch` are launch lines for both; without any, sources run those of their
     comments. All arrays that a kernel writes are compared, or those of `expect`: values, or files
     of numpy.save, by the array's name. Floats agree within `rtol` and `atol` (by default half of
-    the type's digits), other types exactly. A variant that runs longer than `seconds` is stopped,
+    the type's digits), other types exactly. A variant is stopped after `seconds` of processor time
     in the main thread; elsewhere only `max_instructions` of `recording` stops it. `replay` are
     options of `analyze`, with one device.
 
@@ -228,7 +228,7 @@ class _SideMaker:
         return key_of(_code(), data, *about)
 
 
-def _array_files(text: str, recording: Recording) -> list[str]:
+def _array_files(text: str, recording: Reading) -> list[str]:
     """Return the files whose values launch lines name."""
     import re
 
@@ -394,7 +394,10 @@ def _unpack(data: bytes) -> Side:
 
 
 class _Stop:
-    """Ends its body with a KernelFault after some seconds, in the main thread of a Unix process."""
+    """Ends its body with a KernelFault after some seconds of processor time.
+
+    Only in the main thread of a Unix process. Other processes of the machine do not count.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self.is_over = seconds, False
@@ -402,15 +405,15 @@ class _Stop:
 
     def __enter__(self) -> None:
         if hasattr(signal, "setitimer") and current_thread() is main_thread():
-            self._before = signal.signal(signal.SIGALRM, self._end)
-            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+            self._before = signal.signal(signal.SIGPROF, self._end)
+            signal.setitimer(signal.ITIMER_PROF, self._seconds)
 
     def __exit__(self, *problem: object) -> None:
         if self._before is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, self._before)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.is_over = True
-        text = f"it ran longer than {self._seconds:g} s, the limit of time (--seconds)"
+        text = f"it took longer than {self._seconds:g} s of processor time, the limit (--seconds)"
         raise KernelFault(text, "endless")

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, ValidationError
 from typer.main import get_command
 
 from cutrace.commands._application import assemble
 from cutrace.commands._main import run
 from cutrace.commands.schema import schemas
+
+jsonschema = pytest.importorskip("jsonschema")
 
 SOURCE = """__global__ void k(float* out, const float* in) {
   __shared__ float s[64];
@@ -123,7 +124,7 @@ def test_what_a_verb_prints_is_described(
     document = json.loads(capsys.readouterr().out)
     assert document["format"] == f"cutrace-{name}-1"
     schema = json.loads(schemas()[name].read_text())
-    Draft202012Validator(closed(schema)).validate(document)
+    jsonschema.Draft202012Validator(closed(schema)).validate(document)
 
 
 def test_every_verb_and_every_schema_is_tried() -> None:
@@ -141,7 +142,7 @@ def test_every_verb_and_every_schema_is_tried() -> None:
 @pytest.mark.parametrize("name", schemas())
 def test_a_schema_is_one_and_has_a_title(name: str) -> None:
     schema = json.loads(schemas()[name].read_text())
-    Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["title"]
     if name != "manifest":
         assert schema["properties"]["format"] == {"const": f"cutrace-{name}-1"}
@@ -149,8 +150,8 @@ def test_a_schema_is_one_and_has_a_title(name: str) -> None:
 
 def test_a_schema_refuses_another_document() -> None:
     schema = json.loads(schemas()["why"].read_text())
-    with pytest.raises(ValidationError):
-        Draft202012Validator(schema).validate({"format": "cutrace-why-1", "rows": [{}]})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate({"format": "cutrace-why-1", "rows": [{}]})
 
 
 def test_schemas_are_printed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
