@@ -29,6 +29,7 @@ NAV: dict[str, str | dict[str, str]] = {
         "Run Python programs": "python.md",
         "Read and serve reports": "report.md",
         "Check in CI": "check.md",
+        "Let a program edit kernels": "agents.md",
         "Try what if": "what-if.md",
         "Write a model": "own-models.md",
         "Sweep": "sweep.md",
