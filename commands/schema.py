@@ -1,5 +1,6 @@
 """`cutrace schema`: the JSON Schemas of everything that `--format json` prints."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +16,7 @@ MANIFEST = Path(__file__).parents[1] / "traces" / "manifest.schema.json"
 
 
 def schemas() -> Mapping[str, Path]:
-    """Return the schema of each format, by the word in the middle of `cutrace-NAME-1`."""
+    """Return the schema of each format, by the word in the middle of `cutrace-NAME-N`."""
     own = sorted((Path(__file__).parent / "schemas").glob("*.json"))
     return {**{path.stem: path for path in own}, "manifest": MANIFEST}
 
@@ -24,7 +25,7 @@ def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A format: NAME of the object's `format`, cutrace-NAME-1; or manifest, a trace's",
+            help="A format: NAME of the object's `format`, cutrace-NAME-N; or manifest, a trace's",
             autocompletion=starting(lambda: [*schemas()]),
         ),
     ] = None,
@@ -33,7 +34,7 @@ def command(
     every = schemas()
     if name is None:
         return "\n".join((*every, "", "next: cutrace schema NAME"))
-    short = name.removeprefix("cutrace-").removesuffix("-1")
+    short = re.sub(r"-\d+$", "", name.removeprefix("cutrace-"))
     if short not in every:
         raise CutraceError(f"no format {name!r}{nearest(short, every)}; `cutrace schema` lists")
     return every[short].read_text(encoding="utf-8")

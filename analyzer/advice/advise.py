@@ -267,10 +267,10 @@ def _is_tiled(counts: pl.DataFrame) -> bool:
 
 
 LaunchFindings = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
-FORMAT = "cutrace-advice-1"
+FORMAT = "cutrace-advice-2"
 COLUMNS = (
     *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
-    *("evidence", "change", "tried", "access", "gain_ns"),
+    *("evidence", "change", "proof", "access", "gain_ns"),
 )
 """`others` counts further instructions of the line with the same finding, `share` is of the
 launch's traffic of that kind, 0 to 1, `access` is the argument of `cutrace why --access`, and

@@ -11,12 +11,12 @@ from ..text.number import number
 from ..view import View
 from .comparison import Cell, Comparison, Row, Table, ratio_text
 
-FORMAT = "cutrace-comparison-1"
+FORMAT = "cutrace-comparison-2"
 BEST = "*"
 LEGEND = f"{BEST} is the best of its row"
 NO_DIFFERENCE = "  no counter differs"
 COLUMNS = (
-    *("device", "launch", "counter", "unit", "variant", "place"),
+    *("device", "launch", "vocabulary", "counter", "unit", "variant", "place"),
     *("value", "difference", "ratio", "best"),
 )
 
@@ -211,8 +211,8 @@ def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
             for index, cell in enumerate(row.cells):
                 place = table.places[index] if table.places else ""
                 values = (
-                    *(table.device, table.launch, row.counter.qualified, row.counter.unit),
-                    *(comparison.variants[index], place),
+                    *(table.device, table.launch, row.counter.vocabulary, row.counter.name),
+                    *(row.counter.unit, comparison.variants[index], place),
                     *(cell.value, cell.difference, cell.ratio, cell.is_best),
                 )
                 yield dict(zip(COLUMNS, values, strict=True))

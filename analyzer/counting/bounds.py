@@ -39,6 +39,7 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("special", "special function units", ["lanes_single_special"], "lane instructions"),
 )
 """Resources of an SM: rate, name, the raw counts that are summed, and their unit."""
+EXACT_BYTES = 10_000
 SEVEN_DIGITS = 10**7
 ATOMICS = ("global_atomic_requests", "global_reduction_requests")
 AT_ONE_ADDRESS = "atomics at one address"
@@ -162,24 +163,39 @@ def sampled_text(between: Sequence[tuple[Bound, Bound]]) -> str:
 
 
 def amount_text(bound: Bound) -> str:
-    """Format the amount of a bound in at most seven digits.
+    """Format the amount of a bound: bytes as `traffic_text`, others in at most seven digits.
 
-    >>> amount_text(Bound("L2", 1.0, 9437184, "bytes")), amount_text(Bound("", 1, 10**7, "bytes"))
-    ('9,437,184 bytes', '10 MB')
+    >>> amount_text(Bound("L2", 1.0, 9437184, "bytes"))
+    '9.44 MB'
     >>> amount_text(Bound("issue slots", 1.0, 123456789, "warp instructions"))
     '123 million warp instructions'
     """
+    if bound.unit == "bytes" and bound.amount >= EXACT_BYTES:
+        return traffic_text(bound.amount)
     if bound.amount == 1:
         return f"1 {bound.unit.removesuffix('s')}"
     if bound.amount < SEVEN_DIGITS:
         return f"{bound.amount:,} {bound.unit}"
-    amount = bound.amount / 10**6
-    steps = ("MB", "GB", "TB") if bound.unit == "bytes" else ("million", "thousand million")
-    for step in steps:
-        if amount < 999.5 or step == steps[-1]:
-            break
-        amount /= 1000
-    return f"{amount:.3g} {step}" + ("" if bound.unit == "bytes" else f" {bound.unit}")
+    return f"{_in_steps(bound.amount / 10**6, ('million', 'billion', 'trillion'))} {bound.unit}"
+
+
+def traffic_text(number: int) -> str:
+    """Format bytes that were moved, in decimal units as rates are; exact below 10,000.
+
+    >>> traffic_text(1), traffic_text(9216), traffic_text(4194304), traffic_text(10**7)
+    ('1 B', '9,216 B', '4.19 MB', '10 MB')
+    """
+    if number < EXACT_BYTES:
+        return f"{number:,} B"
+    return _in_steps(number / 1000, ("kB", "MB", "GB", "TB"))
+
+
+def _in_steps(amount: float, steps: Sequence[str]) -> str:
+    """Format an amount with three digits, in the step of 1000 that leaves the fewest."""
+    step, *larger = steps
+    while amount >= 999.5 and larger:
+        amount, (step, *larger) = amount / 1000, larger
+    return f"{amount:.3g} {step}" if amount < 999.5 else f"{amount:.0f} {step}"
 
 
 def time_text(ns: float) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import log10
 
-from ..counting.bounds import time_text
+from ..counting.bounds import time_text, traffic_text
 from ..counting.evaluate import Value
 from ..launch_profile import LaunchProfile
-from ..text.svg import box, count_bytes, short, text
+from ..text.svg import box, short, text
 
 FEWEST = 3
 """Minimum number of devices for a chart."""
@@ -64,4 +64,4 @@ def _chart(counter: str, words: str, values: Sequence[tuple[str, Value]]) -> str
 def _label(counter: str, value: float) -> str:
     if counter == "bound_time":
         return time_text(value)
-    return count_bytes(int(value)) if "bytes" in counter else f"{int(value):,}"
+    return traffic_text(int(value)) if "bytes" in counter else f"{int(value):,}"

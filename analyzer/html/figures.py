@@ -9,12 +9,11 @@ from ..comparison.comparison import Comparison as Compared
 from ..comparison.comparison import Row as ComparedRow
 from ..comparison.comparison import Table as ComparedTable
 from ..comparison.comparison import ratio_text
-from ..counting.bounds import time_text
+from ..counting.bounds import time_text, traffic_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vocabularies
 from ..launch_profile import LaunchProfile
 from ..text.number import bracket, number
-from ..text.svg import count_bytes
 from ..time.estimate_text import ERROR
 from .value import Cell, Comparison, Row, Table, Tile
 
@@ -100,7 +99,7 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
         used = counters["sector_efficiency"]
         yield Tile(
             "global memory",
-            count_bytes(int(counters["global_bytes_transferred"] or 0)),
+            traffic_text(int(counters["global_bytes_transferred"] or 0)),
             f"moved, {counter_text('sector_efficiency')} used"
             if used is not None
             else "moved by atomics",
@@ -121,7 +120,7 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
             for level in ("l1", "l2")
             if counters[f"{level}_hit_rate"] is not None
         ]
-        read = count_bytes(int(counters["dram_bytes_read"] or 0))
+        read = traffic_text(int(counters["dram_bytes_read"] or 0))
         yield Tile("read from memory", read, ", ".join(hits), False)
     if counters["shared_wavefronts"]:
         yield Tile(

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator
 from html import escape
 
+from ..counting.bounds import traffic_text
 from ..counting.memory_flow import NEEDED, Box, Flow, Link
-from ..text.svg import box, count_bytes, short, text
+from ..text.svg import box, short, text
 
 WIDE, LINE, HEAD, GAP, REACH = 188, 18, 26, 22, 104
 """Box width, line height, title height; vertical gap and horizontal distance of boxes."""
@@ -116,7 +117,7 @@ def _arrow(near: Spot, far: Spot, off: float, bytes_: int, style: str, most: int
     yield f'<path class="way" stroke-width="{short(thick)}" d="{path}"/>'
     yield f'<path class="tip" d="{head}"/>'
     above = -(thick / 2 + 4) if to_left else thick / 2 + 13
-    yield text(middle, (y1 + y2) / 2 + above, count_bytes(bytes_), "bytes", "middle")
+    yield text(middle, (y1 + y2) / 2 + above, traffic_text(bytes_), "bytes", "middle")
     yield "</g>"
 
 

@@ -23,6 +23,7 @@ from ...traces.reader import LaunchTrace
 from ...traces.schema import LANES
 from ..text.launch_text import launch_text
 from ..text.layout import align, wrapped
+from ..text.svg import count_bytes
 
 SCHEDULERS = (((6, 1), 4), ((6, 0), 2), ((3, 0), 4), ((2, 0), 2), ((1, 0), 1))
 """Warp schedulers of an SM from each capability on, newest first (CUDA C Programming Guide 7.5, G.2
@@ -299,10 +300,27 @@ def _resident(resident: Resident, width: int | None) -> Iterator[str]:
         (name, _blocks(capacity), "limits" if capacity == occupancy.blocks else "")
         for name, capacity in occupancy.limits.items()
     ]
+    if (room := _room_in_carveout(resident)) is not None:
+        place = [name for name, *_ in rows].index("shared")
+        least = count_bytes(occupancy.carveout)
+        text = f"{_blocks(room)} in the {least} that the driver sets aside (Nsight Compute's limit)"
+        rows[place] = (*rows[place][:2], "; ".join(filter(None, (rows[place][2], text))))
     yield from align(rows)
     if resident.requested_blocks is not None:
         yield from wrapped(_verdict(resident), width)
     yield from wrapped(f"advice: {_advice(resident.advice)}", width)
+
+
+def _room_in_carveout(resident: Resident) -> int | None:
+    """Return the blocks for which the carveout has room; None if no shared memory is set aside.
+
+    The other limit is that of the largest carveout, which a launch that needs it gets.
+    """
+    limits, occupancy = resident.limits, resident.occupancy
+    needed = occupancy.need.shared + limits.shared_reserved
+    allocated = -(-needed // limits.shared_unit) * limits.shared_unit
+    room = occupancy.carveout // allocated if allocated else None
+    return room if room and room != occupancy.limits.get("shared") else None
 
 
 def _advice(advice: Advice) -> str:

@@ -32,7 +32,9 @@ def short(value: float) -> str:
 
 
 def count_bytes(number: int) -> str:
-    """Format a number of bytes with three digits or more; exact below 10 000.
+    """Format the size of a memory with three digits or more; exact below 10 000.
+
+    Sizes are in binary units, KiB; traffic is in decimal ones (`traffic_text`), as rates are.
 
     >>> count_bytes(9216), count_bytes(294912), count_bytes(5 << 30)
     ('9216 B', '288 KiB', '5 GiB')

@@ -22,7 +22,11 @@ COLUMNS = {
     "sentence": pl.String,
     "reason": pl.String,
     "refusal": pl.String,
+    "addresses": pl.List(pl.UInt64),
 }
+"""`addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
+offset into the session's memory, as arrays have it.
+"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Why(Sequence[Explanation]):
             yield (
                 *(e.device, place, *(cells or ("", None, None, ""))),
                 *(e.sentence, e.reason, e.refusal),
+                [*access.addresses] if access else [],
             )
 
     def _repr_html_(self) -> str:

@@ -369,7 +369,7 @@ def test_advice_for_programs_is_what_the_format_asks_for(tmp_path: Path, capsys:
     assert run([*asked, "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     (launch_,) = document["launches"]
-    assert (document["format"], launch_["device"]) == ("cutrace-advice-1", "h200")
+    assert (document["format"], launch_["device"]) == ("cutrace-advice-2", "h200")
     (finding,) = [f for f in launch_["findings"] if f["rule"] == "uncoalesced"]
     # 32 lanes 64 bytes apart touch a sector of 32 bytes each; 128 bytes fit into 4
     assert (finding["share"], "32 transactions, 4 needed" in finding["what"]) == (1, True)

@@ -50,7 +50,7 @@ def test_a_launch_is_told_in_eight_lines_at_most(trace: Path, capsys: Captured) 
     lines = shown(capsys, trace, "-d", "8800gtx", "--launch", "0")
     assert 4 <= len([line for line in lines if line]) <= 8
     # a word in a segment of 32 bytes of its own for each thread, and a word of each that is loaded
-    assert lines[1].startswith("limited by DRAM: at least 6.83 us for 589,824 bytes; next: ")
+    assert lines[1].startswith("limited by DRAM: at least 6.83 us for 590 kB; next: ")
     assert lines[2].startswith("89 % of the bytes moved: t.cu:5  out[32 * ")  # 32 bytes of 36
     assert lines[3].startswith("11 % of the bytes moved: t.cu:4  float v = in[")
     # of the 36 bytes 28 are saved, if neighbouring lanes store neighbouring words

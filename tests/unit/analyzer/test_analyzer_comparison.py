@@ -94,7 +94,8 @@ def test_programs_read_csv_and_json() -> None:
     assert records[1] == {
         "device": "h200",
         "launch": "0",
-        "counter": "cutrace.global_store_transactions",
+        "vocabulary": "cutrace",
+        "counter": "global_store_transactions",
         "unit": "transactions",
         "variant": "tiled",
         "place": "",

@@ -114,7 +114,7 @@ def test_what_json_has_is_documented(
     monkeypatch.chdir(folder)
     Path("budget.toml").write_text('[[budget]]\nkernel = "scale"\nshared_conflicts = 0\n')
     told = json.loads(said([*words, "-d", "h100", "--format", "json"], capsys))
-    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if f"| `{told['format']}` |" in line)
     (launch, *_) = told.get("launches", [{}])
     found = {*told} - {"format"} | {*launch}
