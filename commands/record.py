@@ -81,6 +81,15 @@ def command(
     timeout: Annotated[
         float | None, _option("--timeout", metavar="S", help="Stop the program after S seconds.")
     ] = None,
+    clock: Annotated[
+        str,
+        _option(
+            "--clock",
+            metavar="host|estimate",
+            help="The times of CUDA events: this machine's, or the sum of the estimates of the"
+            " launches before them.",
+        ),
+    ] = "host",
     nvcc_flags: Annotated[
         str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")
     ] = "",
@@ -94,7 +103,7 @@ def command(
         trace = _record(_only(sources or []), out, recording)
         return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
     from ..tracer.program.launches import read_choice
-    from ..tracer.program.run import Order
+    from ..tracer.program.run import CLOCKS, Order
 
     choice = read_choice(kernels, skip)
     shown, path = choose_device(device), None
@@ -103,7 +112,9 @@ def command(
         words = (f"./{path.name}", *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
-    order = Order(words, path, launches, timeout, choice=choice)
+    if clock not in CLOCKS:
+        raise CutraceError(f"--clock {clock}: expected {' or '.join(CLOCKS)}")
+    order = Order(words, path, launches, timeout, choice=choice, clock=clock)
     return record_command(order, name or words[0], out, shown, recording)
 
 

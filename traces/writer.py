@@ -2,10 +2,11 @@
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shutil import copy, copytree
 from typing import Self
 
 from ..base.claim import claim_scratch
@@ -205,6 +206,20 @@ class TraceWriter(ManifestBuilder):
         elif folder.exists():
             remove_folder(folder)
 
+    def snapshot(self, path: Path, first: int, resources: Sequence[tuple[Resources, ...]]) -> None:
+        """Write a trace of the launches from `first` on, which are complete, as links to their
+        files; `resources` are the assembler's, one per launch.
+        """
+        self._background.finish()
+        part = ManifestBuilder()
+        self.hand_on(part)
+        path.mkdir()
+        for number, answer in enumerate(resources):
+            part._begin(replace(self._launches[first + number], resources=answer))
+            rows = self._workshop.folder / str(first + number)
+            copytree(rows.resolve(), path / str(number), copy_function=_link_or_copy)
+        write_file(str(path / MANIFEST), to_json(part.manifest).encode("ascii"))
+
     def close(self) -> None:
         """Write the manifest and rename the trace to its name; discard it if a launch is
         unfinished.
@@ -247,6 +262,14 @@ class TraceWriter(ManifestBuilder):
             self.close()
         else:
             self.discard()
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """Link a file under a second name; copy it to another file system."""
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        copy(source, target)
 
 
 class BoundedWriter(TraceWriter):

@@ -18,7 +18,7 @@ from ..options.command_line import quote
 from ..options.help import Verb
 from ..options.recording import Recording
 from ..terminal.progress import progress
-from .analyzer_hooks import make_stopwatch
+from .analyzer_hooks import estimate_time, make_stopwatch
 
 if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
@@ -85,7 +85,8 @@ def choose_device(name: str | None) -> "Device":
 
     of_chip = model.chip.sms_per_cluster, model.limits.shared_unit
     time = partial(make_stopwatch, named)
-    return Device(model.cuda_name or model.name, _facts(model), fits, time, *of_chip)
+    estimate = partial(estimate_time, named)
+    return Device(model.cuda_name or model.name, _facts(model), fits, time, estimate, *of_chip)
 
 
 def _facts(model: "Model") -> dict[str, int]:

@@ -1,6 +1,7 @@
-"""Lower bound of launches' device time, from a replay of a temporary trace."""
+"""Device time of launches, from a replay of a temporary trace: lower bounds, or estimates."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 from ...analyzer.profile import analyze
 from ...base.claim import scratch_folder
@@ -24,3 +25,15 @@ class Stopwatch:
             profile = analyze(self.recorder.path, self._device)
         bounds = (each.counters["bound_time"] for each in profile.launches)
         return float(sum(bound for bound in bounds if bound is not None))
+
+
+def estimate_time(device: str, trace: Path) -> float:
+    """Return the sum of the launches' estimates in nanoseconds; of their bounds where a device has
+    no estimate, and 0 for what it cannot run.
+    """
+    profile = analyze(trace, device)
+    return sum(
+        one.estimate.ns if one.estimate else float(one.counters["bound_time"] or 0)
+        for one in profile.launches
+        if not one.refusal
+    )

@@ -15,6 +15,7 @@ from itertools import accumulate, islice
 from re import Pattern
 from typing import NamedTuple
 
+from ...base.claim import scratch_folder
 from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
@@ -177,12 +178,14 @@ class Launches:
         self._recording.forgives = True
         self._recording.chip = code.device.chip
         self._stopwatch: Stopwatch | None = None
+        self._clock = 0
+        self._timed = 0
         self.refused = 0
 
     @property
     def verbs(self) -> Verbs:
         """The handlers of its messages."""
-        return {"LAUNCH": self.launch, "COUNT": self.count}
+        return {"LAUNCH": self.launch, "COUNT": self.count, "CLOCK": self.clock}
 
     def count(self, begins: int) -> Answer:
         """Start to time launches instead of recording them; or return the bound, in picoseconds."""
@@ -190,6 +193,17 @@ class Launches:
         if begins:
             self._stopwatch = self._code.device.time()
         return (round(1000 * stopwatch.nanoseconds()) if stopwatch else 0,)
+
+    def clock(self) -> Answer:
+        """Return the estimated time of all recorded launches so far, in picoseconds."""
+        if self._writer.count > self._timed:
+            resources = self._recording.resources[self._timed :]
+            with scratch_folder() as folder:
+                trace = folder / "timed.cutrace"
+                self._writer.snapshot(trace, self._timed, [one.result() for one in resources])
+                self._clock += round(1000 * self._code.device.estimate(trace))
+            self._timed = self._writer.count
+        return (self._clock,)
 
     def launch(
         self, number: int, grid_x: int, grid_y: int, grid_z: int, block_x: int, block_y: int,

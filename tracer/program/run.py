@@ -39,6 +39,9 @@ PYTHON_CACHES = {
 }
 """Kernel caches of Python packages: kept apart from the machine code for a real device."""
 
+CLOCKS = ("host", "estimate")
+"""Whose time CUDA events have: this machine's, or the sum of the launches' estimates."""
+
 GRACE_SECONDS = 5.0
 """Seconds that a program has to exit after it was asked to."""
 
@@ -47,7 +50,7 @@ class Child:
     """A program that runs with our runtime library in front of CUDA's.
 
     `path` is the executed file if it is not the command's first word, which stays argv[0]. `output`
-    is the file for its stdout, if not our own.
+    is the file for its stdout, if not our own. `clock` is one of CLOCKS.
     """
 
     def __init__(
@@ -57,11 +60,13 @@ class Child:
         library: Path,
         memory: int,
         output: int | None = None,
+        clock: str = CLOCKS[0],
     ) -> None:
         self._listener = Listener()
         self._connections = Connections(self._listener.socket, memory)
         try:
             environment = _environment(_folders(library, command, path), self._listener.name)
+            environment["CUTRACE_CLOCK"] = clock
             self._process = _start(command, path, environment, output)
         except CutraceError:
             self._listener.close()
@@ -206,7 +211,8 @@ class Order:
     """A run to make: `words` are the program's argv, `path` the executed file if it is another.
 
     The program is stopped after `launches` recorded launches of the chosen ones, or after
-    `seconds`, if given. Its stdout goes to the file `output`, if given. `tally` shows the progress.
+    `seconds`, if given. Its stdout goes to the file `output`, if given. `tally` shows the progress;
+    `clock` is one of CLOCKS.
     """
 
     words: tuple[str, ...]
@@ -216,6 +222,7 @@ class Order:
     output: int | None = None
     choice: Choice = field(default_factory=Choice)
     tally: Tally = field(default_factory=Tally)
+    clock: str = CLOCKS[0]
 
 
 def record_program(order: Order, trace: Path, device: Device) -> Ended:
@@ -227,7 +234,7 @@ def record_program(order: Order, trace: Path, device: Device) -> Ended:
     shared = SharedMemory()
     try:
         with ProgramSession(trace, shared) as session:
-            child = Child(order.words, order.path, library, shared.file, order.output)
+            child = Child(order.words, order.path, library, shared.file, order.output, order.clock)
             try:
                 ended = _serve(order, child, session, shared, device)
             finally:

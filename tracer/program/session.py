@@ -130,13 +130,15 @@ class Device:
     """A device; `facts` holds a number for each name of `wire.fact_names()`.
 
     `fits(registers, shared bytes, threads)` returns how many blocks of a kernel an SM holds;
-    `time()` makes a stopwatch for it.
+    `time()` makes a stopwatch for it, and `estimate(trace)` returns the nanoseconds of a trace's
+    launches.
     """
 
     name: str
     facts: Mapping[str, int]
     fits: Callable[[int, int, int], int]
     time: Callable[[], Stopwatch]
+    estimate: Callable[[Path], float]
     sms_per_cluster: int = 1
     shared_unit: int = 128
 

@@ -45,7 +45,8 @@
    LIMIT     number (cudaLimit), value
    LIBRARY   name of a library's call that the program computed itself, an address that it wrote
    COUNT     1: have launches counted and not recorded, 0: no more -> picoseconds that the device
-             needs at least for those */
+             needs at least for those
+   CLOCK     -> picoseconds that all launches before it take, as estimated */
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "II", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
@@ -67,7 +68,8 @@
     MESSAGE(FITS, 14, "III", "I") \
     MESSAGE(LIMIT, 16, "IQ", "-") \
     MESSAGE(LIBRARY, 31, "sQ", "-") \
-    MESSAGE(COUNT, 30, "I", "Q")
+    MESSAGE(COUNT, 30, "I", "Q") \
+    MESSAGE(CLOCK, 32, "", "Q")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */
 #define FACTS(FACT) \
