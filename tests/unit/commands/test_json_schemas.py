@@ -37,6 +37,7 @@ BUDGET = """[[budget]]
 kernel = "k"
 global_transactions = {}
 """
+VERSIONS = {"advice": 2, "comparison": 2}
 LINES = {
     "advice": ("advise a.cutrace", "analyze a.cutrace --advice"),
     "check": (
@@ -122,7 +123,7 @@ def test_what_a_verb_prints_is_described(
     capsys.readouterr()
     run([*line.split(), "--format", "json"])
     document = json.loads(capsys.readouterr().out)
-    assert document["format"] == f"cutrace-{name}-1"
+    assert document["format"] == f"cutrace-{name}-{VERSIONS.get(name, 1)}"
     schema = json.loads(schemas()[name].read_text())
     jsonschema.Draft202012Validator(closed(schema)).validate(document)
 
@@ -145,7 +146,9 @@ def test_a_schema_is_one_and_has_a_title(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["title"]
     if name != "manifest":
-        assert schema["properties"]["format"] == {"const": f"cutrace-{name}-1"}
+        assert schema["properties"]["format"] == {
+            "const": f"cutrace-{name}-{VERSIONS.get(name, 1)}"
+        }
 
 
 def test_a_schema_refuses_another_document() -> None:
