@@ -11,8 +11,8 @@ class CutraceError(Exception):
     """cutrace could not carry out a request: one clear message, exit status 2.
 
     `kind` tells programs what failed: `request`, `build` (a source does not compile), `launch` (it
-    launches nothing), `fault` or `check`. `report` is a report that a verb has made nevertheless,
-    for stdout.
+    launches nothing), `program` (its exit status is not 0), `fault` or `check`. `report` is a
+    report that a verb has made nevertheless, for stdout.
     """
 
     exit_status = 2

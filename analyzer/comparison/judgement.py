@@ -50,6 +50,7 @@ BROKEN = {
     "uninitialized": "reads memory that nobody wrote",
     "assertion": "fails an assertion",
     "fault": "faults",
+    "program": "fails as a program",
     "race": "has data races in shared memory",
     "output": "computes other values",
     "device": "cannot be launched on the device",

@@ -203,7 +203,8 @@ class _SideMaker:
                 out = record_source(path, folder / "judged.cutrace", recording)
             selection = self._recording.select(read_trace(out))
             return _facts(selection, self._options, values, checks)
-        with resolve_trace(path, self._program, self._recording, self._options) as trace:
+        recording, options = self._recording, self._options
+        with resolve_trace(path, self._program, recording, options, must_succeed=True) as trace:
             selection = self._recording.select(read_trace(trace))
             return _facts(selection, self._options, None, False)
 

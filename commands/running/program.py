@@ -122,14 +122,15 @@ def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
     are = "is" if ended.refused == 1 else "are"
     lost = f", {ended.refused} that failed {are} left out" if ended.refused else ""
     lost += f"; {ended.left_out}" if ended.left_out else ""
-    how = ended.why or _ending(ended.status)
+    how = ended.why or ending_text(ended.status)
     _print_note(f"{name}: {how}; {summary}{lost}" if how else f"{summary}{lost}")
     if ended.launches and hint:
         _print_note(f"next: cutrace analyze {quote(trace)}")
     return ended.status if ended.status >= 0 else 128 - ended.status
 
 
-def _ending(status: int) -> str:
+def ending_text(status: int) -> str:
+    """Return how a program ended, empty for success; a negative status is a signal's."""
     if status < 0:
         import signal
 

@@ -17,7 +17,7 @@ from ...traces.address import as_given
 from ..options.command_line import quote
 from ..options.recording import SOURCES, Recording, record_source
 from ..options.selection import Reading
-from .program import build, choose_device, run_program, script_command, tell_end
+from .program import build, choose_device, ending_text, run_program, script_command, tell_end
 
 
 @contextmanager
@@ -54,10 +54,12 @@ def resolve_trace(
     program: tuple[str, ...] | None,
     recording: Recording,
     replay: ReplayOptions,
+    must_succeed: bool = False,
 ) -> Iterator[Path]:
     """Yield the path of the trace at `source`, or of a temporary one; `program` is after `--`.
 
-    A program's output goes to stderr: stdout carries the report.
+    A program's output goes to stderr: stdout carries the report. With `must_succeed` CutraceError
+    is raised for one that ends with an exit status other than 0.
     """
     if source is not None and not _is_run(source, program):
         with trace_of(source, recording, replay) as trace:
@@ -67,7 +69,7 @@ def resolve_trace(
         raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
     with scratch_folder() as folder:
         trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
-        _record(source, program or (), trace, recording, replay)
+        _record(source, program or (), trace, recording, replay, must_succeed)
         yield trace
 
 
@@ -87,6 +89,7 @@ def _record(
     trace: Path,
     recording: Recording,
     replay: ReplayOptions,
+    must_succeed: bool,
 ) -> None:
     """Record a program into `trace`; raise CutraceError if it launches nothing."""
     from ...tracer.program.run import Order
@@ -107,6 +110,8 @@ def _record(
     if not ended.launches:
         problem = f"{words[0]}: it launched no kernel, so that there is nothing to count"
         raise CutraceError(problem, "launch")
+    if must_succeed and ended.status:
+        raise CutraceError(f"{words[0]}: {ended.why or ending_text(ended.status)}", "program")
 
 
 def program_suffix(program: tuple[str, ...] | None) -> str:

@@ -231,6 +231,18 @@ def test_what_neither_kernel_writes_is_no_output(folder: Path) -> None:
     assert [output.array for output in judgement.outputs or ()] == ["out"]
 
 
+def test_a_program_is_judged_by_its_exit_status(folder: Path) -> None:
+    main = "#include <cstdlib>\nint main(int count, char** words) {\n  float* p;\n"
+    main += "  cudaMalloc(&p, 256);\n  k<<<1, 32>>>(p, p);\n  cudaDeviceSynchronize();\n"
+    text = kernel("  out[threadIdx.x] = 1;\n", main)
+    Path("a.cu").write_text(f"{text}  return 0;\n}}\n")
+    judgement = judged(f"{text}  return atoi(words[1]);\n}}\n", program=("3",))
+    assert (judgement.verdict, judgement.cause) == ("broken", "program")
+    assert "it ended with exit status 3" in judgement.reason
+    Path("b.cu").write_text(f"{text}  return atoi(words[1]);\n}}\n")
+    assert cutrace.judge("a.cu", "b.cu", program=("0",)).verdict == "same"
+
+
 def test_traces_have_no_values_to_compare(folder: Path) -> None:
     Path("b.cu").write_text(kernel(REFERENCE))
     for name in "ab":
