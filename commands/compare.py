@@ -25,6 +25,7 @@ EXAMPLES = (
     "cutrace compare before=scale.cu after=fixed.cu",
     "cutrace compare old.cutrace new.cutrace --by line",
     "cutrace compare both_kernels.cutrace --launch 0,1",
+    "cutrace compare scale.cutrace scale.ncu-rep --by line",
 )
 
 
@@ -38,7 +39,8 @@ def command(
         list[str],
         typer.Argument(
             metavar="[NAME=]TRACE... [-- ARGUMENTS]",
-            help="Traces, sources with launch comments, what ncu and nvprof print, or programs,"
+            help="Traces, sources with launch comments, reports of Nsight Compute (.ncu-rep), what"
+            " ncu and nvprof print, or programs,"
             " which all get the arguments behind --; of one alone, its kernels",
         ),
     ],
@@ -62,8 +64,6 @@ def command(
     check_format(format)
     paths, program = named(variants, least=1), program_of(ctx)
     files = {n: read_measured(path) for n, path in paths.items() if is_measured(path)}
-    if files and by != "launch":
-        raise CutraceError(f"{next(iter(files))} has launches only: no --by {by}")
     if len(paths) == len(files) == 1:
         raise CutraceError("nothing to compare with: give two files or more")
     if baseline is not None and baseline not in paths and (stem := Path(baseline).stem) in paths:
@@ -93,7 +93,7 @@ def command(
             profiles = split_kernels(profile, name)
         if files:
             every = {name: files.get(name) or profiles[name] for name in paths}
-            comparison = compare_measured(every, baseline, view.counters)
+            comparison = compare_measured(every, baseline, view.counters, by)
             shown = dict.fromkeys(row.counter.name for t in comparison.tables for row in t.rows)
             view = replace(view, counters=tuple(shown), last="cutrace counters NAME")
         else:

@@ -6,18 +6,20 @@ launches.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ..counting.evaluate import Value
-from ..counting.vocabulary import Counter, find_counters, heading, vocabularies
+from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
-from ..profilers.measured import Measured, MeasuredLaunch, demangled
+from ..profilers.measured import demangled
+from ..profilers.measurement import Line, Measured, MeasuredLaunch
 from ..text.launch_text import launch_text
-from .comparison import Comparison, Table, compare_rows
+from .comparison import Comparison, Row, Table, compare_rows
 
 Variant = Profile | Measured
 Launched = TypeVar("Launched")
@@ -25,12 +27,15 @@ Values = Mapping[str, Value]
 
 
 def compare_measured(
-    variants: Mapping[str, Variant], baseline: str | None = None, counters: Sequence[str] = ()
+    variants: Mapping[str, Variant],
+    baseline: str | None = None,
+    counters: Sequence[str] = (),
+    by: str = "launch",
 ) -> Comparison:
     """Compare profiles and profilers' files, by name; launches are the first profile's.
 
     Without `counters`, all that the files have and cutrace knows. Raises `CutraceError` if nothing
-    matches: no profile, no kernel of that name, no metric.
+    matches: no profile, no kernel of that name, no metric, no line.
     """
     names = tuple(variants)
     if baseline is not None and baseline not in names:
@@ -39,7 +44,12 @@ def compare_measured(
     first = next((v for v in variants.values() if isinstance(v, Profile)), None)
     if first is None:
         raise CutraceError("profilers' files alone: give a trace to compare them with")
-    selection = _selected_counters(variants, counters)
+    if by == "line":
+        check_parts(find_counters(counters), by)
+        _check_lines(variants)
+    elif by != "launch":
+        raise CutraceError(f"cannot compare by {by!r}; expected launch or line")
+    selection = _selected_counters(variants, counters, by)
     averaged = any(isinstance(v, Measured) and v.is_averaged for v in variants.values())
     tables: list[Table] = []
     launches: dict[int | None, tuple[str, ...]] = {}
@@ -50,14 +60,99 @@ def compare_measured(
         if len(present_sides) < len(sides):
             without.add(base_name(demangled(launch.launch)))
             continue
-        here = _here(selection, present_sides, launch, bool(counters))
-        rows = tuple(compare_rows(here, [_by_heading(here, side) for side in present_sides], base))
         refusals = tuple(side.refusal for side in present_sides)
-        tables.append(Table(launch.device, launch.number, refusals, rows))
+        if by == "line":
+            tables += _line_tables(selection, variants, launch, which, base, bool(counters))
+        else:
+            rows = _rows(selection, present_sides, launch, base, bool(counters))
+            tables.append(Table(launch.device, launch.number, refusals, rows))
         launches[launch.number] = tuple(side.text for side in present_sides)
     if not tables:
         raise CutraceError(_nothing(variants, first))
     return Comparison(names, base, tuple(tables), launches, tuple(_notes(variants, first, without)))
+
+
+def _rows(
+    selection: Sequence[Counter],
+    sides: Sequence["_Side"],
+    launch: LaunchProfile,
+    base: int,
+    is_by_name: bool,
+) -> tuple[Row, ...]:
+    here = _here(selection, sides, launch, is_by_name)
+    return tuple(compare_rows(here, [_by_heading(here, side) for side in sides], base))
+
+
+def _check_lines(variants: Mapping[str, Variant]) -> None:
+    """Raise `CutraceError` for a file without values of lines."""
+    for name, variant in variants.items():
+        if isinstance(variant, Measured) and not any(m.lines for m in variant.launches):
+            raise CutraceError(
+                f"{name} has launches only, so no --by line; the lines are in a report (.ncu-rep)"
+                " of `ncu --set full` of a program that `nvcc -lineinfo` compiled"
+            )
+
+
+def _line_tables(
+    selection: Sequence[Counter],
+    variants: Mapping[str, Variant],
+    launch: LaunchProfile,
+    which: int | None,
+    base: int,
+    is_by_name: bool,
+) -> Iterator[Table]:
+    """Yield a table for each line that has a value, in the order of the source."""
+    texts: dict[Line, str] = {}
+    for profile in (v for v in variants.values() if isinstance(v, Profile)):
+        for ours in _pick(_of_kernel(profile, launch), which):
+            rows = ours.lines.iter_rows(named=True)
+            texts |= {(row["file"], row["line"]): str(row["text"]).strip() for row in rows}
+    sides = [_lines_of(variant, launch, which, texts) for variant in variants.values()]
+    nothing: Values = {}
+    for place in sorted({line for side in sides for line in side}):
+        here = [
+            _Side(side.get(place, nothing), "", isinstance(variant, Measured))
+            for side, variant in zip(sides, variants.values(), strict=True)
+        ]
+        if found := _rows(selection, here, launch, base, is_by_name):
+            places = tuple(f"{place[0]}:{place[1]}" if side.values else "" for side in here)
+            refusals = ("",) * len(here)
+            yield Table(launch.device, launch.number, refusals, found, places, texts.get(place, ""))
+
+
+def _lines_of(
+    variant: Variant, launch: LaunchProfile, which: int | None, ours: Iterable[Line]
+) -> dict[Line, Values]:
+    """Return a variant's values by line; a file's lines under the names of the trace's sources."""
+    if isinstance(variant, Profile):
+        (mine, *_) = _pick(_of_kernel(variant, launch), which)
+        return {(row["file"], row["line"]): row for row in mine.lines.iter_rows(named=True)}
+    files = dict.fromkeys(file for file, _ in ours)
+    lines: dict[Line, Values] = {}
+    for (file, number), values in _measured(variant, launch, which)[0].lines.items():
+        lines[_source_of(file, files), number] = values
+    return lines
+
+
+def _source_of(file: str, sources: Iterable[str]) -> str:
+    """Return the trace's source that a profiler's file is: that with most folders in common.
+
+    >>> _source_of("/home/me/app/src/scale.cu", ["scale.cu", "src/scale.cu", "src/other.cu"])
+    'src/scale.cu'
+    >>> _source_of("/usr/include/cuda_fp16.hpp", ["scale.cu"])
+    '/usr/include/cuda_fp16.hpp'
+    """
+
+    def common(source: str) -> int:
+        pairs = zip(reversed(_parts(file)), reversed(_parts(source)), strict=False)
+        return len([*takewhile(lambda pair: pair[0] == pair[1], pairs)])
+
+    best = max(sources, key=common, default=file)
+    return best if common(best) else file
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("\\", "/").split("/")
 
 
 def _units(first: Profile, averaged: bool) -> Iterator[tuple[LaunchProfile, int | None]]:
@@ -107,13 +202,16 @@ def _names(launch: LaunchProfile) -> tuple[str, ...]:
 def _side(variant: Variant, launch: LaunchProfile, which: int | None) -> _Side | None:
     """Return a variant's matching launch, or the kernel's average; None if it has none."""
     if isinstance(variant, Measured):
-        spelt = (
-            [m for m in variant.launches if base_name(m.kernel) == name] for name in _names(launch)
-        )
-        measured = _pick(next((group for group in spelt if group), []), which)
+        measured = _measured(variant, launch, which)
         return _of_file(measured) if measured else None
     ours = _pick(_of_kernel(variant, launch), which)
     return _of_profile(ours) if ours else None
+
+
+def _measured(file: Measured, launch: LaunchProfile, which: int | None) -> Sequence[MeasuredLaunch]:
+    """Return a file's launch of the kernel with this number among them, or all of the kernel."""
+    spelt = ([m for m in file.launches if base_name(m.kernel) == name] for name in _names(launch))
+    return _pick(next((group for group in spelt if group), []), which)
 
 
 def _pick(launches: Sequence[Launched], which: int | None) -> Sequence[Launched]:
@@ -163,12 +261,20 @@ def _of_kernel(profile: Profile, launch: LaunchProfile) -> list[LaunchProfile]:
     ]
 
 
-def _selected_counters(variants: Mapping[str, Variant], names: Sequence[str]) -> list[Counter]:
+def _selected_counters(
+    variants: Mapping[str, Variant], names: Sequence[str], by: str
+) -> list[Counter]:
     """Return the counters to compare, in the order of their vocabularies."""
     if names:
         return list(find_counters(names))
     files = [v for v in variants.values() if isinstance(v, Measured)]
-    metrics = {name for file in files for launch in file.launches for name in launch.values}
+    tables = [
+        values
+        for file in files
+        for launch in file.launches
+        for values in (launch.lines.values() if by == "line" else [launch.values])
+    ]
+    metrics = {name for values in tables for name in values}
     tools = {file.vocabulary for file in files}
     every = [c for v in vocabularies() if v.name in tools for c in v.counters]
     counters = [counter for counter in every if counter.name in metrics]
@@ -220,8 +326,16 @@ def _notes(variants: Mapping[str, Variant], first: Profile, without: set[str]) -
     if without:
         yield f"not in every variant: {', '.join(sorted(without))}"
     ours = {"{}.{}".format(*p.capability) for p in first.launches}
+    sources = {_parts(file)[-1]: text for file, text in first.manifest.sources.items()}
     for name, variant in variants.items():
         if isinstance(variant, Measured):
+            for file in dict.fromkeys(
+                file
+                for launch in variant.launches
+                for file, text in launch.sources.items()
+                if text and sources.get(_parts(file)[-1], text).split() != text.split()
+            ):
+                yield f"{name} was measured with another text of {_parts(file)[-1]}"
             theirs = {launch.capability for launch in variant.launches if launch.capability}
             if theirs and not theirs & ours:
                 capabilities = f"{', '.join(sorted(theirs))}, replayed as {', '.join(sorted(ours))}"

@@ -1,13 +1,13 @@
 """Read files of NVIDIA's profilers: the counters that a chip measured, launch by launch.
 
-Five forms are known: the raw page of `ncu --csv` (a row per launch); its details page and its
-output for `--metrics` (a row per metric); its `--print-summary` (a row per metric of all launches
-of one shape); the summary of `nvprof --csv` (a row per kernel and metric); and the text output of
-`ncu` without --csv (a heading per launch, a table per section; lines of dashes give the widths of
-its columns, lines between tables are advice). Output of programs and profilers around the table is
-skipped. Numbers may have thousands separators of any language; scaled units (Kbyte, Mbyte) are
-converted back. Tables rewritten by other programs are accepted: without quotes, with a byte order
-mark, in UTF-16 as PowerShell redirects.
+Reports (.ncu-rep) are read by `ncu_report_file.py`. Five forms of text are known: the raw page of
+`ncu --csv` (a row per launch); its details page and its output for `--metrics` (a row per metric);
+its `--print-summary` (a row per metric of all launches of one shape); the summary of `nvprof --csv`
+(a row per kernel and metric); and the text output of `ncu` without --csv (a heading per launch, a
+table per section; lines of dashes give the widths of its columns, lines between tables are advice).
+Output of programs and profilers around the table is skipped. Numbers may have thousands separators
+of any language; scaled units (Kbyte, Mbyte) are converted back. Tables rewritten by other programs
+are accepted: without quotes, with a byte order mark, in UTF-16 as PowerShell redirects.
 
 Source: reports of ncu 2019 to 2026 and of nvprof in public repositories, and of an H200.
 """
@@ -15,51 +15,25 @@ Source: reports of ncu 2019 to 2026 and of nvprof in public repositories, and of
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Launch
 from ..counting.vocabulary import OURS, Capability, Counter, find_counters, vocabularies
+from .measurement import REPORT, SCALES, Line, Measured, MeasuredLaunch
+from .ncu_report_file import read_report
 
-SCALES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 TIMES = {"us": 10**3, "ms": 10**6, "s": 10**9}
 TIMED = re.compile(r"^([um]?s)(?:econd)?$")
 """Units of time; counters are in nanoseconds."""
 SCALED = re.compile(r"^([KMGT])(byte|inst|sector|request)")
-REPORT = ".ncu-rep"
 METRIC = ("Metric Name", "Metric Value")
 SHAPE = ("Kernel Name", "Block Size", "Grid Size")
 AVERAGED = ("Invocations", "Metric Name", "Average")
 SUMMARY = ("Kernel", "Metric Name", "Avg")
 EVENTS = ("Kernel", "Event Name", "Avg")
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredLaunch:
-    """One launch, or the average over `times` launches of a kernel.
-
-    `values` are keyed by the profiler's own metric names; `capability` is the device's, as printed.
-    """
-
-    kernel: str
-    values: Mapping[str, float]
-    times: int = 1
-    capability: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A file: `vocabulary` is `ncu` or `nvprof`; launches are in file order.
-
-    `is_averaged` is set if an entry is the average over all launches of its kernel.
-    """
-
-    vocabulary: str
-    launches: tuple[MeasuredLaunch, ...]
-    is_averaged: bool = False
 
 
 def is_measured(path: Path) -> bool:
@@ -77,10 +51,7 @@ def is_measured(path: Path) -> bool:
 def read_measured(path: Path) -> Measured:
     """Read a profiler's output; `CutraceError` if the file is in no known form or has no launch."""
     if path.suffix == REPORT:
-        raise CutraceError(
-            f"{path}: a report, which only Nsight Compute reads: compare what"
-            f" `ncu --import {path.name} --page raw --csv > {path.stem}.csv` prints"
-        )
+        return read_report(path)
     try:
         lines = _decoded(path.read_bytes()).splitlines()
     except OSError as error:
@@ -172,9 +143,18 @@ def _raw(header: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[Meas
 
 
 def _details(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:
-    """Yield a launch per ID from a row per metric."""
+    """Yield a launch per ID from a row per metric; rows of lines have a file and a number."""
+    lines: dict[str, dict[Line, dict[str, float]]] = {}
+    for row in rows:
+        value = _number(row["Metric Value"], row.get("Metric Unit", ""))
+        if row.get("Line") and value is not None:
+            of_launch = lines.setdefault(row["ID"], {})
+            of_launch.setdefault((row["File"], int(row["Line"])), {})[row["Metric Name"]] = value
+    rows = [row for row in rows if not row.get("Line")]
     ids = [(row.get("ID", str(number)),) for number, row in enumerate(rows)]
-    yield from _gathered(rows, ids, "Metric Value")
+    launches = _gathered(rows, ids, "Metric Value")
+    for launch, (number,) in zip(launches, dict.fromkeys(ids), strict=True):
+        yield replace(launch, lines=lines.get(number, {}))
 
 
 def _shapes(rows: Sequence[dict[str, str]]) -> Iterator[MeasuredLaunch]:

@@ -253,7 +253,7 @@ def test_the_verb_puts_a_file_beside_a_trace(trace: Path, tmp_path: Path, capsys
     assert run(["compare", str(trace), str(file), "-d", "h200", "--counters", REQUESTS]) == 0
     assert REQUESTS in capsys.readouterr().out
     for words, complaint in (
-        (["--by", "line"], "chip has launches only: no --by line"),
+        (["--by", "line"], "chip has launches only, so no --by line"),
         (["--baseline", "chop"], "no variant 'chop'; nearest: chip"),
     ):
         assert run(["compare", str(trace), str(file), "-d", "h200", *words]) == 2
@@ -350,12 +350,3 @@ def test_what_ncu_prints_is_compared_with_a_trace(
     )
     said = capsys.readouterr().out
     assert re.search(r"launch__grid_size +64 +1,056,000", said), said
-
-
-def test_a_report_of_ncu_is_to_be_printed_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "a.ncu-rep").write_bytes(b"NVR")
-    trace = hand_trace(tmp_path / "copy.cutrace")
-    assert run(["compare", str(trace.path), str(tmp_path / "a.ncu-rep")]) == 2
-    assert "ncu --import a.ncu-rep --page raw --csv" in capsys.readouterr().err
