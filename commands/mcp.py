@@ -96,16 +96,17 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
         expect: dict[str, str] | None = None,
         rtol: float | None = None,
         atol: float | None = None,
+        seconds: float = 15,
     ) -> dict[str, Any]:
         """Judge a candidate kernel against a reference: is it faster, slower, the same or broken?
 
         `verdict` is the answer, `reason` one sentence, `ratio` the speed-up with `ratio_interval`,
         `findings` what to change next, with lines. `before` and `after` are .cu, .ptx or .cutrace
         files. `expect` maps arrays to .npy files with the right values; without it the arrays of
-        the reference are right.
+        the reference are right. Each of the two may take `seconds` of processor time.
         """
         options = [f"--{n}={v}" for n, v in (("rtol", rtol), ("atol", atol)) if v is not None]
-        options.append(f"--seconds={0.4 * caller.seconds:g}")  # of each of the two
+        options.append(f"--seconds={min(seconds, 0.4 * caller.seconds):g}")
 
         def words() -> list[str]:
             expected = (f"--expect={n}={caller.inside(f)}" for n, f in (expect or {}).items())

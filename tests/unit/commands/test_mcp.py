@@ -188,9 +188,10 @@ def test_a_call_that_takes_too_long_is_ended(folder: Path) -> None:
 
 def test_judge_ends_a_candidate_before_the_call_ends(folder: Path) -> None:
     async def script(client: Any) -> Any:
-        return await client.call_tool("judge", {"before": "fast.cu", "after": "endless.cu"})
+        words = {"before": "fast.cu", "after": "endless.cu", "seconds": 3}
+        return await client.call_tool("judge", words)
 
-    answer = talk(folder, script, "--seconds", "40").structured_content
+    answer = talk(folder, script, "--seconds", "200").structured_content
     assert (answer["verdict"], answer["cause"]) == ("broken", "endless")
 
 
