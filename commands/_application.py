@@ -11,10 +11,13 @@ from typer.main import get_command
 
 from .. import commands
 from ..base.claim import sweep, sweep_scratch
+from ..base.errors import CutraceError
 from ..base.version import __version__
+from .options.command_line import quote
 from .options.help import Verb, Verbs
 from .terminal.screen import WHEN, is_quiet, screen_of, without_next
 
+SOURCES = (".cu", ".ptx", ".py")
 ABOUT = "What a CUDA kernel does to the memory system, and why, without a GPU."
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """Groups of verbs in the help, in order."""
@@ -39,6 +42,10 @@ def call(arguments: list[str]) -> object:
 
 def _run(arguments: list[str]) -> object:
     """Parse the arguments and run the verb."""
+    if arguments and Path(arguments[0]).suffix in (*SOURCES, ".cutrace"):
+        raise CutraceError(
+            f"{arguments[0]}: a verb comes first, as in cutrace analyze {quote(arguments[0])}"
+        )
     command = get_command(assemble(arguments[0] if arguments else ""))
     take_as_given(command)
     return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
@@ -70,7 +77,8 @@ def _show_version(is_set: bool) -> None:
 
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
     color: Annotated[
         str,

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from types import FrameType
 
@@ -141,11 +142,24 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _clear_and_end(number: int, frame: FrameType | None) -> None:
-    """Remove this process's folders, restore the signal's default action and end by it."""
+    """End the processes of this one, remove its folders, and end by the signal's default action."""
+    for child in _children(os.getpid()):
+        with suppress(OSError):
+            os.kill(child, signal.SIGTERM)
     if claim := sys.modules.get("cutrace.base.claim"):
         claim.release_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
+
+
+def _children(process: int) -> list[int]:
+    """Return the processes that a process started, with theirs, as Linux lists them."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+    return [*found, *(later for child in found for later in _children(child))]
 
 
 def _interrupted() -> int:

@@ -27,6 +27,8 @@ CLASS = TakesProgram
 EXAMPLES = (
     "cutrace analyze scale.cu",
     "cutrace analyze scale.cutrace -d h100,rtx4090 --by line",
+    "cutrace analyze app.cu -- 1024",
+    "cutrace analyze program.cutrace --launch 3 --all",
     "cutrace analyze scale.cutrace --by reuse",
     "cutrace analyze scale.cutrace --advice",
     "cutrace analyze scale.cutrace -d all --counters global_transactions --format csv",

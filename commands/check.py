@@ -162,7 +162,7 @@ def command(
     trials, reports = [], []
     name = str(source or " ".join(program or ()))
     try:
-        with resolve_trace(source, program, recording, replay) as path:
+        with resolve_trace(source, program, recording, replay, must_run=True) as path:
             trace = recording.select(read_trace(path))
             if races:
                 with progress("looking for races") as share:

@@ -104,11 +104,16 @@ def command(
 
 
 def named(words: list[str], least: int = 2) -> dict[str, Path]:
-    """Return variants by name: `NAME=TRACE`, or a path by its shortest unambiguous suffix."""
-    pairs = [
-        (name, Path(path)) for name, equals, path in (w.partition("=") for w in words) if equals
-    ]
-    paths = [Path(word) for word in words if "=" not in word]
+    """Return variants by name: `NAME=TRACE`, or a path by its shortest unambiguous suffix.
+
+    A file that is there, or a path with a folder before its `=`, is no NAME=TRACE.
+    """
+    split = [(word, *word.partition("=")) for word in words]
+    is_path = {
+        word: not equals or "/" in name or Path(word).exists() for word, name, equals, _ in split
+    }
+    pairs = [(name, Path(path)) for word, name, _, path in split if not is_path[word]]
+    paths = [Path(word) for word in words if is_path[word]]
     stems = [path.stem for path in paths]
     by_name = dict(pairs)
     for path in paths:

@@ -15,7 +15,6 @@ from .options.complete import starting
 from .options.replay import first_line, replays, with_devices
 from .options.selection import Selection, selects
 from .terminal.progress import progress
-from .terminal.screen import is_quiet
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace
@@ -103,5 +102,5 @@ def _export(writer: Exporter, trace: "Trace", out: Path | None, replay: ReplayOp
 
 def _tell_device(replay: ReplayOptions, otherwise: str) -> None:
     """Name the device on stderr if the command line selects none."""
-    if (line := first_line(replay, otherwise)) and not is_quiet():
+    if line := first_line(replay, otherwise):
         print(line, file=sys.stderr)

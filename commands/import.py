@@ -65,7 +65,7 @@ def command(
     )
     lines = [as_given(trace), ", ".join(counts)]
     if summary.lacks:
-        lines.append(f"not told by the tool: {'; '.join(summary.lacks)}")
+        lines.append(f"not in the input: {'; '.join(summary.lacks)}")
     return "\n".join((*lines, f"next: cutrace analyze {quote(trace)}"))
 
 

@@ -30,12 +30,10 @@ EXAMPLES = (
 def command(
     trace: Annotated[Path, typer.Argument(help="A trace")],
     selection: Selection,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Check all that the format promises.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Run all checks of the format.")] = False,
     format: Format = "table",
 ) -> str:
-    """Show what was recorded; with --verify, check that the trace is sound."""
+    """Show what was recorded; with --verify, check that the trace is valid."""
     from ..analyzer.text.layout import align
     from ..traces.reader import read_trace
 
@@ -55,7 +53,7 @@ def command(
         for launch in shown:
             rows += [("",), *launch_rows(launch)]
     if verify:
-        rows += [("",), ("sound", _verdict(opened))]
+        rows += [("",), ("valid", _verdict(opened))]
     return fitted("\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}")))
 
 
@@ -67,8 +65,8 @@ def _verdict(trace: "Trace") -> str:
         share.expect(trace, sum(len(stage.get("accesses", ())) for stage in STAGES))
         broken = verify(share.watch_launches(trace))
     if broken:
-        raise CheckFailed(f"{trace.label} is not sound:\n" + "\n".join(f"  {b}" for b in broken))
-    return "every promise of the format holds"
+        raise CheckFailed(f"{trace.label} is not valid:\n" + "\n".join(f"  {b}" for b in broken))
+    return "all format checks passed"
 
 
 Pairs = Iterator[tuple[str, ...]]

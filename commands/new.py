@@ -18,7 +18,7 @@ TEMPLATE_NAME = "my_model"
 
 def command(
     kind: Annotated[str, typer.Argument(metavar="model", help="What to write: a model.")],
-    name: Annotated[str, typer.Argument(help="Its name, small letters and underscores.")],
+    name: Annotated[str, typer.Argument(help="Model name (lower-case letters and underscores).")],
     folder: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
 ) -> str:
     """Write a model of your own, its device, counters and tests, to begin with."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..base.errors import CutraceError
+from ..base.errors import CheckFailed, CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.command_line import quote, typed
@@ -84,4 +84,9 @@ def command(
     drawn = [draw_curves(one, options) if has_curves else () for one in residents]
     again = f"cutrace analyze {quote(trace)}{typed(selection)}{typed(replay)}"
     last = again if trace else "cutrace devices NAME"
-    return render(residents, drawn, width(), first_line(replay), last)
+    text = render(residents, drawn, width(), first_line(replay), last)
+    if trace is None and all(one.occupancy.refusal for one in residents):
+        failed = CheckFailed(f"no block of {threads} threads fits on {', '.join(options.devices)}")
+        failed.report = text
+        raise failed
+    return text

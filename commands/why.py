@@ -36,7 +36,8 @@ def command(
         str | None,
         typer.Argument(
             metavar="FILE:LINE|ID",
-            help="A source line, or the identifier of an access (default: the worst access).",
+            help="A source line (LINE alone of a single file), or the identifier of an access"
+            " (default: the worst access).",
         ),
     ] = None,
     access: Annotated[

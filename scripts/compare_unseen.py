@@ -39,7 +39,7 @@ from silicon.unseen import DRAWS, Draw, Ended, Matched, compare_matched, matches
 import cutrace  # noqa: E402
 from cutrace.base.errors import CutraceError  # noqa: E402
 
-NOTHING = "it called nothing of CUDA"
+NOTHING = "it made no CUDA calls"
 WHY = {"it was ended after": "it was cut off by time", NOTHING: NOTHING}
 """Why a program has no whole trace, by what cutrace says then."""
 PRINTED = 60_000

@@ -33,7 +33,7 @@ _COUNTS = {
     "ran": re.compile(r"^Ran (\d+) tests?", re.MULTILINE),
 }
 _LAUNCHES = re.compile(r"has (\d+) launch")
-_NO_DEVICE = "it called nothing of CUDA's runtime or driver"
+_NO_DEVICE = "it made no CUDA calls"
 _WHY = re.compile(r"^(?:E\s+)?((?:\w+\.)*\w*(?:Error|Exception)\b.*)", re.MULTILINE)
 
 

@@ -34,7 +34,7 @@ LIBRARIES = {
 _MAIN = re.compile(r"\bmain\s*\(")
 _SAMPLES = (".txt", ".csv", ".fa", ".fasta", ".bin", ".dat")
 COUNTS = {
-    "asked for arguments": re.compile("called nothing of CUDA"),
+    "asked for arguments": re.compile("made no CUDA calls"),
     "cut off by time": re.compile(r"^over \d+ s"),
 }
 """Why a program that was built did not run to its end."""

@@ -353,11 +353,30 @@ def _describe(launch: Launch) -> str:
     return f"{launch.signature or launch.kernel}, {grid} blocks of {block} threads"
 
 
+_CUDA = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
+"""Suffixes of C++ that may have kernels, which sources with `.cu` record."""
+
+
+def _why_no_trace(file: Path) -> str:
+    """Return what a file is that was given in place of a trace."""
+    suffix = file.suffix.lower()
+    if suffix in (".cu", ".ptx", ".py") and suffix == file.suffix:
+        return f"a source, not a trace; `cutrace record {file}`, or record() in Python, makes one"
+    if suffix in (".cu", ".ptx", ".py"):
+        return f"a source must end in {suffix}: rename it to {file.with_suffix(suffix).name}"
+    if suffix in _CUDA:
+        return (
+            f"neither a trace nor a .cu, .ptx or .py file: include it in a .cu file, or build"
+            f" the program with `cutrace nvcc -x cu {file}` and record that"
+        )
+    return "a file; a trace is a folder, NAME.cutrace"
+
+
 def _check_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.exists():
-        raise CutraceError(f"{folder}: a file; a trace is a folder, NAME.cutrace")
+        raise CutraceError(f"{folder}: {_why_no_trace(folder)}")
     if not folder.parent.is_dir():
         raise CutraceError(f"{folder}: no such trace, and there is no folder {folder.parent}")
     names = sorted(entry.name for entry in folder.parent.iterdir())

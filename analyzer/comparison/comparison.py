@@ -43,7 +43,7 @@ def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
         groups.setdefault(f"launch {p.number}" if is_one else p.launch.name, []).append(p)
     if len(groups) < 2:
         raise CutraceError(
-            f"nothing to compare with: {name} has one launch; give two traces or more"
+            f"nothing to compare with: one launch of {name}; choose two, or give two traces"
         )
     if len(groups) > MOST:
         what = "launches" if is_one else "kernels"
@@ -206,7 +206,8 @@ def compare_profiles(
     """
     names = tuple(profiles)
     if baseline is not None and baseline not in names:
-        raise CutraceError(f"no variant {baseline!r}{nearest(baseline, names)}")
+        close = nearest(baseline, names)
+        raise CutraceError(f"no variant {baseline!r}{close}; there are {', '.join(names)}")
     if by not in GROUPINGS:
         raise CutraceError(f"cannot compare by {by!r}; expected {' or '.join(GROUPINGS)}")
     base = names.index(baseline) if baseline else 0

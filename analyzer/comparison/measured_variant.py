@@ -39,7 +39,8 @@ def compare_measured(
     """
     names = tuple(variants)
     if baseline is not None and baseline not in names:
-        raise CutraceError(f"no variant {baseline!r}{nearest(baseline, names)}")
+        close = nearest(baseline, names)
+        raise CutraceError(f"no variant {baseline!r}{close}; there are {', '.join(names)}")
     base = names.index(baseline) if baseline else 0
     first = next((v for v in variants.values() if isinstance(v, Profile)), None)
     if first is None:

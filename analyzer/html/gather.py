@@ -280,7 +280,7 @@ class Gatherer:
 def _moved_cell(launch: LaunchProfile, moved: int, most: int) -> Cell:
     """Return a cell of bytes moved and the possible saving."""
     excess = count_excess(launch)
-    return replace(cell(moved, moved / most), note=f"{excess:,} too many" if excess else "")
+    return replace(cell(moved, moved / most), note=f"{excess:,} excess" if excess else "")
 
 
 def _title(kernels: Sequence[str]) -> str:

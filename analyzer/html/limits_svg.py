@@ -34,7 +34,7 @@ def draw_limits(launch: LaunchProfile) -> Iterator[str]:
 
 def _bars(bounds: Sequence[Bound]) -> str:
     height = TOP + ROW * len(bounds)
-    parts = [text(0, 16, "least time of each resource, if it were alone", "name")]
+    parts = [text(0, 16, "lower bound per resource", "name")]
     for number, bound in enumerate(bounds):
         y = TOP + number * ROW
         length = max(1.0, bound.ns / bounds[0].ns * (WIDTH - NAME - LABEL))
@@ -42,7 +42,7 @@ def _bars(bounds: Sequence[Bound]) -> str:
         parts.append(text(NAME - 8, y + 14, bound.resource, anchor="end"))
         parts.append(box(NAME, y + 3, length, ROW - 9, "chart" if number else "limit", 2))
         parts.append(text(NAME + length + 6, y + 14, caption, "soft"))
-    return _svg(height, "least time of each resource", parts)
+    return _svg(height, "lower bound per resource", parts)
 
 
 def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str:

@@ -23,11 +23,14 @@ class Place:
 
 
 def read_place(text: str, trace: Trace) -> Place:
-    """Parse `FILE:LINE`; the end of a path suffices if it names one source only.
+    """Parse `FILE:LINE`; the end of a path suffices if it names one source only, LINE
+    if the trace has one source.
 
     Raises `CutraceError` for a file that the trace does not name, or a line that it does not have.
     """
     name, _, number = text.rpartition(":")
+    if number.isdecimal() and not name and len(trace.manifest.sources) == 1:
+        (name,) = trace.manifest.sources
     if not name or not number.isdecimal():
         example = next(iter(trace.manifest.sources), "kernel.cu")
         raise CutraceError(f"{text!r}: expected FILE:LINE, say {example}:12")

@@ -20,8 +20,25 @@ FILES = ("OUT", "SVG")
 NO_DEFAULT: tuple[object, ...] = (None, False, "", (), [])
 
 
+SHARED = ("Recording options", "What is recorded", "Running options", "Replay options")
+"""Panels of options that many verbs share: `--help-all` shows them, `--help` of a verb that replays
+only those in COMMON.
+"""
+COMMON = ("--device", "-D", "-I")
+OF_A_VERB = {"occupancy": ("--registers", "--cache-config")}
+"""Shared options that the help of a verb shows too."""
+HELP_ALL = "--help-all"
+
+
 class Verb(TyperCommand):
-    """A verb with this module's help format."""
+    """A verb with this module's help format, and `--help-all`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Answer `--help-all`; leave the rest to typer."""
+        if HELP_ALL in args:
+            print(verb_help(self, ctx, whole=True), end="")
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -49,8 +66,11 @@ def group_help(group: TyperGroup, ctx: Any) -> str:
     return "\n\n".join(("\n".join(head), *parts, last)) + "\n"
 
 
-def verb_help(verb: TyperCommand, ctx: Any) -> str:
-    """Return the help of a verb: summary, examples, arguments, and options by panels."""
+def verb_help(verb: TyperCommand, ctx: Any, whole: bool = False) -> str:
+    """Return the help of a verb: summary, examples, arguments, and options by panels.
+
+    Unless it is the `whole` help, options that many verbs share are only counted.
+    """
     arguments = [p for p in verb.get_params(ctx) if isinstance(p, TyperArgument)]
     usage = " ".join((ctx.command_path, *map(_value, arguments), "[OPTIONS]"))
     parts = [f"Usage: {usage}", "\n".join(_paragraph(verb.help or ""))]
@@ -58,12 +78,29 @@ def verb_help(verb: TyperCommand, ctx: Any) -> str:
         parts.append("\n".join((_bold("Examples"), *(f"  {e}" for e in verb.epilog.split("\n")))))
     parts.append(_panel("Arguments", [(_value(p), _explain(p)) for p in arguments]))
     panels: dict[str, list[tuple[str, str]]] = {}
+    left_out = 0
+    shared = () if whole or not _replays(verb, ctx) else SHARED
+    common = {*COMMON, *OF_A_VERB.get(ctx.info_name or "", ())}
     for parameter in verb.get_params(ctx):
-        if parameter not in arguments and not getattr(parameter, "hidden", False):
-            panel = getattr(parameter, "rich_help_panel", None) or "Options"
-            panels.setdefault(panel, []).append(_row(parameter))
+        if parameter in arguments or getattr(parameter, "hidden", False):
+            continue
+        panel = getattr(parameter, "rich_help_panel", None) or "Options"
+        if panel in shared and common.isdisjoint(parameter.opts):
+            left_out += 1
+            continue
+        panels.setdefault(panel, []).append(_row(parameter))
+    panels = {"Options": panels.pop("Options", []), **panels}
     parts += [_panel(name, rows) for name, rows in panels.items()]
+    if left_out:
+        parts.append(
+            f"{ctx.command_path} {HELP_ALL} shows {left_out} more options, of recording and replay."
+        )
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _replays(verb: TyperCommand, ctx: Any) -> bool:
+    panels = (getattr(parameter, "rich_help_panel", "") for parameter in verb.get_params(ctx))
+    return "Replay options" in panels
 
 
 def _row(parameter: Any) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
+from ..terminal.screen import is_quiet
 from .command_line import takes
 from .complete import devices, last_of
 
@@ -56,8 +57,11 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
 
 
 def first_line(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> str:
-    """Return the first line of a report: the device, if the command line selects none."""
-    if options.device:
+    """Return the first line of a report: the device, if the command line selects none.
+
+    `--quiet` leaves it out.
+    """
+    if options.device or is_quiet():
         return ""
     if device := environ.get("CUTRACE_DEVICE"):
         return f"device: {device} ($CUTRACE_DEVICE; -d chooses others)"

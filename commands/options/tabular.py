@@ -49,7 +49,7 @@ Counters: TypeAlias = Annotated[
         *("--counters", "--metrics"),
         metavar="NAME,...",
         autocompletion=last_of(counters),
-        help="Show these counters only, zeros and equal ones too.",
+        help="Show only these counters, even if they are zero or do not differ.",
     ),
 ]
 Format: TypeAlias = Annotated[
@@ -104,6 +104,8 @@ def view_here(
 
     check_grouping(by)
     counters = tuple(name for name in (names or "").split(",") if name)
+    if names is not None and not counters:
+        raise CutraceError("--counters names none; `cutrace counters` lists all")
     check_parts(find_counters(counters), by)
     check_sifting(by, sort, threshold)
     return View(
@@ -111,7 +113,7 @@ def view_here(
         counters=counters,
         width=width(),
         colour=has_colour(),
-        first="" if is_quiet() else first,
+        first=first,
         last=f"{typed} --by {FINER[by]}{suffix}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,

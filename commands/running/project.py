@@ -69,7 +69,8 @@ class ProjectCheck:
         if format in REPORTS:
             return report
         checks = len(self.project.checks)
-        last = f"{checks} check{'s' * (checks != 1)}, {len(whole.verdicts)} limits: all hold"
+        limits = len(whole.verdicts)
+        last = f"{_amount(checks, 'check')}, {_amount(limits, 'limit')}: all hold"
         return "\n\n".join((*parts, last))
 
     def write(self, path: Path) -> str:
@@ -145,7 +146,8 @@ class ProjectCheck:
             include=(*self.recording.include, *(folder / name for name in check.include)),
         )
         program = None if check.program is None else (*check.program,)
-        with resolve_trace(folder / check.source, program, recording, self.replay) as trace:
+        path = folder / check.source
+        with resolve_trace(path, program, recording, self.replay, must_run=True) as trace:
             yield trace
 
     def _options(self, check: "Check") -> ReplayOptions:
@@ -154,6 +156,10 @@ class ProjectCheck:
         """
         named = self.replay.devices or (*check.devices,) or self.project.devices
         return with_devices(replace(self.replay, device=named))
+
+
+def _amount(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _count(path: Path, options: ReplayOptions) -> "Profile":

@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from ...base.claim import scratch_folder
-from ...base.errors import CutraceError
+from ...base.errors import CutraceError, KernelFault
 from ...base.options import changed
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.address import as_given
@@ -55,11 +55,13 @@ def resolve_trace(
     recording: Recording,
     replay: ReplayOptions,
     must_succeed: bool = False,
+    must_run: bool = False,
 ) -> Iterator[Path]:
     """Yield the path of the trace at `source`, or of a temporary one; `program` is after `--`.
 
     A program's output goes to stderr: stdout carries the report. With `must_succeed` CutraceError
-    is raised for one that ends with an exit status other than 0.
+    is raised for one that ends with an exit status other than 0, with `must_run` KernelFault for
+    one of whose kernels some fault; else it is enough that some launches are recorded.
     """
     if source is not None and not _is_run(source, program):
         with trace_of(source, recording, replay) as trace:
@@ -69,7 +71,7 @@ def resolve_trace(
         raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
     with scratch_folder() as folder:
         trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
-        _record(source, program or (), trace, recording, replay, must_succeed)
+        _record(source, program or (), trace, recording, replay, must_succeed, must_run)
         yield trace
 
 
@@ -90,6 +92,7 @@ def _record(
     recording: Recording,
     replay: ReplayOptions,
     must_succeed: bool,
+    must_run: bool,
 ) -> None:
     """Record a program into `trace`; raise CutraceError if it launches nothing."""
     from ...tracer.program.run import Order
@@ -107,6 +110,9 @@ def _record(
         ended = run_program(order, trace, device, recording)
     if ended.status or ended.why or ended.refused:
         tell_end(words[0], trace, ended, hint=False)
+    if ended.faults and (must_run or not ended.launches):
+        kernels = "a kernel" if ended.faults == 1 else f"{ended.faults} launches"
+        raise KernelFault(f"{words[0]}: {kernels} failed, as said above")
     if not ended.launches:
         problem = f"{words[0]}: it launched no kernel, so that there is nothing to count"
         raise CutraceError(problem, "launch")

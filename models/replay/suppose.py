@@ -237,7 +237,8 @@ def suppose_launches(
     """Return launches with these changes; `where` begins the message about an unknown array."""
     names = sorted({array.name for one in launches for array in one.launch.arrays})
     for name in sorted(changes.names() - {*names}):
-        raise CutraceError(f"{where}no array `{name}` to change{nearest(name, names)}")
+        there = f"; there are {', '.join(names)}" if names else "; the trace has no arrays"
+        raise CutraceError(f"{where}no array `{name}` to change{nearest(name, names)}{there}")
     plans = [_plan(launch, changes) for launch in launches]
     for name, wish in changes.pads.items():
         if not any(name in plan.rows for plan in plans):

@@ -232,4 +232,4 @@ def why_nothing_came(word: str, status: int) -> str:
             f"(see above): install that, or name its folder in $LD_LIBRARY_PATH; ldd {word} lists "
             "what it needs"
         )
-    return f"{word}: it called nothing of CUDA's runtime or driver"
+    return f"{word}: it made no CUDA calls; nothing to record"

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -254,12 +254,25 @@ Headers and nvcc of one major version are compatible.
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
+@contextmanager
+def _temporaries() -> Iterator[dict[str, str]]:
+    """Yield the environment of a compiler whose temporary files end with this process."""
+    with scratch_folder() as folder:
+        yield {**os.environ, "TMPDIR": str(folder)}
+
+
 def run_nvcc(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """Run nvcc to completion; the returned object holds its output."""
     while True:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
-        )
+        with _temporaries() as environment:
+            answer = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                stdin=subprocess.DEVNULL,
+                env=environment,
+            )
         again = _for_other(command, answer.stderr + answer.stdout) if answer.returncode else None
         if again is None:
             return answer
@@ -304,8 +317,10 @@ def _for_other(command: Sequence[str], output: str) -> list[str] | None:
 def _show(command: Sequence[str]) -> tuple[int, str, str]:
     """Return the exit status and the held-back parts of stdout and stderr."""
     with (
+        _temporaries() as environment,
         subprocess.Popen(
             command,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -180,7 +180,7 @@ class Launches:
         self._stopwatch: Stopwatch | None = None
         self._clock = 0
         self._timed = 0
-        self.refused = 0
+        self.refused = self.faults = 0
 
     @property
     def verbs(self) -> Verbs:
@@ -304,6 +304,7 @@ class Launches:
             sys.stdout.buffer.write(printed)
             sys.stdout.flush()
         if isinstance(problem, KernelFault):
+            self.faults += 1
             return _FAULTS.get(problem.cause, LAUNCH_FAILURE)
         if isinstance(problem, ClusterError):
             return INVALID_CLUSTER_SIZE

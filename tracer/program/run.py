@@ -177,8 +177,9 @@ def _why_not_executable(path: Path) -> str:
 class Ended:
     """The result of a run: exit status (minus a signal), launches recorded and refused.
 
-    `why` is the reason if we ended the program, empty if it ended by itself; `left_out` describes
-    launches that were executed and are not in the trace.
+    `faults` of the refused ones are the kernels' own. `why` is the reason if we ended the program,
+    empty if it ended by itself; `left_out` describes launches that were executed and are not in the
+    trace.
     """
 
     status: int
@@ -186,6 +187,7 @@ class Ended:
     refused: int
     why: str = ""
     left_out: str = ""
+    faults: int = 0
 
 
 @dataclass(slots=True)
@@ -258,7 +260,7 @@ def _serve(
         raise CutraceError(why_nothing_came(order.words[0], status))
     if why and order.tally.running:
         why += f", while launch {order.tally.run} ran, kernel `{order.tally.running}`"
-    return Ended(status, order.tally.recorded, launches.refused, why)
+    return Ended(status, order.tally.recorded, launches.refused, why, faults=launches.faults)
 
 
 def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, str]:

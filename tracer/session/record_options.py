@@ -46,7 +46,7 @@ class RecordOptions(RunOptions):
         "N|F%",
         panel=_PANEL,
     )
-    sample_seed: int = option(0, "Seed of the draw; else 0.", "S", panel=_PANEL)
+    sample_seed: int = option(0, "Seed of the draw (default: 0).", "S", panel=_PANEL)
     max_trace_size: str | None = option(
         None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
     )

@@ -63,8 +63,7 @@ class ReplayOptions:
     dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
     code: str = option(
         CODE[0],
-        "Count loads and stores as ptxas made them where a device's machine code is known"
-        " (9.0), or as the PTX has them.",
+        "Count loads and stores in the assembled code (9.0 only), or in the PTX.",
         "|".join(CODE),
     )
     cache_config: str | None = option(

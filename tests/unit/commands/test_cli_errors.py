@@ -116,7 +116,7 @@ def test_an_unsound_trace_is_status_1(
 ) -> None:
     monkeypatch.setattr("cutrace.traces.verify.verify", lambda trace: ["steps fall in warp 3"])
     told = refused(capsys, "info", trace.name, "--verify", status=1)
-    assert told == "cutrace: scale.cutrace is not sound:\n  steps fall in warp 3\n"
+    assert told == "cutrace: scale.cutrace is not valid:\n  steps fall in warp 3\n"
 
 
 def test_an_unforeseen_error_is_one_line(

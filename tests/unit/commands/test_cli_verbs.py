@@ -150,7 +150,7 @@ def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Capt
         "source    reverse.cu, 6 lines\n",
         "copy      2048 bytes HtoD in\n",
         "32 accesses",
-        "sound     every promise of the format holds\n",
+        "valid     all format checks passed\n",
     ):
         assert words in text
 
@@ -200,7 +200,7 @@ def test_help_shows_the_names_of_options_whole_in_any_window(
     verb: str, columns: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert run([verb, "--help"]) == 0
+    assert run([verb, "--help-all"]) == 0
     said = capsys.readouterr().out
     assert "--help" in said
     assert "…" not in said

@@ -132,3 +132,29 @@ def test_a_disk_that_is_full_leaves_no_trace_and_says_so(tmp_path: Path) -> None
     assert done.stderr.startswith("cutrace: k.cutrace/0/")
     assert "cannot write it: File too large" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["k.cu"]
+
+
+def test_a_build_that_is_terminated_leaves_no_temporary_files(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (tmp_path / "app.cu").write_text(f"int main() {{}} // {tmp_path}\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cutrace", "record", "app.cu", "--"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        limit = time.monotonic() + 60
+        while process.poll() is None and not [*scratch.rglob("tmpxft_*")]:
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        assert process.poll() is None
+        process.terminate()  # of this process alone, as a job is cancelled; nvcc runs on
+        assert process.wait(30) == -signal.SIGTERM
+    finally:
+        process.kill()
+    time.sleep(1)
+    assert [*scratch.iterdir()] == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app.cu", "scratch"]

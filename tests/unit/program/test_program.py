@@ -112,7 +112,7 @@ def test_a_program_of_several_files_is_built_and_built_anew_where_one_changes(
         (["--"], "nothing stands behind --: expected a program, as in -- ./app"),
         (["--", "./ap"], "./ap: there is no such program; nearest: app.cu"),
         (["--", "./app.cu"], "./app.cu: a source, which is built where it stands before --"),
-        (["--", "true"], "true: it called nothing of CUDA's runtime or driver"),
+        (["--", "true"], "true: it made no CUDA calls"),
         (["ap.cu", "--"], "ap.cu: there is no such file; nearest: app.cu"),
         (["app.cu", "app.cu"], "2 sources: they are built into a program if `--` stands behind"),
     ],

@@ -109,7 +109,7 @@ def test_torch_is_told_that_there_is_no_gpu_and_why(capsys: pytest.CaptureFixtur
     torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True))
     torch_host.keep_on_host(torch)
     assert (torch.cuda.is_available(), torch.cuda.device_count()) == (False, 0)
-    assert capsys.readouterr().err.count("torch is told that there is no GPU") == 1
+    assert capsys.readouterr().err.count("torch runs on the CPU") == 1
 
 
 def test_torch_knows_the_capability_that_kernels_of_triton_are_compiled_for(

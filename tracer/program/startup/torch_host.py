@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 _MESSAGE = (
-    "cutrace: torch is told that there is no GPU, since its own kernels are machine code, which is "
-    "not recorded; kernels of Triton take its tensors on the CPU"
+    "cutrace: torch runs on the CPU: its built-in CUDA kernels cannot be recorded. Triton kernels"
+    " accept the CPU tensors."
 )
 
 

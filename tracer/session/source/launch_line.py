@@ -242,7 +242,9 @@ def _type(cursor: _Cursor) -> str:
     return type_
 
 
-_COMMENT = re.compile(r"\s*//\s*cutrace:\s*(?P<launch>.*?)\s*$")
+_COMMENT = re.compile(
+    r"\s*(?://|/\*)\s*cutrace(?::|\s+(?=[\w:]+(?:<[^;]*>)?<<<))\s*(?P<launch>.*?)\s*(?:\*/.*)?$"
+)
 _NEXT = re.compile(r"\s*//\s*(?P<more>.*?)\s*$")
 
 
@@ -257,7 +259,8 @@ class LaunchComment:
 def find_launch_comments(source: str) -> tuple[LaunchComment, ...]:
     """Return the source's launch comments in order.
 
-    A comment with an open last parenthesis continues in the comment on the next line.
+    `// cutrace: f<<<...` or `/* cutrace: f<<<... */`; the colon may be left out before a launch. A
+    comment with an open last parenthesis continues in the comment on the next line.
     """
     lines = source.splitlines()
     comments = []

@@ -116,10 +116,16 @@ def _structures(kernel: KernelSignature, text: str) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
 def _own_launch(kernel: KernelSignature, text: str) -> str:
     """Return the program's own launch of the kernel; empty if there is none."""
     name = re.escape(example_name(kernel).partition("<")[0].rpartition("::")[2])
-    own = re.search(rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", text)
+    own = re.search(
+        rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", _without_comments(text)
+    )
     return " ".join(own[0].split()) if own else ""
 
 

@@ -53,19 +53,21 @@ class RunOptions:
     """
 
     max_instructions: int = option(
-        1 << 28, "Stop a kernel when a warp has run this many; else 2**28.", "N"
+        1 << 28, "Stop when a warp has executed N instructions (default: 2**28).", "N"
     )
-    check_uninitialized: bool = option(False, "Stop a kernel that loads what nobody wrote.")
+    check_uninitialized: bool = option(False, "Stop when a kernel reads uninitialized memory.")
     max_threads: int = option(
-        1 << 28, "Refuse a launch of more threads than this; else 2**28.", "N"
+        1 << 28, "Refuse a launch of more than N threads (default: 2**28).", "N"
     )
     engine: str = option(
-        "auto", "What runs the kernel, to the same trace; else what suits it.", "array|compiled"
+        "auto",
+        "Execution engine; both give the same trace (default: chosen for each launch).",
+        "array|compiled",
     )
     bounds: str | None = option(
         None,
-        "What it is to access global memory outside of every array: a fault (strict), or"
-        " as on a chip, which maps memory in pages of 2 MB, and told (report).",
+        "Out-of-bounds global accesses: strict stops with an error; report behaves like hardware,"
+        " which maps pages of 2 MB, and warns (default: strict; report for whole programs).",
         "strict|report",
     )
     ran: RunProgress = field(default_factory=RunProgress, repr=False, compare=False)
