@@ -343,6 +343,14 @@ RESERVE = 0.95
 other blocks. Of 201 kernels an H200 issued less than `LeastCode.issued` for five, by 4.6 % at most
 (tests/validate/counters/h200_*.json, smsp__inst_executed.sum).
 """
+HEADER_RESERVE = 0.65
+"""The same for kernels with fragments of cutrace's `mma.h`: NVIDIA's has its loads and stores
+addressed by the assembler. Of 126 loops (types, shapes, orders, global and shared memory) those in
+shared memory are as long as with NVIDIA's header, within a tenth; the longest has 1.47 times its
+instructions (tests/validate/mma_header.csv)."""
+HALVES_RESERVE = 0.5
+"""The same if a product takes two `mma` of half its depth, as in PTX for 7.5: for NVIDIA's `wmma`
+later chips take one."""
 UNITS = ("lanes_half", "lanes_single", "lanes_double", "lanes_single_special")
 MUST = {"lanes_double": FP64, "lanes_single_special": XU}
 """Operations that count as work for a unit; default: any operation."""
@@ -366,11 +374,26 @@ def machine_shares(
     sums = {row["pc"]: row for row in counts.group_by("pc").agg(pl.col(names).sum()).to_dicts()}
     issued = least.issued({pc: row["instructions"] for pc, row in sums.items()})
     whole = sum(row["instructions"] for row in sums.values())
-    shares = {"instructions": _ratio(RESERVE * issued, whole)}
+    shares = {"instructions": _ratio(RESERVE * _header_reserve(instructions) * issued, whole)}
     for name in names[1:]:
         work = sum(row[name] for pc, row in sums.items() if row[name] and least.does(pc, name))
         shares[name] = _ratio(work, sum(row[name] for row in sums.values()))
     return shares
+
+
+@cached_by_identity
+def _header_reserve(instructions: pa.Table) -> float:
+    """Return the least part of a kernel's instructions that it has with NVIDIA's `mma.h`.
+
+    Fragments of ours read `%laneid` and have no opcode of their own; a kernel that does so without
+    the header is bounded lower than it could be.
+    """
+    rows = rows_of(instructions, "mnemonic", "text")
+    products = [row["mnemonic"] for row in rows if row["mnemonic"].startswith("mma.sync")]
+    if not products or not any("%laneid" in row["text"] for row in rows):
+        return 1.0
+    is_halved = any(".m16n8k8." in name and ".f16." in name for name in products)
+    return HALVES_RESERVE if is_halved else HEADER_RESERVE
 
 
 def _ratio(part: float, whole: int) -> float:

@@ -291,6 +291,7 @@ EXPLAINED = (
         "41 wavefronts of copies to shared memory that the addresses do not account for",
     ),
     Explanation(r".*", "maximum_warps", "follows from the registers"),
+    Explanation(r"fresh_tensor.cu", "waves_per_multiprocessor", "follows from the registers"),
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
         r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at|"

@@ -28,7 +28,8 @@ template <class A, class B> struct same { enum { value = 0 }; };
 template <class A> struct same<A, A> { enum { value = 1 }; };
 
 #define __CUTRACE_DEVICE __device__ __forceinline__
-__CUTRACE_DEVICE int lane() { int n; asm("mov.u32 %0, %%laneid;" : "=r"(n)); return n; }
+__CUTRACE_DEVICE unsigned lane()
+{ unsigned n; asm("mov.u32 %0, %%laneid;" : "=r"(n)); return n; }
 
 __CUTRACE_DEVICE unsigned bits(const void *at) { return *static_cast<const unsigned *>(at); }
 template <int size> struct couple {  // two values of two bytes that lie side by side
@@ -37,18 +38,17 @@ template <int size> struct couple {  // two values of two bytes that lie side by
     static __CUTRACE_DEVICE void load(void *to, const void *from) { copy(to, from); }
     static __CUTRACE_DEVICE void store(void *to, const void *from) { copy(to, from); }
 };
-template <> struct couple<4> {  // of four bytes, which the compiler would move one by one
+template <> struct couple<4> {
     static __CUTRACE_DEVICE void load(void *to, const void *from)
     {
+        uint2 both = *static_cast<const uint2 *>(from);
         unsigned *words = static_cast<unsigned *>(to);
-        asm volatile("ld.v2.b32 {%0, %1}, [%2];"
-                     : "=r"(words[0]), "=r"(words[1]) : "l"(from) : "memory");
+        words[0] = both.x, words[1] = both.y;
     }
     static __CUTRACE_DEVICE void store(void *to, const void *from)
     {
         const unsigned *words = static_cast<const unsigned *>(from);
-        asm volatile("st.v2.b32 [%0], {%1, %2};"
-                     :: "l"(to), "r"(words[0]), "r"(words[1]) : "memory");
+        *static_cast<uint2 *>(to) = make_uint2(words[0], words[1]);
     }
 };
 
@@ -198,8 +198,15 @@ template <class F> struct place {  // of the word i of a fragment: where its til
     { return i / F::words * F::rows + 8 * (i % F::words % (F::rows / 8)); }
     static __CUTRACE_DEVICE unsigned sum(int i)
     { return i % F::words / (F::rows / 8) * 4 * F::packed; }
-    static __CUTRACE_DEVICE unsigned at(unsigned outer, unsigned sum, unsigned pitch)
-    { return F::follows_sum ? outer * pitch + sum : sum * pitch + outer; }
+    // From shared memory, whose pitch is mostly constant, a line is an offset of the instruction;
+    // elsewhere it is a 32-bit index, which takes one instruction.
+    template <bool shared, class P> static __CUTRACE_DEVICE
+    P *at(P *from, unsigned start, unsigned outer, unsigned sum, unsigned pitch)
+    {
+        unsigned line = (F::follows_sum ? outer : sum) * pitch;
+        P *first = shared ? from + start + size_t(line) : from + (start + line);
+        return first + (F::follows_sum ? sum : outer);
+    }
 };
 
 template <class F, class P> __CUTRACE_DEVICE void load_rows(F &f, const P *from, unsigned pitch)
@@ -208,31 +215,33 @@ template <class F, class P> __CUTRACE_DEVICE void load_rows(F &f, const P *from,
     enum { total = F::tiles * F::words, count = total < 4 ? total : 4 };
     #pragma unroll
     for (int i = 0; i < total; i += count) {
-        int matrix = i + lane() / 8 % count, row = lane() % 8;
-        unsigned down = place::outer(matrix), along = place::sum(matrix);
-        unsigned at = F::follows_sum ? place::at(down + row, along, pitch)
-                                     : place::at(down, along + row, pitch);
+        int matrix = i + lane() / 8 % count;
+        const P *row = place::template at<true>(from, lane() % 8 * pitch, place::outer(matrix),
+                                                place::sum(matrix), pitch);
         unsigned *words = reinterpret_cast<unsigned *>(f.x + i * F::packed);
-        matrices<count, F::follows_sum>(words, from + at);
+        matrices<count, F::follows_sum>(words, row);
     }
 }
 
-template <class F, class P> __CUTRACE_DEVICE void load_words(F &f, const P *from, unsigned pitch)
+template <bool shared, class F, class P> __CUTRACE_DEVICE
+void load_words(F &f, const P *from, unsigned pitch)
 {
     typedef place<F> place;
-    int group = lane() / 4, part = lane() % 4 * F::packed;
+    enum { straight = F::follows_sum || F::packed == 2 };
+    unsigned group = lane() / 4, part = lane() % 4 * F::packed;
+    unsigned start = straight ? group * pitch + part : part * pitch + group;
+    if (shared) from += start, start = 0;
     #pragma unroll
     for (int i = 0; i < F::tiles * F::words; ++i) {
         P *x = f.x + i * F::packed;
-        unsigned down = place::outer(i), along = place::sum(i);
-        if (F::follows_sum || F::packed == 2) {
-            unsigned at = F::follows_sum ? place::at(down + group, along + part, pitch)
-                                         : place::at(down + part, along + group, pitch);
-            unsigned word = bits(from + at);
+        unsigned outer = place::outer(i), sum = place::sum(i);
+        const P *first = place::template at<shared>(from, start, outer, sum, pitch);
+        if (straight) {
+            unsigned word = bits(first);
             *reinterpret_cast<unsigned *>(x) = F::follows_sum ? word : transposed(word);
         } else
             for (int j = 0; j < F::packed; ++j)
-                x[j] = from[place::at(down + group, along + part + j, pitch)];
+                x[j] = *place::template at<shared>(from, start, outer, sum + j, pitch);
     }
 }
 }
@@ -241,62 +250,63 @@ template <class Use, int m, int n, int k, class T, class Layout, class P> __CUTR
 void load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f, const P *from, unsigned pitch)
 {
     typedef fragment<Use, m, n, k, T, Layout> F;
-    if ((F::packed == 2 || (F::packed == 4 && F::follows_sum)) && __isShared(from))
+    if (!__isShared(from))
+        tile::load_words<false>(f, from, pitch);
+    else if (F::packed == 2 || (F::packed == 4 && F::follows_sum))
         tile::load_rows(f, from, pitch);
     else
-        tile::load_words(f, from, pitch);
+        tile::load_words<true>(f, from, pitch);
 }
 
 namespace tile {
-template <int m, int n, int k, class T, class M> __CUTRACE_DEVICE
-void visit(fragment<accumulator, m, n, k, T> &f, unsigned pitch, layout_t layout, M move)
+template <int m, int n, int k, class T, class P, class M> __CUTRACE_DEVICE
+void visit(fragment<accumulator, m, n, k, T> &f, P *at, unsigned pitch, layout_t layout, M move)
 {
     typedef fragment<accumulator, m, n, k, T> F;
+    bool straight = (layout == mem_row_major) != bool(F::turned);
+    unsigned group = lane() / 4, part = lane() % 4 * 2;
+    unsigned start = straight || sizeof(T) == 2 ? group * pitch + part : part * pitch + group;
     #pragma unroll
     for (int i = 0; i < F::num_elements; i += 2) {
-        unsigned down = i / 4 / F::across * 16 + lane() / 4 + 8 * (i / 2 % 2);
-        unsigned right = i / 4 % F::across * 8 + lane() % 4 * 2;
-        if ((layout == mem_row_major) != bool(F::turned))
-            move.both(f.x + i, down * pitch + right);
+        unsigned down = i / 4 / F::across * 16 + 8 * (i / 2 % 2), right = i / 4 % F::across * 8;
+        if (straight)
+            move.both(f.x + i, at + (start + down * pitch) + right);
         else if (sizeof(T) == 2)
-            move.turned(f.x + i, (right / 8 * 8 + lane() / 4) * pitch + down / 8 * 8
-                                     + lane() % 4 * 2);
+            move.turned(f.x + i, at + (start + right * pitch) + down);
         else {
-            move.one(f.x[i], right * pitch + down);
-            move.one(f.x[i + 1], (right + 1) * pitch + down);
+            move.one(f.x[i], at + (start + right * pitch) + down);
+            move.one(f.x[i + 1], at + (start + (right + 1) * pitch) + down);
         }
     }
 }
 template <class T> struct load {
-    const T *from;
-    __CUTRACE_DEVICE void one(T &x, unsigned at) { x = from[at]; }
-    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::load(x, from + at); }
-    __CUTRACE_DEVICE void turned(T *x, unsigned at)
+    __CUTRACE_DEVICE void one(T &x, const T *from) { x = *from; }
+    __CUTRACE_DEVICE void both(T *x, const T *from) { couple<sizeof(T)>::load(x, from); }
+    __CUTRACE_DEVICE void turned(T *x, const T *from)
     {
-        both(x, at);
+        both(x, from);
         *reinterpret_cast<unsigned *>(x) = transposed(bits(x));
     }
 };
 template <class T> struct store {
-    T *to;
-    __CUTRACE_DEVICE void one(T &x, unsigned at) { to[at] = x; }
-    __CUTRACE_DEVICE void both(T *x, unsigned at) { couple<sizeof(T)>::store(to + at, x); }
-    __CUTRACE_DEVICE void turned(T *x, unsigned at)
-    { *reinterpret_cast<unsigned *>(to + at) = transposed(bits(x)); }
+    __CUTRACE_DEVICE void one(T &x, T *to) { *to = x; }
+    __CUTRACE_DEVICE void both(T *x, T *to) { couple<sizeof(T)>::store(to, x); }
+    __CUTRACE_DEVICE void turned(T *x, T *to)
+    { *reinterpret_cast<unsigned *>(to) = transposed(bits(x)); }
 };
 }
 
 template <int m, int n, int k, class T> __CUTRACE_DEVICE
 void load_matrix_sync(fragment<accumulator, m, n, k, T> &f, const T *from, unsigned pitch,
                       layout_t layout)
-{ tile::visit(f, pitch, layout, tile::load<T>{from}); }
+{ tile::visit(f, from, pitch, layout, tile::load<T>()); }
 
 template <int m, int n, int k, class T> __CUTRACE_DEVICE
 void store_matrix_sync(T *to, const fragment<accumulator, m, n, k, T> &f, unsigned pitch,
                        layout_t layout)
 {
     fragment<accumulator, m, n, k, T> copy = f;
-    tile::visit(copy, pitch, layout, tile::store<T>{to});
+    tile::visit(copy, to, pitch, layout, tile::store<T>());
 }
 
 template <int m, int n, int k, class T, class R, class LA, class LB> __CUTRACE_DEVICE
@@ -355,10 +365,10 @@ void load_matrix_sync(fragment<accumulator, 8, 8, 4, double> &f, const double *f
                       unsigned pitch, layout_t layout)
 {
     unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
-    if (layout == mem_row_major)
-        asm volatile("ld.v2.f64 {%0, %1}, [%2];" : "=d"(f.x[0]), "=d"(f.x[1])
-                     : "l"(from + row * pitch + column) : "memory");
-    else
+    if (layout == mem_row_major) {
+        double2 both = *reinterpret_cast<const double2 *>(from + row * pitch + column);
+        f.x[0] = both.x, f.x[1] = both.y;
+    } else
         for (int i = 0; i < 2; ++i) f.x[i] = from[(column + i) * pitch + row];
 }
 
@@ -368,8 +378,7 @@ void store_matrix_sync(double *to, const fragment<accumulator, 8, 8, 4, double> 
 {
     unsigned row = tile::lane() / 4, column = tile::lane() % 4 * 2;
     if (layout == mem_row_major)
-        asm volatile("st.v2.f64 [%0], {%1, %2};"
-                     :: "l"(to + row * pitch + column), "d"(f.x[0]), "d"(f.x[1]) : "memory");
+        *reinterpret_cast<double2 *>(to + row * pitch + column) = make_double2(f.x[0], f.x[1]);
     else
         for (int i = 0; i < 2; ++i) to[(column + i) * pitch + row] = f.x[i];
 }

@@ -1,5 +1,6 @@
 """Places of registers in a warp's frame: shared where two are never live together."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,7 @@ def test_basic_blocks_with_the_same_code_are_compiled_once() -> None:
     counts = []
     for functions in (1, 2, 40):
         kernel = link_kernel(parse_module(table_of(functions, first=7)), "k")
-        text = write_kernel(kernel, {}, "kernel", lambda block, k=kernel: ends(k, block))
+        text = write_kernel(kernel, {}, "kernel", partial(ends, kernel))
         assert len(text.codes) == len(kernel.blocks)
         counts.append(text.text.count("@kernel."))
     assert counts[0] == counts[1] == counts[2]
