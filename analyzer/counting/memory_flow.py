@@ -175,14 +175,27 @@ class _Tracer:
         return tuple(lines)
 
     def describe_cache(self, stage: Stage, spaces: Sequence[str]) -> tuple[str, ...]:
-        """Return the lines of a cache's box: its hit rates."""
+        """Return the lines of a box: a cache's hit rates; of memory, that it gets no stores."""
         lines = []
         for what in ("read", "write"):
             requests = self.add(spaces, f"{stage.name}_{what}s")
             if requests:
                 hits = self.add(spaces, f"{stage.name}_{what}_hits")
                 lines.append(f"{100 * hits / requests:.3g} % of {what}s hit")
+        if self.is_memory(stage, spaces) and not any(self.served(stage, s)[1] for s in spaces):
+            stores = any(
+                self.add([s], "requests", ("store", "atomic", "reduction")) for s in spaces
+            )
+            lines += ["stores stay in L2"] if stores else []
         return tuple(lines)
+
+    def is_memory(self, stage: Stage, spaces: Sequence[str]) -> bool:
+        """Return whether a stage is a memory behind caches."""
+        return any(
+            f"{space}_{access}_{stage.name}_{READ}" in self.sums
+            for space in spaces
+            for access in ACCESSES[space]
+        )
 
 
 def _add(links: dict[tuple[str, str], Link], link: Link) -> None:

@@ -18,7 +18,7 @@ from ..time.estimate_text import ERROR
 from .value import Cell, Comparison, Row, Table, Tile
 
 GLANCE = (
-    "bound_time",
+    *("estimated_time", "bound_time"),
     *(
         "global_transactions",
         "global_ideal_transactions",
@@ -204,7 +204,8 @@ def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None
     if not rows and not refusals:
         return None
     launch = "all launches" if table.launch is None else f"launch {table.launch}"
-    first = Table("", compared.variants, tuple(row for row in rows if row.name in GLANCE))
+    glance = sorted((r for r in rows if r.name in GLANCE), key=lambda row: GLANCE.index(row.name))
+    first = Table("", compared.variants, tuple(glance))
     more = Table("", compared.variants, tuple(row for row in rows if row.name not in GLANCE))
     return Comparison(table.device, launch, refusals, first, more)
 

@@ -83,7 +83,7 @@ def _box(one: Box, spot: Spot, is_bad: bool) -> Iterator[str]:
     yield text(x + 12, y + HEAD - 5, one.title, "name")
     for number, line in enumerate(one.lines):
         style = "bad" if is_bad and line.endswith(NEEDED) else "soft"
-        yield text(x + 12, y + HEAD + LINE * (number + 1) - 6, line, style)
+        yield text(x + 12, y + HEAD + LINE * (number + 1) - 6, line, style, most=WIDE - 24)
 
 
 def _link(link: Link, spots: dict[str, Spot], most: int) -> Iterator[str]:

@@ -9,7 +9,8 @@ from ...base.dataclass import dataclass
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ...traces.reader import Trace
 from ..advice.advise import advise
-from ..comparison.comparison import align_lines, compare_profiles
+from ..comparison.comparison import MOST as MOST_VARIANTS
+from ..comparison.comparison import align_lines, compare_profiles, split_kernels
 from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
@@ -201,7 +202,7 @@ class Gatherer:
             for index, (subject, choice) in enumerate(zip(subjects, choices, strict=True))
         )
         comparisons, remarks = self._compare(subjects)
-        twins = self._twins(subjects) if comparisons else ()
+        twins = self._twins(subjects) if comparisons and len(subjects) > 1 else ()
         kernels = dict.fromkeys(
             subject.profile.of(number)[0].launch.name
             for subject, choice in zip(subjects, choices, strict=True)
@@ -254,10 +255,16 @@ class Gatherer:
     def _compare(
         self, subjects: Sequence[Subject]
     ) -> tuple[tuple[Comparison, ...], tuple[str, ...]]:
-        """Compare variants side by side, if several launch kernels."""
-        if len(subjects) < 2 or not all(s.profile.launches for s in subjects):
+        """Compare variants side by side, if several launch kernels; of one, its kernels."""
+        if not all(s.profile.launches for s in subjects):
             return (), ()
-        comparison = compare_profiles({s.name: s.profile for s in subjects})
+        profiles = {s.name: s.profile for s in subjects}
+        if len(profiles) == 1:
+            ((name, profile),) = profiles.items()
+            if not 1 < len({p.launch.name for p in profile.launches}) <= MOST_VARIANTS:
+                return (), ()
+            profiles = split_kernels(profile, name)
+        comparison = compare_profiles(profiles)
         shown = comparison.tables[: self.bounds.launches * len(subjects[0].profile.devices)]
         tables = tuple(table for t in shown if (table := compare_table(comparison, t)))
         remarks = list(comparison.notes)

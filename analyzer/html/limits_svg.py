@@ -2,8 +2,9 @@
 
 A memory level (DRAM, L2 or L1) limits a launch to its FLOP per byte times the level's bandwidth in
 bytes per second. The roof of a level rises with that product up to the peak of the cores. The
-launch is marked on each roof at its arithmetic intensity (FLOP per byte of that level); the lowest
-mark is the limit.
+launch has one mark per level: at its arithmetic intensity (FLOP per byte of that level), and at the
+speed of its estimated time, or of its lower bound, which no roof is below. The level whose mark is
+nearest to its roof is the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,15 @@ def draw_limits(launch: LaunchProfile) -> Iterator[str]:
     flops = launch.counters.get("flops")
     levels = [bound for bound in launch.bounds if bound.unit == "bytes" and bound.ns]
     if flops and levels:
-        yield _rooflines(float(flops), levels, peak_gflops(launch.bounds, float(flops)))
+        bound = launch.bounds[0].ns
+        ns, what = (
+            (bound, "the lower bound")
+            if not launch.estimate
+            else (max(bound, launch.estimate.ns), "the estimated time")
+        )
+        yield _rooflines(
+            float(flops), levels, peak_gflops(launch.bounds, float(flops)), float(flops) / ns, what
+        )
 
 
 def _bars(bounds: Sequence[Bound]) -> str:
@@ -45,35 +54,47 @@ def _bars(bounds: Sequence[Bound]) -> str:
     return _svg(height, "lower bound per resource", parts)
 
 
-def _rooflines(flops: float, levels: Sequence[Bound], peak: float | None) -> str:
-    """Return the rooflines on logarithmic axes: FLOP per byte to the right, GFLOP/s upwards."""
-    dots = [(level.resource, flops / level.amount, flops / level.ns) for level in levels]
-    marks = [intensity for _, intensity, _ in dots]
+def _rooflines(
+    flops: float, levels: Sequence[Bound], peak: float | None, speed: float, what: str
+) -> str:
+    """Return the rooflines on logarithmic axes: FLOP per byte to the right, GFLOP/s upwards.
+
+    The marks are at `speed`, that of the time that `what` names.
+    """
+    dots = [(level.resource, flops / level.amount) for level in levels]
+    nearest = max(levels, key=lambda level: level.ns).resource
+    marks = [intensity for _, intensity in dots]
     if peak:
         marks += [peak * level.ns / level.amount for level in levels]
-    speeds = [speed for _, _, speed in dots] + ([peak] if peak else [])
+    speeds = [speed, *([peak] if peak else [flops / level.ns for level in levels])]
     x = _Axis(marks, LEFT, WIDTH - RIGHT)
     y = _Axis(speeds, HIGH - BOTTOM, TOP)
-    parts = [text(0, 16, "roofline at each level, logarithmic", "name"), *_grid(x, y)]
+    parts = [
+        text(0, 16, f"roofline at each level; {_speed(speed)} GFLOP/s at {what}", "name"),
+        *_grid(x, y),
+    ]
     if peak:
         parts.append(_line(x.low, peak, x.high, peak, x, y))
         parts.append(text(x.end + 6, y.at(peak) + 4, "cores", "soft"))
     label_heights: list[float] = [y.at(peak)] if peak else []
-    for level, (name, intensity, speed) in zip(levels, dots, strict=True):
+    for level, (name, intensity) in zip(levels, dots, strict=True):
         rate = level.amount / level.ns
         last = min(peak / rate if peak else x.high, x.high, y.high / rate)
         first = max(x.low, y.low / rate)
         parts.append(_line(first, rate * first, last, rate * last, x, y))
-        style = "here" if (name, intensity, speed) == dots[0] else "other"
-        caption = f"{name}: {intensity:.3g} FLOP/byte, {_speed(speed)} GFLOP/s"
+        style = "here" if name == nearest else "other"
+        roof = min(flops / level.ns, peak or flops / level.ns)
+        caption = f"{name}: {intensity:.3g} FLOP/byte, {_speed(roof)} GFLOP/s at most"
         parts.append(
             f'<circle class="{style}" cx="{short(x.at(intensity))}" cy="{short(y.at(speed))}"'
             f' r="5"><title>{escape(caption)}</title></circle>'
         )
-        place = _free(y.at(speed) + 4, label_heights)
-        parts.append(text(x.at(intensity) + 9, place, f"{name} {_speed(speed)}", "mark"))
-    summary = ", ".join(f"{name} {_speed(speed)}" for name, _, speed in dots)
-    return _svg(HIGH, f"roofline at each level, GFLOP/s at most: {summary}", parts)
+        place = _free(y.at(speed) + 18, label_heights)
+        is_right = x.at(intensity) > (x.begin + x.end) / 2
+        side, anchor = (-9, "end") if is_right else (9, "start")
+        parts.append(text(x.at(intensity) + side, place, name, "mark", anchor))
+    summary = ", ".join(f"{name} {intensity:.3g}" for name, intensity in dots)
+    return _svg(HIGH, f"roofline, {_speed(speed)} GFLOP/s at FLOP per byte: {summary}", parts)
 
 
 def _speed(speed: float) -> str:
@@ -112,10 +133,19 @@ def _grid(x: _Axis, y: _Axis) -> Iterator[str]:
     for power in range(y.first, y.last + 1):
         place = short(y.at(10.0**power))
         yield f'<path class="grid" d="M{short(x.begin)} {place}H{short(x.end)}"/>'
-        yield text(x.begin - 8, float(place) + 4, f"{10.0**power:,g}", "soft", "end")
+        yield text(x.begin - 8, float(place) + 4, _power(power), "soft", "end")
     for power in range(x.first, x.last + 1):
-        yield text(x.at(10.0**power), HIGH - BOTTOM + 18, f"{10.0**power:g}", "soft", "middle")
-    yield text((x.begin + x.end) / 2, HIGH - 6, "FLOP a byte; GFLOP/s upwards", "soft", "middle")
+        yield text(x.at(10.0**power), HIGH - BOTTOM + 18, _power(power), "soft", "middle")
+    yield text((x.begin + x.end) / 2, HIGH - 6, "FLOP per byte; GFLOP/s upwards", "soft", "middle")
+
+
+def _power(power: int) -> str:
+    """Format a power of ten without an exponent.
+
+    >>> _power(6), _power(-2)
+    ('1,000,000', '0.01')
+    """
+    return f"{10**power:,}" if power >= 0 else f"{10.0**power:.{-power}f}"
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, x: _Axis, y: _Axis) -> str:

@@ -23,9 +23,10 @@ MOST = 3_000_000
 """Maximum size of a page in bytes: excess content is left out, with a note on the page."""
 TABS = (
     *(("summary", "Summary"), ("source", "Source"), ("flow", "Memory flow")),
-    *(("accesses", "Accesses"), ("occupancy", "Occupancy"), ("variants", "Variants")),
-    ("counters", "Counters"),
+    *(("accesses", "Accesses"), ("occupancy", "Occupancy"), ("counters", "Counters")),
 )
+VARIANTS = ("variants", "Variants")
+"""The first tab of a page on several traces; "Kernels", the last but one, of a page on one."""
 WIDE = Bounds()
 MARK = "cutrace-report-1"
 """Signature of a page, so that only a report is overwritten by a report."""
@@ -70,7 +71,7 @@ def fill(report: Report, served: Served | None = None) -> str:
     several = bool(report.comparisons or report.remarks)
     text = template("page.html").render(
         report=report,
-        tabs=[tab for tab in TABS if tab[0] != "variants" or several],
+        tabs=_tabs(len(report.variants) > 1, several),
         several=several,
         mark=MARK,
         style=Markup(read("style.css")),
@@ -79,6 +80,12 @@ def fill(report: Report, served: Served | None = None) -> str:
         served=served,
     )
     return text.encode(errors="replace").decode()  # drawings may have lone surrogates
+
+
+def _tabs(has_variants: bool, is_compared: bool) -> list[tuple[str, str]]:
+    if not is_compared:
+        return [*TABS]
+    return [VARIANTS, *TABS] if has_variants else [*TABS[:-1], (VARIANTS[0], "Kernels"), TABS[-1]]
 
 
 @cache

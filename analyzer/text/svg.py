@@ -4,11 +4,21 @@ from html import escape
 
 from ...base.sanitize import sanitize
 
+LETTER = 6.6
+"""Width of a letter of the page's drawings, at most on average."""
 
-def text(x: float, y: float, words: str, style: str = "", anchor: str = "start") -> str:
-    """Return a line of text; `style` is a class of the page's style sheet."""
+
+def text(
+    x: float, y: float, words: str, style: str = "", anchor: str = "start", most: float = 0
+) -> str:
+    """Return a line of text; `style` is a class of the page's style sheet.
+
+    Text that may be wider than `most`, unless that is 0, is condensed to that width.
+    """
+    is_long = most and LETTER * len(words) > most
+    width = f' textLength="{short(most)}" lengthAdjust="spacingAndGlyphs"' if is_long else ""
     return (
-        f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}">'
+        f'<text x="{short(x)}" y="{short(y)}" class="{style}" text-anchor="{anchor}"{width}>'
         f"{escape(sanitize(words))}</text>"
     )
 

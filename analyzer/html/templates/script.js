@@ -45,7 +45,7 @@
     const [name, chosen] = read();
     const found = document.getElementById(name);
     const panel = found && found.closest("[data-panel]");
-    show(panel ? panel.dataset.panel : "summary");
+    show(panel ? panel.dataset.panel : document.querySelector("[data-tab]").dataset.tab);
     pick(launch, chosen.launch);
     pick(device, chosen.device);
     if (find && "find" in chosen) find.value = chosen.find;

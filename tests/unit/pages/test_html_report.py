@@ -235,7 +235,7 @@ def strided(path: Path, *strides: int, scalar: str = "int") -> Trace:
 
 
 def test_the_worst_launch_is_shown_and_the_others_are_linked(tmp_path: Path) -> None:
-    # 32 lanes in 4, 8, 16, 32 and 4 sectors: the fourth has 28 too many, and moves most
+    # 32 lanes in 4, 8, 16, 32 and 4 sectors: the fourth has 28 excess, and moves most
     trace = strided(tmp_path, 4, 8, 16, 64, 4)
     root = check_offline(page_of(trace, devices=["h200"], bounds=Bounds(launches=1)))
     (facts,) = (p.text for p in root.find("p", class_="facts") if "worst" in p.text)
@@ -243,7 +243,7 @@ def test_the_worst_launch_is_shown_and_the_others_are_linked(tmp_path: Path) -> 
     rows = [row.text for row in root.find("table")[0].find("tr") if "stride=" in row.text]
     assert len(rows) == 5
     assert ["shown as launch 3" in row for row in rows] == [True, True, True, False, True]
-    assert "28 too many" in rows[3]
+    assert "28 excess" in rows[3]
     assert "too many" not in rows[0]
 
 
@@ -271,7 +271,7 @@ def test_conflicts_make_a_launch_the_worst_where_bytes_are_alike(tmp_path: Path)
     root = parse(page_of(read_trace(tmp_path / "k.cutrace"), devices=["h200"], bounds=bounds))
     # 32 words of one bank: 31 passes too many; two words of each bank: one
     assert "launch 1, the worst of 3" in root.find("p", class_="facts")[0].text
-    assert "31 too many" in root.find("table")[0].text
+    assert "31 excess" in root.find("table")[0].text
 
 
 def test_variants_stand_side_by_side_with_the_best_marked(tmp_path: Path) -> None:
