@@ -12,17 +12,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ..base.dataclass import dataclass
-from ..base.sanitize import one_line
 from .counting.bounds import time_text
 from .counting.evaluate import Value
 from .counting.vocabulary import Counter, heading
-from .launch_profile import MOVED, LaunchProfile, costliest_lines
+from .launch_profile import MOVED, LaunchProfile
 from .profile import Profile
 from .sheet import select_counters
+from .summary_text import summary_lines
 from .text.launch_text import NAME_WIDTH, ROOM, launch_text, ranges_text, short_name
 from .text.number import number
+from .time.estimate_text import about_text
 from .view import View
-from .wording import estimate_sentences, limit_sentences
 
 MANY = 12
 """Maximum number of launches shown one by one."""
@@ -37,8 +37,9 @@ COLUMNS = (
 )
 """Default counters of the table; those that are 0 in every row are left out."""
 
-Cost: TypeAlias = tuple[float, int, int]
-"""Bound in nanoseconds, if known; bytes moved; warp instructions: compared in this order."""
+Cost: TypeAlias = tuple[float, float, int, int]
+"""Estimate and bound in nanoseconds, 0 if unknown; bytes moved; warp instructions: compared in
+this order."""
 
 AVERAGED = frozenset({"ratio", "%", "FLOP/byte", "FLOP/word"})
 """Units of counters that are not summed over launches."""
@@ -48,13 +49,14 @@ AVERAGED = frozenset({"ratio", "%", "FLOP/byte", "FLOP/word"})
 class KernelRow:
     """A kernel's launches on a device, in order; `costliest` is the one of the highest cost.
 
-    `cost` is the sum over the launches: bounds in nanoseconds, bytes moved, warp instructions.
+    `cost` is the sum over the launches. `is_estimated` if each has an estimate.
     """
 
     name: str
     launches: tuple[LaunchProfile, ...]
     costliest: LaunchProfile
     cost: "Cost"
+    is_estimated: bool = False
 
     @property
     def different(self) -> int:
@@ -94,9 +96,9 @@ def _row(name: str, launches: Sequence[LaunchProfile]) -> KernelRow:
             costs[launch.origin.number] = _cost(launch)
     each = [costs[launch.origin.number] for launch in launches]
     worst = max(range(len(each)), key=lambda place: (each[place], -place))
-    times, moved, executed = zip(*each, strict=True)
-    total = sum(times), sum(moved), sum(executed)
-    return KernelRow(name, tuple(launches), launches[worst], total)
+    took, times, moved, executed = zip(*each, strict=True)
+    total = sum(took), sum(times), sum(moved), sum(executed)
+    return KernelRow(name, tuple(launches), launches[worst], total, all(took))
 
 
 def _cost(launch: LaunchProfile) -> Cost:
@@ -105,12 +107,13 @@ def _cost(launch: LaunchProfile) -> Cost:
         return int(value or 0)
 
     least = launch.bounds[0].ns if launch.bounds else 0.0
-    return least, sum(map(count, MOVED)), count("instructions")
+    took = launch.estimate.ns if launch.estimate else 0.0
+    return took, least, sum(map(count, MOVED)), count("instructions")
 
 
-def _first(row: KernelRow) -> tuple[float, int, int, str]:
-    least, moved, executed = row.cost
-    return -least, -moved, -executed, row.name
+def _first(row: KernelRow) -> tuple[float, float, int, int, str]:
+    took, least, moved, executed = row.cost
+    return -took, -least, -moved, -executed, row.name
 
 
 def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
@@ -122,12 +125,14 @@ def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
         rows = kernel_rows(profile, device)
         cells = [[row.cell(counter) for row in rows] for counter in counters]
         indices = [n for n, column in enumerate(cells) if selection or set(column) - {"", "0"}]
-        timed = any(row.cost[0] for row in rows)
-        limits = ("least time", "limit") if timed else ()
+        estimated, timed = any(row.is_estimated for row in rows), any(row.cost[1] for row in rows)
+        limits = ("time",) * estimated + ("no faster than", "limit") * timed
         names = (counters[n].name for n in indices)
         table = [(device, "launches", "different", *limits, *names, "costliest")]
         for place, row in enumerate(rows):
-            shown = (time_text(row.cost[0]), row.costliest.limited_by) if timed else ()
+            took = about_text(row.cost[0]) if row.is_estimated else ""
+            shown = (took,) * estimated
+            shown += (time_text(row.cost[1]), row.costliest.limited_by) * timed
             counted = (cells[n][place] for n in indices)
             which = f"launch {row.costliest.number}"
             launches = str(len(row.launches)), str(row.different)
@@ -163,45 +168,20 @@ def summary(profile: Profile) -> str:
     )
 
 
-LINES_SHOWN = 2
-"""Maximum number of costly lines shown per launch."""
-LEAST = 0.005
-"""Minimum share of the cost for a line to be shown."""
-MORE = "--all shows every counter, --advice what to change, --by line each line."
-
-
 def is_brief(view: View) -> bool:
     """Return whether the view shows the summary: no counters, groupings or other output
     requested."""
     return view.brief and view.by == "launch" and not view.counters
 
 
-def launch_lines(on: Sequence[LaunchProfile]) -> Iterator[tuple[str, str]]:
+def launch_lines(
+    on: Sequence[LaunchProfile], width: int | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield the summary lines of one launch on all devices, each with its style."""
     yield launch_text(on[0].launch, ROOM), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
-    yield from ((text, "") for text in (*limit_sentences(on), *estimate_sentences(on)))
-    for warning, devices in _warnings(on).items():
-        yield f"{', '.join(devices)}: {warning}", ""
-    first = next((profile for profile in on if not profile.refusal), None)
-    if first is None:
-        return
-    costliest = costliest_lines(first.lines, first.limited_by, LINES_SHOWN)
-    costliest = [top for top in costliest if top.share >= LEAST]
-    where = f" on {first.device}" if len(on) > 1 else ""
-    for top in costliest:
-        text = one_line(f"{top.file}:{top.line}  {top.text}")
-        yield f"{100 * top.share:.0f} % of the {top.what}{where}: {text}", "yellow"
-
-
-def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
-    """Return the warnings of a launch, each with the devices that it applies to."""
-    devices_by_text: dict[str, list[str]] = {}
-    for profile in on:
-        for text in (*profile.substitutions, *profile.warnings):
-            devices_by_text.setdefault(text, []).append(profile.device)
-    return devices_by_text
+    yield from summary_lines(on, width)
 
 
 def distinct_launches(profile: Profile) -> Iterator[tuple[Sequence[LaunchProfile], int]]:

@@ -17,6 +17,8 @@ from .counting.evaluate import Value
 from .counting.interval import Interval
 from .counting.vocabulary import Counter, check_parts, era, find_counters, heading, vocabularies
 from .launch_profile import KEYS, Costliest, LaunchProfile, costliest
+from .summary import Summary, summarize
+from .summary_text import time_line
 from .text.launch_text import launch_text, ranges_text
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine
@@ -85,8 +87,8 @@ class Sheet:
     `heading` is the launch in CUDA syntax; `refusals` holds an empty text for each device that can
     run it; `costliest` has one entry per device; `left_out` names the rows that the view omits, or
     is empty; `notes` are further remarks; `bounds`, `bounds_between`, `estimates`,
-    `estimates_between` and the lines `waiting` are per device; `ranges` are the NVTX ranges in
-    which it was called.
+    `estimates_between`, the lines `waiting`, the sentences `times` and the `summaries` are per
+    device; `ranges` are the NVTX ranges in which it was called.
     """
 
     number: int
@@ -101,6 +103,8 @@ class Sheet:
     estimates: tuple[Estimate | None, ...] = ()
     estimates_between: tuple[tuple[Estimate, Estimate] | None, ...] = ()
     waiting: tuple[tuple[WaitingLine, ...], ...] = ()
+    times: tuple[str, ...] = ()
+    summaries: tuple[Summary | None, ...] = ()
     left_out: str = ""
     ranges: str = ""
 
@@ -169,6 +173,8 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         estimates=tuple(p.estimate for p in on),
         estimates_between=tuple(p.estimate_between for p in on),
         waiting=tuple(p.waiting_lines for p in on),
+        times=tuple(time_line(p) if p.bounds or p.estimate_between else "" for p in on),
+        summaries=tuple(summarize(p) for p in on),
         left_out=left_out,
         ranges=ranges_text(on[0].launch),
     )

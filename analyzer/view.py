@@ -1,5 +1,7 @@
 """View: how to show a profile. The command line builds it once; every report format reads it."""
 
+from collections.abc import Mapping
+
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 
@@ -41,7 +43,8 @@ class View:
     `program_suffix` follows these. Lines, arrays and instructions are in source order, unless
     `sort` names a counter: then the largest comes first. `threshold` is the minimum percentage of
     that counter, or else of any counter, for a row to be shown. `brief` selects the summary instead
-    of the tables if neither counters nor a grouping were requested; `advice` holds its suggestions.
+    of the tables if neither counters nor a grouping were requested; `advice` holds the labels and
+    texts of its finding and fix, `fix` the fields of the same for programs.
     `quiet` omits notes, legends and suggested commands.
     """
 
@@ -56,7 +59,8 @@ class View:
     typed: str = ""
     program_suffix: str = ""
     brief: bool = False
-    advice: str = ""
+    advice: tuple[tuple[str, str], ...] = ()
+    fix: Mapping[str, object] | None = None
     quiet: bool = False
 
 

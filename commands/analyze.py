@@ -119,11 +119,15 @@ def command(
             share.begin()
             share.expect(selection, len(replay.devices) * ADVICE_PASSES)
             return advise_here(trace, profile, replay, format)
-        if is_brief(view) and format == "table" and not is_long(profile):
-            from ..analyzer.advice.advise import best_advice
+        if is_brief(view) and format in ("table", "json") and not is_long(profile):
+            from ..analyzer.advice.advise import find_fix, fix_fields
 
-            sentence = best_advice(trace, profile, replay)
-            profile = replace(profile, view=replace(view, advice=sentence))
+            if fix := find_fix(trace, profile, replay):
+                view = replace(view, advice=fix.lines, fix=fix_fields(fix))
+                if source and fix.place and not program:
+                    why = again.replace("cutrace analyze", "cutrace why", 1)
+                    view = replace(view, last=f"{why} {quote(fix.place)}")
+            profile = replace(profile, view=view)
         return render(profile, format)
 
 

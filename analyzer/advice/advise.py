@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 
 import polars as pl
 
+from ...base.dataclass import dataclass
 from ...base.plugins import RULES, extension_names, load_extension, naming_extension
 from ...base.sanitize import one_line
 from ...models.replay.device.device import Device, load_device
@@ -25,12 +26,13 @@ from ...traces.schema import TABLES
 from .. import rules
 from ..counting.bounds import Bound, amount_text, time_text
 from ..counting.instruction_mix import NOT_KEPT, NOTHING, did_nothing, kept_nothing
-from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding, find_gain
+from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding, estimate_with, find_gain
 from ..evidence.trial import Rows, Trials
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.launch_text import ROOM, launch_text
 from ..text.layout import csv_text, wrapped
+from ..time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE, rough_text
 from ..view import View
 from ..why.search import Searcher
 
@@ -75,7 +77,7 @@ def advise(
         if same not in memo:
             often = times[launch.device, launch.launch.kernel]
             answers = _ask(trace, launch, Trials(read, devices[name], options.dlcm), options, often)
-            memo[same] = sorted(answers, key=_order)
+            memo[same] = rank([*answers], launch)
         findings.append((launch, [_move(finding, launch.number) for finding in memo[same]]))
     return findings
 
@@ -86,9 +88,33 @@ def _move(finding: Finding, number: int) -> Finding:
     return replace(finding, access=f"{number}.{suffix}") if suffix else finding
 
 
-def _order(finding: Finding) -> tuple[float, float]:
-    """Sort key: largest gain first, then largest share."""
-    return -finding.gain, -(finding.share or 0)
+def rank(findings: Sequence[Finding], launch: LaunchProfile) -> list[Finding]:
+    """Order findings: the largest gain first, of those within the error the cheapest change first.
+
+    Gains are those of the estimates, where there are some, else of the bounds.
+    """
+    now = launch.estimate.ns if launch.estimate else launch.bounds[0].ns if launch.bounds else 0.0
+
+    def after(finding: Finding) -> float:
+        if launch.estimate:
+            return now if finding.estimate is None else finding.estimate
+        return now - finding.gain
+
+    ordered = sorted(findings, key=lambda f: (after(f), -f.gain, -(f.share or 0), f.effort))
+    if not ordered or not now:
+        return ordered
+    best = max(after(ordered[0]), MOST * now)
+    most = max(best, min(ALIKE * best, now - PART * (now - best)))
+    near = [finding for finding in ordered if after(finding) <= most]
+    if best >= (1 - WORTH) * now:  # nothing gains: the largest share first
+        return ordered
+    return [*sorted(near, key=lambda finding: finding.effort), *ordered[len(near) :]]
+
+
+ALIKE = MOST_OF_ESTIMATE / LEAST_OF_ESTIMATE
+"""Ratio of two estimates up to which their intervals overlap."""
+PART, MOST = 0.5, 0.01
+"""Part of the largest gain that a cheaper change needs; least part of the time that remains."""
 
 
 def _ask(
@@ -119,13 +145,17 @@ def _ask(
                 if (finding.rule, finding.change) == (first.rule, first.change)
                 and finding.pc is not None
             ]
+            is_tried = first.least is not None
+            gain = find_gain(evidence, saved, first.only)
+            estimate = first.estimate
+            if estimate is None and not is_tried:
+                estimate = estimate_with(evidence, saved, first.only)
             yield replace(
                 first,
                 share=sum(shares) if shares else None,
                 others=len(group) - 1,
-                gain=find_gain(evidence, saved, first.only)
-                if first.least is None
-                else launch.bounds[0].ns - first.least,
+                gain=gain if first.least is None else launch.bounds[0].ns - first.least,
+                estimate=estimate,
             )
 
 
@@ -191,14 +221,25 @@ def _render_alike(
     if first.proof:
         yield from wrapped(f"tried: {first.proof}", width, "  ")
     if gain := gain_text(max(group, key=lambda finding: finding.gain), launch):
-        yield from wrapped(f"gain: {gain}, by the bounds", width, "  ")
+        yield from wrapped(f"gain: {gain}", width, "  ")
 
 
 def gain_text(finding: Finding, launch: LaunchProfile) -> str:
-    """Return `up to 30 us of 34.3 us`; empty if the finding does not limit the launch."""
-    if not launch.bounds or finding.gain < WORTH * launch.bounds[0].ns:
+    """Return `about 17 us becomes about 6 us`, or by how much the lower bound falls where there is
+    no estimate; empty if neither changes.
+    """
+    now = launch.estimate
+    if now and finding.estimate is not None:
+        if finding.estimate > (1 - WORTH) * now.ns:
+            return ""
+        times = rough_text(now.ns), rough_text(finding.estimate)
+        if times[0] == times[1]:
+            return ""
+        return f"about {times[0]} becomes about {times[1]}"
+    if now or not launch.bounds or finding.gain < WORTH * launch.bounds[0].ns:
         return ""
-    return f"up to {time_text(finding.gain)} of {time_text(launch.bounds[0].ns)}"
+    least = launch.bounds[0].ns
+    return f"the lower bound falls from {time_text(least)} to {time_text(least - finding.gain)}"
 
 
 def _head(finding: Finding) -> str:
@@ -241,23 +282,26 @@ LIMITS = ("L1 data", "L2", "issue slots")
 REQUESTED_BYTES = "global_load_bytes_asked"
 
 
-def counted_reuse(launch: LaunchProfile) -> str:
+def counted_reuse(launch: LaunchProfile) -> tuple[tuple[str, str], ...]:
     """Return the advice to tile, with the line that loads most; empty if it would not help."""
     counts = launch.raw.counts
     if launch.limited_by not in LIMITS or not {REQUESTED_BYTES, "dram_bytes_read"} <= {
         *counts.columns
     }:
-        return ""
+        return ()
     load_bytes, read = (int(counts[name].sum()) for name in (REQUESTED_BYTES, "dram_bytes_read"))
     if not read or load_bytes < TIMES * read or _is_tiled(counts):
-        return ""
+        return ()
     lines = counts.group_by("file", "line").agg(pl.col(REQUESTED_BYTES).sum())
     file, line, _ = lines.sort(REQUESTED_BYTES, "line", descending=[True, False]).row(0)
     amount = amount_text(Bound(REQUESTED_BYTES, 0.0, load_bytes, "bytes"))
-    return one_line(
-        f"advice: {file}:{line}: let each block bring a tile into shared memory once: loads ask for"
-        f" {amount}, {load_bytes / read:,.0f} times what memory hands out"
-        " (--advice looks at every access)"
+    repeats = f"{load_bytes / read:,.0f} times what memory hands out"
+    return (
+        ("finding", one_line(f"{file}:{line}: loads ask for {amount}, {repeats}")),
+        (
+            "fix",
+            "let each block bring a tile into shared memory once (--advice looks at every access)",
+        ),
     )
 
 
@@ -270,11 +314,11 @@ LaunchFindings = Sequence[tuple[LaunchProfile, Sequence[Finding]]]
 FORMAT = "cutrace-advice-2"
 COLUMNS = (
     *("launch", "kernel", "device", "rule", "place", "what", "others", "share"),
-    *("evidence", "change", "proof", "access", "gain_ns"),
+    *("evidence", "change", "proof", "access", "gain_ns", "estimate_ns"),
 )
 """`others` counts further instructions of the line with the same finding, `share` is of the
 launch's traffic of that kind, 0 to 1, `access` is the argument of `cutrace why --access`, and
-`gain_ns` the most time that the change gains.
+`gain_ns` the most by which the lower bound falls, `estimate_ns` the estimated time with the change.
 """
 FINDING_COLUMNS = COLUMNS[3:]
 
@@ -337,6 +381,7 @@ def _finding(finding: Finding) -> tuple[object, ...]:
     return (
         *(finding.rule, finding.place, finding.what, finding.others, finding.share),
         *(finding.evidence, finding.change, finding.proof, finding.access, finding.gain),
+        finding.estimate,
     )
 
 
@@ -356,22 +401,58 @@ ROWS = 1 << 22
 """Number of accesses from which advice without an explicit request uses counters only."""
 
 
-def best_advice(trace: Trace, profile: Profile, options: ReplayOptions) -> str:
-    """Return the first advice on the costliest launch, with its gain; empty if nothing gains."""
-    bounded = [launch for launch in profile.launches if launch.bounds]
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """The first finding on the costliest launch of a profile; `lines` are its label and text."""
+
+    lines: tuple[tuple[str, str], ...]
+    place: str = ""
+    launch: int = 0
+    device: str = ""
+    finding: Finding | None = None
+
+
+def find_fix(trace: Trace, profile: Profile, options: ReplayOptions) -> Fix | None:
+    """Return the first finding on the costliest launch, None if there is none.
+
+    A launch with very many accesses is judged by its counters alone.
+    """
+    running = [launch for launch in profile.launches if not launch.refusal]
     trace = suppose(trace, options.pad, options.align)
-    if not bounded:
-        return ""
-    costliest = max(bounded, key=lambda launch: launch.bounds[0].ns)
-    if trace.launch(costliest.number).count("accesses") > ROWS:
-        return counted_reuse(costliest)
+    if not running:
+        return None
+    costliest = max((one for one in running if one.device == running[0].device), key=_cost)
+    if trace.launches[costliest.number].count("accesses") > ROWS:
+        lines = counted_reuse(costliest)
+        return Fix(lines, "", costliest.number, costliest.device) if lines else None
     ((launch, findings),) = advise(trace, replace(profile, launches=(costliest,)), options)
-    gains = ((finding, gain_text(finding, launch)) for finding in findings)
-    finding, gain = next((each for each in gains if each[1]), (None, ""))
-    if finding is None:
-        return ""
+    if not findings:
+        return None
+    finding, gain = findings[0], gain_text(findings[0], launch)
     place = f"{finding.place}: " if finding.place else ""
-    return f"advice: {place}{finding.change} (gains {gain} on {launch.device}, by the bounds)"
+    which = f"launch {launch.number}" if len(profile.numbers) > 1 else ""
+    on = f"on {launch.device}" if len(profile.devices) > 1 else ""
+    of = " ".join(filter(None, (which, on)))
+    lines = (
+        ("finding", f"{of}{': ' if of else ''}{place}{finding.what}"),
+        ("fix", f"{finding.change}{'; ' if gain else ''}{gain}"),
+    )
+    place = finding.place if finding.access else ""
+    return Fix(lines, place, launch.number, launch.device, finding)
+
+
+def _cost(launch: LaunchProfile) -> tuple[float, float]:
+    """Return the estimate and the bound of a launch, 0 where unknown."""
+    bound = launch.bounds[0].ns if launch.bounds else 0.0
+    return (launch.estimate.ns if launch.estimate else bound), bound
+
+
+def fix_fields(fix: Fix) -> dict[str, object]:
+    """Return a fix as fields for programs, those of a finding in `--advice --format json`."""
+    where = {"launch": fix.launch, "device": fix.device}
+    if not fix.finding:
+        return {**where, **dict(fix.lines)}
+    return {**where, **dict(zip(FINDING_COLUMNS, _finding(fix.finding), strict=True))}
 
 
 def advise_here(

@@ -26,8 +26,11 @@ from ..counting.left_out import LeftOut
 from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile, analyze
+from ..summary_text import time_line
 from ..text.launch_text import kept_text, launch_text
 from ..text.number import number
+from ..time.estimate_text import Range
+from .difference import Difference, difference, estimated_range
 
 """Variants that stand side by side."""
 
@@ -55,46 +58,68 @@ def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
 
 
 EQUAL_BOUNDS = 0.01
-"""Part of the baseline's time within which two variants count as equal."""
+"""Part of the baseline's bound within which two bounds count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Faster:
-    """The variant with the shortest bound: its index, its bound, and the baseline's."""
+class Verdict:
+    """The variant with the least time against the baseline, by estimates or, lacking these, bounds.
+
+    `difference` compares the estimates, None where a variant has none. `bounds` are the baseline's
+    and the variant's longest ones; None for the sums of several launches.
+    """
 
     variant: int
-    bound: Bound
-    baseline: Bound
+    difference: Difference | None
+    bounds: tuple[Bound, Bound] | None
 
     def tell(self, names: Sequence[str], baseline: str) -> str:
-        """Return the sentence, with the variants' names.
+        """Return the sentence, with the variants' names. Only estimates call a variant faster.
 
         >>> slow, fast = Bound("banks", 900.0, 9, "wavefronts"), Bound("L2", 300.0, 9, "bytes")
-        >>> Faster(1, fast, slow).tell(["a", "b"], "a")
-        'b needs at least 300 ns instead of 900 ns for a, 3 times as fast: limited by L2, not banks'
+        >>> Verdict(1, None, (slow, fast)).tell(["a", "b"], "a")
+        'the lower bound falls from 900 ns for a (banks) to 300 ns for b (L2); no estimate'
         """
-        times = time_text(self.bound.ns), time_text(self.baseline.ns)
-        ratio = self.baseline.ns / self.bound.ns
-        one, other = self.bound.resource, self.baseline.resource
-        limits = f"limited by {one}" + (f", not {other}" if one != other else " as before")
+        if self.difference:
+            return self.difference.text(names[self.variant], baseline)
+        if not self.bounds:
+            return ""
+        before, after = self.bounds
+        change = "falls" if after.ns < before.ns else "rises"
         return (
-            f"{names[self.variant]} needs at least {times[0]} instead of {times[1]} for {baseline},"
-            f" {ratio:.3g} times as fast: {limits}"
+            f"the lower bound {change} from {time_text(before.ns)} for {baseline}"
+            f" ({before.resource}) to {time_text(after.ns)} for {names[self.variant]}"
+            f" ({after.resource}); no estimate"
         )
 
 
-def find_faster(bounds: Sequence[Sequence[Bound]], base: int) -> Faster | None:
-    """Return the variant with the shortest bound below the baseline's; None if none or unknown.
+def find_verdict(sides: Sequence[LaunchProfile], base: int) -> Verdict | None:
+    """Compare the variant with the least time, of those other than the baseline, with it.
 
-    `bounds` are each variant's, longest first.
+    None if a variant has neither an estimate nor a bound, or if only bounds are known and equal.
     """
-    if not all(bounds) or not bounds:
+    others = [index for index in range(len(sides)) if index != base]
+    longest = [side.bounds[0] for side in sides if side.bounds and not side.refusal]
+    ranges = [_estimated(side) for side in sides]
+    known = [each for each in ranges if each]
+    if not others or any(side.refusal for side in sides):
         return None
-    longest = [each[0] for each in bounds]
-    best = min(range(len(longest)), key=lambda index: longest[index].ns)
-    if longest[best].ns >= (1 - EQUAL_BOUNDS) * longest[base].ns:
+    if len(known) == len(sides):
+        best = min(others, key=lambda index: known[index])
+        bounds = (longest[base], longest[best]) if len(longest) == len(sides) else None
+        return Verdict(best, difference(known[base], known[best]), bounds)
+    if len(longest) < len(sides):
         return None
-    return Faster(best, longest[best], longest[base])
+    best = min(others, key=lambda index: longest[index].ns)
+    if abs(longest[best].ns - longest[base].ns) <= EQUAL_BOUNDS * longest[base].ns:
+        return None
+    return Verdict(best, None, (longest[base], longest[best]))
+
+
+def _estimated(side: LaunchProfile) -> Range | None:
+    """Return the estimated time of a launch, or of the sum of several."""
+    picoseconds = side.raw.facts.get("estimated_ps")
+    return (picoseconds / 1000, picoseconds / 1000) if picoseconds else estimated_range([side])
 
 
 GROUPINGS = ("launch", "line")
@@ -146,9 +171,9 @@ class Table:
 
     `launch` is its number, None for all launches together. `places` names each variant's line
     (empty if it has none), and is empty for the launch as a whole; `text` is the line's. `refusals`
-    has a text for each variant that the device cannot launch. `limits` names the limit of each
-    variant's launch as a whole, empty if unknown. `faster` compares the variant of the shortest
-    bound with the baseline.
+    has a text for each variant that the device cannot launch. `limits` has the time of each
+    variant's launch as a whole, empty if unknown. `verdict` compares the variant of the
+    least time with the baseline.
     """
 
     device: str
@@ -158,7 +183,7 @@ class Table:
     places: tuple[str, ...] = ()
     text: str = ""
     limits: tuple[str, ...] = ()
-    faster: Faster | None = None
+    verdict: Verdict | None = None
 
     def html(self, variants: Sequence[str]) -> str:
         """Return a notebook's HTML: the rows with different values, the best ones marked."""
@@ -330,9 +355,12 @@ def _tables(
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
         rows = tuple(compare_rows(here, [side.counters for side in sides], base, marks))
-        limits = tuple(side.verdict for side in sides)
-        faster = find_faster([side.bounds for side in sides], base)
-        yield Table(device, number, refusals, rows, limits=limits, faster=faster)
+        is_timed = (side.bounds or side.estimate_between for side in sides)
+        limits = tuple(
+            time_line(side) if timed else "" for side, timed in zip(sides, is_timed, strict=True)
+        )
+        verdict = find_verdict(sides, base)
+        yield Table(device, number, refusals, rows, limits=limits, verdict=verdict)
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}
@@ -369,9 +397,9 @@ def compare_rows(
     """
     for counter in counters:
         amounts = [side.get(heading(counter)) for side in values]
-        best = _best(counter, amounts) if marks else None
+        best = _best(counter, amounts) if marks else ()
         cells = (
-            Cell(value, *_against(value, amounts[base]), value is not None and value == best)
+            Cell(value, *_against(value, amounts[base]), value is not None and value in best)
             for value in amounts
         )
         yield Row(counter, tuple(cells))
@@ -384,12 +412,23 @@ def _against(value: Value, base: Value) -> tuple[Value, float | None]:
     return value - base, value / base if base else None
 
 
-def _best(counter: Counter, values: Sequence[Value]) -> Value:
-    """Return the best value; None if all are equal, or if neither more nor less is better."""
+TIME = "ns"
+"""Unit of counters that are times: estimates and bounds differ from a chip's."""
+
+
+def _best(counter: Counter, values: Sequence[Value]) -> Sequence[Value]:
+    """Return the best values; none if all are equal, or if neither more nor less is better.
+
+    Times within the error of the best are as good as the best.
+    """
     amounts = [value for value in values if value is not None]
     if not counter.better or len(set(amounts)) < 2:
-        return None
-    return max(amounts) if counter.better == "more" else min(amounts)
+        return ()
+    best = max(amounts) if counter.better == "more" else min(amounts)
+    if counter.unit != TIME or not best:
+        return (best,)
+    alike = [v for v in amounts if difference((v, v), (best, best)).verdict == "same"]
+    return () if len(alike) == len(amounts) else alike
 
 
 def align_lines(profiles: Sequence[Profile], base: int) -> list[tuple[Line | None, ...]]:

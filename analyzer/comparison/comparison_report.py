@@ -94,6 +94,7 @@ def render_json(comparison: Comparison, view: View) -> str:
         "format": FORMAT,
         "variants": list(comparison.variants),
         "baseline": comparison.variants[comparison.baseline],
+        "verdicts": list(_verdicts(comparison)),
         "values": list(_records(comparison)),
         "notes": list(comparison.notes),
     }
@@ -148,9 +149,9 @@ def _heading(comparison: Comparison, table: Table, view: View) -> Iterator[str]:
             yield from _wrapped(f"  {variant}: {launch}", view)
             if table.limits and table.limits[index]:
                 yield from _wrapped(f"  {' ' * len(variant)}  {table.limits[index]}", view)
-    if table.faster:
+    if table.verdict:
         baseline = comparison.variants[comparison.baseline]
-        yield from _wrapped(f"  {table.faster.tell(comparison.variants, baseline)}", view)
+        yield from _wrapped(f"  {table.verdict.tell(comparison.variants, baseline)}", view)
 
 
 def _entries(
@@ -216,6 +217,26 @@ def _records(comparison: Comparison) -> Iterator[dict[str, Value | str | bool]]:
                     *(cell.value, cell.difference, cell.ratio, cell.is_best),
                 )
                 yield dict(zip(COLUMNS, values, strict=True))
+
+
+def _verdicts(comparison: Comparison) -> Iterator[dict[str, object]]:
+    """Yield the comparison of times of each table; `ratio` is the baseline's time over the
+    variant's, null where there is no estimate.
+    """
+    baseline = comparison.variants[comparison.baseline]
+    for table in comparison.tables:
+        if one := table.verdict:
+            both = one.difference
+            yield {
+                "device": table.device,
+                "launch": table.launch,
+                "variant": comparison.variants[one.variant],
+                "verdict": both.verdict if both else None,
+                "ratio": both.ratio if both else None,
+                "interval": [both.low, both.high] if both else None,
+                "bounds_ns": [bound.ns for bound in one.bounds] if one.bounds else None,
+                "text": one.tell(comparison.variants, baseline),
+            }
 
 
 def _wrapped(text: str, view: View) -> list[str]:

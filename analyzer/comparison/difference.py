@@ -19,17 +19,12 @@ from math import sqrt
 
 from ...base.dataclass import dataclass
 from ..launch_profile import LaunchProfile
+from ..time.estimate_text import Range
 
-LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE = 1 / 1.25, 1 / 0.75
-"""Ends of the measured over the estimated time of a launch: 9 of 10 estimates are within 25 % of
-what was measured (docs/time.md)."""
 PAIR_ERROR, CHANGE_ERROR = 1.15, 0.5
 """Error of a ratio of estimates, fitted by tests/validate/test_differences.py: a factor between any
 two kernels, and the part of the change (in logarithms) that may be an error of the model."""
 NO_DIFFERENCE = "no difference beyond the error"
-
-Range = tuple[float, float]
-"""The least and the most of something; equal for an estimate of a whole launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +94,3 @@ def estimated_range(launches: Iterable[LaunchProfile]) -> Range | None:
             return None
         least, most = least + ends[0], most + ends[1]
     return (least, most) if least else None
-
-
-def estimate_interval(estimated: Range) -> Range:
-    """Return the interval of the measured time, in 9 of 10 launches.
-
-    >>> estimate_interval((1000.0, 1000.0))
-    (800.0, 1333.3333333333333)
-    """
-    return estimated[0] * LEAST_OF_ESTIMATE, estimated[1] * MOST_OF_ESTIMATE

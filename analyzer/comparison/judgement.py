@@ -16,14 +16,8 @@ from numpy.typing import NDArray
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..counting.bounds import time_text
-from .difference import (
-    CHANGE_ERROR,
-    PAIR_ERROR,
-    Difference,
-    Range,
-    difference,
-    estimate_interval,
-)
+from ..time.estimate_text import Range, estimate_interval
+from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
 
 FORMAT = "cutrace-judge-1"
 VERDICTS = ("faster", "slower", "same", "broken")

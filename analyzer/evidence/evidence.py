@@ -36,6 +36,8 @@ from ..counting.bounds import L1, SHARED
 from ..counting.footprint import COLUMN
 from ..launch_profile import LaunchProfile
 from ..profile import count_supposed
+from ..time.estimate import Estimate, combine
+from ..time.units import Part
 from ..why.picture import draw_groups
 from ..why.search import Access
 from ..why.sentence import describe_access, give_reason
@@ -118,8 +120,11 @@ class Finding:
     ideal; `only` names the resources that it saves, where that is not all. `least` is the longest
     bound, in nanoseconds, of a replay with the change, if there was one. `gain` is the most
     nanoseconds that the launch gets shorter (`evidence.gain`) if the change is made wherever the
-    rule asks for the same one. `advise` fills in `gain`, `rule`, `place` (FILE:LINE) and the number
-    of `others`, further instructions of the line with the same finding.
+    rule asks for the same one. `estimate` is the estimated time with the change, None without one.
+    `effort` ranks the change: 0 for an index, a qualifier or an option, 1 for a few lines, 2 for
+    another algorithm. `advise` fills in `gain`, `estimate` (unless a rule knows it), `rule`,
+    `place` (FILE:LINE) and the number of `others`, further instructions of the line with the same
+    finding.
     """
 
     what: str
@@ -136,6 +141,8 @@ class Finding:
     only: tuple[str, ...] = ()
     least: float | None = None
     gain: float = 0.0
+    estimate: float | None = None
+    effort: int = 1
 
 
 @dataclass(frozen=True)
@@ -156,12 +163,14 @@ class Evidence:
     options: ReplayOptions
     launches: int = 1
 
-    def least_ns(self, launch: LaunchTrace, **other: Any) -> float:
-        """Return the longest bound of a launch in another replay, perhaps with other options."""
+    def replay(self, launch: LaunchTrace, **other: Any) -> tuple[float, float | None]:
+        """Return the longest bound and the estimate of a launch in another replay, perhaps with
+        other options.
+        """
         name = self.profile.device_file or self.profile.device
         options = replace(self.options, device=name, pad={}, align={}, **other)
         (again,) = count_supposed(replace(self.whole, launches=(launch,)), options).launches
-        return again.bounds[0].ns
+        return again.bounds[0].ns, again.estimate.ns if again.estimate else None
 
     def total(self, counter: str) -> int:
         """Return the sum of a raw counter over the launch; 0 if the device lacks it."""
@@ -267,6 +276,19 @@ WHY = "cutrace why TRACE"
 """Command that explains an access when the trace's name is unknown."""
 
 
+PART_COUNTERS: Mapping[str, Sequence[str]] = {
+    "DRAM": ("dram_bytes_read", "dram_bytes_written"),
+    "L2": ("l2_reads", "l2_writes"),
+    "issue slots": ("instructions",),
+    "ADU pipe": ("instructions",),
+}
+"""Part of an estimate to the raw counters that it grows with."""
+L1_PART, LATENCY = "L1 and shared memory", "latency"
+LINE = 128
+"""Bytes of global memory that L1 hands out in a cycle, as it does a wavefront of shared memory."""
+STAYS = 0.1
+"""Part of a load's latency that remains if a tile or a register has the value."""
+ON_MEMORY = frozenset({"memory", "L2", "L1"})
 COUNTERS: Mapping[str, Sequence[str]] = {
     "DRAM": ("dram_bytes_read", "dram_bytes_written"),
     "L2": ("l2_reads", "l2_writes"),
@@ -322,6 +344,66 @@ def find_gain(
     return bounds[0].ns - after
 
 
+def estimate_with(
+    evidence: Counted,
+    saved: Iterable[tuple[int, float | None]],
+    only: Collection[str] = (),
+    scales: Mapping[str, float] = {},
+) -> float | None:
+    """Return the estimated time with a change, in nanoseconds; None without an estimate.
+
+    `saved` and `only` are those of `find_gain`. The parts of the estimate shrink with the counters
+    that they grow with, or by the factors `scales`; they combine as before. Loads that disappear no
+    longer wait for memory.
+    """
+    now = evidence.profile.estimate
+    if not now or not now.parts:
+        return None
+    saved = list(saved)
+    parts = [(pc, _waste(evidence, pc) if part is None else part) for pc, part in saved]
+    gone = [(pc, part) for pc, part in saved if part is not None]
+    waits = sum(part * _waiting(now, pc) for pc, part in gone) * (1 - STAYS)
+    after = []
+    for each in now.parts:
+        less = 1 - scales.get(each.what, 1.0)
+        if each.what == LATENCY and not only:
+            less = max(less, waits)
+        elif each.what == L1_PART:
+            less = max(less, _l1_share(evidence, parts, only))
+        elif each.what in PART_COUNTERS and (not only or each.what in only):
+            its = gone if each.what in SLOT_PARTS else parts
+            less = max(less, _share_of(evidence, PART_COUNTERS[each.what], its))
+            if less and each.what == DRAM:
+                moved = sum(evidence.total(name) for name in PART_COUNTERS[DRAM])
+                less = min(less, max(0.0, 1 - _footprint(evidence.profile) / moved))
+        after.append(Part(each.what, each.ns * (1 - less)))
+    return now.ns - combine(now.parts) + combine(after)
+
+
+SLOT_PARTS = ("issue slots", "ADU pipe")
+
+
+def _waiting(now: Estimate, pc: int) -> float:
+    """Return the share of a warp's time that it waits for the loads of a pc."""
+    return sum(share for (at, why), share in now.at.items() if at == pc and why in ON_MEMORY)
+
+
+def _l1_share(
+    evidence: Counted, parts: Sequence[tuple[int, float]], only: Collection[str]
+) -> float:
+    """Return the saved part of the cycles of L1 and shared memory, 0 to 1."""
+    weights = [(name, 1.0, "shared memory") for name in COUNTERS["shared memory"]]
+    weights += [(name, 1 / LINE, "L1 data") for name in COUNTERS["L1 data"]]
+    whole = sum(evidence.total(name) * weight for name, weight, _ in weights)
+    less = sum(
+        part * evidence.of(pc, name) * weight
+        for pc, part in parts
+        for name, weight, resource in weights
+        if not only or resource in only
+    )
+    return less / whole if whole else 0.0
+
+
 def _footprint(profile: LaunchProfile) -> int:
     """Return the distinct bytes of the arrays that global loads read."""
     counts, column = profile.raw.counts, "global_load_requests"
@@ -333,7 +415,11 @@ def _footprint(profile: LaunchProfile) -> int:
 
 def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:
     """Return the saved part of a resource, 0 to 1."""
-    names = COUNTERS.get(resource, ())
+    return _share_of(evidence, COUNTERS.get(resource, ()), parts)
+
+
+def _share_of(evidence: Counted, names: Sequence[str], parts: Sequence[tuple[int, float]]) -> float:
+    """Return the saved part of some counters, 0 to 1."""
     total = sum(evidence.total(name) for name in names)
     less = sum(part * evidence.of(pc, name) for pc, part in parts for name in names)
     return less / total if total else 0.0

@@ -8,8 +8,9 @@ from ..counting.bounds import Bound
 from ..counting.evaluate import Value
 from ..profile import Profile
 from ..sheet import Block, Row, Sheet, sheets
+from ..summary import Summary
 from ..time.estimate import Estimate
-from ..time.estimate_text import WaitingLine
+from ..time.estimate_text import WaitingLine, estimate_interval
 
 FORMAT = "cutrace-profile-1"
 
@@ -18,6 +19,7 @@ def render(profile: Profile) -> str:
     """Return the profile as JSON, keys in a fixed order."""
     document = {
         "format": FORMAT,
+        "fix": profile.view.fix,
         "launches": [_sheet(sheet) for sheet in sheets(profile.launches, profile.view)],
     }
     return json.dumps(document, indent=1) + "\n"
@@ -28,6 +30,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
     devices = zip(
         *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
         *(sheet.bounds_between, sheet.estimates, sheet.estimates_between, sheet.waiting),
+        sheet.summaries,
         strict=True,
     )
     return {
@@ -43,6 +46,7 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                 **_between(between),
                 "estimate": _estimate(estimate, waiting),
                 **_least_and_most(ends),
+                **_summary(summary),
                 "costs_most": None
                 if top is None
                 else {
@@ -53,11 +57,20 @@ def _sheet(sheet: Sheet) -> dict[str, object]:
                     "of": top.what,
                 },
             }
-            for device, refusal, top, bounds, between, estimate, ends, waiting in devices
+            for device, refusal, top, bounds, between, estimate, ends, waiting, summary in devices
         ],
         "notes": list(sheet.notes),
         "counters": [entry for block in sheet.blocks for entry in _block(block, sheet.devices)],
     }
+
+
+def _summary(summary: Summary | None) -> dict[str, object]:
+    """Return the facts of the first screen that the estimate does not have."""
+    if summary is None:
+        return {}
+    facts = asdict(summary)
+    del facts["busy"], facts["stalls"]
+    return facts
 
 
 def _between(ends: Sequence[tuple[Bound, Bound]]) -> dict[str, object]:
@@ -79,6 +92,7 @@ def _estimate(
         return None
     return {
         "ns": estimate.ns,
+        "interval_ns": list(estimate_interval((estimate.ns, estimate.ns))),
         "mhz": estimate.mhz,
         "parts": [asdict(part) for part in estimate.parts],
         "waits": dict(estimate.stalls),

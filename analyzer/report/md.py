@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ..profile import Profile
 from ..sheet import Block, Sheet, sheets
 from ..text.layout import markdown_row
-from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, limits, title, zeros
+from ..wording import PTX_IS_NOT_SASS, costs, estimate, is_folded, times, title, zeros
 
 
 def render(profile: Profile) -> str:
@@ -26,7 +26,7 @@ def _sheet(sheet: Sheet, profile: Profile) -> Iterator[str]:
     yield f"## `{sheet.heading}`"
     if sheet.ranges:
         yield f"In range `{sheet.ranges}`."
-    yield from limits(sheet)
+    yield from times(sheet)
     for block in sheet.blocks:
         if block.key:
             yield f"### `{title(block)}`"

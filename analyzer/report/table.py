@@ -20,7 +20,6 @@ from ...base.sanitize import Styled, one_line, sanitize
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, heading
 from ..overview import (
-    MORE,
     costliest_number,
     costliest_only,
     distinct_launches,
@@ -32,6 +31,7 @@ from ..overview import (
 )
 from ..profile import Profile
 from ..sheet import Block, Row, Sheet, sheets
+from ..summary_text import labelled
 from ..text.launch_text import source_links
 from ..text.layout import GAP, SENTENCE, align, widths, wrapped
 from ..text.number import number
@@ -42,7 +42,7 @@ from ..wording import (
     costs,
     estimate,
     is_folded,
-    limits,
+    times,
     title,
     zeros,
 )
@@ -70,7 +70,7 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
         yield from _sentence(view.first, width)
         yield "", ""
     if is_brief(view) and not is_long(profile):
-        yield from _brief(profile, width)
+        yield from _brief(profile)
         return
     if is_long(profile):
         yield from _overview(profile, width)
@@ -80,22 +80,20 @@ def _lines(profile: Profile) -> Iterator[tuple[str, str]]:
     yield from _launches(profile, width)
 
 
-def _brief(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
+def _brief(profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield the summary: a few lines per launch, and the commands for more."""
-    for on, times in distinct_launches(profile):
-        heading, *others = launch_lines(on)
-        yield f"{heading[0]}  ({times} launches)" if times > 1 else heading[0], heading[1]
-        for text, style in others:
-            if style:
-                yield from ((part, style) for part in _source_line(text, profile.view.width))
-            else:
-                yield from _sentence(text, width)
-        yield "", ""
-    if profile.view.advice:
-        yield from _sentence(profile.view.advice, width)
+    shown = [*distinct_launches(profile)]
+    for on, again in shown:
+        heading, *others = launch_lines(on, profile.view.width)
+        yield f"{heading[0]}  ({again} launches)" if again > 1 else heading[0], heading[1]
+        yield from others
+        if len(shown) > 1:
+            yield "", ""
+    for label, text in profile.view.advice:
+        yield from labelled(label, text, profile.view.width)
     if profile.view.quiet:
         return
-    yield from _sentence(MORE, width)
+    yield "", ""
     if profile.view.last:
         yield f"next: {profile.view.last}", "green"
 
@@ -136,7 +134,7 @@ def _launches(profile: Profile, width: int) -> Iterator[tuple[str, str]]:
         yield sheet.heading, "bold"
         if sheet.ranges:
             yield from _sentence(f"In range {sheet.ranges}.", width)
-        for text in limits(sheet):
+        for text in times(sheet):
             yield from _sentence(text, width)
         yield "", ""
         pages = draw_pages(sheet, view) if view.by != "launch" else None

@@ -55,6 +55,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.share(access, "passes"),
             access.identifier,
             proof,
+            effort=0,
         )
 
 

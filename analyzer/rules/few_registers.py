@@ -27,4 +27,5 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             resident_text(occupancy),
             f"use fewer than {occupancy.registers} registers a thread: __launch_bounds__,"
             f" --maxrregcount, shorter lives of variables{more}; more work a thread may be as good",
+            effort=0,
         )

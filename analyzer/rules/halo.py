@@ -87,6 +87,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
                 f" {100 * after:.0f} % are halo",
                 saved=saved,
                 only=only,
+                effort=2,
             )
 
 

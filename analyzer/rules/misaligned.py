@@ -63,6 +63,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.share(access, "bytes_moved"),
             access.identifier,
             proof,
+            effort=0,
         )
 
 

@@ -21,4 +21,5 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             f"{padding} of {lanes} lanes of a block have no thread",
             f"{launch.threads} threads a block: {warps} has {last}",
             f"launch blocks of a multiple of {LANES} threads",
+            effort=0,
         )

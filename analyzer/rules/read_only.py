@@ -56,7 +56,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     supposed = (f"what-if: the loads at {', '.join(map(str, pcs))} are read-only",)
     own = evidence.trace
     launch = ReadOnlyLaunch(own.number, own.launch, own.folder, own.stamps, supposed, pcs=pcs)
-    least, proof = _least(evidence, launch)
+    least, estimate, proof = _least(evidence, launch)
     if not proof:
         return
     names = sorted({f"`{evidence.array_of(access)}`" for access in loads})
@@ -70,6 +70,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             access.identifier,
             proof,
             least=least,
+            estimate=estimate,
+            effort=0,
         )
 
 
@@ -81,19 +83,21 @@ def _may_be_read_only(evidence: Evidence, access: Access) -> bool:
     return bool(name) and not evidence.is_written(name)
 
 
-def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, str]:
-    """Return the longest bound with the change, and the trial; empty if it helps little."""
+def _least(evidence: Evidence, launch: ReadOnlyLaunch) -> tuple[float, float | None, str]:
+    """Return the longest bound and the estimate with the change, and the trial; empty if it helps
+    little.
+    """
     before = evidence.profile.bounds[0].ns
     if _has_own_path(evidence):
-        least = evidence.least_ns(launch)
+        least, estimate = evidence.replay(launch)
         text = f"read-only, they need {time_text(least)} at least instead of {time_text(before)}"
-        return (least, text) if least <= REMAINING * before else (before, "")
+        return (least, estimate, text) if least <= REMAINING * before else (before, None, "")
     now = evidence.profile.estimate
     if not now or not evidence.total("global_store_requests"):
-        return before, ""
+        return before, None, ""
     then = now.ns * _estimated(evidence, launch) / _estimated(evidence, evidence.trace)
     text = f"estimated with read-only loads: {time_text(then)} instead of {time_text(now.ns)}"
-    return before, text if then <= REMAINING * now.ns else ""
+    return before, then, text if then <= REMAINING * now.ns else ""
 
 
 def _has_own_path(evidence: Evidence) -> bool:

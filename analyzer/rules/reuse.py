@@ -48,6 +48,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.share(access, "bytes_moved"),
             access.identifier,
             saved=1 - distinct / requests,
+            effort=2,
         )
 
 

@@ -31,6 +31,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             f" {evidence.profile.launch.threads} threads",
             f"if the real size is this small, launch at least {sms} blocks: make them smaller, or"
             " split the work of each",
+            effort=0,
         )
     capacity = sms * resident
     rounds = -(-blocks // capacity)
@@ -44,6 +45,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             f"launch {(rounds - 1) * capacity:,} blocks that do more each (a loop over the"
             " grid), or"
             " smaller blocks, of which more fit",
+            effort=0,
         )
 
 

@@ -85,7 +85,7 @@ def _findings(
     lost = misses - cache_reuse.cold
     if lost < LOST * misses:
         return
-    name, least = cache_reuse.cache.upper(), None
+    name, least, estimate, effort = cache_reuse.cache.upper(), None, None, 2
     change = (
         "finish all work on a part of the data before the next: loops over smaller tiles, or fewer"
         " warps at a time"
@@ -96,9 +96,9 @@ def _findings(
         " cache of unlimited size"
     )
     if limit == "L2" and (tried := _with_more(evidence)):
-        least = tried
+        (least, estimate), effort = tried, 0
         change = f"give L1 more room: {CONFIG} (cudaFuncSetCacheConfig, or the carveout)"
-        less = 1 - tried / evidence.profile.bounds[0].ns
+        less = 1 - least / evidence.profile.bounds[0].ns
         proof = f"--cache-config {CONFIG}: the least time falls by {100 * less:.0f} %"
     saved = lost / misses
     gain = find_gain(evidence, [(access.pc, saved) for access in loads], (limit,))
@@ -118,12 +118,14 @@ def _findings(
             saved=saved,
             only=(limit,),
             least=least,
+            estimate=estimate,
+            effort=effort,
         )
 
 
-def _with_more(evidence: Evidence) -> float | None:
-    """Return the longest bound with the largest L1; None if that does not help."""
+def _with_more(evidence: Evidence) -> tuple[float, float | None] | None:
+    """Return the longest bound and the estimate with the largest L1; None if that does not help."""
     if evidence.options.cache_config or not any(s.beside_shared for s in evidence.device.stages):
         return None
-    least = evidence.least_ns(evidence.trace, cache_config=CONFIG)
-    return least if least <= TRIED * evidence.profile.bounds[0].ns else None
+    least, estimate = evidence.replay(evidence.trace, cache_config=CONFIG)
+    return (least, estimate) if least <= TRIED * evidence.profile.bounds[0].ns else None

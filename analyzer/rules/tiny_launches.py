@@ -29,4 +29,5 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         f"an empty kernel takes {time_text(empty)}",
         "let one launch do the work of several: a larger grid, a loop in the kernel, several"
         " kernels in one; a CUDA graph at least spares the host the calls",
+        effort=2,
     )

@@ -43,6 +43,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
+                effort=0,
             )
 
 

@@ -217,7 +217,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     work = _work(request, sums, ran, _issued(chains, ran, code))
     parts = [latency, *unit_times(work, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
-    met = sum(part.ns**MEET for part in parts) ** (1 / MEET)
+    met = combine(parts)
     start = measured.launch_ns(request.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(request.mhz) * ns
@@ -227,6 +227,15 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     took, stalls = met + start, _stall_shares(chains, whole * cycles)
     busy = {name: each / took for name, each in busy_ns(work, parts, measured, sms).items()}
     return Estimate(took, request.mhz, tuple(parts), *stalls, busy)
+
+
+def combine(parts: Sequence[Part]) -> float:
+    """Return the time of parts that overlap, in nanoseconds.
+
+    >>> round(combine([Part("L2", 1000.0), Part("DRAM", 1000.0)]))
+    1260
+    """
+    return float(sum(part.ns**MEET for part in parts) ** (1 / MEET))
 
 
 @cached_by_identity

@@ -67,7 +67,7 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
 
 def _item(launch: LaunchProfile, finding: Finding) -> str:
     gain = gain_text(finding, launch)
-    text = f"{finding.change} (gains {gain}, by the bounds)" if gain else finding.change
+    text = f"{finding.change}; {gain}" if gain else finding.change
     return (
         f"<li><code>{escape(finding.place)}</code> <b>{escape(finding.what)}</b>"
         f"<br>{escape(text)}<br><small>{escape(finding.evidence)}</small></li>"

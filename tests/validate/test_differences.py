@@ -16,12 +16,11 @@ import pytest
 
 from cutrace.analyzer.comparison.difference import (
     CHANGE_ERROR,
-    LEAST_OF_ESTIMATE,
-    MOST_OF_ESTIMATE,
     PAIR_ERROR,
     difference,
     ratio_error,
 )
+from cutrace.analyzer.time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE
 from cutrace.base.dataclass import dataclass
 
 TABLES = ("h100", "h200", "h100_unseen", "h200_unseen", "h100_third_draw", "h200_fourth_draw")

@@ -48,5 +48,6 @@ def test_a_large_product_is_told_to_use_a_tile_and_a_copy_is_not(
         assert "a tile" not in told
         return
     asked, read = 2 * 4 * N**3, 2 * 4 * N**2  # two words for each step, of two arrays
-    assert "advice: source.cu:7: let each block bring a tile into shared memory once" in told
+    assert "fix let each block bring a tile into shared memory once" in told
+    assert "finding source.cu:7: loads ask for" in told
     assert f"loads ask for {asked:,} bytes, {asked // read} times what memory hands out" in told

@@ -1,14 +1,18 @@
 """Bounds: an amount that was counted, divided by what the device does in a nanosecond."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.comparison.comparison import compare_profiles, find_faster
+from cutrace.analyzer.comparison.comparison import compare_profiles, compare_rows, find_verdict
 from cutrace.analyzer.comparison.comparison_report import render_table
+from cutrace.analyzer.counting.bounds import Bound
+from cutrace.analyzer.counting.evaluate import Raw
+from cutrace.analyzer.counting.vocabulary import find_counters, heading
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.json import render
@@ -165,7 +169,9 @@ def test_the_limit_is_said_first_and_machines_read_it(
     assert run(["analyze", str(trace), "-d", "v100,h200"]) == 0
     lines = capsys.readouterr().out.splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("column<<<"))
-    assert lines[head + 1].startswith("v100: limited by shared memory: at least ")
+    row = next(line for line in lines[head:] if line.startswith("v100 "))
+    assert row.split("  ")[-1].strip()
+    assert "(shared memory)" in row
     (device,) = json.loads(render(analyze(trace, "h200")))["launches"][1]["devices"]
     assert device["limited_by"] == "shared memory"
     assert device["bounds"][0]["amount"] == 2048
@@ -188,7 +194,7 @@ def test_a_comparison_says_what_limits_each_variant(trace: Path) -> None:
     profiles = {"old": analyze(trace, "8800gtx"), "new": analyze(trace, "8800gtx")}
     comparison = compare_profiles(profiles)
     text = render_table(comparison, View())
-    assert text.count("     limited by DRAM: at least 6.07 us for 524 kB; next: ") == 2
+    assert text.count("     no faster than 6.07 us (DRAM, 524 kB); no estimate") == 2
 
 
 def test_the_line_that_costs_most_is_that_of_what_limits(trace: Path) -> None:
@@ -216,16 +222,50 @@ def test_atomics_at_one_address_take_turns_and_constants_are_replayed(tmp_path: 
     assert times(on(path, "h200", 1))["constant cache"] == pytest.approx(replays / 1.98)
 
 
-def test_a_comparison_says_which_variant_is_faster_and_why(trace: Path) -> None:
-    profiles = {"old": on(trace, "8800gtx", 0), "new": on(trace, "gtx580", 0)}
-    found = find_faster([profile.bounds for profile in profiles.values()], 0)
+def test_a_comparison_follows_the_estimates_and_else_says_how_the_bound_moves(
+    trace: Path,
+) -> None:
+    launches = analyze(trace, "h200").launches
+    slow, fast = launches[1], launches[0]
+    slow_ns, fast_ns = 40000.0, 10000.0
+    # the bounds order them the other way round: estimates decide
+    slow = replace(slow, raw=_estimated(slow, slow_ns), bounds=(Bound("L2", 5.0, 9, "bytes"),))
+    fast = replace(fast, raw=_estimated(fast, fast_ns), bounds=(Bound("L2", 9.0, 9, "bytes"),))
+    found = find_verdict([slow, fast], 0)
     assert found is not None
-    ratio = profiles["old"].bounds[0].ns / profiles["new"].bounds[0].ns
-    assert f", {ratio:.3g} times as fast: limited by DRAM as before" in found.tell(
-        ["old", "new"], "old"
+    # the error of a ratio of 4 is 1.15 * sqrt(4) = 2.3: from 4 / 2.3 to 4 * 2.3
+    assert found.tell(["old", "new"], "old") == (
+        "new is about 4 times as fast as old (1.74 to 9.2 in 9 of 10 such pairs)"
     )
-    assert find_faster([profile.bounds for profile in profiles.values()], 1) is None  # it is new
-    assert find_faster([profiles["old"].bounds, ()], 0) is None
+    alike = replace(fast, raw=_estimated(fast, 38000.0))
+    found = find_verdict([slow, alike], 0)
+    assert found is not None
+    assert found.tell(["old", "new"], "old").startswith("no difference beyond the error: new ")
+    bounded = [replace(each, raw=_estimated(each, None), estimate=None) for each in (fast, slow)]
+    found = find_verdict(bounded, 0)
+    assert found is not None
+    assert found.tell(["old", "new"], "old") == (
+        "the lower bound falls from 9 ns for old (L2) to 5 ns for new (L2); no estimate"
+    )
+    assert find_verdict([bounded[0], replace(bounded[1], bounds=())], 0) is None
+
+
+def _estimated(launch: LaunchProfile, ns: float | None) -> Raw:
+    facts = {**launch.raw.facts, "estimated_ps": None if ns is None else round(1000 * ns)}
+    return replace(launch.raw, facts=facts)
+
+
+def test_no_time_within_the_error_of_the_best_is_marked() -> None:
+    (time,) = find_counters(["estimated_time"])
+
+    def marks(*ns: float) -> list[bool]:
+        (row,) = compare_rows([time], [{heading(time): each} for each in ns], 0)
+        return [cell.is_best for cell in row.cells]
+
+    assert marks(100.0, 99.7) == [False, False]
+    assert marks(100.0, 30.0) == [False, True]
+    # 1.15 ** 2 is 1.3225: 30 and 33 are alike
+    assert marks(100.0, 30.0, 33.0) == [False, True, True]
 
 
 LOGIC = """

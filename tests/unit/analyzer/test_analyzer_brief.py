@@ -1,5 +1,6 @@
 """The first screen: the limit, the costliest lines, and what to ask next, in a few lines."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -46,17 +47,76 @@ def shown(capsys: Captured, *words: object) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_launch_is_told_in_eight_lines_at_most(trace: Path, capsys: Captured) -> None:
+def test_a_launch_is_told_in_twelve_lines_at_most(trace: Path, capsys: Captured) -> None:
     lines = shown(capsys, trace, "-d", "8800gtx", "--launch", "0")
-    assert 4 <= len([line for line in lines if line]) <= 8
+    assert 4 <= len([line for line in lines if line]) <= 12
     # a word in a segment of 32 bytes of its own for each thread, and a word of each that is loaded
-    assert lines[1].startswith("limited by DRAM: at least 6.83 us for 590 kB; next: ")
-    assert lines[2].startswith("89 % of the bytes moved: t.cu:5  out[32 * ")  # 32 bytes of 36
-    assert lines[3].startswith("11 % of the bytes moved: t.cu:4  float v = in[")
+    assert lines[1] == "time      no faster than 6.83 us (DRAM, 590 kB); no estimate"
+    text = " ".join(" ".join(lines).split())
+    assert "hot line t.cu:5 out[32 * (blockIdx.x" in text  # 32 bytes of 36
+    assert "(89 % of the bytes moved) t.cu:4 float v = in[" in text
     # of the 36 bytes 28 are saved, if neighbouring lanes store neighbouring words
-    assert any(line.startswith("advice: t.cu:5: let neighbouring lanes") for line in lines)
-    assert "gains up to 5.31 us of 6.83 us on 8800gtx" in " ".join(lines)
-    assert lines[-1] == f"next: cutrace analyze {trace} --launch 0 -d 8800gtx --by line"
+    assert "finding t.cu:5: uncoalesced stores: " in text
+    assert "fix let neighbouring lanes take neighbouring words" in text
+    assert "the lower bound falls from 6.83 us to 1.52 us" in text
+    assert lines[-1] == f"next: cutrace why {trace} --launch 0 -d 8800gtx t.cu:5"
+    assert run(lines[-1].removeprefix("next: cutrace ").split()) == 0
+
+
+def test_an_estimated_launch_has_time_units_accesses_caches_and_grid(
+    trace: Path, capsys: Captured
+) -> None:
+    lines = shown(capsys, trace, "-d", "h100", "--launch", "0")
+    facts = {line[:10].strip(): line[10:] for line in lines[1:] if line[:1].strip()}
+    assert facts["time"].startswith("about ")
+    assert " at 1,580 MHz; no faster than " in facts["time"]
+    assert facts["busy"].startswith("SM ")
+    # of a request to load 4 sectors, of one to store 32: 18 on average, where 4 would do;
+    # of 1152 bytes a warp moves it uses 256
+    assert (
+        facts["global"] == "18 sectors per request, 4 would do: 22.2 % of the bytes moved are used"
+    )
+    assert facts["occupancy"].endswith("; 64 blocks on 132 SMs: 68 SMs idle")
+    assert facts["fix"].startswith("let neighbouring lanes")
+
+
+def test_the_largest_finding_is_shown_where_no_bound_moves(trace: Path, capsys: Captured) -> None:
+    strided = trace.parent / "scale.cu"
+    strided.write_text(
+        "// cutrace: k<<<8, 256>>>(out:f32[65536], in:f32[65536]=arange)\n"
+        "__global__ void k(float *out, const float *in)\n"
+        "{ int i = threadIdx.x * 256 + blockIdx.x * 32;\n"
+        "  for (int j = 0; j < 32; j++) out[i + j] = 2 * in[i + j]; }\n"
+    )
+    for device in ("rtx4090", "rtx3060", "t4", "a100"):
+        lines = shown(capsys, strided, "-d", device)
+        assert any(line.startswith("finding   scale.cu:4: uncoalesced") for line in lines), device
+        assert any(line.startswith("fix       let neighbouring lanes") for line in lines), device
+        assert "; no estimate" in lines[1]
+
+
+def test_json_has_the_facts_of_the_first_screen(trace: Path, capsys: Captured) -> None:
+    printed = "\n".join(shown(capsys, trace, "-d", "h100", "--launch", "0", "--format", "json"))
+    document = json.loads(printed)
+    (on,) = document["launches"][0]["devices"]
+    assert on["access"]["transactions"] / on["access"]["requests"] == 18
+    assert on["access"]["unit"] == "sectors"
+    assert on["residency"]["blocks"] == 64
+    low, high = on["estimate"]["interval_ns"]
+    assert (low, high) == (0.8 * on["estimate"]["ns"], pytest.approx(on["estimate"]["ns"] / 0.75))
+    fix = document["fix"]
+    assert (fix["rule"], fix["place"], fix["device"]) == ("uncoalesced", "t.cu:5", "h100")
+    assert fix["estimate_ns"] < on["estimate"]["ns"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_narrow_terminals_have_room(
+    trace: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for devices in ("h100", "h100,t4"):
+        lines = shown(capsys, trace, "-d", devices, "--launch", "0")
+        assert max(len(line) for line in lines if "cutrace" not in line) <= width
 
 
 def test_all_shows_every_counter(trace: Path, capsys: Captured) -> None:
@@ -77,16 +137,17 @@ def test_launches_that_are_the_same_are_told_once(trace: Path, capsys: Captured)
 
 def test_an_empty_kernel_and_one_warp_have_a_limit(trace: Path, capsys: Captured) -> None:
     warp = shown(capsys, trace, "-d", "h200", "--launch", "1")
-    assert warp[1].startswith("limited by ")
+    assert warp[1].startswith("time      about ")
     empty = shown(capsys, trace, "-d", "h200", "--launch", "2")
-    assert empty[1].startswith("limited by issue slots: ")
+    assert "; no faster than " in empty[1]
+    assert "(issue slots, 1 warp" in empty[1]
     assert any("no thread did anything" in line or "nothing" in line for line in empty)
 
 
 @pytest.mark.parametrize(
     ("launch", "words", "told"),
     [
-        ("0", ["--set", "chip.clock_mhz=0"], "limited by DRAM: "),
+        ("0", ["--set", "chip.clock_mhz=0"], "no faster than "),
         ("2", ["--set", "chip.clock_mhz=0"], "no limit known: nothing reaches DRAM, and the "),
         ("0", ["--no-caches"], "no limit known: caches were not counted"),
     ],
@@ -95,7 +156,7 @@ def test_a_device_of_which_little_is_known_says_so(
     trace: Path, capsys: Captured, launch: str, words: list[str], told: str
 ) -> None:
     lines = shown(capsys, trace, "-d", "h200", "--launch", launch, *words)
-    assert lines[1].startswith(told)
+    assert lines[1].removeprefix("time      ").startswith(told)
 
 
 def test_a_device_without_bandwidth_is_refused(trace: Path, capsys: Captured) -> None:
@@ -107,10 +168,14 @@ def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys
     path = tmp_path / "sample.cutrace"
     _record(path, WORDS // 1024, 1024, sample=4)
     lines = shown(capsys, path, "-d", "h200,8800gtx")
-    assert lines[1].startswith(
-        "h200: no limit known: of a sample of blocks no bound is certain; 95 times"
+    assert lines[1] == "8800gtx: cannot launch: 512 threads a block at most"
+    one = shown(capsys, path, "-d", "h200")
+    assert one[1].startswith("time      about ")
+    assert "if caches held all that it loads" in one[1]
+    old = shown(capsys, path, "-d", "a100")
+    assert old[1].startswith(
+        "time      no limit known: of a sample of blocks no bound is certain; 95"
     )
-    assert lines[3] == "8800gtx: cannot launch: 512 threads a block at most"
 
 
 def test_bounds_of_a_sample_lie_on_both_sides_of_those_of_the_whole(tmp_path: Path) -> None:
@@ -164,4 +229,4 @@ def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
     assert old[1].endswith("; no estimate")
     assert not any("about" in line for line in old)
     assert not any("no estimate" in line for line in new)
-    assert any(line.startswith("about ") for line in new)
+    assert new[1].startswith("time      about ")
