@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import __file__ as PACKAGE
 from ...analyzer.advice.advise import advise
 from ...analyzer.comparison.difference import estimated_range
 from ...analyzer.comparison.judgement import (
@@ -244,7 +243,7 @@ def _bytes_of(name: str, folder: Path) -> list[bytes]:
 @cache
 def _code() -> bytes:
     """Return a hash of cutrace's own code."""
-    root = Path(PACKAGE).parent
+    root = Path(__file__).parents[2]
     folders = ("base", "jit", "tracer", "traces", "models", "analyzer", "commands")
     return source_digest(sorted(p for name in folders for p in (root / name).rglob("*.py")))
 
