@@ -25,7 +25,7 @@ from ...models.replay.interface.model import Ints
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.row_filter import keeps_blocks
-from ...traces.schema import LANES, STRONG_LOADS, Launch, Manifest, Space
+from ...traces.schema import LANES, STRONG_LOADS, Launch, Space
 from ..counting.paths import Paths, Steps, read_columns, read_paths
 from ..time.chain import read_operands
 
@@ -54,11 +54,22 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
     for launch in trace.launches:
         _check(launch)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "kernelslist.g").write_text("".join(_commands(trace.manifest)))
+    (folder / "kernelslist.g").write_text("".join(_commands(trace)))
     for launch in trace.launches:
         with (folder / f"kernel-{launch.number + 1}.traceg").open("w") as file:
             _Kernel(launch).write(file)
-    return f"{folder / 'kernelslist.g'}\nnext: cutrace import {folder / 'kernelslist.g'}"
+    note = ASSEMBLED if any(_is_assembled(launch.launch) for launch in trace.launches) else ""
+    return f"{folder / 'kernelslist.g'}\n{note}next: cutrace import {folder / 'kernelslist.g'}"
+
+
+ASSEMBLED = (
+    "The files have the accesses of the PTX. ptxas changed some of them, and 9.0 counts those by\n"
+    "default: an import counts what --code ptx does, other requests, wavefronts and bounds.\n"
+)
+
+
+def _is_assembled(launch: Launch) -> bool:
+    return any(one.accesses for one in launch.resources)
 
 
 def _check(trace: LaunchTrace) -> None:
@@ -71,18 +82,19 @@ def _check(trace: LaunchTrace) -> None:
         )
 
 
-def _commands(manifest: Manifest) -> Iterator[str]:
+def _commands(trace: Trace) -> Iterator[str]:
     """Yield the lines of the list: copies to the device, and kernels."""
     addresses = {
         array.name: array.offset
-        for launch in manifest.launches
+        for launch in trace.manifest.launches
         for array in launch.arrays
         if array.space == Space.GLOBAL
     }
-    for event in manifest.events:
-        if event.kind == "launch":
+    chosen = {launch.number for launch in trace.launches}
+    for event in trace.manifest.events:
+        if event.kind == "launch" and event.launch in chosen:
             yield f"kernel-{event.launch + 1}.traceg\n"
-        elif event.direction == "HtoD" and event.array in addresses:
+        elif event.kind != "launch" and event.direction == "HtoD" and event.array in addresses:
             yield f"MemcpyHtoD,0x{addresses[event.array]:016x},{event.bytes}\n"
 
 

@@ -13,9 +13,29 @@ ROOM, SHOWN = 240, 48
 names of thousands. Formats for programs have all of them."""
 
 
+_HEX = re.compile(r"(?:[0-9a-f]{8}){3,}")
+WORDS = 3
+"""Words of a structure that are shown."""
+
+
 def _shown(value: object) -> str:
+    """Return a value in at most SHOWN characters; the bytes of a structure as numbers.
+
+    >>> _shown("0000200007000000300c0000000000000400000000000000" + "0" * 32)
+    '{0x700200000, 3120, 4, ... 40 bytes}'
+    """
     text = str(value)
+    if isinstance(value, str) and _HEX.fullmatch(text):
+        return _structure(bytes.fromhex(text))
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _structure(data: bytes) -> str:
+    """Return the first words of a structure; what may be an address is hexadecimal."""
+    size = 8 if len(data) % 8 == 0 else 4
+    words = [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+    shown = [f"{word:#x}" if word >> 32 else str(word) for word in words[:WORDS]]
+    return f"{{{', '.join(shown)}{f', ... {len(data)} bytes' if len(words) > WORDS else ''}}}"
 
 
 def launch_text(launch: Launch, width: int = 0) -> str:

@@ -12,6 +12,10 @@ from .sentence import list_lanes
 REQUESTED, NOT_REQUESTED = "#", "."
 
 
+FEW = 8
+"""Most rows alike that are all shown."""
+
+
 def render(explanations: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
     """Return one picture per device; `width` None means a pipe, `last` is the next command."""
     lines: list[str] = []
@@ -65,12 +69,49 @@ def _table(explanation: Explanation, group: Group, width: int | None) -> Iterato
     rows = [tuple(_cells(p, name_address(p.address, space, arrays))) for p in group.pieces]
     head = tuple(_names(group.pieces[0]))
     size = [max(map(len, column)) for column in zip(head, *(row[:-1] for row in rows), strict=True)]
-    for row in ((*head, "lanes"), *rows):
+    for row in ((*head, "lanes"), *_without_repetition(group.pieces, rows)):
+        if len(row) == 1:
+            yield f"...  {row[0]}"
+            continue
         *cells, lanes = row
         start = GAP.join(cell.ljust(n) for cell, n in zip(cells, size, strict=True)) + GAP
         first, *tail = _fold(lanes, width and width - len(start))
         yield start + first
         yield from (" " * len(start) + line for line in tail)
+
+
+def _without_repetition(
+    pieces: Sequence[Piece], rows: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of a table; of a run of equal pieces at one distance the first two and the
+    last, with a row of one cell, a sentence on the others, between them.
+    """
+    begin = 0
+    while begin < len(rows):
+        end = begin + 1
+        while end < len(rows) and _continues(pieces[begin : end + 1]):
+            end += 1
+        if end - begin <= FEW:
+            end = begin + 1
+            yield rows[begin]
+        else:
+            step = pieces[begin + 1].address - pieces[begin].address
+            yield from rows[begin : begin + 2]
+            yield (f"{end - begin - 3} more alike, each {step:,} bytes on",)
+            yield rows[end - 1]
+        begin = end
+
+
+def _continues(pieces: Sequence[Piece]) -> bool:
+    """Return whether the last piece is like those before it, one lane and one distance on."""
+    first, second, *_ = pieces
+    *_, before, last = pieces
+    return (
+        last.address - before.address == second.address - first.address
+        and (last.size, last.requested, last.bank) == (first.size, first.requested, first.bank)
+        and len(last.lanes) == len(first.lanes) == len(second.lanes)
+        and last.lanes[0] - before.lanes[0] == second.lanes[0] - first.lanes[0]
+    )
 
 
 def _names(piece: Piece) -> Iterator[str]:

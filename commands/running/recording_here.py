@@ -5,6 +5,7 @@
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...base.errors import CutraceError
+from ...models.replay.device.device import load_device
 from ...models.replay.interface.options import DEFAULT_DEVICE
 from ...tracer.session.destination import absolute, choose_trace
 from ...traces.reader import Trace
@@ -119,6 +121,18 @@ USAGE = (
 )
 
 
+HELP = f"""Record what a cell, or the statement in the line, launches, and count it.
+
+{USAGE}
+%cutrace [the same] STATEMENT
+
+-o TRACE           keep the trace, a folder NAME.cutrace
+-d DEVICE          the device that the process has, from its first recording on
+--by ...           the rows of the table (default: line)
+--counters NAME,.. show only these counters
+"""
+
+
 class _Options(argparse.ArgumentParser):
     """A parser that raises cutrace's errors; it must not end the notebook's process."""
 
@@ -141,19 +155,35 @@ def load(ipython: Any) -> None:
     """Register the line and cell magic `cutrace` in an IPython shell."""
 
     def cutrace(line: str, cell: str | None = None) -> None:
-        """Record what a cell, or the statement in the line, launches, and count it by line."""
+        try:
+            run(line, cell)
+        except CutraceError as problem:  # one line; IPython prints a traceback of other errors
+            print(f"cutrace: {problem}", file=sys.stderr)
+
+    def run(line: str, cell: str | None) -> None:
         arguments = _read(line)
+        if arguments.device:
+            load_device(arguments.device)  # before anything runs
         code = cell if cell is not None else " ".join(arguments.statement)
         if not code.strip():
             raise CutraceError(f"%cutrace: nothing to run; expected {USAGE}, or %cutrace STATEMENT")
         with recording(arguments.out, shown_device() or arguments.device) as recorded:
             result = ipython.run_cell(code)
         if recorded.launches:
-            print(_counted(recorded, arguments))
+            print(_with_cells(_counted(recorded, arguments), ipython))
         elif result.success:
             print("cutrace: no kernel was launched")
 
+    cutrace.__doc__ = HELP
     ipython.register_magic_function(cutrace, "line_cell", "cutrace")
+
+
+def _with_cells(text: str, ipython: Any) -> str:
+    """Replace the file names that IPython gives cells by `In[3]`."""
+    cells = getattr(getattr(ipython, "compile", None), "_filename_map", {})
+    for name, number in cells.items():
+        text = text.replace(name, f"In[{number}]")
+    return re.sub(r"<ipython-input-(\d+)-\w+>", r"In[\1]", text)
 
 
 def _counted(recorded: recording, arguments: argparse.Namespace) -> str:

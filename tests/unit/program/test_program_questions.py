@@ -70,7 +70,7 @@ def test_two_builds_are_compared(folder: Path) -> None:
     done = cutrace(folder, "compare", "./near", "./far", *words, "--", "1")
     assert done.status == 0, done.err
     rows = [line.split(",") for line in done.out.splitlines()]
-    found = {(row[1], row[4]): row[6] for row in rows[1:]}  # launch, variant: value
+    found = {(row[1], row[5]): row[7] for row in rows[1:]}  # launch, variant: value
     assert found == {("0", "near"): "4", ("0", "far"): "32", ("1", "near"): "0", ("1", "far"): "0"}
 
 
