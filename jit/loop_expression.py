@@ -252,7 +252,7 @@ class Expressions(ControlFlow):
         base = self._value(node.value)
         if not isinstance(base, Structure):
             raise self._refuse(node)
-        fields = base.kind.__annotations__
+        fields = base.kind.fields
         place = f"getelementptr i64, ptr {base.pointer}, i64 {list(fields).index(node.attr)}"
         return kind_said(fields[node.attr]), self._emit(place)
 

@@ -20,13 +20,16 @@ class Struct:
     """Named integers, arrays and structures in 64-bit words that compiled code reads.
 
     The names are the annotations of a subclass, in order; the word of an array or a structure is
-    its address.
+    its address. A subclass of a subclass adds its names behind: it is a structure of both kinds.
     """
 
+    fields: ClassVar[Mapping[str, Any]] = {}
+    """The annotation of each name."""
     _places: ClassVar[Mapping[str, int]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls._places = {name: number for number, name in enumerate(cls.__annotations__)}
+        cls.fields = {**cls.fields, **cls.__annotations__}
+        cls._places = {name: number for number, name in enumerate(cls.fields)}
         for name, number in cls._places.items():
             setattr(cls, name, _reader(name, number))
 
@@ -48,6 +51,12 @@ class Struct:
         arrays = dict(self.__dict__["_arrays"])
         other.__dict__.update(_arrays=arrays, words=words, _view=words.data)
         return other
+
+    def take_fields(self, base: "Struct") -> None:
+        """Take all integers and arrays of a structure that this one extends."""
+        words = base.__dict__["words"]
+        self.__dict__["words"][: len(words)] = words
+        self.__dict__["_arrays"].update(base.__dict__["_arrays"])
 
     def begin_as(self, other: Self) -> None:
         """Replace all integers and arrays by those of another structure."""

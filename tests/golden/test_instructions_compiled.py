@@ -11,9 +11,11 @@ from ptx.ptx_run import HEADER
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.codegen.compiled_kernel import ending, symbols_of
+from cutrace.tracer.simt.codegen.compiled_kernel import symbols_of
 from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
 from cutrace.tracer.simt.memory.memory import Memory
+from cutrace.tracer.simt.warp.control_flow import ending
+from cutrace.tracer.simt.warp.schedule import OTHER
 
 HERE = Path(__file__).parent
 COMPARED = HERE.parent / "validate" / "instructions"
@@ -38,8 +40,8 @@ def kernels() -> Iterator[tuple[Kernel, dict[tuple[int, str], int]]]:
 
 def not_compiled(kernel: Kernel, symbols: dict[tuple[int, str], int]) -> set[str]:
     """The mnemonics that have no machine code: the array engine runs them in its midst."""
-    made = write_kernel(kernel, symbols, "kernel", lambda b: ending(kernel, b) != "")
-    ends = {b.last - 1 for b in kernel.blocks if ending(kernel, b) == "other"}
+    made = write_kernel(kernel, symbols, "kernel")
+    ends = {b.last - 1 for b in kernel.blocks if ending(kernel, b) == OTHER}
     return {kernel.instructions[pc].mnemonic for pc in ends.union(made.escaped)}
 
 

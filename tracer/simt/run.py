@@ -32,8 +32,7 @@ from .kernel.launch import NUMBERED, Launch, NullSink, Sink
 from .kernel.spin_loop import has_loops
 from .memory.memory import BufferPool, LoadedModule, Memory
 from .rows.pattern import PatternTable
-from .warp.instruction_limit import Budget
-from .warp.program import Program, Wave, spoken_name
+from .warp.program import Program, spoken_name
 from .warp.special_register import PLACE_REGISTERS
 
 MANY_LANES = 1 << 12
@@ -200,7 +199,7 @@ def _calls_beyond(instruction: Instruction, own: set[str]) -> bool:
 
 
 def run_interpreted(
-    program: Program, waves: Callable[[Sink], Iterator[ArrayWave]], sink: Sink
+    program: Program, waves: Callable[[Sink, list[int]], Iterator[ArrayWave]], sink: Sink
 ) -> bool:
     """Run waves in order; if the launch is hot, restore memory and return False."""
     memory = program.memory.global_
@@ -209,8 +208,7 @@ def run_interpreted(
     # go to the sink.
     row_buffer, budget = BufferedSink(), [BRIEF]
     try:
-        for wave in waves(row_buffer):
-            wave.take_budget(_Brief(program.launch.options.max_instructions, budget))
+        for wave in waves(row_buffer, budget):
             if not wave.run():
                 raise HotLaunchError
     except HotLaunchError:
@@ -224,19 +222,36 @@ def run_interpreted(
     return True
 
 
-class _Brief(Budget):
-    """An instruction budget that also counts against the launch's shared `budget`."""
+class _BriefWave(ArrayWave):
+    """A wave whose instructions also count against what is `left` of the launch's budget."""
 
-    def __init__(self, limit: int, budget: list[int]) -> None:
-        super().__init__(limit)
-        self._of_launch = budget
+    def __init__(
+        self,
+        program: Program,
+        numbers: NDArray[np.int64],
+        patterns: PatternTable,
+        sink: Sink,
+        left: list[int],
+    ) -> None:
+        super().__init__(program, numbers, patterns, sink)
+        self._left = left
+        self._granted = self.schedule.budget = min(self.schedule.budget, left[0])
 
-    def spend(self, wave: Wave, block: int, length: int) -> None:
-        """Count a basic block; raise HotLaunchError if the launch's budget is used up."""
-        super().spend(wave, block, length)
-        self._of_launch[0] -= length
-        if self._of_launch[0] < 0:
+    def renew_budget(self) -> int:
+        """Return the instructions to run now; raise HotLaunchError if the launch's are used up."""
+        more = super().renew_budget()
+        self._spend()
+        if self._left[0] < 0:
             raise HotLaunchError
+        self._granted = min(more, self._left[0])
+        return self._granted
+
+    def _spend(self) -> None:
+        self._left[0] -= self._granted - self.schedule.budget
+
+    def _finish(self) -> None:
+        super()._finish()
+        self._spend()
 
 
 class BufferedSink(NullSink):
@@ -352,7 +367,7 @@ def _run_blocks(
 ) -> None:
     """Run all waves; a hot launch is restarted in the compiled engine."""
     if choice.is_brief:
-        if run_interpreted(program, _waves_in_turn(program, blocks, choice, patterns), sink):
+        if run_interpreted(program, _waves_in_turn(program, blocks, patterns), sink):
             return
         patterns.begin_launch()
         choice = choose_engine(program, blocks)
@@ -360,14 +375,14 @@ def _run_blocks(
 
 
 def _waves_in_turn(
-    program: Program, blocks: int, choice: Choice, patterns: PatternTable
-) -> Callable[[Sink], Iterator[ArrayWave]]:
+    program: Program, blocks: int, patterns: PatternTable
+) -> Callable[[Sink, list[int]], Iterator[ArrayWave]]:
     """Return a function to an iterator that makes each wave when it is needed."""
     launch = program.launch
 
-    def waves(sink: Sink) -> Iterator[ArrayWave]:
+    def waves(sink: Sink, left: list[int]) -> Iterator[ArrayWave]:
         for number in range(-(-launch.executed // blocks)):
-            yield choice.make(launch.wave(number, blocks), patterns, sink)
+            yield _BriefWave(program, launch.wave(number, blocks), patterns, sink, left)
 
     return waves
 

@@ -9,8 +9,9 @@ import pytest
 import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.commands._main import run
-from cutrace.tracer.simt.codegen.wave import SLICE
-from cutrace.tracer.simt.warp.instruction_limit import Budget
+from cutrace.tracer.simt.interp import wave
+from cutrace.tracer.simt.warp import instruction_limit
+from cutrace.tracer.simt.warp.instruction_limit import SLICE
 from cutrace.tracer.simt.warp.program import Wave
 
 COUNT = """// cutrace: count<<<2, 64>>>(out:i32[128], 1000)
@@ -154,13 +155,13 @@ def test_machine_code_comes_back_every_few_million_instructions(
 ) -> None:
     """So that Python hears Ctrl-C and alarms; a round is 2 instructions or more."""
     times = []
-    renew = Budget.renew
+    left = instruction_limit.instructions_left
 
-    def count(self: Budget, wave: Wave, block: int) -> int:
+    def count(own: Wave, block: int) -> int:
         times.append(block)
-        return renew(self, wave, block)
+        return left(own, block)
 
-    monkeypatch.setattr(Budget, "renew", count)
+    monkeypatch.setattr(wave, "instructions_left", count)
     with cutrace.Session(engine="compiled") as gpu:
         array = gpu.to_device(np.zeros(256, np.int32))
         gpu.compile(LONG).get_function("run")[1, 32](array, 8_000_000)

@@ -92,7 +92,7 @@ def test_a_fault_of_a_decoder_is_not_blamed_on_the_instruction(
         raise fault("in the decoder")
 
     monkeypatch.setattr(decode, "_decode_step", decode_wrongly)
-    monkeypatch.setattr(branch, "decode_ending", decode_wrongly)
+    monkeypatch.setattr(branch, "decode_terminator", decode_wrongly)
     body = "{\n.reg .b32 %r;\nadd.u32 %r, 1, 2;\nret;\n}\n"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{body}"
     with pytest.raises(fault, match="in the decoder"):

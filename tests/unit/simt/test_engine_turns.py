@@ -23,10 +23,9 @@ from cutrace.tracer.front.source import Source
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 from cutrace.tracer.session.record_options import RecordOptions, default_options
-from cutrace.tracer.simt.codegen.machine import Machine
-from cutrace.tracer.simt.codegen.scheduler import go_another_way, settle
 from cutrace.tracer.simt.kernel.spin_loop import waiting_blocks
-from cutrace.tracer.simt.warp.simt_stack import SimtStacks
+from cutrace.tracer.simt.warp.schedule import Schedule
+from cutrace.tracer.simt.warp.scheduler import leave_region, reconverge
 from cutrace.tracer.simt.warp.stack_entry import StackEntry, merge_siblings, rotate_stack, run_ahead
 
 # Leaves have mass 1. Cells have the numbers after those of the leaves, children before parents;
@@ -374,10 +373,10 @@ def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -
     return found
 
 
-def leave_for_another_way(m: Machine, lanes: int, stay: int) -> None:
+def leave_for_another_way(m: Schedule, lanes: int, stay: int) -> None:
     """Do what a branch at which lanes leave does with the first warp."""
-    go_another_way(m, 0, lanes, stay)
-    settle(m, 0)
+    leave_region(m, 0, lanes, stay)
+    reconverge(m, 0)
 
 
 @cache
@@ -387,9 +386,9 @@ def compiled_leaving() -> Callable[[int, int, int], int]:
     return kind(find("leave_for_another_way"))
 
 
-def machine_of(splits: list[StackEntry], join: int, leaving: int) -> Machine:
-    """Return a machine of one warp that stands at block 0, a branch that lanes leave by."""
-    m, below = Machine(), splits[:-1]
+def schedule_of(splits: list[StackEntry], join: int, leaving: int) -> Schedule:
+    """Return a schedule of one warp that stands at block 0, a branch that lanes leave by."""
+    m, below = Schedule(), splits[:-1]
     m.warps, m.number = 1, 0
     m.depth = np.array([len(below)], np.int32)
     m.block, m.join = (np.array([value], np.int32) for value in splits[-1][:2])
@@ -408,7 +407,7 @@ def machine_of(splits: list[StackEntry], join: int, leaving: int) -> Machine:
     return m
 
 
-def splits_of(m: Machine) -> list[StackEntry]:
+def splits_of(m: Schedule) -> list[StackEntry]:
     """Return the stack of its warp."""
     depth = int(m.depth[0])
     below = zip(m.below_block, m.below_join, m.below_mask, m.below_called, strict=True)
@@ -424,10 +423,9 @@ def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int
     lanes = sum(1 << lane for lane in range(8) if top.mask >> lane & 1 and chance.random() < 0.6)
     join = chance.choice([170, *(split.join for split in splits[1:])])
     leaving, stay = chance.choice([join, 150]), chance.choice([STAY, top.join])
-    stacks = SimtStacks(0, EXIT, EXIT, np.ones((1, 32), np.bool_), 1, 1)
-    stacks._restore(0, splits)
-    stacks.leave_region(np.zeros(1, np.intp), np.array([lanes], np.uint32), leaving, stay, join)
-    found = stacks._stack_of(0)
+    schedule = schedule_of(splits, join, leaving)
+    compiled_leaving()(schedule.address, lanes, stay)
+    found = splits_of(schedule)
     are_met = any(split.join == join and split.mask & top.mask for split in splits)
     if lanes and are_met:
         ours = [split for split in found if split.mask & lanes]
@@ -440,7 +438,3 @@ def test_lanes_that_go_another_way_leave_those_that_wait_for_them_only(seed: int
     for place, split in enumerate(found[:-1]):
         waits = any(other.mask & split.mask for other in found[place + 1 :])
         assert waits or split.block != split.join, "a split has joined, but may have its turn"
-
-    compiled = machine_of(splits, join, leaving)
-    compiled_leaving()(compiled.address, lanes, stay)
-    assert splits_of(compiled) == found

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
 from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ....base.errors import CutraceError
 from ....jit.loop_codegen import translate
 from ....jit.machine_code import compile_assembly
 from ....traces.schema import Space
-from ...ptx.kernel import KERNELS, BasicBlock, Immediate, Instruction, Kernel, KernelKey, key_of
+from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
 from ..access.address import parameters_start
 from ..access.stack import stack_bytes
 from ..interp.decode import decode
@@ -27,26 +27,11 @@ from ..kernel.layout import local_layout, shared_layout
 from ..kernel.spin_loop import endless_of
 from ..memory.memory import BufferPool, LoadedModule, Memory
 from ..rows.access_rows import ROWS
-from ..rows.history import RUNS
 from ..warp.program import Program
 from .access_check import REGIONS, finish_some
-from .emit_call import is_inner_call, ways_of
 from .emit_kernel import KernelText, write_kernel
-from .machine import (
-    BARRIER,
-    CALL,
-    DIVIDE,
-    JUMP,
-    LEAVE,
-    LEAVE_SOME,
-    OTHER,
-    RETURN_SOME,
-    SWITCH,
-    WARP_SYNC,
-    Machine,
-)
+from .machine import Machine
 from .register_frame import PARAMETERS, Place
-from .scheduler import account, end_group, note_spins, run_warps
 
 BUFFER_BYTES = 1 << 28
 """Maximum bytes of registers and rows of a wave; a kernel that needs more is not compiled."""
@@ -108,27 +93,11 @@ def buffers_of(memory: Memory) -> Buffers:
     return _BUFFERS.of(memory)
 
 
-class Routines(NamedTuple):
-    """Compiled routines; each takes the address of a Machine.
-
-    They run a wave until Python is needed, end a basic block, account for it, count spins, and take
-    the rows of the first accesses of the block.
-    """
-
-    run_warps: Callable[[int], int]
-    end_group: Callable[[int], int]
-    account: Callable[[int], int]
-    note_spins: Callable[[int], int]
-    finish_some: Callable[[int], int]
-
-
 @cache
-def routines() -> Routines:
-    """Return the compiled routines of the scheduler."""
-    all_of_them = [run_warps, end_group, account, note_spins, finish_some]
-    find = compile_assembly(translate(all_of_them), vectors=False)
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return Routines(*(kind(find(name)) for name in Routines._fields))
+def finish_rows_routine() -> Callable[[int], int]:
+    """Return the compiled `finish_some`; it takes the address of a Machine."""
+    find = compile_assembly(translate([finish_some]), vectors=False)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("finish_some"))
 
 
 def compile_kernel(program: Program) -> "CompiledKernel":
@@ -167,7 +136,7 @@ class CompiledKernel:
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
-        kernel_text = write_kernel(kernel, symbols, _NAME, lambda block: ends(kernel, block))
+        kernel_text = write_kernel(kernel, symbols, _NAME)
         self.made = kernel_text
         self.frame = kernel_text.frame
         self.machine = m = Machine()
@@ -175,7 +144,7 @@ class CompiledKernel:
         m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
         m.codes = _compile(kernel_text)
         m.codes[list(endless_of(key_of(kernel)))] = 0
-        self._arrange(kernel)
+        self._arrange()
         self.zeroed = self._places_read_first(kernel)
 
     def _places_read_first(self, kernel: Kernel) -> list[Place]:
@@ -201,32 +170,8 @@ class CompiledKernel:
                 f"its registers and rows, more than {BUFFER_BYTES}"
             )
 
-    def _arrange(self, kernel: Kernel) -> None:
-        endings, targets, others, branches = [], [], [], []
-        for block in kernel.blocks:
-            exit_ = kernel.functions[block.function].exit
-            after = (*block.successors, exit_, exit_)
-            last = kernel.instructions[block.last - 1]
-            how = _ENDINGS[ending(kernel, block)]
-            endings.append(how)
-            targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
-            others.append(after[1])
-            is_jump = how == JUMP and last.opcode == "bra"
-            divides = how in (DIVIDE, LEAVE_SOME, RETURN_SOME, SWITCH)
-            branches.append(is_jump or divides)
+    def _arrange(self) -> None:
         m = self.machine
-        m.endings = np.array(endings, dtype=np.int32)
-        m.targets = np.array(targets, dtype=np.int32)
-        m.others = np.array(others, dtype=np.int32)
-        m.branches = np.array(branches, dtype=np.int32)
-        self._arrange_sides(kernel)
-        m.first_end = len(kernel.blocks)
-        m.joins = np.array([block.join for block in kernel.blocks], dtype=np.int32)
-        m.leaving = np.array([block.leaving for block in kernel.blocks], dtype=np.int32)
-        outer_joins = [block.outer_joins for block in kernel.blocks]
-        m.first_behind = np.cumsum([0, *map(len, outer_joins)]).astype(np.int32)
-        m.behind = np.array([each for of_block in outer_joins for each in of_block], dtype=np.int32)
-        m.lengths = np.array([b.last - b.first for b in kernel.blocks], dtype=np.int32)
         m.first_site = np.array(self.made.first_site, dtype=np.int32)
         kernel_sites = self.made.sites
         sites = self.sites = [*kernel_sites, *self._sites_anywhere()]
@@ -248,33 +193,6 @@ class CompiledKernel:
         self.machine.site_in = site_in
         each = (kernel_text.sites[number] for number in kernel_text.anywhere)
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
-
-    def _arrange_sides(self, kernel: Kernel) -> None:
-        """Store the callees of each block's call, or the targets of its switch, block by block."""
-        sides = [self._sides(kernel, block) for block in kernel.blocks]
-        m = self.machine
-        m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
-        pairs = [pair for of_block in sides for pair in of_block]
-        m.side_entry = np.array([entry for entry, _ in pairs], dtype=np.int32)
-        m.side_exit = np.array([exit_ for _, exit_ in pairs], dtype=np.int32)
-        self.most_sides = max(map(len, sides))
-        loops = max(len(block.outer_joins) for block in kernel.blocks)
-        self.spare = max(self.most_sides, 2) + loops + 1
-
-    def _sides(self, kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
-        """Return the blocks that lanes may enter at the end of a block, and the ends of those
-        functions."""
-        last = kernel.instructions[block.last - 1]
-        call = self.made.calls.ending.get(block.number)
-        if call is not None:
-            spans = [kernel.functions[callee] for callee in call.callees]
-            return [(span.entry, span.exit) for span in spans]
-        return [(way, -1) for way in ways_of(block, last)] if last.opcode == "brx" else []
-
-    @property
-    def log_size(self) -> int:
-        """Maximum number of history entries that wait to be written."""
-        return RUNS
 
 
 def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
@@ -315,65 +233,6 @@ def effort_for(text: str) -> int:
 def _load_kernel(text: str, codes: tuple[int, ...]) -> list[int]:
     find = compile_assembly(text, effort=effort_for(text))
     return [find(f"{_NAME}.{number}") for number in codes]
-
-
-_ENDINGS = {
-    "": JUMP,
-    "go": JUMP,
-    "divide": DIVIDE,
-    "leave": LEAVE,
-    "leave some": LEAVE_SOME,
-    "barrier": BARRIER,
-    "other": OTHER,
-    "call": CALL,
-    "return some": RETURN_SOME,
-    "switch": SWITCH,
-    "meeting": WARP_SYNC,
-}
-
-
-def ending(kernel: Kernel, block: BasicBlock) -> str:
-    """Return how a basic block ends, a key of _ENDINGS; "" where it falls through to the next
-    block."""
-    last = kernel.instructions[block.last - 1]
-    if block.last - 1 in kernel.meetings:
-        return "other" if _follows_call(kernel, block) else "meeting"
-    guarded = last.guard is not None
-    match last.opcode:
-        case "bra":
-            return "divide" if guarded else "go"
-        case "ret":
-            return "return some" if guarded else "go"
-        case "call" if is_inner_call(kernel, block, last):
-            return "call"
-        case "exit":
-            return "leave some" if guarded else "leave"
-        case "brx":
-            return "switch"
-        case "trap":
-            return "other"
-        case "bar" | "barrier" if "warp" not in last.modifiers:
-            is_plain = "cluster" not in last.modifiers and _is_plain(last)
-            return "barrier" if is_plain else "other"
-    return ""
-
-
-def ends(kernel: Kernel, block: BasicBlock) -> bool:
-    """Return whether the last instruction of a block only moves the warps to their successors."""
-    return ending(kernel, block) not in ("", "meeting")
-
-
-def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:
-    """Return whether a block begins with the results of a call, which must be taken first."""
-    before = kernel.blocks[block.number - 1]
-    last = kernel.instructions[before.last - 1]
-    return before.last == block.first and is_inner_call(kernel, before, last)
-
-
-def _is_plain(barrier: Instruction) -> bool:
-    fixed = all(isinstance(operand, Immediate) for operand in barrier.operands)
-    odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
-    return fixed and not odd and len(barrier.operands) < 2
 
 
 def refuse_launch(program: Program) -> None:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ....base.dataclass import dataclass
+from ..warp.schedule import FAULT
 from .machine import Machine
 
-_FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
+_FIELDS = {name: number for number, name in enumerate(Machine.fields)}
 
 # `old_frame` is `frame` under a name that LLVM does not see through. From a load, a select of lanes
 # and a store to the same place it would make a masked store, which takes 12 cycles and more on AMD
@@ -45,9 +46,9 @@ entry:
   %olds = getelementptr i64, ptr %scratch, i64 128
   %fault.at = getelementptr i64, ptr %m, i64 {fault}
 {fields}
-{segments}  ret i64 0
+{segments}{finish}  ret i64 0
 faulty:
-  ret i64 0
+  ret i64 {reason}
 }}
 """
 
@@ -158,11 +159,16 @@ class Segment:
     decide: str = ""
 
 
-def block_text(name: str, segments: list[Segment]) -> str:
-    """Return the function of a basic block."""
+def block_text(name: str, segments: list[Segment], finish: str = "") -> str:
+    """Return the function of a basic block; with `finish`, the name of a function that takes the
+    rows of its accesses, it ends by calling that.
+    """
     fault = _FIELDS["fault_site"]
     parts = "".join(_segments(segments))
-    return _BLOCK.format(name=name, fields=_fields(), segments=parts, fault=fault)
+    last = f"  call i64 @{finish}(ptr %m)\n" if finish else ""
+    return _BLOCK.format(
+        name=name, fields=_fields(), segments=parts, fault=fault, finish=last, reason=FAULT
+    )
 
 
 def run_text(number: int, before: str, lines: list[str]) -> str:

@@ -26,6 +26,7 @@ from ...ptx.kernel import (
 from ..kernel.function_pointer import callees, function_address
 from ..kernel.layout import Place as ParameterPlace
 from ..kernel.layout import Span, local_layout, pointed_parameters
+from ..warp.control_flow import is_inner_call
 from .argument_frame import WIDEST, Passing, shared_register
 from .emit_access import same_size, stored
 from .emit_lane import Lane, Refuse, Write, llvm_type
@@ -94,14 +95,6 @@ def _lay_out(places: Iterable[Place], begins: Mapping[int, int]) -> Iterator[tup
     for place in places:
         yield place, ends[place.size]
         ends[place.size] += 32 * place.size
-
-
-def is_inner_call(kernel: Kernel, block: BasicBlock, instruction: Instruction) -> bool:
-    """Return whether an instruction calls a function of the module."""
-    target = _target(instruction)
-    return target is not None and (
-        isinstance(target.callee, Register) or bool(callees(kernel, block.function, target))
-    )
 
 
 def _target(instruction: Instruction) -> CallTarget | None:
@@ -513,14 +506,6 @@ define i32 @indexed(ptr %numbers, i32 %index) {
   ret i32 %r
 }
 """
-
-
-def ways_of(block: BasicBlock, instruction: Instruction) -> tuple[int, ...]:
-    """Return the successors of a switch in the order of its sides: its targets by number, then the
-    block after it if it is guarded."""
-    if instruction.guard is None:
-        return tuple(sorted(set(block.successors)))
-    return (*sorted(set(block.successors[:-1])), block.successors[-1])
 
 
 def add_switch(

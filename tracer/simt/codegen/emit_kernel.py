@@ -25,7 +25,8 @@ from ...ptx.opcodes import destinations, sources
 from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..matrix.ldmatrix import ROW_BYTES
 from ..ops.family import find_rule
-from .access_check import decide
+from ..warp.control_flow import ends
+from .access_check import decide, finish_rows
 from .block_part import (
     ACCESS,
     ATOMIC,
@@ -85,17 +86,11 @@ class KernelText:
     calls: Calls = field(default_factory=Calls)
 
 
-def write_kernel(
-    kernel: Kernel,
-    symbols: Mapping[tuple[int, str], int],
-    name: str,
-    ends: Callable[[BasicBlock], bool],
-) -> KernelText:
+def write_kernel(kernel: Kernel, symbols: Mapping[tuple[int, str], int], name: str) -> KernelText:
     """Return the assembly of a kernel; the array engine runs instructions without codegen.
 
-    `symbols` are the addresses of variables; `ends` returns whether the last instruction of a basic
-    block only moves the warps on. The function of block 3 is called `NAME.3`, unless an earlier
-    block has the same code (`KernelText.codes`).
+    `symbols` are the addresses of variables. The function of block 3 is called `NAME.3`, unless an
+    earlier block has the same code (`KernelText.codes`).
     """
     escaped: dict[int, str] = {}
     while True:
@@ -103,7 +98,7 @@ def write_kernel(
         kernel_text.calls = find_calls(kernel, kernel_text.frame)
         writer = BlockEmitter(kernel, kernel_text, name)
         for block in kernel.blocks:
-            writer.add(block, ends(block))
+            writer.add(block, ends(kernel, block))
         if not writer.refused:
             break
         escaped = escaped | writer.refused
@@ -155,7 +150,11 @@ class BlockEmitter:
         """Emit the function of a basic block, if no earlier one has the same code."""
         self._block_loops = []
         segments = self._segments(block, ends)
-        code = block_text(f"{self._name}.NUMBER", segments), tuple(self._block_loops)
+        finish = ""
+        if len(self._made.sites) > self._made.first_site[-1]:
+            finish = self.fragments.once("finish_rows", "ptr", _finish_rows(), "i64")
+        text = block_text(f"{self._name}.NUMBER", segments, finish)
+        code = text, tuple(self._block_loops)
         number = self._numbers.setdefault(code, block.number)
         self._made.codes.append(number)
         if number == block.number:
@@ -444,6 +443,11 @@ class BlockEmitter:
             )
 
         return refuse
+
+
+@cache
+def _finish_rows() -> str:
+    return translate([finish_rows])
 
 
 @cache

@@ -5,7 +5,7 @@ from .emit_lane import Fragments
 from .machine import Machine
 from .register_frame import Frame
 
-_FIELDS = {name: number for number, name in enumerate(Machine.__annotations__)}
+_FIELDS = {name: number for number, name in enumerate(Machine.fields)}
 _FILL = """
 define void @fill(ptr %p, i64 %x) {
   %i = insertelement <32 x i64> poison, i64 %x, i64 0

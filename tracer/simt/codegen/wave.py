@@ -18,32 +18,21 @@ from ....traces.schema import Space
 from ..access.address import parameter_image
 from ..access.bounds import check_lanes
 from ..call.argument_passing import too_deep
-from ..interp.wave import ArrayWave, WarpGroup
+from ..interp.wave import LOG, ArrayWave, WarpGroup
 from ..kernel.launch import Sink
 from ..kernel.layout import levels_within
 from ..memory.address_facts import AddressRange
 from ..ops.lanes import LANES, Array, Mask
 from ..rows.access_rows import ROWS, AccessRows, Warps, columns_of
-from ..rows.history import Entries
+from ..rows.history import RUNS
 from ..rows.pattern import PatternTable
 from ..warp.instruction_limit import never_ends
 from ..warp.program import FrameStack, Program
-from ..warp.stack_entry import EXITED, WAITING
 from .access_check import LEAST, MOST
-from .compiled_kernel import Buffers, CompiledKernel, routines
+from .compiled_kernel import Buffers, CompiledKernel, finish_rows_routine
 from .emit_call import LOST, NEEDS_FRAMES
 from .fallback import Fallbacks
-from .machine import (
-    DEEPEN,
-    ENDED,
-    ENDING,
-    FAULT,
-    FOREIGN,
-    IDLE,
-    SPINS,
-    YIELD,
-    Machine,
-)
+from .machine import Machine
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
 from .wave_state import WaveStatePool
 
@@ -108,7 +97,8 @@ class MachineRows(AccessRows):
         m.rows, m.runs = rows.stop, m.runs + 1
 
     def flush(self) -> None:
-        """Do nothing: all rows wait in the machine until `write`."""
+        """Write all rows."""
+        self.write(final=True)
 
     def skip(self, pc: int) -> None:
         """Drop the machine's rows of the access at `pc` if it has generic addresses: the array
@@ -121,7 +111,7 @@ class MachineRows(AccessRows):
 
     def _finish_before(self) -> None:
         self._machine.upto = self.before
-        routines().finish_some(self._machine.address)
+        finish_rows_routine()(self._machine.address)
 
     def _reserve(self, rows: int) -> None:
         if rows > len(self._machine.row_warp):
@@ -194,10 +184,6 @@ _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 WIDEST = 16
 """Maximum bytes of a load: padding, since a load may read past the last parameter."""
 
-SLICE = 1 << 22
-"""Instructions of warps after which machine code returns, at most a second: Python handles Ctrl-C
-and alarms only then."""
-
 FIRST_LEVELS = 8
 """Levels of recursion reserved at first."""
 
@@ -225,7 +211,6 @@ class CompiledWave(ArrayWave):
         self._patterns = patterns
         self._epoch = patterns.epoch
         self._machine = self._room.machine
-        self._machine.budget = min(program.launch.options.max_instructions, SLICE)
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False
@@ -256,12 +241,8 @@ class CompiledWave(ArrayWave):
         owners = self.rows.accesses
         rows = MachineRows(self._sink, self._patterns, owners, m, code, self._buffers)
         self.rows.accesses = self._access_rows = rows
-        entries = code.log_size + self.warps
-        m.log_limit = code.log_size
-        m.log_warp = self._buffers.take("log_warp", entries, "i4")
-        m.log_block = self._buffers.take("log_block", entries, "i4")
-        m.log_masks = self._buffers.take("log_masks", entries, "i8")
-        m.log_repeat = self._buffers.take("log_repeat", entries, "i4")
+        entries = RUNS + self.warps
+        self._bind_log(*(self._buffers.take(name, entries, kind) for name, kind in LOG.items()))
 
     def _bind_registers(self) -> None:
         """Allocate the frames, and the special register tables of these blocks."""
@@ -311,12 +292,7 @@ class CompiledWave(ArrayWave):
         call_back = _ESCAPE(self._escape)  # to be held while machine code runs
         pointer = ctypes.c_void_p.from_buffer(call_back)  # a cast would hold itself, and the wave
         self._machine.escape = pointer.value or 0
-        return self._run()
-
-    @property
-    def progress(self) -> int:
-        """A counter of the basic blocks outside spin loops that warps have run."""
-        return int(self._machine.progress)
+        return super().run()
 
     def state(self) -> Iterator[NDArray[Any]]:
         """Yield all arrays that decide the next steps of the warps, except the memory that blocks
@@ -325,55 +301,6 @@ class CompiledWave(ArrayWave):
         yield from self.stacks.state_of_all()
         yield self.local
         yield m.frames[: self.warps * m.frame_bytes]
-
-    def _run(self) -> bool:
-        routine = routines()
-        m, stacks = self._machine, self.stacks
-        while True:
-            self._prepare()
-            reason = routine.run_warps(m.address)
-            while reason == DEEPEN:
-                # The group has run its block but has not moved on: grow the stacks, then end it.
-                self._room.deepen(2 * m.levels)
-                reason = routine.end_group(m.address)
-            if reason == IDLE:
-                break
-            if reason == FOREIGN:
-                self._report_endless()
-            if reason == FAULT:
-                if self._raised is not None:
-                    raise self._raised
-                self._report_fault()
-            if reason == ENDING:
-                # The array engine ends the block; the accounting stays in machine code.
-                self._end_block()
-                routine.account(m.address)
-                m.most_depth = int(stacks.depth.max())
-            elif reason == ENDED:
-                group = m.chosen[: m.count].astype(np.intp)
-                # A warp or entry ended: barriers and warp syncs may need fewer lanes now.
-                stacks.barriers.resume(group)
-                stacks.barriers.release(np.flatnonzero(stacks.state == EXITED))
-                stacks.meetings.settle(group)
-                self._take_outcomes()
-            if reason in (ENDING, ENDED):
-                reason = routine.note_spins(m.address)
-            if reason == YIELD:
-                self._take_turns()
-            self._write(m.logged >= m.log_limit)
-            if m.budget < 0:
-                m.budget = min(self._budget.renew(self, m.number), SLICE)
-            if reason == SPINS or (reason == YIELD and stacks.only_spins()):
-                stacks.spins[:] = 0
-                return False
-        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
-        self._access_rows.write(final=True)
-        self._write_history()
-        self._count_lanes()
-        self._tell_outside()
-        self.rows.finish()
-        self._rooms.give(self._room)
-        return True
 
     def _prepare(self) -> None:
         """Reserve pattern storage for the rows that may come before the next write."""
@@ -384,39 +311,28 @@ class CompiledWave(ArrayWave):
         if self._epoch != self._patterns.epoch:
             self._epoch = self._patterns.epoch
             m.site_pattern[:] = -1
-        m.waiting = int((self.stacks.state == WAITING).any())
 
     def _reserve(self) -> None:
         rows = self._code.capacity(self.warps, self._machine.row_limit)
         self._patterns.store.reserve(rows)
 
     def _group(self) -> WarpGroup:
-        """Return the current group as an array engine group."""
-        m = self._machine
         if self.frames is not None:
             self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
-        warps = m.chosen[: m.count].astype(np.intp)
-        return WarpGroup(self, warps, m.active[: m.count].copy())
+        return super()._group()
+
+    def _run_block(self) -> NoReturn:
+        """Raise the error for a loop without an exit: only such blocks have no machine code."""
+        never_ends(self.program.kernel, self._machine.number)(self._group())
+        raise AssertionError(f"block {self._machine.number} is in no endless loop")
 
     def _end_block(self) -> None:
-        """End the basic block with the array engine."""
-        m, group = self._machine, self._group()
-        escaped = self._escapes.find(self.program.kernel.blocks[m.number].last - 1)
+        group = self._group()
+        escaped = self._escapes.find(self.program.kernel.blocks[self._machine.number].last - 1)
         self._escapes.enter(self, group, escaped)
         assert escaped.ending is not None
-        branch_masks = escaped.ending(group)
+        escaped.ending(group)
         self._escapes.leave(self, group, escaped)
-        if branch_masks is not None:
-            m.taken[: m.count] = branch_masks
-        self._take_outcomes()
-
-    def _take_turns(self) -> None:
-        """Rotate the stacks of the group's warps that have spun longer than their patience."""
-        m, stacks = self._machine, self.stacks
-        stacks.rotate_spinning(m.chosen[: m.count].astype(np.intp))
-        m.most_depth = int(stacks.depth.max())
-        if stacks.levels > m.levels:
-            self._room.deepen(2 * stacks.levels)
 
     def _take_outcomes(self) -> None:
         """Write the results of barrier votes and warp syncs to the frames of their warps."""
@@ -462,14 +378,10 @@ class CompiledWave(ArrayWave):
         escaped.ending(group)
         raise AssertionError(f"all lanes call a function at {pc}")
 
-    def _report_endless(self) -> NoReturn:
-        """Raise the array engine's error for a loop without an exit: such blocks are not
-        compiled."""
-        never_ends(self.program.kernel, self._machine.number)(self._group())
-        raise AssertionError(f"block {self._machine.number} is in no endless loop")
-
-    def _report_fault(self) -> NoReturn:
+    def _raise_fault(self) -> NoReturn:
         m = self._machine
+        if self._raised is not None:
+            raise self._raised
         site = int(m.site_as[m.first_site[m.number] + m.fault_site])
         pc, space, size = self._code.sites[site]
         warp = np.array([m.fault_warp], dtype=np.intp)
@@ -482,24 +394,17 @@ class CompiledWave(ArrayWave):
         check_lanes(group, facts, 0, Space[space.upper()], size, pc)
         raise AssertionError(f"no lane is at fault at {pc}")
 
-    def _write(self, history: bool) -> None:
+    def _write(self) -> None:
         """Write the rows that the array engine would have written by now."""
         if self._machine.rows >= ROWS:
             self._access_rows.write(final=False)
-        if history:
-            self._write_history()
+        super()._write()
 
-    def _write_history(self) -> None:
-        m = self._machine
-        log = Entries(
-            m.log_warp[: m.entries],
-            m.log_block[: m.entries],
-            m.log_masks[: m.entries],
-            m.log_repeat[: m.entries],
-        )
-        self.rows.history.write_log(log, m.lengths, m.branches)
-        m.entries = m.logged = 0
-        m.last_entry[:] = -1
+    def _finish(self) -> None:
+        self._count_lanes()
+        self._tell_outside()
+        super()._finish()
+        self._rooms.give(self._room)
 
     def _count_lanes(self) -> None:
         sums = self._machine.lanes_on[:-1].reshape(-1, self.blocks)

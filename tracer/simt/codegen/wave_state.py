@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interp.wave import FAIR, WaveState, syncing_blocks
+from ..interp.wave import WaveState, syncing_blocks
 from ..memory.memory import BufferPool, Memory
 from ..ops.lanes import LANES
 from ..rows.pattern import no_questions
 from ..warp.program import Program
 from .compiled_kernel import CompiledKernel
-from .machine import NEVER, STALE
 
 MOST_STATES = 4
 """States that the pool keeps. A launch has waves of two shapes: its last wave may have fewer
@@ -28,36 +27,14 @@ class CompiledWaveState(WaveState):
     """The state of a wave: the machine, with the arrays that it and the SIMT stacks share."""
 
     def __init__(self, code: CompiledKernel, program: Program, blocks: int) -> None:
-        super().__init__(program, blocks)
-        self.shape = shape_of(code, program, blocks)
         self.machine = code.machine.copy()
+        super().__init__(program, blocks, self.machine)
+        self.machine.codes = code.machine.codes
+        self.shape = shape_of(code, program, blocks)
         self._changed: list[NDArray[Any]] = []
-        self._bind_warps(code, program)
         self._bind_accesses(code, program)
         self._at_first = [array.copy() for array in self._changed]
         self._fresh = self.machine.copy()
-        self.below = self.stacks.reserve(2 * len(program.kernel.blocks) + 2)
-        self._bind_stacks()
-
-    def _bind_warps(self, code: CompiledKernel, program: Program) -> None:
-        m, stacks = self.machine, self.stacks
-        m.warps, m.a_block, m.blocks = self.warps, self.warps_a_block, self.blocks
-        m.ranks, m.waits = program.ranks, program.spin_blocks.view(np.uint8)
-        m.may_wait = int(bool(program.waiting))
-        m.block, m.join, m.mask, m.depth = stacks.block, stacks.join, stacks.mask, stacks.depth
-        m.state, m.called = stacks.state, stacks.called.view(np.uint8)
-        m.spins, m.patience, m.step = stacks.spins, stacks.patience, self.step
-        m.spare, m.picked, m.fair = code.spare, -1, FAIR
-        parts = -(-self.warps // LANES)
-        m.order = self._array(parts * LANES, np.int32, NEVER)
-        m.part_order = self._array(-(-parts // LANES) * LANES, np.int32, NEVER)
-        m.part_order[:parts] = STALE
-        m.waited = self._array(self.warps, np.int64)
-        m.chosen = self._array(self.warps, np.int32)
-        m.active = self._array(self.warps, np.uint32)
-        m.taken = self._array(self.warps, np.uint32)
-        m.sides = self._array(self.warps * code.most_sides + 1, np.uint32)
-        m.last_entry = self._array(self.warps, np.int32, -1)
 
     def _bind_accesses(self, code: CompiledKernel, program: Program) -> None:
         m, sites = self.machine, len(code.sites) + 1
@@ -80,32 +57,19 @@ class CompiledWaveState(WaveState):
         self._changed.append(np.full(size, value, dtype=dtype))
         return self._changed[-1]
 
-    def _bind_stacks(self) -> None:
-        """Point the machine to the arrays that SimtStacks has reallocated."""
-        m, stacks, below = self.machine, self.stacks, self.below
-        m.parked, m.meeting = stacks.barriers.parked, stacks.meetings.parked
-        m.levels = stacks.levels
-        m.below_block, m.below_join, m.below_mask = below[0], below[1], below[2]
-        m.below_called = below[3].view(np.uint8)
-
     def begin(self) -> None:
         """Reset the state for a new wave, and drop the arrays of the last wave."""
-        super().begin()
         self.machine.begin_as(self._fresh)
+        super().begin()
         for array, first in zip(self._changed, self._at_first, strict=True):
             array[:] = first
         self.machine.questions.count = 0
-        self._bind_stacks()
-
-    def deepen(self, levels: int) -> None:
-        """Reserve this many stack levels below the top entries."""
-        self.below = self.stacks.reserve(levels)
-        self._bind_stacks()
 
     @property
     def nbytes(self) -> int:
         """The approximate size of the state in bytes."""
-        return sum(array.nbytes for array in (*self._changed, *self._at_first, *self.below))
+        own = sum(array.nbytes for array in (*self._changed, *self._at_first))
+        return own + self.stacks.nbytes
 
 
 def _limit(program: Program, space: str, size: int) -> int:

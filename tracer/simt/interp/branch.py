@@ -1,7 +1,7 @@
-"""Terminators of basic blocks: branches, calls, returns, barriers and traps, which move warps
-on.
+"""Terminators of basic blocks: which lanes take a branch, a call or a switch; barriers, traps, and
+warp-wide instructions at which diverged lanes wait for one another.
 
-So do warp-wide instructions at which diverged lanes wait for one another (`decode_warp_sync`).
+Where the lanes go from there, and how they reconverge, is the scheduler's (warp/scheduler.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ....base.errors import KernelFault
 from ....traces.schema import BARRIERS
 from ...isa.table import MOST_THREADS
-from ...ptx.kernel import NO_BLOCK, BasicBlock, CallTarget, FunctionSpan, Instruction, Register
+from ...ptx.kernel import CallTarget, Instruction, Register
 from ...ptx.lines import source_line
 from ...ptx.reconvergence import mask_of, sync_key
 from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
@@ -20,114 +20,41 @@ from ..kernel.function_pointer import callees, function_address
 from ..ops.lanes import LANES, Array, Bits
 from ..warp.barrier import Arrival, Reduction, SyncArrival
 from ..warp.decoder import Decoder, Fetch
-from ..warp.program import Group, Terminator
+from ..warp.program import Group, Step, Terminator
 from ..warp.shuffle_vote import STEPS, by_warp, decode_collective
 
 
-def fall_through(decoder: Decoder, block: BasicBlock) -> Terminator:
-    """Return the terminator of a block that falls through, or runs off the end of its function."""
-    target = block.successors[0] if block.successors else _exit(decoder, block)
-
-    def go(group: Group) -> None:
-        group.wave.stacks.jump(group.warps, target)
-        return None
-
-    return go
-
-
-def _exit(decoder: Decoder, block: BasicBlock) -> int:
-    return decoder.kernel.functions[block.function].exit
-
-
-def decode_ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
-    """Return the terminator of a block's last instruction, or None if it is none."""
+def decode_terminator(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    """Return the terminator of the instruction that ends a block; None if the scheduler needs none
+    to move the warps."""
     if decoder.pc in decoder.kernel.meetings:
         return decode_warp_sync(decoder, instruction, _after(decoder))
-    decode = _ENDINGS.get(instruction.opcode)
-    return None if decode is None else decode(decoder, instruction)
+    return _TERMINATORS[instruction.opcode](decoder, instruction)
 
 
 def _after(decoder: Decoder) -> int:
     """Return the fall-through block, or the end of the function."""
     after = decoder.block.successors
-    return after[0] if after else _exit(decoder, decoder.block)
+    return after[0] if after else decoder.kernel.functions[decoder.block.function].exit
 
 
-def _branch(decoder: Decoder, instruction: Instruction) -> Terminator:
-    block, guard = decoder.block, decoder.guard()
-    target = block.successors[0]
+def _guarded(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+    """Decode `bra`, `ret` and `exit`: the lanes with a true guard branch, return or exit."""
+    guard = decoder.guard()
     if guard is None:
-
-        def jump(group: Group) -> Bits:
-            group.wave.stacks.jump(group.warps, target)
-            return group.active
-
-        return jump
-    return _divide(guard, block)
-
-
-def _divide(guard: Fetch, block: BasicBlock) -> Terminator:
-    """Return the terminator of a conditional branch."""
-    (target, other), join, outer_joins = block.successors, block.join, block.outer_joins
-
-    def divide(group: Group) -> Bits:
-        branch_masks, stacks, warps = group.pack(guard(group.frame)), group.wave.stacks, group.warps
-        if outer_joins:
-            mixed = (branch_masks != 0) & (branch_masks != group.active)
-            stacks.push_outer_join(warps[mixed], outer_joins)
-        if block.leaving == NO_BLOCK:
-            stacks.diverge(warps, branch_masks, target, other, join)
-        elif block.leaving == target:
-            stacks.leave_region(warps, branch_masks, target, other, join)
-        else:
-            stacks.leave_region(warps, group.active & ~branch_masks, other, target, join)
-        return branch_masks
-
-    return divide
-
-
-def _return(decoder: Decoder, instruction: Instruction) -> Terminator:
-    block, guard = decoder.block, decoder.guard()
-    exit_ = _exit(decoder, block)
-    if guard is not None:
-        return _leave_some(guard, block.successors[0], returns=True)
-
-    def leave(group: Group) -> None:
-        group.wave.stacks.jump(group.warps, exit_)
         return None
+    holds = guard
 
-    return leave
+    def take(group: Group) -> None:
+        group.wave.stacks.set_taken(group.pack(holds(group.frame)))
 
-
-def _leave(decoder: Decoder, instruction: Instruction) -> Terminator:
-    block, guard = decoder.block, decoder.guard()
-    if guard is not None:
-        return _leave_some(guard, block.successors[0], returns=False)
-
-    def leave(group: Group) -> None:
-        group.wave.stacks.leave(group.warps, group.active)
-        return None
-
-    return leave
-
-
-def _leave_some(guard: Fetch, after: int, returns: bool) -> Terminator:
-    """Return a terminator: lanes with a true guard exit or return, the others fall through."""
-
-    def leave(group: Group) -> Bits:
-        lanes = group.pack(guard(group.frame))
-        group.wave.stacks.block[group.warps] = after
-        group.wave.stacks.leave(group.warps, lanes, returns)
-        return lanes
-
-    return leave
+    return take
 
 
 def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
     place = instruction.location
     where = f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
-    guard, after = decoder.guard(), decoder.block.successors
-    exit_ = _exit(decoder, decoder.block)
+    guard, after = decoder.guard(), _after(decoder)
 
     def trap(group: Group) -> None:
         lanes = group.active if guard is None else group.pack(guard(group.frame))
@@ -135,89 +62,77 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
             first = group.warps[np.flatnonzero(lanes)[0]]
             block = int(group.wave.blocks_of(np.array([first]))[0])
             raise KernelFault(f"{where}: `trap` was executed in block {block}")
-        group.wave.stacks.jump(group.warps, after[0] if after else exit_)
-        return None
+        group.wave.stacks.jump(group.warps, after)
 
     return trap
 
 
-def _call(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+def _call(decoder: Decoder, instruction: Instruction) -> Terminator:
+    """Decode a call of functions with a body: pass the arguments, and set the lanes that enter each
+    of the possible callees."""
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
-    spans = decoder.kernel.functions
     reached = callees(decoder.kernel, decoder.function, target)
-    through = None
-    if isinstance(target.callee, Register):
-        through = decoder.fetch(target.callee, "u64")
-    elif not reached:
-        return None
     after = decoder.block.successors[0] if decoder.block.successors else None
-    back = _exit(decoder, decoder.block) if after is None else after
     save = None
     if after is not None and any(map(decoder.calls_itself, reached)):
         slots = frame_slots(decoder, target, after)
         decoder.saved[after] = slots
         live = tuple(decoder.slots.read(slot) for slot in slots)
         save = save_frame(live, decoder.pc, decoder.levels)
-    entered = _entered(decoder, [spans[k] for k in reached], through)
+    enter: Step = _enter_one
+    if isinstance(target.callee, Register):
+        enter = _enter_pointed(decoder, reached, decoder.fetch(target.callee, "u64"))
     passes = [move for k in reached for move in pass_arguments(decoder, target, k)]
     returns = [return_copy for k in reached for return_copy in returned(decoder, target, k)]
     if after is not None:
         decoder.returned[after] = returns
 
     def call(group: Group) -> None:
-        stacks = group.wave.stacks
         if save is not None:
             save(group)
         for move in passes:
             move(group)
-        stacks.block[group.warps] = back
-        for callee, lanes in entered(group, group.active):
-            warps = group.warps[lanes != 0]
-            if warps.size:
-                stacks.push(warps, callee.entry, callee.exit, lanes[lanes != 0], called=True)
-        return None
+        enter(group)
 
     return call
 
 
-def _entered(
-    decoder: Decoder, spans: list[FunctionSpan], through: Fetch | None
-) -> Callable[[Group, Bits], list[tuple[FunctionSpan, Bits]]]:
-    """Return a function to the functions entered, each with the mask of the lanes that enter it."""
-    if through is None:
-        return lambda group, lanes: [(spans[0], lanes)]
-    module, pc = decoder.kernel.module, decoder.pc
-    addresses = [function_address(module, span.function.name) for span in spans]
+def _enter_one(group: Group) -> None:
+    group.wave.stacks.set_side(0, group.active)
 
-    def entered(group: Group, lanes: Bits) -> list[tuple[FunctionSpan, Bits]]:
-        pointer = through(group.frame)
-        lane_masks = [
-            lanes & group.pack(pointer == np.uint64(a)) for a in addresses if a is not None
-        ]
-        lost = lanes & ~np.bitwise_or.reduce(lane_masks, axis=0) if lane_masks else lanes
+
+def _enter_pointed(decoder: Decoder, reached: list[int], pointer: Fetch) -> Step:
+    """Return a step that sets the lanes whose pointer is the address of each callee."""
+    kernel, pc = decoder.kernel, decoder.pc
+    names = [kernel.functions[k].function.name for k in reached]
+    addresses = [function_address(kernel.module, name) for name in names]
+
+    def enter(group: Group) -> None:
+        lost, value = group.active, pointer(group.frame)
+        for side, where in enumerate(addresses):
+            lanes = np.zeros_like(group.active)
+            if where is not None:
+                lanes = group.active & group.pack(value == np.uint64(where))
+            group.wave.stacks.set_side(side, lanes)
+            lost = lost & ~lanes
         if lost.any():
             block = int(group.wave.blocks_of(group.warps[lost != 0][:1])[0])
             raise KernelFault(
-                f"{source_line(decoder.kernel, pc)}: a thread of block {block} calls through a "
+                f"{source_line(kernel, pc)}: a thread of block {block} calls through a "
                 f"pointer that is not the address of a function with these parameters"
             )
-        return list(zip(spans, lane_masks, strict=True))
 
-    return entered
+    return enter
 
 
 def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
-    """Decode `brx.idx`: each lane jumps to the label of its index.
-
-    The trace has two sides per branch: of several targets, the lanes of the first count as taken.
-    """
+    """Decode `brx.idx`: each lane jumps to the label of its index."""
     block, guard, pc = decoder.block, decoder.guard(), decoder.pc
     index = decoder.fetch(instruction.operands[0], "u32")
     targets = block.successors if guard is None else block.successors[:-1]
-    other, join = block.successors[-1], block.join
     distinct = sorted(set(targets))
 
-    def switch(group: Group) -> Bits:
+    def switch(group: Group) -> None:
         guard_masks = group.active if guard is None else group.pack(guard(group.frame))
         number = index(group.frame)
         if (guard_masks & group.pack(number >= np.uint32(len(targets)))).any():
@@ -226,22 +141,16 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
                 f"{len(targets)} targets"
             )
         place = np.array(targets)[np.minimum(number, len(targets) - 1)]
-        sides = [(t, guard_masks & group.pack(place == t)) for t in distinct]
+        for side, target in enumerate(distinct):
+            group.wave.stacks.set_side(side, guard_masks & group.pack(place == target))
         if guard is not None:
-            sides.append((other, group.active & ~guard_masks))
-        group.wave.stacks.diverge_many(group.warps, sides, join, block.outer_joins)
-        first: Bits = sides[0][1]
-        for _, lanes in sides[1:]:
-            first = np.where(first != 0, first, lanes)
-        return first
+            group.wave.stacks.set_side(len(distinct), group.active & ~guard_masks)
 
     return switch
 
 
-def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
     """Decode `bar.sync a{, b}`, `bar.arrive a, b` and `bar.red.op.type d, a{, b}, {!}c`."""
-    if "warp" in instruction.modifiers:
-        return None
     if "cluster" in instruction.modifiers:
         return _cluster_barrier(decoder, instruction)
     operands = list(instruction.operands)
@@ -269,7 +178,6 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator | None:
         for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
             warps = group.warps[(numbers == which) & (counts == count)]
             barriers.arrive(warps, Arrival(which, count, target, pc, is_sync, reduction))
-        return None
 
     return arrive
 
@@ -301,7 +209,6 @@ def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
                 f"{source_line(decoder.kernel, pc)}: a thread of block {block} {what} at the "
                 "barrier of its cluster, which PTX leaves undefined"
             )
-        return None
 
     return meet
 
@@ -331,17 +238,17 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     return firsts if group.compacted else firsts[group.warps]
 
 
-_ENDINGS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
-    "bra": _branch,
+_TERMINATORS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
+    "bra": _guarded,
     "brx": _switch,
-    "ret": _return,
-    "exit": _leave,
+    "ret": _guarded,
+    "exit": _guarded,
     "trap": _trap,
     "call": _call,
     "bar": _barrier,
     "barrier": _barrier,
 }
-"""Opcode to the function that decodes it at the end of a basic block; None: it does not end it."""
+"""Opcode to the function that decodes it at the end of a basic block."""
 
 
 _LANE = np.arange(LANES, dtype=np.uint32)
@@ -393,7 +300,7 @@ def _has_waiting_lanes(group: "Group", masks: Bits) -> bool:
     group's.
     """
     stacks = group.wave.stacks
-    if stacks.meetings.parked[group.warps].any():
+    if stacks.meeting[group.warps].any():
         return True
     active = (group.active[:, None] >> _LANE & np.uint32(1)).astype(np.bool_)
     partners = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)

@@ -5,19 +5,7 @@ needs them. Instructions that cutrace deliberately does not support are listed i
 the message for each.
 """
 
-from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
-
-from ...ptx.kernel import (
-    KERNELS,
-    BasicBlock,
-    Instruction,
-    Kernel,
-    KernelKey,
-    key_of,
-)
+from ...ptx.kernel import BasicBlock, Instruction, Kernel, key_of
 from ..access import access, address, async_copy, atomic, cluster, stack
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
@@ -27,13 +15,14 @@ from ..kernel.spin_loop import endless_of, waits_of
 from ..matrix import ldmatrix, mma, wgmma, wmma
 from ..memory.memory import LoadedModule, Memory
 from ..ops.family import find_rule
-from ..ops.lanes import Mask
 from ..texture import query, sample, surface_access
 from ..tma import bulk_copy, tensor_map_edit
 from ..warp import shuffle_vote
+from ..warp.control_flow import ending
 from ..warp.decoder import Decoder, StepTable
 from ..warp.instruction_limit import never_ends
 from ..warp.program import BlockPlan, Program, Step, Terminator
+from ..warp.schedule import JUMP
 from . import branch, move
 from .move import decode_alu
 
@@ -87,7 +76,6 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         blocks={},
         zeros=[],
         specials={},
-        ranks=_ranks_of(like),
         entry=kernel.functions[0].entry,
         exit=kernel.functions[0].exit,
         shared_bytes=-(-shared_bytes // 16) * 16,
@@ -95,23 +83,7 @@ def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule
         if stack_size
         else local_bytes(kernel),
         waiting=waits_of(like),
-        spin_blocks=_waits_by_block(like),
     )
-
-
-@lru_cache(maxsize=KERNELS)
-def _ranks_of(like: KernelKey) -> NDArray[np.int32]:
-    """Return the rank of each basic block, and 0 for the function ends behind the last."""
-    ranks = np.zeros(max(span.exit for span in like.kernel.functions) + 1, dtype=np.int32)
-    for block in like.kernel.blocks:
-        ranks[block.number] = block.rank
-    return ranks
-
-
-@lru_cache(maxsize=KERNELS)
-def _waits_by_block(like: KernelKey) -> Mask:
-    """Return for each basic block if it is part of a spin loop."""
-    return np.isin(np.arange(len(_ranks_of(like))), list(waits_of(like)))
 
 
 def decode(program: Program) -> None:
@@ -141,12 +113,12 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     if block.number in decoder.saved:
         taken_back = decoder.saved[block.number]
         steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
-    terminator = branch.fall_through(decoder, block)
+    terminator: Terminator | None = None
     for pc in range(block.first, block.last):
-        step, ending = decode_instruction(decoder, pc)
-        terminator = ending or terminator
+        step, terminator = decode_instruction(decoder, pc)
         if step is not None:
             steps.append(step)
+    how = ending(decoder.kernel, block)
     live = {slots.of_key(key) for key in decoder.kernel.live_out[block.number]}
     commits = tuple(sorted(s for s in slots.written if s in live or s in slots.lasting))
     temporaries = tuple(sorted(slots.written - set(commits)))
@@ -154,7 +126,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     return BlockPlan(
         tuple(steps),
         terminator,
-        block.last - block.first,
+        JUMP if how is None else how,
         reads,
         commits,
         temporaries,
@@ -163,14 +135,16 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
 
 
 def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
-    """Return the step or terminator of an instruction of the decoder's block."""
+    """Return the step or terminator of an instruction of the decoder's block; neither for an end
+    that only the scheduler executes."""
     decoder.pc, decoder.position = pc, pc - decoder.block.first
     instruction = decoder.kernel.instructions[pc]
     missing = left_out(instruction)
     if missing:
         raise decoder.refuse(f"cutrace leaves out {missing}")
-    ending = _ending(decoder, instruction) if pc == decoder.block.last - 1 else None
-    return (_step(decoder, instruction), None) if ending is None else (None, ending)
+    if pc == decoder.block.last - 1 and ending(decoder.kernel, decoder.block) is not None:
+        return None, _terminator(decoder, instruction)
+    return _step(decoder, instruction), None
 
 
 _FAMILIES: tuple[StepTable, ...] = (
@@ -210,9 +184,9 @@ hold. Others are faults of the decoders.
 """
 
 
-def _ending(decoder: Decoder, instruction: Instruction) -> Terminator | None:
+def _terminator(decoder: Decoder, instruction: Instruction) -> Terminator | None:
     try:
-        return branch.decode_ending(decoder, instruction)
+        return branch.decode_terminator(decoder, instruction)
     except _UNREADABLE as error:
         raise decoder.refuse("cutrace cannot make sense of this instruction") from error
 

@@ -1,8 +1,9 @@
 """A wave in the interpreter: registers, memory, SIMT stacks, and the loop that runs blocks.
 
-The loop picks the warps at one basic block, runs the block's steps over them as arrays, and then
-its terminator. Registers are arrays over all lanes of the wave. For a few warps they are gathered
-into `CompactRegisters`, which stay valid while the same warps run block after block together.
+The scheduler (warp/scheduler.py) picks the warps at one basic block; the wave runs the block's
+steps over them as arrays, and then its terminator. Registers are arrays over all lanes of the wave.
+For a few warps they are gathered into `CompactRegisters`, which stay valid while the same warps run
+block after block together.
 
 The warps that run one basic block together are a `WarpGroup`, in one of three forms. Whole: all
 warps of the wave, all lanes active; registers are written in place. Blended: all or most warps,
@@ -11,21 +12,39 @@ the registers that they read are gathered, (warps, 32), and scattered back later
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....jit.ufunc import select
+from ...ptx.kernel import key_of
 from ..kernel.launch import Sink
 from ..memory.address_facts import AddressCache
 from ..memory.memory import Shadow
 from ..memory.wave_rows import WaveRows
 from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack, scalar, unpack
+from ..rows.history import RUNS
 from ..rows.pattern import PatternTable
-from ..warp.instruction_limit import Budget, loop_line
+from ..warp.control_flow import control_flow
+from ..warp.instruction_limit import SLICE, instructions_left, loop_line
 from ..warp.invariant import asserted, require_alone, require_registers
 from ..warp.program import BlockPlan, FrameStack, Program, Wave
-from ..warp.simt_stack import SimtStacks
+from ..warp.schedule import (
+    BARRIER,
+    DEEPEN,
+    ENDING,
+    FAULT,
+    IDLE,
+    INTERPRET,
+    OTHER,
+    SPINS,
+    WARP_SYNC,
+    WOKEN,
+    YIELD,
+    Schedule,
+)
+from ..warp.simt_stack import SimtStacks, routines
 
 
 class WarpGroup:
@@ -176,7 +195,7 @@ class WaveState:
     shape.
     """
 
-    def __init__(self, program: Program, blocks: int) -> None:
+    def __init__(self, program: Program, blocks: int, schedule: Schedule) -> None:
         launch = program.launch
         self.blocks = blocks
         self.warps_a_block = -(-launch.threads // LANES)
@@ -185,18 +204,15 @@ class WaveState:
         self.all_warps = np.arange(self.warps)
         self.block_of_warp = self.all_warps // self.warps_a_block
         self.warp_of_block = (self.all_warps % self.warps_a_block).astype(np.uint16)
-        self.step: NDArray[np.uint32] = np.zeros(self.warps, dtype=np.uint32)
         self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
         columns = self.warps_a_block * LANES
         lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
-        ends = len(program.kernel.blocks)
-        self.stacks = SimtStacks(
-            program.entry, program.exit, ends, lanes, blocks, syncing_blocks(program)
-        )
+        flow, span = control_flow(key_of(program.kernel)), (program.entry, program.exit)
+        together = syncing_blocks(program)
+        self.stacks = SimtStacks(schedule, flow, span, lanes, blocks, together)
 
     def begin(self) -> None:
         """Reset for a new wave: no instruction has run, all warps are at the entry block."""
-        self.step.fill(0)
         self.fenced.fill(False)
         self.stacks.begin()
 
@@ -209,10 +225,11 @@ def syncing_blocks(program: Program) -> int:
     return 1 if launch.sampled_blocks else launch.blocks_a_cluster
 
 
-FAIR = 64
-"""After this many picks of one block in a row the longest waiting warps run first."""
-
 MASKS_REMEMBERED = 8
+
+
+LOG = {"log_warp": "i4", "log_block": "i4", "log_masks": "i8", "log_repeat": "i4"}
+"""The columns of the log of what ran: room for RUNS entries and one more per warp."""
 
 
 class ArrayWave:
@@ -227,7 +244,8 @@ class ArrayWave:
         wave_room: WaveState | None = None,
     ) -> None:
         launch = program.launch
-        wave_room = WaveState(program, len(numbers)) if wave_room is None else wave_room
+        if wave_room is None:
+            wave_room = WaveState(program, len(numbers), Schedule())
         self.program = program
         self.numbers = numbers
         blocks = self.blocks = wave_room.blocks
@@ -243,17 +261,19 @@ class ArrayWave:
         self.shadow: Shadow | None = None
         if launch.options.check_uninitialized:
             self.shadow = Shadow(self.shared, self.local, program.memory)
-        self.step, self.fenced, self.stacks = wave_room.step, wave_room.fenced, wave_room.stacks
+        self.fenced, self.stacks = wave_room.fenced, wave_room.stacks
+        self.step = self.stacks.step
+        self.schedule = self.stacks.schedule
+        self.schedule.budget = min(launch.options.max_instructions, SLICE)
+        self._bind_log(*(np.empty(RUNS + self.warps, kind) for kind in LOG.values()))
         self.frames: FrameStack | None = None
         self.facts = AddressCache(patterns)
         self.asserts = asserted()
         self._owned: dict[int, Array] = {}
         self._compact: CompactRegisters | None = None
         self._masks: dict[tuple[bytes, int], Mask] = {}
-        self._progress = 0
-        self._budget = Budget(launch.options.max_instructions)
         block = numbers[self.block_of_warp].astype(np.uint64)
-        self.rows = WaveRows(sink, patterns, block, wave_room.warp_of_block, len(program.ranks))
+        self.rows = WaveRows(sink, patterns, block, wave_room.warp_of_block)
 
     def lanes_of(self, active: Bits, columns: int) -> Mask:
         """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
@@ -308,46 +328,104 @@ class ArrayWave:
             for slot in slots:
                 self._owned.pop(slot, None)
 
-    def take_budget(self, budget: Budget) -> None:
-        """Replace the instruction budget."""
-        self._budget = budget
-
-    def next_group(self) -> WarpGroup | None:
-        """Return the warps that run next, or None if no warp is ready."""
-        warps = self.stacks.choose(self.program.ranks, self.program.spin_blocks, FAIR)
-        if warps is None:
-            return None
-        return WarpGroup(self, warps, self.stacks.mask[warps])
-
     def run(self) -> bool:
-        """Run until every warp has exited (True), or every ready warp only spins (False)."""
-        waiting = self.program.waiting
-        while (group := self.next_group()) is not None:
-            number = int(self.stacks.block[group.warps[0]])
-            plan = self.program.blocks[number]
-            self._enter(group, plan)
-            for instruction in plan.steps:
-                instruction(group)
-            branch_masks = plan.terminator(group)
-            self._leave(group, plan)
-            if self.stacks.barriers.outcomes:
+        """Run until every warp has exited (True), or every warp that can run only spins (False)."""
+        routine, m, stacks = routines(), self.schedule, self.stacks
+        routine.place_warps(stacks.address)
+        while True:
+            self._prepare()
+            reason = routine.run_warps(stacks.address)
+            if reason == DEEPEN:
+                # Machine code has run the block, but the group has not moved on.
+                reason = stacks.end_group()
+            if reason == IDLE:
+                break
+            if reason == INTERPRET:
+                reason = self._run_block()
+            elif reason == ENDING:
+                self._end_block()
+            elif reason == FAULT:
+                self._raise_fault()
+            if self.asserts:
+                for warp in stacks.group.tolist():
+                    stacks.stack_of(warp)
+            if reason == ENDING:
+                routine.account(stacks.address)
+            elif reason == WOKEN:
+                stacks.wake(stacks.group)
+            if reason in (ENDING, WOKEN):
                 self._take_outcomes()
-            if self.stacks.meetings.outcomes:
-                self._take_meetings()
-            warps = None if group.whole else group.warps
-            self.rows.history.add(warps, number, plan.length, group.active, branch_masks)
-            self.step[group.warps] += np.uint32(plan.length)
-            self._budget.spend(self, number, plan.length)
-            if waiting:
-                self._progress += number not in waiting
-                self.stacks.count_spin(group.warps, number in waiting)
-                if number in waiting and self.stacks.only_spins():
-                    # Give other waves a turn: these warps may wait for them. Then spin again.
-                    self.stacks.spins[:] = 0
-                    return False
-        self.stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
-        self.rows.finish()
+                reason = routine.note_spins(stacks.address)
+                routine.place_warps(stacks.address)
+            if reason == YIELD:
+                stacks.rotate_spinning(stacks.group)
+                routine.place_warps(stacks.address)
+            self._write()
+            if m.budget < 0:
+                m.budget = self.renew_budget()
+            if reason == SPINS or (reason == YIELD and routine.only_spins(stacks.address)):
+                # Give other waves a turn: these warps may wait for them. Then spin again.
+                stacks.spins[:] = 0
+                return False
+        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
+        self._finish()
         return True
+
+    def _bind_log(self, *columns: NDArray[Any]) -> None:
+        """Take arrays for the log, as LOG names them."""
+        self.schedule.log_limit = RUNS
+        for name, column in zip(LOG, columns, strict=True):
+            setattr(self.schedule, name, column)
+
+    def _prepare(self) -> None:
+        """Do what is needed before the scheduler runs."""
+
+    def _raise_fault(self) -> NoReturn:
+        """Raise the fault that machine code met."""
+        raise NotImplementedError
+
+    def renew_budget(self) -> int:
+        """Return the instructions to run before the next check of the limit; KernelFault if a warp
+        has passed it."""
+        return min(instructions_left(self, self.schedule.number), SLICE)
+
+    def _group(self) -> WarpGroup:
+        m = self.schedule
+        return WarpGroup(self, self.stacks.group, m.active[: m.count].copy())
+
+    def _run_block(self) -> int:
+        """Run the steps of the group's block; return as `end_group` does."""
+        group, plan = self._group(), self.program.blocks[self.schedule.number]
+        self._enter(group, plan)
+        for instruction in plan.steps:
+            instruction(group)
+        terminator = plan.terminator
+        if terminator is not None and plan.ending not in (BARRIER, OTHER, WARP_SYNC):
+            terminator(group)  # sets the lanes of each side
+        reason = ENDING if plan.ending == WARP_SYNC else self.stacks.end_group()
+        if terminator is not None and reason == ENDING:
+            terminator(group)  # moves the warps
+        self._leave(group, plan)
+        return reason
+
+    def _end_block(self) -> None:
+        """End the group's block, which machine code has run."""
+        raise NotImplementedError
+
+    def _write(self) -> None:
+        """Write the rows that fill their buffers."""
+        if self.schedule.logged >= self.schedule.log_limit:
+            self._write_history()
+
+    def _write_history(self) -> None:
+        m = self.schedule
+        self.rows.history.write_log(self.stacks.take_log(), m.lengths, m.branches)
+
+    def _finish(self) -> None:
+        """Write all rows that are left."""
+        self.rows.accesses.flush()
+        self._write_history()
+        self.rows.finish()
 
     def _enter(self, group: WarpGroup, plan: BlockPlan) -> None:
         """Make the frame that the block reads."""
@@ -377,31 +455,30 @@ class ArrayWave:
                 registers[slot] = self.zeros[slot]
 
     def _take_outcomes(self) -> None:
-        """Store results of barrier votes into the registers of the released warps."""
-        self.write_back()
-        shape = (self.blocks, self.columns)
-        for warp, slot, value in self.stacks.barriers.outcomes:
-            register = np.array(np.broadcast_to(self.registers[slot], shape), order="C")
+        """Write the results of barrier votes and warp syncs to the registers of their warps."""
+        barriers, meetings = self.stacks.barriers, self.stacks.meetings
+        for warp, slot, value in barriers.outcomes:
+            register = self._own_register(slot)
             bits = scalar(value, np.dtype(f"u{register.itemsize}")).view(register.dtype)
             register.reshape(-1, LANES)[warp] = bits
-            self.registers[slot] = register
-        self.stacks.barriers.outcomes.clear()
-
-    def _take_meetings(self) -> None:
-        """Store results of completed warp synchronizations into registers."""
-        self.write_back()
-        shape = (self.blocks, self.columns)
-        for each in self.stacks.meetings.outcomes:
-            register = np.array(np.broadcast_to(self.registers[each.slot], shape), order="C")
+        for each in meetings.outcomes:
+            register = self._own_register(each.slot)
             values = each.as_type(register.dtype)
             register.reshape(-1, LANES)[each.warp][each.lanes] = values[each.lanes]
-            self.registers[each.slot] = register
-        self.stacks.meetings.outcomes.clear()
+        barriers.outcomes.clear()
+        meetings.outcomes.clear()
+
+    def _own_register(self, slot: int) -> Array:
+        """Replace a register by a full copy, and return it."""
+        self.write_back()
+        value = np.broadcast_to(self.registers[slot], (self.blocks, self.columns))
+        self.registers[slot] = register = np.array(value, order="C")
+        return register
 
     @property
     def progress(self) -> int:
         """A count that grows whenever a warp runs a block outside of spin loops."""
-        return self._progress
+        return int(self.schedule.progress)
 
     def state(self) -> Iterator[Array]:
         """Yield all state that decides how its warps go on, but for memory shared between

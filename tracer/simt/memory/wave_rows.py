@@ -20,7 +20,6 @@ class WaveRows:
         patterns: PatternTable,
         block: NDArray[np.uint64],
         warp: NDArray[np.uint16],
-        basic_blocks: int,
     ) -> None:
         self._sink = sink
         self._block = block
@@ -29,7 +28,7 @@ class WaveRows:
         self._patterns = patterns
         patterns.waves += 1
         self.accesses = AccessRows(sink, patterns, block, warp)
-        self.history = HistoryRows(sink, block, warp, basic_blocks)
+        self.history = HistoryRows(sink, block, warp)
         self.outside = OutsideRows(sink, block, warp)
 
     def add_lanes_on(self, pc: int, group: Warps, lanes: Mask) -> None:
@@ -55,7 +54,6 @@ class WaveRows:
     def finish(self) -> None:
         """Flush all buffers at the end of the wave."""
         self.accesses.flush()
-        self.history.flush()
         self.outside.flush()
         self._patterns.waves -= 1
         for pc in sorted(self._lanes_on):

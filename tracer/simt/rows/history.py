@@ -18,7 +18,6 @@ from ....jit.machine_code import compile_assembly
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ....traces.schema import PATHS
 from ..kernel.launch import Sink
-from ..ops.lanes import Bits
 
 _KEEP = (1 << 62) - 1
 _FACTOR = 0x2545F4914F6CDD1D
@@ -224,21 +223,7 @@ def share_paths(
 
 
 RUNS = 1 << 18
-"""Maximum buffered log entries, one per basic block and warp."""
-
-_HALF = 32
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Warps (n,) that ran `block` together; `masks` as in Entries, a single one if all warps
-    agree.
-    """
-
-    warps: NDArray[np.intp] | None
-    count: int
-    block: int
-    masks: NDArray[np.int64]
+"""Entries of a log after which it is written, one per basic block and warp."""
 
 
 class HistoryRows:
@@ -246,70 +231,22 @@ class HistoryRows:
     `block` (W,).
     """
 
-    def __init__(
-        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], blocks: int
-    ) -> None:
+    def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
         self._sink = sink
         self._block = block
         self._warp = warp
-        self._lengths: NDArray[np.int32] = np.zeros(blocks, dtype=np.int32)
-        self._branches: NDArray[np.int32] = np.zeros(blocks, dtype=np.int32)
-        self._runs: list[_Run] = []
-        self._pending = 0
         self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
-
-    def add(
-        self,
-        warps: NDArray[np.intp] | None,
-        block: int,
-        length: int,
-        active: Bits,
-        branch_lanes: Bits | None,
-    ) -> None:
-        """Add a basic block of `length` instructions that `warps` (None: all) ran.
-
-        `active` (n,) are their lanes, `branch_lanes` (n,) those that took its branch, if it has
-        one.
-        """
-        self._lengths[block] = length
-        self._branches[block] = branch_lanes is not None
-        masks = active.astype(np.int64) << _HALF
-        if branch_lanes is not None:
-            masks |= branch_lanes
-        if bool((masks == masks[0]).all()):
-            masks = masks[:1].copy()
-        self._runs.append(_Run(warps, len(active), block, masks))
-        self._pending += len(active)
-        if self._pending >= RUNS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write a control row for each warp that ran, and the distinct paths."""
-        if not self._runs:
-            return
-        if all(run.warps is None and len(run.masks) == 1 for run in self._runs):
-            # The usual case: every warp ran every block with the same lanes, so one path serves
-            # all.
-            one = share_paths(self._one_for_all(), 1, self._lengths, self._branches)
-            every = len(self._block)
-            path, steps = np.repeat(one.path, every), np.repeat(one.steps, every)
-            self._write(Shared(path, steps, one.lengths, one.columns))
-        else:
-            self.write_log(self._all_runs(), self._lengths, self._branches)
-        self._runs.clear()
-        self._pending = 0
 
     def write_log(
         self, log: Entries, lengths: NDArray[np.int32], branches: NDArray[np.int32]
     ) -> None:
-        """Write the rows of a log in execution order.
+        """Write a control row for each warp of a log, and the distinct paths.
 
         `lengths` are the instructions of each basic block, `branches` whether it has a branch.
         """
-        if len(log.warp):
-            self._write(share_paths(log, len(self._block), lengths, branches))
-
-    def _write(self, shared: Shared) -> None:
+        if not len(log.warp):
+            return
+        shared = share_paths(log, len(self._block), lengths, branches)
         columns = dict(zip(PATHS.names, shared.columns, strict=True))
         first = self._sink.put("paths", lengths=shared.lengths, **columns)
         ran = shared.path >= 0
@@ -322,25 +259,3 @@ class HistoryRows:
             path=(shared.path[who] + first).astype(np.uint32),
         )
         self._steps += shared.steps
-
-    def _one_for_all(self) -> Entries:
-        """Return the log of one warp, for all have the same."""
-        blocks = np.array([run.block for run in self._runs], dtype=np.int32)
-        masks = np.concatenate([run.masks for run in self._runs])
-        zeros = np.zeros(len(blocks), dtype=np.int32)
-        return Entries(zeros, blocks, masks, zeros + 1)
-
-    def _all_runs(self) -> Entries:
-        """Return the log of all warps, in execution order."""
-        counts = [run.count for run in self._runs]
-        everyone = np.arange(len(self._block), dtype=np.int32)
-        warps: NDArray[np.int32] = np.empty(self._pending, dtype=np.int32)
-        masks: NDArray[np.int64] = np.empty(self._pending, dtype=np.int64)
-        blocks = np.repeat(np.array([run.block for run in self._runs], dtype=np.int32), counts)
-        start = 0
-        for run in self._runs:
-            rows = slice(start, start + run.count)
-            warps[rows] = everyone if run.warps is None else run.warps
-            masks[rows] = run.masks
-            start += run.count
-        return Entries(warps, blocks, masks, np.ones(len(warps), dtype=np.int32))

@@ -27,7 +27,8 @@ from ...ptx.kernel import Kernel
 from ...ptx.lines import source_line
 from ...ptx.reconvergence import Key
 from ..ops.lanes import LANES, Array, Bits, Mask
-from .stack_entry import EXITED, READY, WAITING, WarpStacks
+from .schedule import EXITED, READY, WAITING
+from .stack_entry import WarpStacks
 
 CLUSTER = -2
 """The barrier number that stands for the cluster's barrier."""
@@ -74,7 +75,7 @@ class Barriers:
         self._threads: NDArray[np.int32] = np.zeros(warps, dtype=np.int32)
         self._passed: Counter[tuple[int, int]] = Counter()
         self._has_parked = False
-        self.parked: Bits = np.zeros(warps, dtype=np.uint32)
+        self.parked = stacks.parked
         self.votes: Bits = np.zeros(warps, dtype=np.uint32)
         self.outcomes: list[tuple[int, int, int]] = []
         """Results of votes, to be stored into registers: warp, slot, value."""
@@ -86,11 +87,6 @@ class Barriers:
         stacks = self._stacks
         live = stacks.live()
         partial = stacks.mask[warps] != live[warps]
-        plain = arrival.blocking and not arrival.threads and arrival.reduction is None
-        # Fast path: every warp of the wave arrives converged, so the barrier completes at once.
-        if plain and len(warps) == len(stacks.state) and not partial.any():
-            stacks.jump(warps, arrival.after)
-            return
         if not arrival.blocking:
             for block in warps // stacks.warps_a_block:
                 self._passed[int(block), arrival.number] += LANES
@@ -364,7 +360,7 @@ class WarpSync:
         self._stacks = stacks
         self._barriers = barriers
         self.waiting: dict[int, list[SyncArrival]] = {}
-        self.parked: Bits = np.zeros(len(stacks.state), dtype=np.uint32)
+        self.parked = stacks.meeting
         self.outcomes: list[SyncOutcome] = []
 
     def arrive(self, warp: int, arrival: SyncArrival) -> None:

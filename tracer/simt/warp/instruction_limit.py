@@ -8,42 +8,29 @@ from ...ptx.kernel import Kernel
 from ...ptx.lines import source_line
 from .program import Group, Step, Wave
 
+SLICE = 1 << 22
+"""Instructions of warps after which the scheduler returns, at most a second: Python handles Ctrl-C
+and alarms only then."""
 
-class Budget:
-    """The instruction budget of a wave's warps: a lower bound of what each may still run."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._left = limit
-
-    def spend(self, wave: Wave, block: int, length: int) -> None:
-        """Count a basic block that some warps ran; raise KernelFault if one exceeded the limit."""
-        # A cheap lower bound: only when it is used up are the warps' own step counts looked at.
-        self._left -= length
-        if self._left >= 0:
-            return
-        self._left = self.renew(wave, block)
-
-    def renew(self, wave: Wave, block: int) -> int:
-        """Return the remaining budget of the warp that ran most; raise KernelFault if it is
-        negative.
-        """
-        remainder = self._limit - int(wave.step.max())
-        if remainder < 0:
-            raise self._overrun(wave, block)
-        return remainder
-
-    def _overrun(self, wave: Wave, block: int) -> KernelFault:
-        program = wave.program
-        index = int(wave.step.argmax())
-        owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
-        return KernelFault(
-            f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
-            f" {index % wave.warps_a_block} of block {owner} ran {self._limit} instructions and"
-            " goes on here; if it is to run so long, record with a higher --max-instructions, or"
-            " Session(max_instructions=...)",
-            "endless",
-        )
+def instructions_left(wave: Wave, block: int) -> int:
+    """Return how many instructions the warp that ran most may still run; raise KernelFault if it
+    ran more than the limit, now in basic block `block`.
+    """
+    program = wave.program
+    limit = program.launch.options.max_instructions
+    left = limit - int(wave.step.max())
+    if left >= 0:
+        return left
+    index = int(wave.step.argmax())
+    owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
+    raise KernelFault(
+        f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
+        f" {index % wave.warps_a_block} of block {owner} ran {limit} instructions and"
+        " goes on here; if it is to run so long, record with a higher --max-instructions, or"
+        " Session(max_instructions=...)",
+        "endless",
+    )
 
 
 def never_ends(kernel: Kernel, block: int) -> Step:

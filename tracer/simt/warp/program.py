@@ -119,21 +119,24 @@ class Group(Warps, Protocol):
 
 
 Step: TypeAlias = Callable[[Group], None]
-Terminator: TypeAlias = Callable[[Group], Bits | None]
-"""Executes the end of a block; returns the lanes that took its branch, None without a branch."""
+Terminator: TypeAlias = Callable[[Group], None]
+"""Executes the end of a block. At a branch, call or switch it sets the lanes of each side, and the
+scheduler moves the warps; at a barrier, a trap or a warp-wide instruction it moves them itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPlan:
-    """A decoded basic block: its steps, and the register slots that cross its boundaries.
+    """A decoded basic block: its steps, its terminator (None: only the scheduler moves the warps),
+    how it ends (warp/schedule.py), and the register slots that cross its boundaries.
 
     `reads` are read before they are written (live-in); `commits` outlive the block (live-out);
     `temporaries` do not.
     """
 
     steps: tuple[Step, ...]
-    terminator: Terminator
-    length: int
+    terminator: Terminator | None
+    ending: int
     reads: tuple[int, ...]
     commits: tuple[int, ...]
     temporaries: tuple[int, ...]
@@ -153,13 +156,11 @@ class Program:
     blocks: dict[int, BlockPlan]
     zeros: list[Array]
     specials: dict[str, int]
-    ranks: NDArray[np.int32]
     entry: int
     exit: int
     shared_bytes: int
     local_bytes: int
     waiting: frozenset[int]
-    spin_blocks: Mask
 
     @property
     def name(self) -> str:

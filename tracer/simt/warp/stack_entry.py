@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 
 from ..ops.lanes import Bits, Mask
 
-READY, WAITING, EXITED = 0, 1, 2
-"""States of a warp: ready, waiting at a barrier, exited."""
-
 
 class StackEntry(NamedTuple):
     """A SIMT-stack entry: next block, reconvergence block, active mask, and whether a call pushed
@@ -44,6 +41,8 @@ class WarpStacks(Protocol):
     block: NDArray[np.int32]
     mask: Bits
     state: NDArray[np.uint8]
+    parked: Bits
+    meeting: Bits
 
     def jump(self, warps: NDArray[np.intp], block: int) -> None:
         """Move the top entries of `warps` to `block`, and pop those that reconverge there."""
@@ -138,21 +137,3 @@ def _parent_of(stack: list[StackEntry], place: int) -> int:
     """Return the place of the parent of the entry at `place`, -1 if it has none."""
     mask = stack[place].mask
     return max((k for k in range(place) if not mask & ~stack[k].mask), default=-1)
-
-
-def split_off(stack: list[StackEntry], lanes: int, block: int, join_block: int) -> list[StackEntry]:
-    """Remove escaping lanes of the last entry from its ancestors, up to the outer join
-    `join_block`.
-
-    Unless they escape right to that join, where an entry waits for them, they become the last
-    entry, with next block `block`. Then entries that are empty, or that only wait at their own
-    reconvergence block, are dropped; in the other case the caller pops them.
-    """
-    joins = (place for place, s in enumerate(stack) if s.join == join_block and s.mask & lanes)
-    outer = max(joins)
-    waiting = [split._replace(mask=split.mask & ~lanes) for split in stack[outer:]]
-    if block == join_block:
-        return [*stack[:outer], *waiting]
-    while waiting and (not waiting[-1].mask or waiting[-1].block == waiting[-1].join):
-        waiting.pop()
-    return [*stack[:outer], *waiting, StackEntry(block, join_block, lanes, 0)]

@@ -12,7 +12,6 @@ import cutrace
 from cutrace.base.errors import KernelFault
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.codegen.compiled_kernel import ends
 from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
@@ -147,7 +146,7 @@ def test_matrices_and_copies_move_as_under_the_array_engine(tmp_path: Path) -> N
 
 def test_only_copies_of_some_bytes_are_left_to_the_array_engine() -> None:
     kernel = link_kernel(parse_module(MOVES), "k")
-    made = write_kernel(kernel, {(0, "tile"): 0}, "kernel", lambda block: ends(kernel, block))
+    made = write_kernel(kernel, {(0, "tile"): 0}, "kernel")
     texts = [kernel.instructions[pc].text for pc in made.escaped]
     assert [text.rpartition(" ")[2] for text in texts] == ["%n;"]
 

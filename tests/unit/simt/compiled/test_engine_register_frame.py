@@ -1,6 +1,5 @@
 """Places of registers in a warp's frame: shared where two are never live together."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 import cutrace
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.codegen.compiled_kernel import ends
 from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
 from cutrace.tracer.simt.codegen.register_frame import Frame
 
@@ -136,7 +134,7 @@ def test_basic_blocks_with_the_same_code_are_compiled_once() -> None:
     counts = []
     for functions in (1, 2, 40):
         kernel = link_kernel(parse_module(table_of(functions, first=7)), "k")
-        text = write_kernel(kernel, {}, "kernel", partial(ends, kernel))
+        text = write_kernel(kernel, {}, "kernel")
         assert len(text.codes) == len(kernel.blocks)
         counts.append(text.text.count("@kernel."))
     assert counts[0] == counts[1] == counts[2]
