@@ -12,7 +12,7 @@ from ...analyzer.why.explain import Explanation, explain
 from ...base.dataclass import dataclass
 from .subject import Subject, opened, replayed
 
-COLUMNS = {
+COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
     "device": pl.String,
     "place": pl.String,
     "access": pl.String,
