@@ -164,7 +164,7 @@ def test_a_mistyped_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_file_instead_of_a_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("__global__ void k() {}")
-    with pytest.raises(CutraceError, match=r"k\.cu: a file; a trace is a folder"):
+    with pytest.raises(CutraceError, match=r"k\.cu: a source, not a trace"):
         read_trace(tmp_path / "k.cu")
 
 
