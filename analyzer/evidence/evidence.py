@@ -172,6 +172,10 @@ class Evidence:
         (again,) = count_supposed(replace(self.whole, launches=(launch,)), options).launches
         return again.bounds[0].ns, again.estimate.ns if again.estimate else None
 
+    def estimate_scaled(self, scales: Mapping[str, float]) -> float | None:
+        """Return the estimated time with some of its parts scaled."""
+        return estimate_with(self, (), scales=scales)
+
     def total(self, counter: str) -> int:
         """Return the sum of a raw counter over the launch; 0 if the device lacks it."""
         return self._totals.get(counter) or 0
@@ -370,6 +374,8 @@ def estimate_with(
             less = max(less, waits)
         elif each.what == L1_PART:
             less = max(less, _l1_share(evidence, parts, only))
+        elif each.what in only and each.what not in PART_COUNTERS:
+            less = max(less, max((part for _, part in gone), default=0.0))
         elif each.what in PART_COUNTERS and (not only or each.what in only):
             its = gone if each.what in SLOT_PARTS else parts
             less = max(less, _share_of(evidence, PART_COUNTERS[each.what], its))

@@ -10,8 +10,9 @@ from ..counting.bounds import ON_AN_SM
 from ..evidence.evidence import Evidence, Finding
 from ..time.units import is_own
 
-LEAST_NS, LONG_NS = 5000, 15000
-"""Least gain by bounds, and by an estimate; an empty kernel takes about 2,000."""
+LEAST_NS, LONG_NS, PART = 5000, 2000, 0.5
+"""Least gain by bounds, and by an estimate, of which it is at least this part; an empty kernel
+takes about 2,000."""
 IDLE, ROUNDS = 0.25, 4
 """Least empty part of all rounds' places, and most rounds, for which a tail is reported."""
 RESOURCES = frozenset(name for _, name, _, _ in ON_AN_SM)
@@ -24,7 +25,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not blocks or not resident:
         return
     busy = blocks / sms
-    if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or _latency_gain(evidence, busy) >= LONG_NS):
+    estimate = evidence.profile.estimate
+    latency = _latency_gain(evidence, busy)
+    is_long = latency >= max(LONG_NS, PART * estimate.ns if estimate else 0)
+    if busy < 1 and (_gain(evidence, busy) >= LEAST_NS or is_long):
         yield Finding(
             f"{sms - blocks} of {sms} SMs have no block",
             f"the grid has {blocks:,} block{'s' * (blocks > 1)} of"

@@ -1,7 +1,8 @@
 """Advice on pairs of kernels: `tests/advice` has a bad and a good one in each file.
 
 `// expect: RULE on DEVICES` says which rule must find the first launch's fault; of the second
-nothing may be said on these devices. Where RULE is `nothing` both are good.
+nothing may be said on these devices. Where RULE is `nothing` both are good. The kernels are
+small on purpose: that their grids leave SMs idle counts only where it is the RULE.
 """
 
 import re
@@ -16,6 +17,7 @@ from cutrace.traces.reader import read_trace
 
 PAIRS = sorted((Path(__file__).parents[2] / "advice").glob("*.cu"))
 NOTHING = "nothing"
+ALL_BUT_SIZE = {*rule_names()} - {"small_grid"}
 EXPECT = re.compile(r"// expect: (\w+) on (.+)")
 
 
@@ -28,12 +30,15 @@ def test_the_bad_kernel_is_told_and_the_good_one_is_left_alone(
     rule, devices = expected[1], expected[2].split()
     trace = read_trace(record(source, [], tmp_path / "t.cutrace"))
     told = advise(trace, analyze(trace, devices))
+    told = [
+        (launch, [f for f in found if f.rule in {rule, *ALL_BUT_SIZE}]) for launch, found in told
+    ]
     bad = {launch.device: found for launch, found in told if launch.number == 0}
     good = {launch.device: found for launch, found in told if launch.number == 1}
     assert bad.keys() == good.keys() == {*devices}
     for device in devices:
-        rules = {finding.rule for finding in bad[device]}
-        assert rule in rules or (rule == NOTHING and not rules), device
+        matches = {finding.rule for finding in bad[device]}
+        assert rule in matches or (rule == NOTHING and not matches), device
         assert good[device] == [], device
 
 

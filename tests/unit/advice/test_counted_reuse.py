@@ -50,4 +50,6 @@ def test_a_large_product_is_told_to_use_a_tile_and_a_copy_is_not(
     asked, read = 2 * 4 * N**3, 2 * 4 * N**2  # two words for each step, of two arrays
     assert "fix let each block bring a tile into shared memory once" in told
     assert "finding source.cu:7: loads ask for" in told
-    assert f"loads ask for {asked:,} bytes, {asked // read} times what memory hands out" in told
+    assert (
+        f"loads ask for {asked / 1e6:.3g} MB, {asked // read} times what memory hands out" in told
+    )
