@@ -141,7 +141,7 @@ def verdict(bounds: Sequence[Bound]) -> str:
     """Return the limit and the next bound in a sentence; empty if nothing is known.
 
     >>> verdict([Bound("DRAM", 2000.0, 9600000, "bytes"), Bound("L2", 500.0, 9600000, "bytes")])
-    'limited by DRAM: at least 2 us for 9,600,000 bytes; next: L2, 500 ns'
+    'limited by DRAM: at least 2 us for 9.6 MB; next: L2, 500 ns'
     """
     if not bounds:
         return ""

@@ -221,7 +221,7 @@ def test_the_verb_takes_names_a_baseline_and_formats(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["A"], "nothing to compare with: a has one launch; give two traces or more"),
+        (["A"], "nothing to compare with: one launch of a; choose two, or give two traces"),
         (["x=A", "x=B"], "two variants have one name"),
         (["A", "B", "--baseline", "bb"], "no variant 'bb'; nearest: b"),
         (["A", "B", "--by", "array"], "cannot compare by 'array'; expected launch or line"),

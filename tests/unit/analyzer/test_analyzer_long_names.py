@@ -26,7 +26,7 @@ def test_the_first_screen_has_a_short_name_and_json_the_whole(
             write_rows(rows, [Access(warp(stride=4))])
     assert run(["analyze", str(path), "-d", "h100", "-q"]) == 0
     text = capsys.readouterr().out
-    assert "gemm<...><<<1, 32>>>(params=0123456789abcdef" in text
+    assert "gemm<...><<<1, 32>>>(params={0xefcdab8967452301, " in text
     assert len(text) < 1000
     assert run(["analyze", str(path), "-d", "h100", "--format", "json"]) == 0
     assert NAME in json.loads(capsys.readouterr().out)["launches"][0]["kernel"]
