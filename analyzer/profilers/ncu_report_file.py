@@ -67,11 +67,11 @@ def _launch(action: Any) -> MeasuredLaunch:
         for line, amount in _by_line(action, metric):
             whole = INSTRUCTIONS.get(name, name)
             lines[line][whole] = lines[line].get(whole, 0) + amount * scale
-    capability = [values.get(CAPABILITY + part) for part in ("major", "minor")]
+    parts = [values.get(CAPABILITY + part) for part in ("major", "minor")]
     return MeasuredLaunch(
         action.name(action.NameBase_DEMANGLED),
         values,
-        capability="" if None in capability else "{:.0f}.{:.0f}".format(*capability),
+        capability=".".join(f"{part:.0f}" for part in parts if part is not None),
         lines=dict(lines),
         sources=dict(action.source_files()),
     )

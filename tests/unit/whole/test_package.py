@@ -28,6 +28,14 @@ def test_the_headers_that_a_message_advises_to_install_are_an_extra() -> None:
     assert extra == {wheel_of("curand_kernel.h")}
 
 
+def test_what_reads_traces_is_all_dependencies_but_the_compilers() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    lines = (ROOT / "scripts" / "read.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        line for line in settings["project"]["dependencies"] if not line.startswith("nvidia-")
+    ]
+
+
 def test_no_folder_of_tests_or_of_the_gallery_is_a_package() -> None:
     assert not list((ROOT / "tests").rglob("__init__.py"))
     assert not list((ROOT / "traces" / "gallery").rglob("__init__.py"))
