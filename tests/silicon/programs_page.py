@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 from silicon import unseen
 from silicon.caches import NEAR as CACHES
-from silicon.kept import KIND
 from silicon.programs import FOLDER, TIMED, Beside
 
 COMPARED = FOLDER / "h200_compared.parquet"
@@ -18,8 +17,6 @@ ABOUT = FOLDER / "h200_compared.json"
 
 OTHERS = FOLDER / "others_compared.parquet"
 
-WORST = 10
-"""How many of the largest differences a table lists."""
 TEMPLATE = Path(__file__).parent / "programs.md"
 
 OF_LAUNCH = ("launch__", "sm__maximum")
@@ -170,9 +167,7 @@ def section() -> str:
         memory=_near_of(memory), plain=_near_of(plain),
         sets=_lines(_sets(counts)),
         left_out=_lines(_left_out(every)),
-        counters=_lines(_counters(every)),
         reasons=_lines(_reasons(far)),
-        worst=_lines(_worst(far)),
         cached=_lines(_caches(caches)),
         cache_reasons=_lines(_reasons(not_near)),
         ends=_ends(),
@@ -226,44 +221,11 @@ def _left_out(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
         yield words, many, _percent(many, len(counts)), near
 
 
-def _counters(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    """Counters that differ in the kind of access alone are a row; so are all that are near."""
-    groups: dict[str, list[Beside]] = {}
-    for beside in counts:
-        groups.setdefault(KIND.sub("*", beside.metric), []).append(beside)
-    whole: list[Beside] = []
-    for name, mine in sorted(groups.items()):
-        if all(beside.why_not or beside.is_near for beside in mine):
-            whole += mine
-        else:
-            yield f"`{name}`", *_counter(mine)
-    yield f"{len({beside.metric for beside in whole})} others", *_counter(whole)
-
-
-def _counter(mine: Sequence[Beside]) -> tuple[object, ...]:
-    many, near, _ = shares(b for b in mine if not b.why_not)
-    left, close, _ = shares(b for b in mine if b.why_not)
-    return f"{near} of {many}", _percent(near, many), left, close
-
-
 def _reasons(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
     """Why comparable counts are not near, the most frequent reason first."""
     for why, many in Counter(map(reason, far)).most_common():
         programs = sorted({b.run[2] for b in far if reason(b) == why})
         yield why, many, ", ".join(programs[:4]) + (" ..." if len(programs) > 4 else "")
-
-
-def _worst(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    """The largest relative differences, one of each kernel."""
-
-    def ratio(beside: Beside) -> float:
-        both = beside.theirs, beside.ours
-        return min(both) / max(both)
-
-    first = {(b.run, b.kernel): b for b in sorted(far, key=ratio, reverse=True)}
-    for b in sorted(first.values(), key=ratio)[:WORST]:
-        place = f"{b.run[2]} ({b.run[0]}), `{b.kernel}`, {b.launch}"
-        yield place, f"`{b.metric}`", _number(b.theirs), _number(b.ours)
 
 
 def reason(beside: Beside) -> str:
@@ -284,7 +246,3 @@ def _caches(cached: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
 
 def _percent(part: int, of: int) -> str:
     return f"{100 * part / of:.1f}" if of else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
