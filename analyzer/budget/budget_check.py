@@ -22,7 +22,7 @@ from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
 from ..counting.bounds import verdict as limit_text
 from ..counting.evaluate import Value
-from ..counting.vocabulary import check_parts, find_counters, headings, today
+from ..counting.vocabulary import check_parts, find_counters, headings, nearest_on, today
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..text.output import write_report
@@ -141,7 +141,8 @@ class Checker:
             raise CutraceError(f"{where}: {launch.device}: {launch.refusal}")
         for name in limit.counters:
             if headings(launch.capability)[name] is None:
-                raise CutraceError(f"{where}: {launch.device} does not have {name}")
+                nearest_one = nearest_on(name, launch.capability)
+                raise CutraceError(f"{where}: {launch.device} does not have {name}{nearest_one}")
         value = _evaluate(limit, self._row(entry, limit, launch, where))
         if value is None and not (launch.launch.kept.is_whole and launch.bounds):
             for name in limit.counters:

@@ -256,6 +256,19 @@ def headings(of: Capability) -> Mapping[str, Counter | None]:
     return MappingProxyType(definitions)
 
 
+def nearest_on(name: str, of: Capability) -> str:
+    """Return `; nearest: a, b` for a heading that a device lacks: the counters that it has with the
+    same formula, else those with the most similar names, or `""`.
+    """
+    present = {other: counter for other, counter in headings(of).items() if counter}
+    formulas = {c.formula for v in vocabularies() for c in v.counters if heading(c) == name}
+    equal = [other for other, counter in present.items() if counter.formula in formulas]
+    if equal:
+        return f"; nearest: {', '.join(equal)}"
+    first_word = name.partition("_")[0]
+    return nearest(name, (n for n in present if n.startswith(first_word))) or nearest(name, present)
+
+
 def find_counters(names: Iterable[str]) -> tuple[Counter, ...]:
     """Return every definition of the named counters (`name` or `vocabulary.name`), in that order.
 

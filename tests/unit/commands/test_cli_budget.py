@@ -262,6 +262,12 @@ def test_annotations_stand_at_the_line_that_costs_most(
         (['line = "turn.cu:9"', 'array = "tile"', "shared_wavefronts = 0"], "not both"),
         (['line = "turn.cu:11"', "occupancy = 1"], "belongs to the launch as a whole"),
         (["gld_coherent = 0"], "h200 does not have gld_coherent"),
+        (  # wavefronts of shared loads, in nvprof's name of before 7.0
+            ["shared_load_transactions = 0"],
+            "h200 does not have shared_load_transactions; nearest:"
+            " l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        ),
+        (["shared_efficiency = 0"], "h200 does not have shared_efficiency; nearest: shared_"),
         (['device = "h2000"', "shared_wavefronts = 0"], "h2000"),
     ],
 )
