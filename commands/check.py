@@ -58,7 +58,7 @@ def command(
     recording: Reading,
     source: SourceOrProgram = None,
     races: Annotated[
-        bool, typer.Option("--races", help="Fail on data races in shared memory.")
+        bool, typer.Option("--races", help="Fail on data races between warps in shared memory.")
     ] = False,
     memory: Annotated[
         bool,

@@ -63,7 +63,7 @@ def _first(launch: Launch, instructions: pa.Table, outside: Outside, base: int, 
     thread = coordinates(outside.thread, launch.block)
     block = coordinates(outside.block, launch.grid)
     return (
-        f"{verb_of(text, 'global')} {width} bytes outside of every array, {times} at global "
+        f"{verb_of(text, 'global')} {bytes_text(width)} outside of every array, {times} at global "
         f"address {base + outside.address:#x} in thread {thread} of "
         f"block {block}: {_nearest(launch, outside.address, width)}"
     )
@@ -117,7 +117,14 @@ def gap_text(start: int, size: int, address: int, width: int) -> str:
     """
     end = start + size
     if address < start:
-        return f"{start - address} bytes before"
-    if address >= end:
-        return f"{address - end} bytes past the end of"
-    return f"{address + width - end} bytes beyond the end of"
+        return f"{bytes_text(start - address)} before"
+    if address == end:
+        return "just past the end of"
+    if address > end:
+        return f"{bytes_text(address - end)} past the end of"
+    return f"{bytes_text(address + width - end)} beyond the end of"
+
+
+def bytes_text(count: int) -> str:
+    """Return `1 byte` or `4 bytes`."""
+    return f"{count} byte{'s' * (count != 1)}"

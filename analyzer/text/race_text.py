@@ -21,7 +21,7 @@ def _launch(check: RaceCheck, sources: Mapping[str, str]) -> Iterator[str]:
     if check.refusal:
         yield f"{title}\n  races not checked: {check.refusal}"
     elif not check.races:
-        yield f"{title}\n  no shared-memory races"
+        yield f"{title}\n  no shared-memory races between warps"
     else:
         yield title
     for race in check.races:
@@ -59,6 +59,11 @@ def _advice(race: Race) -> str:
     first, second = race.first, race.second
     if first.pc == second.pc and first.step == second.step:
         return "let one thread store it, or use an atomic"
+    if _place(first) == _place(second):
+        return (
+            f"{_place(first)} races with itself: put `__syncthreads()` between its {first.act} and"
+            f" the {second.act} of another warp, where all threads of the block come by"
+        )
     return (
         f"put `__syncthreads()` after the {first.act} at {_place(first)} and before the"
         f" {second.act} at {_place(second)}, where all threads of the block come by"

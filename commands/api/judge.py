@@ -296,7 +296,11 @@ def _distinct(trace: Trace) -> "Iterator[LaunchTrace]":
 def _race(race: Any) -> dict[str, Any]:
     one, other = race.first, race.second
     where = f"`{race.variable}`" if race.variable else "shared memory"
-    places = f"{one.file}:{one.line} ({one.act}) and {other.file}:{other.line} ({other.act})"
+    place, second = f"{one.file}:{one.line}", f"{other.file}:{other.line}"
+    if place == second:
+        places = f"{place} ({one.act}) with itself ({other.act})"
+    else:
+        places = f"{place} ({one.act}) and {second} ({other.act})"
     return {
         **{"file": one.file, "line": one.line, "access": one.act},
         **{"other_file": other.file, "other_line": other.line, "other_access": other.act},

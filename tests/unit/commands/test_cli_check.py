@@ -52,7 +52,7 @@ def test_the_tiled_product_with_both_barriers_is_clean(folder: Path, capsys: Cap
     assert checked(folder, TILED) == 0
     assert capsys.readouterr().out == (
         "launch 0  product<<<(2, 2), (16, 16)>>>(c, a, b)\n"
-        "  no shared-memory races\n\n"
+        "  no shared-memory races between warps\n\n"
         "next: cutrace analyze tiled.cu\n"
     )
 
@@ -91,6 +91,18 @@ def test_without_the_second_barrier_tiles_are_overwritten_while_they_are_read(
     text = capsys.readouterr().err
     assert "    14336 pairs of accesses in 4 of 4 blocks, with no barrier between\n" in text
     assert "after the load at tiled.cu:13 and before the store at tiled.cu:10" in text
+
+
+def test_a_line_that_races_with_itself_is_named_once(folder: Path, capsys: Captured) -> None:
+    # without the second barrier, part[t] of one round is stored while warp 0 reads it in the next
+    (folder / "k.cu").write_text(
+        "// cutrace: reduce<<<1, 128>>>(out:i32[1], in:i32[128])"
+        + REDUCE.replace("        __syncthreads();\n", "")
+    )
+    assert run(["check", "k.cu", "--races"]) == 1
+    said = capsys.readouterr().err
+    assert "k.cu:8 races with itself: put `__syncthreads()` between its" in said
+    assert "at k.cu:8 and before" not in said
 
 
 def test_a_recorded_trace_is_checked_as_a_source_is(folder: Path, capsys: Captured) -> None:

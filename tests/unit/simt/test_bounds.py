@@ -234,7 +234,7 @@ def test_bounds_are_strict_unless_asked(tmp_path: Path) -> None:
     with cutrace.Session(tmp_path / "t.cutrace") as gpu:
         out = gpu.device_array(32, np.float32, "out")
         put = gpu.compile(SOURCE).get_function("put")
-        with pytest.raises(KernelFault, match="0 bytes past the end of `out`"):
+        with pytest.raises(KernelFault, match="just past the end of `out`"):
             put[1, 1](out, 32, 1.0)
     with pytest.raises(CutraceError, match="there are no bounds `loose`, expected strict or repo"):
         cutrace.Session(bounds="loose")
@@ -257,7 +257,7 @@ def test_it_is_told_once_a_line(capsys: Said) -> None:
     # 2 blocks, 2 rows of threads in each, and of these those with x 2 and 3
     assert capsys.readouterr().err == (
         "cutrace: source.cu:8: kernel `put` writes 4 bytes outside of every array, 8 times; first"
-        " at global address 0x700000080 in thread (2, 0, 0) of block (0, 0, 0): 0 bytes past the"
+        " at global address 0x700000080 in thread (2, 0, 0) of block (0, 0, 0): just past the"
         " end of `out` (128 bytes)\n"
     )
 

@@ -172,7 +172,7 @@ extern "C" __global__ void k(int *out) {
     message = str(error.value)
     assert ":4: " in message
     assert "thread (61, 0, 0) of block (1, 0, 0)" in message
-    assert "0 bytes past the end of" in message
+    assert "just past the end of" in message
     assert "512 bytes" in message
 
 

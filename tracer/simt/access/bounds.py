@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
-from ....traces.out_of_bounds import coordinates, distance, gap_text, verb_of
+from ....traces.out_of_bounds import bytes_text, coordinates, distance, gap_text, verb_of
 from ....traces.schema import Space
 from ...ptx.lines import source_line
 from ..kernel.layout import shared_layout
@@ -293,7 +293,7 @@ def _report(
     if outside and space == Space.GLOBAL:
         where += _what_fits(group, addresses, lane, width)
     raise KernelFault(
-        f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} {width} bytes "
+        f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} {bytes_text(width)} "
         f"{problem} at {space.name.lower()} address {address:#x} "
         f"in {name_lane(group, lane)}: {where}",
         problem,
