@@ -76,8 +76,13 @@ def resolve_trace(
 
 
 def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
-    """Return whether the input runs as a program: it is no trace, and no source with launches."""
-    return not source.is_dir() and (program is not None or is_program(source))
+    """Return whether the input runs as a program: it is no trace, and no source with launches.
+
+    A Python script that does not import cutrace launches its kernels itself, as `record` takes it.
+    """
+    if source.is_dir():
+        return False
+    return program is not None or is_program(source) or bool(script_command([source], None))
 
 
 def is_program(path: Path) -> bool:
