@@ -233,9 +233,9 @@ def test_a_comparison_follows_the_estimates_and_else_says_how_the_bound_moves(
     fast = replace(fast, raw=_estimated(fast, fast_ns), bounds=(Bound("L2", 9.0, 9, "bytes"),))
     found = find_verdict([slow, fast], 0)
     assert found is not None
-    # the error of a ratio of 4 is 1.15 * sqrt(4) = 2.3: from 4 / 2.3 to 4 * 2.3
+    # 1.15 * sqrt(4) is more than the error of two estimates, 1.25 / 0.75: from 4 * 3/5 to 4 * 5/3
     assert found.tell(["old", "new"], "old") == (
-        "new is about 4 times as fast as old (1.74 to 9.2 in 9 of 10 such pairs)"
+        "new is about 4 times as fast as old (2.4 to 6.67 in 6 of 7 such pairs)"
     )
     alike = replace(fast, raw=_estimated(fast, 38000.0))
     found = find_verdict([slow, alike], 0)
