@@ -88,14 +88,13 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if type(error).__name__ == "Abort":  # typer's exception for Ctrl-C
             return _interrupted()
-        from ..base.errors import message_of, render_error
+        from ..base.errors import message_of
         from ..base.sanitize import sanitize
 
         try:
-            if report := getattr(error, "report", ""):
+            report = getattr(error, "report", "") or _failure_report(arguments, error)
+            if report:
                 _show(report)
-            elif _asks_for_json(arguments):
-                _show(render_error(error))
             sys.stdout.flush()
         except BrokenPipeError:
             return _pipe_closed()
@@ -103,17 +102,31 @@ def run(arguments: Sequence[str]) -> int:
         return getattr(error, "exit_status", COULD_NOT)
 
 
-def _asks_for_json(arguments: Sequence[str]) -> bool:
-    """Return whether `--format json` is among the options, which end at `--`.
-
-    >>> _asks_for_json(["why", "a.cu", "--format=json"])
-    True
-    >>> _asks_for_json(["analyze", "--", "./app", "--format", "json"])
-    False
-    """
+def _failure_report(arguments: Sequence[str], error: BaseException) -> str:
+    """Return an error in the format that a program reads from stdout; empty for text."""
     own = [*arguments]
     own = own[: own.index("--")] if "--" in own else own
-    return "--format=json" in own or ("--format", "json") in pairwise(own)
+    format = _format_of(own)
+    if format == "json":
+        from ..base.errors import render_error
+
+        return render_error(error)
+    if next((word for word in own if not word.startswith("-")), "") == "check":
+        from .running.trace_check import report_error
+
+        return report_error(error, own, format)
+    return ""
+
+
+def _format_of(words: Sequence[str]) -> str:
+    """Return the value of the last `--format`, or empty text.
+
+    >>> _format_of(["why", "a.cu", "--format=json"]), _format_of(["analyze", "--format", "csv"])
+    ('json', 'csv')
+    """
+    formats = [word.partition("=")[2] for word in words if word.startswith("--format=")]
+    formats += [value for option, value in pairwise(words) if option == "--format"]
+    return formats[-1] if formats else ""
 
 
 def _answer(arguments: list[str]) -> object:

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +17,14 @@ from .options.selection import Reading, reads
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.resolve_trace import program_suffix, resolve_trace
 from .running.trace_check import (
+    PROJECT,
     RACE_PASSES,
     REPORTS,
     check_budget,
     check_memory,
     check_races,
     faulted,
+    format_or_default,
     report_failed,
     tried,
     update,
@@ -46,7 +47,6 @@ EXAMPLES = (
     "cutrace check --model my_model.toml",
     "cutrace check scale.cu --budget budget.toml --format junit",
 )
-NAME = "cutrace.toml"
 FORMATS = ("text", "github", *REPORTS)
 
 
@@ -121,8 +121,7 @@ def command(
 
     Without a source, check all that cutrace.toml in this folder says.
     """
-    at_github = environ.get("GITHUB_ACTIONS") == "true"
-    shown = format or ("github" if at_github else "text")
+    shown = format_or_default(format)
     if shown not in FORMATS:
         raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
     is_asked = races or memory or budget is not None
@@ -132,8 +131,8 @@ def command(
             raise CutraceError("--model tries a model alone, without a trace")
         return check_model_here(model)
     if source is None and program is None and not is_asked:
-        source = Path(NAME)
-    if source is not None and source.name == NAME:
+        source = Path(PROJECT)
+    if source is not None and source.name == PROJECT:
         if recording.launch or recording.kernels:
             raise CutraceError(
                 f"--launch and --kernels: of a trace or a source; the checks of {source} have"
@@ -146,7 +145,7 @@ def command(
             return show_trend(whole, trend, format or "text")
         return whole.write(baseline) if baseline else whole.run(shown)
     if against or baseline or trend:
-        raise CutraceError(f"--against, --write-baseline and --trend: of a project, in {NAME}")
+        raise CutraceError(f"--against, --write-baseline and --trend: of a project, in {PROJECT}")
     if not is_asked:
         raise CutraceError(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"

@@ -33,6 +33,8 @@ from ..why.search import Access, Searcher
 from ..why.sentence import describe_access, give_reason
 from .budget import Budget, Entry, Limit, read_budget
 
+ERROR = "error"
+"""Kind of a trial that could not run."""
 TIMES = frozenset({"bound_time", "estimated_time"})
 RATIOS = frozenset({"ratio", "FLOP/byte", "FLOP/word"})
 """Units of counters that are ratios of a whole launch and cannot be split by line."""
@@ -61,8 +63,17 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A limit of a budget before an update, and its new number."""
+
+    entry: Entry
+    limit: Limit
+    number: int | float
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a check without limits: `races` or `memory`.
+    """The result of a check without limits: `races` or `memory`; or why a check could not run.
 
     `report` is the full text, `place` the first line that it blames.
     """
@@ -72,6 +83,11 @@ class Trial:
     report: str
     holds: bool
     place: Place | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Return whether the check could not run."""
+        return self.kind == ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,12 @@ class Checked:
     @property
     def failed(self) -> tuple[Trial, ...]:
         """Return the failed checks without limits."""
-        return tuple(trial for trial in self.trials if not trial.holds)
+        return tuple(trial for trial in self.trials if not trial.holds and not trial.is_error)
+
+    @property
+    def errors(self) -> tuple[Trial, ...]:
+        """Return the checks that could not run."""
+        return tuple(trial for trial in self.trials if trial.is_error)
 
     @property
     def broken(self) -> tuple[Verdict, ...]:
@@ -392,20 +413,20 @@ FIRST: Mapping[str, str] = {
 """Counters that a new budget limits, each if its related counter is not 0."""
 
 
-def update_budget(path: Path, checker: Checker, compiler: str) -> int:
+def update_budget(path: Path, checker: Checker, compiler: str) -> tuple[int, list[Change]]:
     """Write current numbers into a budget, keeping comments and layout, or create a new budget.
 
     Each limit becomes the worst value of the launches that it applies to. Return the number of
-    limits.
+    limits, and those of them that changed.
     """
     return (_renew if path.exists() else _make)(path, checker, compiler)
 
 
-def _renew(path: Path, checker: Checker, compiler: str) -> int:
+def _renew(path: Path, checker: Checker, compiler: str) -> tuple[int, list[Change]]:
     budget = read_budget(path)
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     document["compiler"] = compiler
-    count = 0
+    count, changes = 0, []
     for entry, table in zip(budget.entries, document["budget"], strict=True):
         for limit in entry.limits:
             values = [
@@ -414,12 +435,14 @@ def _renew(path: Path, checker: Checker, compiler: str) -> int:
             ]
             if (value := _worst(limit, values)) is not None:
                 table[limit.expression] = _written(limit, value)
+                if value != limit.number:
+                    changes.append(Change(entry, limit, value))
             count += 1
     write_report(path, tomlkit.dumps(document))
-    return count
+    return count, changes
 
 
-def _make(path: Path, checker: Checker, compiler: str) -> int:
+def _make(path: Path, checker: Checker, compiler: str) -> tuple[int, list[Change]]:
     profile = checker.profile
     document = tomlkit.document()
     able = [
@@ -438,7 +461,7 @@ def _make(path: Path, checker: Checker, compiler: str) -> int:
                 tables.append(_table(entry, numbers))
     document["budget"] = tables
     write_report(path, tomlkit.dumps(document))
-    return sum(len(table) - 1 - ("device" in table) for table in tables)
+    return sum(len(table) - 1 - ("device" in table) for table in tables), []
 
 
 def _numbers(launches: Iterable[LaunchProfile]) -> Iterator[tuple[str, int | float]]:

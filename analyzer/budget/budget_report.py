@@ -17,9 +17,10 @@ from ..text.launch_text import launch_text
 from ..text.layout import align
 from ..why.place import Place
 from .budget import WORDS, Limit
-from .budget_check import Checked, Trial, Verdict
+from .budget_check import Change, Checked, Trial, Verdict
 
 BROKEN = "**broken**"
+ERROR_CELL = "**error**"
 _MARKUP = re.compile(r"[|<>&`*\[\]\\]|(?<!\w)_|_(?!\w)")
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -30,7 +31,8 @@ def render_github(checked: Checked) -> str:
     if checked.other_compiler and checked.broken:
         lines.append(f"::notice title=cutrace budget::{_escape(other_compiler(checked))}")
     annotations = [("budget", verdict.place, _verdict_text(verdict)) for verdict in checked.broken]
-    annotations += [(trial.kind, trial.place, trial.report) for trial in checked.failed]
+    unmet = (*checked.failed, *checked.errors)
+    annotations += [(trial.kind, trial.place, trial.report) for trial in unmet]
     lines += [
         f"::error {_at(at)}title=cutrace {kind}::{_escape(message)}"
         for kind, at, message in annotations
@@ -57,7 +59,7 @@ def render_json(checked: Checked) -> str:
     ]
     document = {
         "format": "cutrace-check-1",
-        "budget": str(checked.budget.path),
+        "budget": str(checked.budget.path) if checked.budget.entries else "",
         "compiler": checked.compiler,
     }
     checks = [
@@ -75,7 +77,8 @@ def render_junit(checked: Checked) -> str:
     """Return JUnit XML: a test case per limit and launch, as CI servers list them."""
     tests, failures = _counted(checked)
     words = {"name": _xml(f"cutrace {checked.budget.path}"), "tests": str(tests)}
-    suite = ElementTree.Element("testsuite", words | {"failures": str(failures)})
+    words |= {"failures": str(failures), "errors": str(len(checked.errors))}
+    suite = ElementTree.Element("testsuite", words)
     for verdict in checked.verdicts:
         launch = verdict.launch
         name = f"{verdict.limit.expression} on {launch.device}, launch {launch.number}"
@@ -91,7 +94,8 @@ def render_junit(checked: Checked) -> str:
         case = ElementTree.SubElement(suite, "testcase", names)
         if not trial.holds:
             message = {"message": _xml(_first_line(trial))}
-            ElementTree.SubElement(case, "failure", message).text = _xml(trial.report)
+            tag = "error" if trial.is_error else "failure"
+            ElementTree.SubElement(case, tag, message).text = _xml(trial.report)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, "unicode", xml_declaration=True)
 
@@ -119,7 +123,21 @@ def render_sarif(checked: Checked) -> str:
         }
         for trial in checked.failed
     ]
-    run = {"tool": {"driver": {"name": "cutrace", "rules": rules}}, "results": results}
+    invocation: dict[str, Any] = {"executionSuccessful": not checked.errors}
+    if checked.errors:
+        invocation["toolExecutionNotifications"] = [
+            {
+                "level": "error",
+                "message": {"text": trial.report},
+                "locations": [*_sarif_place(trial.place)],
+            }
+            for trial in checked.errors
+        ]
+    run = {
+        "tool": {"driver": {"name": "cutrace", "rules": rules}},
+        "invocations": [invocation],
+        "results": results,
+    }
     return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
@@ -141,14 +159,14 @@ def render_gitlab(checked: Checked) -> str:
             },
         }
         findings.setdefault(fingerprint, finding)
-    for trial in checked.failed:
+    for trial in (*checked.failed, *checked.errors):
         mark = "\0".join((trial.kind, trial.source, str(trial.place or "")))
         fingerprint = blake2b(mark.encode(), digest_size=16).hexdigest()
         findings[fingerprint] = {
             "description": _first_line(trial),
             "check_name": trial.kind,
             "fingerprint": fingerprint,
-            "severity": "critical",
+            "severity": "blocker" if trial.is_error else "critical",
             "location": {
                 "path": trial.place.file if trial.place else trial.source,
                 "lines": {"begin": trial.place.line if trial.place else 1},
@@ -159,11 +177,10 @@ def render_gitlab(checked: Checked) -> str:
 
 def render_markdown(checked: Checked) -> str:
     """Return a Markdown table for a comment or a job summary, broken limits first."""
-    lines = [f"**{len(checked.broken)} of {len(checked.verdicts)} limits broken**", ""]
-    if checked.trials:
-        tried = f"{len(checked.failed)} of {len(checked.trials)} other checks failed"
-        lines[0] = f"{lines[0][:-2]}, {tried}**"
-    lines += ["| | kernel | counter | device | launch | value | may be | line |", "|" + "---|" * 8]
+    lines = [f"**{', '.join(_totals(checked)) or 'nothing checked'}**"]
+    if checked.verdicts:
+        columns = "| | kernel | counter | device | launch | value | may be | line |"
+        lines += ["", columns, "|" + "---|" * 8]
     for verdict in sorted(checked.verdicts, key=lambda each: each.holds):
         launch = verdict.launch
         cells = (
@@ -175,10 +192,23 @@ def render_markdown(checked: Checked) -> str:
     if checked.trials:
         lines += ["", "| | check | source | found | line |", "|" + "---|" * 5]
     for trial in sorted(checked.trials, key=lambda each: each.holds):
-        state = "ok" if trial.holds else BROKEN
+        state = "ok" if trial.holds else ERROR_CELL if trial.is_error else BROKEN
         row = (state, trial.kind, trial.source, _first_line(trial), str(trial.place or ""))
         lines.append(f"| {' | '.join(map(_cell, row))} |")
+    for trial in checked.errors:
+        lines += ["", *(f"    {line}" for line in trial.report.splitlines())]
     return "\n".join(lines)
+
+
+def _totals(checked: Checked) -> Iterator[str]:
+    """Yield the numbers of broken limits, failed checks and checks that could not run."""
+    if checked.verdicts:
+        yield f"{len(checked.broken)} of {len(checked.verdicts)} limits broken"
+    if count := len(checked.trials) - len(checked.errors):
+        other = "other " * bool(checked.verdicts)
+        yield f"{len(checked.failed)} of {count} {other}check{'s' * (count != 1)} failed"
+    if count := len(checked.errors):
+        yield f"{count} check{'s' * (count != 1)} could not run"
 
 
 FORMATS: Mapping[str, Callable[[Checked], str]] = {
@@ -223,7 +253,7 @@ def _cell(text: str) -> str:
     >>> print(_cell("a|b<i>"), _cell("_Z1k_l"))
     a\|b\<i\> \_Z1k_l
     """
-    if text == BROKEN:
+    if text in (BROKEN, ERROR_CELL):
         return text
     return _MARKUP.sub(r"\\\g<0>", text.replace("\n", " "))
 
@@ -304,6 +334,19 @@ def claim(verdict: Verdict) -> str:
         f"{limit.expression} of {entry.kernel}{part} on {verdict.launch.device}:"
         f" {number_text(verdict.value)}, budget: {limit_words(limit)}"
     )
+
+
+def change_text(change: Change) -> str:
+    """Return `turn: global_load_transactions 4,096 -> 18,432`."""
+    entry, limit = change.entry, change.limit
+    device = f" on {entry.device}" if entry.device else ""
+    sign = "" if limit.operator == "<=" else f"{limit.operator} "
+    before, after = _grouped(limit.number), _grouped(change.number)
+    return f"{entry.place}{device}: {limit.expression} {sign}{before} -> {sign}{after}"
+
+
+def _grouped(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else number_text(value)
 
 
 def limit_words(limit: Limit) -> str:

@@ -22,7 +22,7 @@ from ..options.recording import Recording
 from ..options.replay import with_devices
 from ..terminal.progress import progress
 from .resolve_trace import resolve_trace
-from .trace_check import REPORTS, check_memory, check_races, faulted, tried
+from .trace_check import REPORTS, check_memory, check_races, failed_to_run, faulted, tried
 
 if TYPE_CHECKING:
     from ...analyzer.budget.budget_check import Checked, Costs, Trial
@@ -40,7 +40,11 @@ class ProjectCheck:
     allow_missing: bool = False
 
     def run(self, format: str) -> str:
-        """Return a report of all checks; raise `CheckFailed` with all failures, if any."""
+        """Return a report of all checks; raise `CheckFailed` with all failures, if any.
+
+        A check that cannot run does not keep the others from it: the report has its error, and
+        `CutraceError` is raised if no other check failed.
+        """
         from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
 
         before = self._before()
@@ -48,23 +52,35 @@ class ProjectCheck:
         trials: list[Trial] = []
         parts: list[str] = []
         failures: list[str] = []
+        errors: list[str] = []
         for number, check in enumerate(self.project.checks):
             with progress(f"checking {check.source}"):
+                results: list[Checked] = []
+                tried_here: list[Trial] = []
                 try:
-                    results, tried_here = self._check(number, before.get(check.name))
+                    self._check(number, before.get(check.name), results, tried_here)
                 except KernelFault as fault:
-                    results, tried_here = [], [faulted(fault, Path(check.source))]
+                    tried_here.append(faulted(fault, Path(check.source)))
+                except CutraceError as error:
+                    tried_here.append(failed_to_run(error, check.name))
+                    errors.append(_named(str(error), check.source))
             judged += results
             trials += tried_here
-            failures += [f"{check.source}: {t.report}" for t in tried_here if not t.holds]
+            failures += [
+                f"{check.source}: {t.report}" for t in tried_here if not t.holds and not t.is_error
+            ]
             reports = (trial.report for trial in tried_here if trial.holds)
-            parts.append("\n".join((f"{check.name}:", *map(render_held, results), *reports)))
+            held = (render_held(result) for result in results if not result.broken)
+            lines = [*held, *reports]
+            if lines or not (results or tried_here):
+                parts.append("\n".join((f"{check.name}:", *lines)))
         whole = replace(merged(self.project.path, judged), trials=tuple(trials))
         failures += [render_broken(checked) for checked in judged if checked.broken]
         report = FORMATS[format](whole) if format in FORMATS else ""
-        if failures:
-            failed = CheckFailed("\n\n".join(failures))
-            failed.report = report
+        if failures or errors:
+            message = "\n\n".join((*errors, *failures))
+            failed = CheckFailed(message) if failures else CutraceError(message)
+            failed.report = report or "\n\n".join(parts if errors else ())
             raise failed
         if format in REPORTS:
             return report
@@ -81,17 +97,16 @@ class ProjectCheck:
         write_baseline(path, baseline)
         return f"{quote(path)}: what {len(baseline)} checks cost now"
 
-    def _check(self, number: int, before: "Costs | None") -> "tuple[list[Checked], list[Trial]]":
-        """Run one check; return its judged limits and its trials."""
+    def _check(
+        self, number: int, before: "Costs | None", judged: "list[Checked]", trials: "list[Trial]"
+    ) -> None:
+        """Run one check; append its judged limits and its trials, as far as it comes."""
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
         from ...analyzer.budget.budget_check import Checker, budget_of
         from ...traces.reader import read_trace
 
         check, limits = self.project.checks[number], self.project.limits[number]
         folder = self.project.path.parent
-        budgets = [read_budget(folder / check.budget)] if check.budget else []
-        budgets += [Budget(self.project.path, limits)] if limits else []
-        trials: list[Trial] = []
         with self._trace(folder, check) as path:
             trace = read_trace(path)
             checks = (check.races, "races", check_races), (check.memory, "memory", check_memory)
@@ -102,12 +117,14 @@ class ProjectCheck:
             profile = _count(path, options)
             checker = Checker(trace, profile, options)
             compiler = name_compiler(trace.manifest)
-            judged = [checker.judge(b, compiler, self.allow_missing) for b in budgets]
+            budgets = [Budget(self.project.path, limits)] if limits else []
+            budgets += [read_budget(folder / check.budget)] if check.budget else []
+            for budget in budgets:
+                judged.append(checker.judge(budget, compiler, self.allow_missing))
             if before:
                 named = Path(f"{check.name}, as of {self.project.baseline}")
                 then = budget_of(before, profile, self.project.tolerance, named)
                 judged.append(checker.judge(then, compiler))
-        return judged, trials
 
     def _before(self) -> "Mapping[str, Costs]":
         """Return the baseline's counters, from a file or a git ref; empty without a baseline."""
@@ -156,6 +173,11 @@ class ProjectCheck:
         """
         named = self.replay.devices or (*check.devices,) or self.project.devices
         return with_devices(replace(self.replay, device=named))
+
+
+def _named(message: str, source: str) -> str:
+    """Return a message that starts with the source that it is about."""
+    return message if message.startswith(source) else f"{source}: {message}"
 
 
 def _amount(number: int, what: str) -> str:

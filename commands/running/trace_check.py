@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...base.errors import CheckFailed, KernelFault
+from ...base.errors import CheckFailed, KernelFault, message_of, place_of
 from ...models.replay.interface.options import ReplayOptions
 from ..options.command_line import quote
 from ..options.replay import with_devices
@@ -41,6 +42,16 @@ def faulted(fault: KernelFault, source: Path) -> "Trial":
 
     place = _first_place(str(fault), (source.as_posix(), source.name))
     return Trial("memory", str(source), str(fault), False, place)
+
+
+def failed_to_run(error: BaseException, source: str) -> "Trial":
+    """Return a check that could not run, with the error's message and place."""
+    from ...analyzer.budget.budget_check import ERROR, Trial
+    from ...analyzer.why.place import Place
+
+    message = message_of(error)
+    place = place_of(message)
+    return Trial(ERROR, source, message, False, Place(*place) if place else None)
 
 
 def _first_place(report: str, sources: Iterable[str]) -> "Place | None":
@@ -82,6 +93,8 @@ def check_races(trace: "Trace") -> str:
     return report
 
 
+PROJECT = "cutrace.toml"
+"""The file of a project's checks."""
 REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
 """Formats whose whole output is the report, also if no limit is exceeded."""
 
@@ -132,15 +145,39 @@ def report_failed(trial: "Trial", format: str) -> str:
     return FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,)))
 
 
+def report_error(error: BaseException, words: "Sequence[str]", format: str) -> str:
+    """Return the report of a command line that could not check anything; empty for text.
+
+    A command line that does not parse has no source: the first of `words` that looks like a file
+    takes its place.
+    """
+    from ...analyzer.budget.budget_report import FORMATS
+
+    format = format_or_default(format or None)
+    if format not in FORMATS or "--update" in words:
+        return ""
+    files = (word for word in words if Path(word).suffix and not word.startswith("-"))
+    return report_failed(failed_to_run(error, next(files, PROJECT)), format)
+
+
+def format_or_default(format: str | None) -> str:
+    """Return the format of the command line, else GitHub's in its runners, else text."""
+    return format or ("github" if environ.get("GITHUB_ACTIONS") == "true" else "text")
+
+
 def update(trace: "Trace", budget: Path, replay: ReplayOptions) -> str:
-    """Write the present numbers as limits; return how many."""
+    """Write the present numbers as limits; return how many, and those that changed."""
     from ...analyzer.budget.budget import name_compiler, read_budget
     from ...analyzer.budget.budget_check import update_budget
+    from ...analyzer.budget.budget_report import change_text
 
     limits = read_budget(budget) if budget.exists() else None
     checker = _checker(trace, limits, replay)
-    count = update_budget(budget, checker, name_compiler(checker.trace.manifest))
-    return f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
+    count, changes = update_budget(budget, checker, name_compiler(checker.trace.manifest))
+    written = f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
+    if limits:
+        written += f", {len(changes)} changed"
+    return "\n".join((written, *(f"  {change_text(change)}" for change in changes)))
 
 
 def _checker(trace: "Trace", budget: "Budget | None", replay: ReplayOptions) -> "Checker":

@@ -218,6 +218,17 @@ def test_update_renews_numbers_and_keeps_places_and_comments() -> None:
     assert check(0) == 0
 
 
+def test_update_says_which_limits_changed(capsys: Captured) -> None:
+    budget("shared_conflicts = 5", 'shared_wavefronts = ">= 1000000"', "shared_store_requests = 0")
+    assert check(0, "--update") == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("budget.toml: 3 limits written, 3 changed\n")
+    assert f"  turn: shared_conflicts 5 -> {REQUESTS * 31:,}\n" in shown
+    assert f"  turn: shared_wavefronts >= 1,000,000 -> >= {REQUESTS * 33:,}\n" in shown
+    assert check(0, "--update") == 0
+    assert capsys.readouterr().out.startswith("budget.toml: 3 limits written, 0 changed\n\n")
+
+
 def test_annotations_stand_at_the_line_that_costs_most(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,3 +108,95 @@ def test_a_report_is_no_update_of_a_budget(capsys: Captured) -> None:
     words = ["check", "k.cutrace", "--format", "junit", "--budget", "held.toml", "--update"]
     assert run(words) == 2
     assert "--format junit: a report of checks; --update writes" in capsys.readouterr().err
+
+
+BAD = "__global__ void k(float *x) {\n    x[0] = nowhere;\n}\n// cutrace: k<<<1, 32>>>(x:f32[32])\n"
+UNABLE = {
+    "a compile error": ("bad.cu --races", "bad.cu does not compile"),
+    "a kernel that the trace lacks": ("k.cutrace --budget no_kernel.toml", "no such kernel"),
+    "an unknown counter": ("k.cutrace --budget no_counter.toml", "no counter `loads`"),
+    "no such trace": ("missing.cutrace --races", "missing.cutrace"),
+    "an unknown option": ("k.cutrace --race", "--race"),
+}
+"""Command lines that cannot check anything, and what their messages contain."""
+
+
+@pytest.fixture(params=UNABLE)
+def unable(request: pytest.FixtureRequest) -> tuple[list[str], str]:
+    """The words of a command line that cannot check anything, and a part of its message."""
+    Path("bad.cu").write_text(BAD)
+    Path("no_kernel.toml").write_text(BUDGET.replace('"k"', '"absent"'))
+    Path("no_counter.toml").write_text(BUDGET.replace("global_load_requests", "loads"))
+    line, message = UNABLE[request.param]
+    return ["check", *line.split()], message
+
+
+@pytest.mark.parametrize("kind", sorted(FORMATS))
+def test_what_cannot_be_checked_is_an_error_in_every_format(
+    unable: tuple[list[str], str], kind: str, capsys: Captured
+) -> None:
+    words, message = unable
+    assert run([*words, "--format", kind]) == 2
+    said = capsys.readouterr()
+    assert message in said.err
+    assert message in error_of(said.out, kind)
+
+
+def error_of(text: str, kind: str) -> str:
+    """Return the message of the only error of a report, and check the form around it."""
+    if kind == "junit":
+        suite = ElementTree.fromstring(text)
+        assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+        (error,) = suite.findall("testcase/error")
+        return error.text or ""
+    if kind == "sarif":
+        (ran,) = json.loads(text)["runs"]
+        (invocation,) = ran["invocations"]
+        assert (invocation["executionSuccessful"], ran["results"]) == (False, [])
+        (notification,) = invocation["toolExecutionNotifications"]
+        assert notification["level"] == "error"
+        return str(notification["message"]["text"])
+    if kind == "gitlab":
+        (finding,) = json.loads(text)
+        assert (finding["check_name"], finding["severity"]) == ("error", "blocker")
+        assert finding["location"]["path"]
+        return str(finding["description"])
+    if kind == "json":
+        document = json.loads(text)
+        assert document["format"] == "cutrace-error-1"
+        return str(document["error"]["message"])
+    head = "**1 check could not run**\n" if kind == "markdown" else "::error "
+    assert text.startswith(head)
+    return text.replace("\\", "")
+
+
+def test_a_compile_error_has_its_line_in_every_report(capsys: Captured) -> None:
+    Path("bad.cu").write_text(BAD)
+    lines = {}
+    for kind in ("gitlab", "sarif", "github"):
+        assert run(["check", "bad.cu", "--races", "--format", kind]) == 2
+        lines[kind] = capsys.readouterr().out
+    (finding,) = json.loads(lines["gitlab"])
+    assert finding["location"] == {"path": "bad.cu", "lines": {"begin": 2}}
+    (notification,) = json.loads(lines["sarif"])["runs"][0]["invocations"][0][
+        "toolExecutionNotifications"
+    ]
+    region = notification["locations"][0]["physicalLocation"]["region"]
+    assert region["startLine"] == 2
+    assert lines["github"].startswith("::error file=bad.cu,line=2,title=cutrace error::")
+
+
+def test_a_report_of_what_ran_says_so(capsys: Captured) -> None:
+    (ran,) = json.loads(report(capsys, "sarif"))["runs"]
+    assert ran["invocations"] == [{"executionSuccessful": True}]
+    assert ElementTree.fromstring(report(capsys, "junit")).get("errors") == "0"
+
+
+def test_a_check_without_limits_has_no_limits_in_its_reports(capsys: Captured) -> None:
+    words = ["check", "k.cutrace", "--memory", "--format"]
+    assert run([*words, "markdown"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:3] == ["**0 of 1 check failed**", "", "| | check | source | found | line |"]
+    assert run([*words, "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["budget"], document["limits"]) == ("", [])

@@ -187,3 +187,50 @@ def test_a_file_that_is_no_baseline_is_refused(capsys: Captured) -> None:
     Path("before.json").write_text('{"cutrace-baseline": 1, "checks": {"near.cutrace": 7}}')
     assert run(["check", "--against", "before.json"]) == 2
     assert "no baseline of `cutrace check --write-baseline`" in capsys.readouterr().err
+
+
+BAD = "__global__ void k(float *x) { x[0] = nowhere; }\n// cutrace: k<<<1, 32>>>(x:f32[32])\n"
+WITH_BAD = '[[check]]\nsource = "bad.cu"\nraces = true\n\n[[check]]\nsource = "near'
+
+
+def test_a_source_that_does_not_compile_hides_no_other_check(capsys: Captured) -> None:
+    Path("bad.cu").write_text(BAD)
+    Path("cutrace.toml").write_text(PROJECT.replace('[[check]]\nsource = "near', WITH_BAD))
+    assert run(["check"]) == 2
+    said = capsys.readouterr()
+    assert "bad.cu does not compile" in said.err
+    assert "near.cutrace:" in said.out
+    assert "far.cutrace:" in said.out
+    assert run(["check", "--format", "junit"]) == 2
+    suite = ElementTree.fromstring(capsys.readouterr().out)
+    # races and a limit of the one, memory and a limit of the other, and the one that cannot run
+    assert [suite.get(n) for n in ("tests", "failures", "errors")] == ["5", "0", "1"]
+    assert run(["check", "--format", "json"]) == 2
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [(c["check"], c["holds"]) for c in checks] == [
+        *(("error", False), ("races", True), ("memory", True)),
+    ]
+    assert run(["check", "--format", "markdown"]) == 2
+    head, *_ = capsys.readouterr().out.splitlines()
+    assert head == "**0 of 2 limits broken, 0 of 2 other checks failed, 1 check could not run**"
+
+
+def test_a_broken_limit_beside_an_error_is_a_failure(capsys: Captured) -> None:
+    Path("bad.cu").write_text(BAD)
+    Path("far.toml").write_text(FAR.replace("32", "31"))
+    Path("cutrace.toml").write_text(PROJECT.replace('[[check]]\nsource = "near', WITH_BAD))
+    assert run(["check"]) == 1
+    said = capsys.readouterr().err
+    assert "bad.cu does not compile" in said
+    assert "far.toml: 1 of 1 limits broken" in said
+
+
+def test_a_budget_with_an_unknown_counter_hides_no_race_check(capsys: Captured) -> None:
+    Path("far.toml").write_text(FAR.replace("global_load_transactions", "loads"))
+    assert run(["check", "--format", "json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    kinds = [(check["check"], check["source"]) for check in document["checks"]]
+    assert kinds == [
+        *(("races", "near.cutrace"), ("memory", "far.cutrace"), ("error", "far.cutrace")),
+    ]
+    assert [limit["holds"] for limit in document["limits"]] == [True]
