@@ -225,7 +225,9 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
         start += measured.print_ns
     sms = request.device.chip.sms
     took, stalls = met + start, _stall_shares(chains, whole * cycles)
-    busy = {name: each / took for name, each in busy_ns(work, parts, measured, sms).items()}
+    # no unit is busy for longer than the launch takes: where its peak rate says so, it is full
+    full = busy_ns(work, parts, measured, sms).items()
+    busy = {name: min(each / took, 1.0) for name, each in full}
     return Estimate(took, request.mhz, tuple(parts), *stalls, busy)
 
 
