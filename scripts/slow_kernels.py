@@ -30,8 +30,9 @@ from try_programs import Places, call_of, file_name, folder_of
 import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.session import function
-from cutrace.tracer.simt import run
+from cutrace.tracer.simt import run, tier
 from cutrace.tracer.simt.interp.decode import prepare
+from cutrace.tracer.simt.tier import LaunchTier
 from cutrace.traces.reader import LaunchTrace, read_trace
 
 GOAL = 20e6
@@ -79,26 +80,18 @@ def time_launches(words: list[str], path: str) -> None:
 
     warm_up()
     times: list[tuple[float, bool]] = []
-    by_arrays: list[str] = []
-    fall_back = run._array
-
-    def note(program: Any) -> Any:
-        by_arrays.append(program.name)
-        return fall_back(program)
 
     def timed(kernel: Any, launch: Any, memory: Any, loaded: Any, sink: Any) -> None:
         program = prepare(kernel, launch, memory, loaded)
-        by_arrays.clear()
-        run.choose_engine(program, run.blocks_a_wave(program))  # compiles it
+        is_compiled = LaunchTier(program, run.blocks_a_wave(program)).is_compiled  # compiles it
         start = time.process_time()
         run.run(kernel, launch, memory, loaded, sink)
-        times.append((time.process_time() - start, not by_arrays))
+        times.append((time.process_time() - start, is_compiled))
         Path(f"{path}.new").write_text(json.dumps(times))
         os.replace(f"{path}.new", path)  # whole also if the program is ended now
 
     with (
-        patch.object(run, "_array", note),
-        patch.object(run, "_is_worth_compiling", lambda program: True),
+        patch.object(tier, "_is_worth_compiling", lambda program: True),
         patch.object(function, "run", timed),
     ):
         sys.exit(command(words))

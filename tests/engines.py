@@ -25,7 +25,7 @@ def files_of(trace: Path) -> dict[str, bytes]:
 
 def compiled_where_known() -> AbstractContextManager[Any]:
     """Let `auto` compile every kernel that the compiled engine knows, however small."""
-    return patch("cutrace.tracer.simt.run._is_worth_compiling", lambda program: True)
+    return patch("cutrace.tracer.simt.tier._is_worth_compiling", lambda program: True)
 
 
 def assert_same_under_both(folder: Path, run: Run, compiled: str = "compiled") -> Path:

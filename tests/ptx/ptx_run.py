@@ -47,7 +47,7 @@ def same_under_both(run: Callable[[Rows], list[NDArray[Any]]]) -> list[NDArray[A
     return results[0]
 
 
-_CHOICE = "cutrace.tracer.simt.run._is_worth_compiling"
+_CHOICE = "cutrace.tracer.simt.tier._is_worth_compiling"
 
 
 def run_case(

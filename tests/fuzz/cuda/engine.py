@@ -18,7 +18,7 @@ import cutrace
 from cutrace.base.cache import keep
 from cutrace.base.errors import CutraceError
 from cutrace.jit import machine_code
-from cutrace.tracer.simt import run as run_module
+from cutrace.tracer.simt.tier import LaunchTier
 
 MOST_INSTRUCTIONS = 1 << 22
 
@@ -84,14 +84,14 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
 @contextmanager
 def listening(refused: list[str]) -> Iterator[None]:
     """Keep what the compiled engine says when it refuses a kernel."""
-    compiled = run_module._compiled
+    compile_ = LaunchTier._compile
 
-    def listen(program: Any, blocks: int) -> Any:
+    def listen(tier: LaunchTier) -> None:
         try:
-            return compiled(program, blocks)
+            compile_(tier)
         except CutraceError as problem:
             refused.append(str(problem))
             raise
 
-    with patch.object(run_module, "_compiled", listen):
+    with patch.object(LaunchTier, "_compile", listen):
         yield

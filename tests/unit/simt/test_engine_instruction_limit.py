@@ -9,7 +9,7 @@ import pytest
 import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.commands._main import run
-from cutrace.tracer.simt.interp import wave
+from cutrace.tracer.simt import wave
 from cutrace.tracer.simt.warp import instruction_limit
 from cutrace.tracer.simt.warp.instruction_limit import SLICE
 from cutrace.tracer.simt.warp.program import Wave

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.simt.interp.wave import ArrayWave
+from cutrace.tracer.simt.interp.interpreter import Interpreter
 from cutrace.tracer.simt.memory.address_facts import AddressCache
 from cutrace.tracer.simt.rows.pattern import PatternTable
 from cutrace.tracer.simt.warp.invariant import require_alone, require_facts, require_tree
@@ -72,6 +72,7 @@ $B:
 
     monkeypatch.setenv("CUTRACE_INVARIANTS", "1")
     record("right.cutrace")
-    monkeypatch.setattr(ArrayWave, "lend", lambda wave, slots: None)  # as if nobody looked at them
+    # as if nobody looked at them
+    monkeypatch.setattr(Interpreter, "lend", lambda interpreter, slots: None)
     with pytest.raises(AssertionError, match="change with a register"):
         record("wrong.cutrace")

@@ -39,7 +39,7 @@ def circles() -> list[set[str]]:
 
 def test_the_imports_of_a_file_are_found() -> None:
     found = {str(p.relative_to(ROOT)) for p in imports(ROOT / "tracer" / "simt" / "run.py")}
-    assert {"base/errors.py", "tracer/simt/kernel/launch.py", "tracer/simt/interp/wave.py"} <= found
+    assert {"base/errors.py", "tracer/simt/kernel/launch.py", "tracer/simt/wave.py"} <= found
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:

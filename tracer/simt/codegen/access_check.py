@@ -10,7 +10,7 @@ from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
 from ..memory.memory import GLOBAL_BASE, WINDOWS
 from ..rows.pattern import AT_ONCE, answer, enqueue
-from .machine import Machine
+from ..warp.machine import Machine
 
 
 @assembly("""

@@ -5,12 +5,10 @@ it. `CompiledKernel` also holds the arrays over basic blocks and accesses that a
 """
 
 import ctypes
-import os
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import pairwise
-from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +23,11 @@ from ..access.stack import stack_bytes
 from ..interp.decode import decode
 from ..kernel.layout import local_layout, shared_layout
 from ..kernel.spin_loop import endless_of
-from ..memory.memory import BufferPool, LoadedModule, Memory
+from ..memory.memory import LoadedModule
 from ..rows.access_rows import ROWS
 from ..warp.program import Program
 from .access_check import REGIONS, finish_some
 from .emit_kernel import KernelText, write_kernel
-from .machine import Machine
 from .register_frame import PARAMETERS, Place
 
 BUFFER_BYTES = 1 << 28
@@ -43,54 +40,6 @@ _SPACES = {
     "local": Space.LOCAL,
     "const": Space.CONST,
 }
-
-
-class Buffers:
-    """Named arrays that waves use in turn."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, NDArray[Any]] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """The total size in bytes."""
-        return sum(buffer.nbytes for buffer in self._held.values())
-
-    def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return an array of at least this size; it may hold data of the last wave."""
-        buffer = self._held.get(name)
-        if buffer is None or len(buffer) < size:
-            buffer = self._held[name] = np.empty(size, dtype=dtype)
-        return buffer
-
-    def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
-        """Return a new array of zeros, which takes memory only where it is written.
-
-        NumPy would use pages of 2 MiB, and a warp that exits at once writes one of each.
-        """
-        buffer = self._held.get(name)
-        if buffer is None or len(buffer) < size:
-            own = ACCESS_COPY if os.name == "posix" else ACCESS_DEFAULT  # not a fork's, too
-            pages = mmap(-1, size * np.dtype(dtype).itemsize, access=own)
-            buffer = self._held[name] = np.frombuffer(pages, dtype=dtype)
-        else:
-            buffer[:size] = 0
-        return buffer
-
-    def widen(self, name: str, size: int) -> NDArray[Any]:
-        """Return a larger array of this name with the same contents."""
-        old = self._held[name]
-        grown = self._held[name] = np.empty(size, dtype=old.dtype)
-        grown[: len(old)] = old
-        return grown
-
-
-_BUFFERS = BufferPool(Buffers)
-
-
-def buffers_of(memory: Memory) -> Buffers:
-    """Return the buffers of a session."""
-    return _BUFFERS.of(memory)
 
 
 @cache
@@ -131,19 +80,23 @@ _CODE: "dict[_Key, CompiledKernel | CutraceError]" = {}
 
 
 class CompiledKernel:
-    """The code of a kernel, and arrays over its basic blocks and accesses; `machine` holds the
-    fields that are equal for all waves."""
+    """The code of a kernel, and arrays over its basic blocks and accesses; `tables` holds the
+    fields of a machine that are equal for all waves."""
 
     def __init__(self, kernel: Kernel, symbols: dict[tuple[int, str], int]) -> None:
         self.kernel = kernel
         kernel_text = write_kernel(kernel, symbols, _NAME)
         self.made = kernel_text
         self.frame = kernel_text.frame
-        self.machine = m = Machine()
         sites = np.diff([*kernel_text.first_site, len(kernel_text.sites)])
-        m.site_count, self.most_sites = sites.astype(np.int32), int(sites.max(initial=0))
-        m.codes = _compile(kernel_text)
-        m.codes[list(endless_of(key_of(kernel)))] = 0
+        self.most_sites = int(sites.max(initial=0))
+        codes = _compile(kernel_text)
+        codes[list(endless_of(key_of(kernel)))] = 0
+        self.tables = {
+            "codes": codes,
+            "site_count": sites.astype(np.int32),
+            "first_site": np.array(kernel_text.first_site, dtype=np.int32),
+        }
         self._arrange()
         self.zeroed = self._places_read_first(kernel)
 
@@ -171,8 +124,6 @@ class CompiledKernel:
             )
 
     def _arrange(self) -> None:
-        m = self.machine
-        m.first_site = np.array(self.made.first_site, dtype=np.int32)
         kernel_sites = self.made.sites
         sites = self.sites = [*kernel_sites, *self._sites_anywhere()]
         self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
@@ -190,7 +141,7 @@ class CompiledKernel:
         site_in[kernel_text.anywhere] = np.arange(len(kernel_text.anywhere)) * len(REGIONS) + len(
             kernel_text.sites
         )
-        self.machine.site_in = site_in
+        self.tables["site_in"] = site_in
         each = (kernel_text.sites[number] for number in kernel_text.anywhere)
         return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ....base.dataclass import dataclass
+from ..warp.machine import Machine
 from ..warp.schedule import FAULT
-from .machine import Machine
 
 _FIELDS = {name: number for number, name in enumerate(Machine.fields)}
 

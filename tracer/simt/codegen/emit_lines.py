@@ -1,8 +1,8 @@
 """Lines of LLVM assembly that run once per warp."""
 
 from ...ptx.kernel import Instruction, Operand, Register
+from ..warp.machine import Machine
 from .emit_lane import Fragments
-from .machine import Machine
 from .register_frame import Frame
 
 _FIELDS = {name: number for number, name in enumerate(Machine.fields)}

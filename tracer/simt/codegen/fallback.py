@@ -6,35 +6,25 @@ registers from the frames into arrays, runs the array engine's step, and writes 
 under the active mask.
 """
 
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ...ptx.kernel import BasicBlock
-from ..interp.decode import decode_instruction
-from ..interp.wave import WarpGroup
+from ..interp.decode import decode_instruction, decoder_of
 from ..ops.lanes import ALL_LANES, LANES, Array, unpack
 from ..warp import shuffle_vote
 from ..warp.decoder import Decoder
-from ..warp.program import Program, Step, Terminator
+from ..warp.program import Program, Step, Terminator, WarpGroup, Wave
 from ..warp.special_register import special_values
 from .emit_kernel import KernelText
 from .register_frame import Place
 
-
-class FrameWave(Protocol):
-    """The interface of a wave with registers in frames, as a fallback needs it."""
-
-    numbers: NDArray[np.int64]
-    block_of_warp: NDArray[np.intp]
-    warps_a_block: int
-    program: Program
-
-    def lanes_of_place(self, place: Place) -> NDArray[Any]:
-        """Return the lanes of all warps at a place of the frame, (warps, 32)."""
+LanesOf: TypeAlias = Callable[[Place], NDArray[Any]]
+"""Returns the lanes of all warps at a place of the frame, (warps, 32)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,6 @@ class Fallbacks:
     def __init__(self, program: Program, kernel_text: KernelText) -> None:
         self._program = program
         self._made = kernel_text
-        self._decoder: Decoder | None = None
         self._ready: dict[int, Fallback] = {}
         for pc in sorted(kernel_text.escaped):
             self.find(pc)
@@ -74,16 +63,13 @@ class Fallbacks:
     def find(self, pc: int) -> Fallback:
         """Return the fallback at `pc`; CutraceError if cutrace does not support the instruction."""
         if pc not in self._ready:
-            if self._decoder is None:
-                p = self._program
-                self._decoder = Decoder(p.kernel, p.launch, p.memory, p.loaded)
-            self._ready[pc] = self._decode(self._decoder, pc)
+            self._ready[pc] = self._decode(decoder_of(self._program), pc)
         return self._ready[pc]
 
     def place_of(self, slot: int) -> Place:
         """Return the place of the register that takes the result of a barrier's vote."""
-        assert self._decoder is not None
-        function, name = cast("tuple[int, str]", self._decoder.slots.key_of(slot))
+        slots = decoder_of(self._program).slots
+        function, name = cast("tuple[int, str]", slots.key_of(slot))
         return self._made.frame.place(function, name)
 
     def _decode(self, decoder: Decoder, pc: int) -> Fallback:
@@ -115,19 +101,19 @@ class Fallbacks:
             return None
         return places.get(key[1]) or self._made.frame.place(*key)
 
-    def enter(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
+    def enter(self, lanes_of: LanesOf, group: WarpGroup, escaped: Fallback) -> None:
         """Load the registers that the instruction reads into the group's array frame."""
-        assert self._decoder is not None
-        frame = list(self._decoder.slots.zeros)
+        wave = group.wave
+        frame = list(decoder_of(self._program).slots.zeros)
         for slot in escaped.reads:
-            frame[slot.number] = _group_lanes(wave.lanes_of_place(slot.place), group, slot.dtype)
+            frame[slot.number] = _group_lanes(lanes_of(slot.place), group, slot.dtype)
         if escaped.specials:
             values = special_values(wave.program.launch, wave.numbers)
             for number, name in escaped.specials:
                 frame[number] = _shaped(wave, group, values[name])
         group.frame, group.committed = frame, list(frame)
 
-    def leave(self, wave: FrameWave, group: WarpGroup, escaped: Fallback) -> None:
+    def leave(self, lanes_of: LanesOf, group: WarpGroup, escaped: Fallback) -> None:
         """Write the results of the instruction to the frames of the warps."""
         every = bool((group.active == ALL_LANES).all())
         lanes = None if every else unpack(group.active)
@@ -137,11 +123,11 @@ class Fallbacks:
                 continue
             lane_values = np.broadcast_to(value, (group.rows, group.columns))
             lane_values = (
-                np.ascontiguousarray(lane_values).view(_stored(slot.place)).reshape(-1, LANES)
+                np.ascontiguousarray(lane_values).view(stored_as(slot.place)).reshape(-1, LANES)
             )
             if not group.compacted and not group.whole:
                 lane_values = lane_values[group.warps]
-            frame_lanes = wave.lanes_of_place(slot.place)
+            frame_lanes = lanes_of(slot.place)
             if lanes is None:
                 frame_lanes[slice(None) if group.whole else group.warps] = lane_values
             else:
@@ -152,7 +138,7 @@ def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:
     return next(block for block in blocks if block.first <= pc < block.last)
 
 
-def _stored(place: Place) -> np.dtype[Any]:
+def stored_as(place: Place) -> np.dtype[Any]:
     """Return the NumPy type that copies the lanes of a place bit for bit."""
     return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
 
@@ -164,7 +150,7 @@ def _group_lanes(frame_lanes: NDArray[Any], group: WarpGroup, dtype: np.dtype[An
     return values != 0 if dtype == np.bool_ else values.view(dtype)
 
 
-def _shaped(wave: FrameWave, group: WarpGroup, value: Array) -> Array:
+def _shaped(wave: Wave, group: WarpGroup, value: Array) -> Array:
     """Return a special register, (blocks or 1, columns or 1), in the shape of a group."""
     if not group.compacted or value.size == 1:
         return value

@@ -121,10 +121,10 @@ class Frame:
     places of special registers.
 
     `symbols` are the addresses of variables, (function, name). `parameters` are the registers
-    without a place, with offsets into the parameters. The array engine runs the instructions
-    `escaped` (pcs). `others` are the places of pieces of function parameters, (function, name,
-    offset, bytes). `depth` is the place of each lane's recursion depth; a level has `local_stride`
-    bytes of local memory.
+    without a place, with offsets into the parameters; `overlaid` are those that share theirs. The
+    array engine runs the instructions `escaped` (pcs). `others` are the places of pieces of
+    function parameters, (function, name, offset, bytes). `depth` is the place of each lane's
+    recursion depth; a level has `local_stride` bytes of local memory.
     """
 
     def __init__(
@@ -145,10 +145,10 @@ class Frame:
         self.carries = frozenset((function, CARRY.name) for function in _carrying(kernel))
         self.lasting = (live | self.carries) - self.parameters.keys()
         self.size = 0
-        overlaid = self.lasting - self._exclusive(escaped)
-        for key in sorted(self.lasting - overlaid):
+        self.overlaid = self.lasting - self._exclusive(escaped)
+        for key in sorted(self.lasting - self.overlaid):
             self._places[key] = self._reserve(self._size(key))
-        self._overlay(overlaid)
+        self._overlay(self.overlaid)
         self.others: dict[Piece, Place] = {}
         for piece in self.passing.pieces():
             self.others[piece] = self._share(piece_register(piece), self._reserve(piece[3]))
@@ -246,6 +246,16 @@ class Frame:
         """Return the place of a register."""
         own_place = self._places.get((function, name))
         return self._places[ANY, name] if own_place is None else own_place
+
+    def lasting_place(self, key: object) -> Place | None:
+        """Return the place of a register, or of a piece of a parameter, that outlives its basic
+        block; None for others, and for what is constant."""
+        match key:
+            case (int(function), str(name), int(offset), int(size)):
+                return self.others.get((function, name, offset, size))
+            case (int(function), str(name)) if (function, name) in self.lasting:
+                return self.place(function, name)
+        return None
 
     def begin_block(self, spans: Iterable[Span]) -> None:
         """Allocate places to the registers of a block that do not outlive it.

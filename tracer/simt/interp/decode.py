@@ -90,11 +90,19 @@ def decode(program: Program) -> None:
     """Decode a program's basic blocks, once; raise CutraceError for unknown instructions."""
     if program.blocks:
         return
-    kernel = program.kernel
-    decoder = Decoder(kernel, program.launch, program.memory, program.loaded)
+    kernel, decoder = program.kernel, decoder_of(program)
     blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
     program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
     program.blocks = blocks  # last: once set, other threads take the whole program as decoded
+
+
+def decoder_of(program: Program) -> Decoder:
+    """Return the decoder of a program: its slots are those of all steps of the launch."""
+    if program.decoder is None:
+        own = program.kernel, program.launch, program.memory, program.loaded
+        program.decoder = Decoder(*own)
+    assert isinstance(program.decoder, Decoder)
+    return program.decoder
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:

@@ -37,9 +37,9 @@ class WaveRows:
         on = np.broadcast_to(lanes, (group.rows, group.columns)).sum(axis=1, dtype=np.uint64)
         np.add.at(sums, group.row_block, on)
 
-    def set_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
-        """Set an instruction's count of lanes that are on, per block of the wave."""
-        self._lanes_on[pc] = lanes
+    def count_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
+        """Add to an instruction's count of lanes that are on, per block of the wave."""
+        self._lanes_on[pc] = self._lanes_on.get(pc, np.uint64(0)) + lanes
 
     def add_texels(
         self, warps: NDArray[np.intp], step: NDArray[np.uint32], pc: int, texture: int,

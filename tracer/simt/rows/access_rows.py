@@ -3,7 +3,7 @@ on flush.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from functools import cache
 from typing import Any, Protocol
@@ -104,6 +104,22 @@ class AccessRows:
         self._pending += count
         if self._pending >= ROWS:
             self.flush()
+
+    def take(self) -> Iterator[tuple[int, int, int, Array, Array, Array, Array]]:
+        """Yield the buffered rows of each instruction, and empty the buffer: pc, state space, part,
+        and for each row warp, step, base and pattern."""
+        everyone = np.arange(len(self.block))
+        for item in self._items:
+            step: NDArray[Any] = np.empty(item.count, dtype=np.uint32)
+            base: NDArray[Any] = np.empty(item.count, dtype=np.int64)
+            pattern: NDArray[Any] = np.empty(item.count, dtype=np.uint32)
+            step[:] = item.step
+            _spread(base, item.base)
+            _spread(pattern, item.pattern)
+            warps = everyone if item.warps is None else item.warps
+            yield item.pc, item.space, item.part, warps, step, base, pattern
+        self._items.clear()
+        self._pending = 0
 
     def flush(self) -> None:
         """Write the buffered rows, after the patterns that they name."""

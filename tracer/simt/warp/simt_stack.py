@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....jit.loop_codegen import translate
 from ....jit.machine_code import address, compile_assembly
-from ..ops.lanes import LANES, Array, Bits, Mask, pack
+from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
 from ..rows.history import Entries
 from .barrier import Barriers, WarpSync
 from .control_flow import ControlFlow
@@ -301,6 +301,20 @@ class SimtStacks:
         for level in range(int(self.depth.max())):
             blocks.update(self._level(level)[0][ready & (self.depth > level)].tolist())
         return blocks
+
+    def entries(self) -> Iterator[tuple[int, Mask]]:
+        """Yield the basic blocks at which entries go on, each with its lanes (warps, 32), the
+        lowest entries first."""
+        for level in range(int(self.depth.max(initial=0)) + 1):
+            block, mask = self.block, np.where(self.depth == level, self.mask, np.uint32(0))
+            if level < self.schedule.levels:
+                block_below, _, mask_below, _ = self._level(level)
+                is_below = self.depth > level
+                block = np.where(is_below, block_below, block)
+                mask = np.where(is_below, mask_below, mask)
+            for number in sorted(set(block[mask != 0].tolist())):
+                if number < self.schedule.first_end:
+                    yield number, unpack(np.where(block == number, mask, np.uint32(0)))
 
     def _level(self, level: int) -> list[Array]:
         return [column[level * self.warps :][: self.warps] for column in self._below]

@@ -13,9 +13,8 @@ import cutrace
 from cutrace.base.errors import KernelFault
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
-from cutrace.tracer.simt.codegen import compiled_kernel
-from cutrace.tracer.simt.codegen import wave as compiled_wave
-from cutrace.tracer.simt.interp import wave
+from cutrace.tracer.simt import wave
+from cutrace.tracer.simt.codegen import compiled_blocks, compiled_kernel
 from cutrace.tracer.simt.rows import access_rows, pattern
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
@@ -75,7 +74,7 @@ def test_a_skewed_loop_leaves_the_same_trace(tmp_path: Path) -> None:
 def test_batches_and_epochs_end_at_the_same_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (access_rows, compiled_kernel, compiled_wave):
+    for module in (access_rows, compiled_kernel, compiled_blocks):
         monkeypatch.setattr(module, "ROWS", 250)
     monkeypatch.setattr(wave, "RUNS", 400)
     monkeypatch.setattr(pattern, "EPOCH", 300)

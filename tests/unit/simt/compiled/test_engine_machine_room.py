@@ -8,7 +8,7 @@ import numpy as np
 from engines import assert_same_under_both
 
 import cutrace
-from cutrace.tracer.simt.codegen.wave_state import CompiledWaveState
+from cutrace.tracer.simt.wave import WaveState
 
 SOURCE = """
 __device__ int deep(int n, int lane)
@@ -57,9 +57,7 @@ def launches(gpu: cutrace.Session) -> list[Any]:
 
 
 def test_launches_after_one_another_are_as_with_arrays_made_anew(tmp_path: Path) -> None:
-    with patch.object(
-        CompiledWaveState, "begin", autospec=True, side_effect=CompiledWaveState.begin
-    ) as begun:
+    with patch.object(WaveState, "begin", autospec=True, side_effect=WaveState.begin) as begun:
         assert_same_under_both(tmp_path, launches)
     assert begun.call_count >= 2 * (len(MODES) - 1)
 
@@ -84,16 +82,16 @@ def test_lanes_outside_of_an_array_are_those_of_their_own_launch(tmp_path: Path)
 
 
 def test_a_room_that_nobody_is_in_holds_nothing_of_its_last_wave(tmp_path: Path) -> None:
-    rooms: list[CompiledWaveState] = []
-    begin = CompiledWaveState.begin
+    rooms: list[WaveState] = []
+    begin = WaveState.begin
 
-    def note(room: CompiledWaveState) -> None:
+    def note(room: WaveState) -> None:
         assert room.machine.frames.size > 0
         begin(room)
         rooms.append(room)
 
     with (
-        patch.object(CompiledWaveState, "begin", note),
+        patch.object(WaveState, "begin", note),
         cutrace.Session(tmp_path / "a.cutrace", engine="compiled") as gpu,
     ):
         launches(gpu)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.simt.codegen import compiled_kernel
-from cutrace.tracer.simt.codegen.wave import CompiledWave
+from cutrace.tracer.simt.memory import buffers
 from cutrace.tracer.simt.memory import memory as memory_module
 from cutrace.tracer.simt.memory.memory import BufferPool, Memory
 from cutrace.tracer.simt.rows.pattern import PatternTable
+from cutrace.tracer.simt.wave import Wave
 
 TWICE = "__global__ void twice(int *a) { a[threadIdx.x] *= 2; }"
 
@@ -22,8 +22,8 @@ def launch(trace: Path) -> None:
         gpu.compile(TWICE).get_function("twice")[1, 64](a)
 
 
-def live_waves() -> list[CompiledWave]:
-    return [each for each in gc.get_objects() if isinstance(each, CompiledWave)]
+def live_waves() -> list[Wave]:
+    return [each for each in gc.get_objects() if isinstance(each, Wave)]
 
 
 def test_a_wave_goes_without_waiting_for_the_collector(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_wave_goes_without_waiting_for_the_collector(tmp_path: Path) -> None:
 
 
 def test_a_session_works_in_the_memory_of_one_that_has_ended(tmp_path: Path) -> None:
-    kept = compiled_kernel._BUFFERS._kept
+    kept = buffers._BUFFERS._kept
     launch(tmp_path / "one.cutrace")
     (first,) = kept
     launch(tmp_path / "two.cutrace")

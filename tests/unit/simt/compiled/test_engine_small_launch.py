@@ -1,4 +1,4 @@
-"""Launches that seem short run in the array engine, and are begun anew where they are not."""
+"""Launches that seem short are interpreted, and go on in machine code where they are not."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import CutraceError, KernelFault
-from cutrace.tracer.simt import run
+from cutrace.tracer.simt import tier
 from cutrace.tracer.simt.codegen import compiled_kernel
 
 SOURCE = """
@@ -33,14 +33,14 @@ extern "C" __global__ void leave(int *a, int n) {
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the kernels that are compiled from now on; none is remembered as long."""
     names: list[str] = []
-    compile_ = run._compiled
+    compile_ = tier.LaunchTier._compile
 
-    def note(program: Any, blocks: int) -> Any:
-        names.append(program.kernel.name)
-        return compile_(program, blocks)
+    def note(launch: tier.LaunchTier) -> None:
+        names.append(launch._program.kernel.name)
+        compile_(launch)
 
-    monkeypatch.setattr(run, "_compiled", note)
-    monkeypatch.setattr(run, "_LONG", set())
+    monkeypatch.setattr(tier.LaunchTier, "_compile", note)
+    monkeypatch.setattr(tier, "_HOT", set())
     return names
 
 
@@ -53,9 +53,7 @@ def record(folder: Path, engine: str, kernel: str, *counts: int) -> NDArray[Any]
         return found
 
 
-def test_a_launch_that_takes_long_is_begun_anew_and_compiled(
-    tmp_path: Path, compiled: list[str]
-) -> None:
+def test_a_launch_that_takes_long_goes_on_compiled(tmp_path: Path, compiled: list[str]) -> None:
     found = record(tmp_path, "auto", "add", 10, 12000, 10)
     assert compiled == ["add", "add"]  # the first is brief; the third is known by the second
     counts = [*range(10), *range(12000), *range(10)]
@@ -75,9 +73,11 @@ def test_a_brief_launch_is_not_compiled(tmp_path: Path, compiled: list[str]) -> 
 def test_what_a_kernel_prints_is_printed_once(
     tmp_path: Path, compiled: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    record(tmp_path, "auto", "tell", 5000)
-    assert len(capfd.readouterr().out.split()) == 64
-    assert compiled == []
+    found = record(tmp_path, "auto", "tell", 60000)
+    printed = capfd.readouterr().out.split()
+    assert printed == [str(lane + sum(range(60000))) for lane in range(64)]
+    assert found.tolist() == [int(text) for text in printed]
+    assert compiled == ["tell"]
 
 
 def test_a_fault_of_a_brief_launch_is_told(tmp_path: Path, compiled: list[str]) -> None:
@@ -92,8 +92,8 @@ PLAIN = 'extern "C" __global__ void plain(int *a) { a[threadIdx.x] += 1; }'
 def test_a_kernel_that_is_launched_often_is_compiled(
     tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_SPENT", Counter())
-    monkeypatch.setattr(run, "OFTEN", 3)
+    monkeypatch.setattr(tier, "_SPENT", Counter())
+    monkeypatch.setattr(tier, "OFTEN", 3)
     for engine in ("auto", "array"):
         with cutrace.Session(tmp_path / f"{engine}.cutrace", engine=engine) as gpu:
             a = gpu.to_device(np.zeros(64, dtype=np.int32))
@@ -114,8 +114,8 @@ def test_why_a_kernel_is_not_compiled_is_found_out_once(
         asked.append(kernel.name)
         raise CutraceError("not today")
 
-    monkeypatch.setattr(run, "_SPENT", Counter())
-    monkeypatch.setattr(run, "OFTEN", 0)
+    monkeypatch.setattr(tier, "_SPENT", Counter())
+    monkeypatch.setattr(tier, "OFTEN", 0)
     monkeypatch.setattr(compiled_kernel, "_CODE", {})
     monkeypatch.setattr(compiled_kernel, "write_kernel", refuse)
     with cutrace.Session(tmp_path / "x.cutrace") as gpu:
@@ -125,3 +125,47 @@ def test_why_a_kernel_is_not_compiled_is_found_out_once(
             kernel[1, 64](a)
         assert a.copy_to_host().tolist() == [3] * 64
     assert (asked, compiled) == (["plain"], ["plain"] * 3)
+
+
+RING = """
+#include <cstdio>
+__device__ __noinline__ float half(float x, int n) {
+    for (int k = 0; k < n; ++k) x = x * 0.5f + (float)(k & 3);
+    return x;
+}
+extern "C" __global__ void ring(float *a, unsigned *count, int n) {
+    __shared__ float s[64];
+    int i = threadIdx.x;
+    float x = a[blockIdx.x * 64 + i];
+    for (int k = 0; k < n; ++k) {
+        if ((i ^ k) & 1) x = half(x, i & 7);
+        else if (k == 5) x += __shfl_xor_sync(__activemask(), x, 2);
+        s[i] = x;
+        __syncthreads();
+        x += s[(i + 7) & 63];
+        if (__syncthreads_or(k == n - 1 && i == 3)) atomicAdd(count, 1u);
+    }
+    if (i >= 40) return;
+    while (atomicCAS(count + 1 + blockIdx.x, 0u, 1u) != 0u);
+    a[blockIdx.x * 64 + i] = x;
+    atomicExch(count + 1 + blockIdx.x, 0u);
+}
+"""
+
+
+@pytest.mark.parametrize("brief", [1, 7, 60, 150, 400, 700, 1000])
+def test_registers_rows_and_waiting_lanes_go_over_to_machine_code(
+    brief: int, tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier, "BRIEF", brief)
+    results = []
+    for engine in ("auto", "array"):
+        with cutrace.Session(tmp_path / f"{engine}.cutrace", engine=engine) as gpu:
+            a = gpu.to_device(np.linspace(1, 2, 192, dtype=np.float32))
+            count = gpu.to_device(np.zeros(4, dtype=np.uint32))
+            gpu.compile(RING).get_function("ring")[3, 64](a, count, 6)
+            results.append((a.copy_to_host().tolist(), count.copy_to_host().tolist()))
+    assert compiled == ["ring"]
+    assert results[0] == results[1]
+    assert results[0][1] == [192, 0, 0, 0]
+    assert files_of(tmp_path / "auto.cutrace") == files_of(tmp_path / "array.cutrace")

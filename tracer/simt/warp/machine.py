@@ -4,7 +4,7 @@ the memories, and the access rows that wait to be written.
 
 from ....jit.structure import I32, I64, U8, U32
 from ..rows.pattern import Questions, Table
-from ..warp.schedule import Schedule
+from .schedule import Schedule
 
 
 class Machine(Schedule):

@@ -1,9 +1,9 @@
-"""A wave of compiled code, and its access rows.
+"""Machine code as the executor of a wave's basic blocks, and its access rows.
 
-`CompiledWave` runs the machine code of a kernel for the thread blocks of a wave. Each time the code
-returns, Python handles the reason: it runs a basic block's end with the array engine, grows the
-stacks, releases barriers, raises a fault, or writes rows. `MachineRows` merges the rows that
-machine code writes with those of fallbacks, in the order of the accesses.
+`CompiledBlocks` gives machine code what it needs: frames for the registers, the memories, room for
+rows. Where the code returns, or calls back, it runs an instruction or the end of a block in the
+interpreter, or raises a fault. `MachineRows` merges the rows that machine code writes with those of
+the interpreter, in the order of the accesses.
 """
 
 import ctypes
@@ -18,23 +18,22 @@ from ....traces.schema import Space
 from ..access.address import parameter_image
 from ..access.bounds import check_lanes
 from ..call.argument_passing import too_deep
-from ..interp.wave import LOG, ArrayWave, WarpGroup
-from ..kernel.launch import Sink
+from ..interp.decode import decoder_of
+from ..interp.interpreter import Interpreter
 from ..kernel.layout import levels_within
 from ..memory.address_facts import AddressRange
+from ..memory.buffers import Buffers
 from ..ops.lanes import LANES, Array, Mask
 from ..rows.access_rows import ROWS, AccessRows, Warps, columns_of
-from ..rows.history import RUNS
-from ..rows.pattern import PatternTable
 from ..warp.instruction_limit import never_ends
-from ..warp.program import FrameStack, Program
+from ..warp.machine import Machine
+from ..warp.program import FrameStack, WarpGroup, Wave
+from .access_arrays import AccessArrays
 from .access_check import LEAST, MOST
-from .compiled_kernel import Buffers, CompiledKernel, finish_rows_routine
+from .compiled_kernel import CompiledKernel, finish_rows_routine
 from .emit_call import LOST, NEEDS_FRAMES
-from .fallback import Fallbacks
-from .machine import Machine
+from .fallback import Fallbacks, stored_as
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
-from .wave_state import WaveStatePool
 
 _BUFFERS = {
     **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
@@ -53,15 +52,9 @@ class MachineRows(AccessRows):
     """
 
     def __init__(
-        self,
-        sink: Sink,
-        patterns: PatternTable,
-        owners: AccessRows,
-        machine: Machine,
-        code: CompiledKernel,
-        buffers: Buffers,
+        self, rows: AccessRows, machine: Machine, code: CompiledKernel, buffers: Buffers
     ) -> None:
-        super().__init__(sink, patterns, owners.block, owners.warp)
+        super().__init__(rows.sink, rows.patterns, rows.block, rows.warp)
         self.before = 0
         self._machine = machine
         self._code = code
@@ -72,6 +65,8 @@ class MachineRows(AccessRows):
         machine.row_limit = FEW_ROWS
         for name, kind in _BUFFERS.items():
             setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))
+        for pc, space, part, warps, step, base, pattern in rows.take():
+            self._append((pc, space, part), warps, step, base, pattern)
 
     def add(
         self, group: Warps, position: int, pc: int, space: Space, part: int,
@@ -85,15 +80,24 @@ class MachineRows(AccessRows):
             return
         # Take the rows of earlier accesses first: the rows of the fallback must follow them.
         self._finish_before()
+        step = group.step[indices] + np.uint32(position)
+        base = np.broadcast_to(base, shape).reshape(-1)[indices]
+        pattern = np.broadcast_to(pattern, shape).reshape(-1)[indices]
+        self._append((pc, int(space), part), group.place[indices], step, base, pattern)
+
+    def _append(
+        self, site: tuple[int, int, int], warps: Array, step: Array, base: Array, pattern: Array
+    ) -> None:
+        """Add a run of rows of the access `site` (pc, state space, part) of the interpreter."""
         m = self._machine
-        rows = slice(m.rows, m.rows + len(indices))
-        self._reserve(rows.stop + int(m.site_count[m.number]) * m.warps)
-        m.row_warp[rows] = group.place[indices]
-        m.row_step[rows] = group.step[indices] + np.uint32(position)
-        m.row_base[rows] = np.broadcast_to(base, shape).reshape(-1)[indices]
-        m.row_pattern[rows] = np.broadcast_to(pattern, shape).reshape(-1)[indices].view(np.int32)
-        m.run_site[m.runs] = self._site((pc, int(space), part))
-        m.run_count[m.runs] = len(indices)
+        rows = slice(m.rows, m.rows + len(warps))
+        self._reserve(rows.stop + int(m.site_count[m.number]) * m.warps, m.runs + 1)
+        m.row_warp[rows] = warps
+        m.row_step[rows] = step
+        m.row_base[rows] = base
+        m.row_pattern[rows] = pattern.view(np.int32)
+        m.run_site[m.runs] = self._site(site)
+        m.run_count[m.runs] = len(warps)
         m.rows, m.runs = rows.stop, m.runs + 1
 
     def flush(self) -> None:
@@ -113,10 +117,10 @@ class MachineRows(AccessRows):
         self._machine.upto = self.before
         finish_rows_routine()(self._machine.address)
 
-    def _reserve(self, rows: int) -> None:
-        if rows > len(self._machine.row_warp):
+    def _reserve(self, rows: int, runs: int) -> None:
+        if max(rows, runs) > len(self._machine.row_warp):
             for name in _BUFFERS:
-                setattr(self._machine, name, self._buffers.widen(name, 2 * rows))
+                setattr(self._machine, name, self._buffers.widen(name, 2 * max(rows, runs)))
 
     def _site(self, site: tuple[int, int, int]) -> int:
         """Return the number of an access (pc, state space, part) of the array engine."""
@@ -188,35 +192,34 @@ FIRST_LEVELS = 8
 """Levels of recursion reserved at first."""
 
 
-class CompiledWave(ArrayWave):
-    """A wave of compiled code; it keeps the order of ArrayWave, so that the rows are the same."""
+class CompiledBlocks:
+    """Runs the blocks of a wave as machine code; see `Executor`.
+
+    `interpreter` has run the wave so far: its registers and rows are taken over.
+    """
 
     def __init__(
-        self,
-        code: CompiledKernel,
-        room_pool: WaveStatePool,
-        buffers: Buffers,
-        program: Program,
-        numbers: NDArray[np.int64],
-        patterns: PatternTable,
-        sink: Sink,
-        escapes: Fallbacks,
+        self, wave: Wave, code: CompiledKernel, escapes: Fallbacks, interpreter: Interpreter | None
     ) -> None:
-        self._room = room_pool.take(code, program, len(numbers))
-        super().__init__(program, numbers, patterns, sink, self._room)
+        self.wave = wave
+        self.program, self.stacks = wave.program, wave.stacks
         self._code = code
-        self._rooms = room_pool
-        self._buffers = buffers
-        self._sink = sink
-        self._patterns = patterns
-        self._epoch = patterns.epoch
-        self._machine = self._room.machine
+        self._patterns = wave.patterns
+        self._epoch = wave.patterns.epoch
+        m = self._machine = wave.machine
         self._escapes = escapes
         self._raised: BaseException | None = None
         self._has_room = False
+        for name, table in code.tables.items():
+            setattr(m, name, table)
+        if code not in wave.code_arrays:
+            wave.code_arrays[code] = AccessArrays(code, wave.program, wave.blocks, wave.warps)
+        wave.code_arrays[code].bind(m)
         self._bind_memory()
         self._bind_rows()
         self._bind_registers()
+        if interpreter is not None:
+            self._take_registers(interpreter)
 
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
@@ -224,8 +227,8 @@ class CompiledWave(ArrayWave):
         m.parameters = np.concatenate((parameter_image(program), np.zeros(WIDEST, np.uint8)))
         m.global_bytes = address(memory.global_.bytes) - memory.global_.base
         m.const_bytes = address(memory.const.bytes) - memory.const.base
-        m.shared_bytes, m.shared_size = address(self.shared), program.shared_bytes
-        m.local_bytes, m.local_size = address(self.local), program.local_bytes
+        m.shared_bytes, m.shared_size = address(self.wave.shared), program.shared_bytes
+        m.local_bytes, m.local_size = address(self.wave.local), program.local_bytes
         m.starts, m.ends = memory.global_.bounds()
         m.allocations = len(memory.global_.allocations)
         m.const_starts, m.const_ends = memory.const.bounds()
@@ -236,29 +239,27 @@ class CompiledWave(ArrayWave):
             m.mapped = len(m.mapped_starts) - 1
 
     def _bind_rows(self) -> None:
-        m, code = self._machine, self._code
-        m.table = self._patterns.store.table
-        owners = self.rows.accesses
-        rows = MachineRows(self._sink, self._patterns, owners, m, code, self._buffers)
-        self.rows.accesses = self._access_rows = rows
-        entries = RUNS + self.warps
-        self._bind_log(*(self._buffers.take(name, entries, kind) for name, kind in LOG.items()))
+        wave = self.wave
+        self._machine.table = self._patterns.store.table
+        rows = MachineRows(wave.rows.accesses, self._machine, self._code, wave.buffers)
+        wave.rows.accesses = self._access_rows = rows
 
     def _bind_registers(self) -> None:
         """Allocate the frames, and the special register tables of these blocks."""
         m, frame = self._machine, self._code.frame
         m.frame_bytes = frame.size
+        buffers = self.wave.buffers
         crosses = self._code.made.crosses_lanes
-        take = self._buffers.take_zeros if crosses else self._buffers.take
-        m.frames = take("frames", self.warps * frame.size + 64, "u1")
-        tables = frame.specials.tables(self.program.launch, self.numbers)
+        take = buffers.take_zeros if crosses else buffers.take
+        m.frames = take("frames", self.wave.warps * frame.size + 64, "u1")
+        tables = frame.specials.tables(self.program.launch, self.wave.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
         for place in self._code.zeroed:
             self.lanes_of_place(place)[:] = 0
         if frame.passing.recursive:
             self.lanes_of_place(frame.depth)[:] = 0
-            self.frames = FrameStack(self.warps * LANES)
+            self.wave.frames = FrameStack(self.wave.warps * LANES)
             self._make_room(FIRST_LEVELS)
 
     def _make_room(self, levels: int) -> None:
@@ -266,7 +267,7 @@ class CompiledWave(ArrayWave):
         m = self._machine
         most = levels_within(self._code.frame.local_stride) - 1
         m.aside_levels = min(levels, most)
-        size = m.aside_levels * self.warps * self._code.made.calls.aside_bytes
+        size = m.aside_levels * self.wave.warps * self._code.made.calls.aside_bytes
         buffer = np.empty(size + 1, dtype=np.uint8)
         if self._has_room:
             buffer[: len(m.aside)] = m.aside
@@ -285,24 +286,52 @@ class CompiledWave(ArrayWave):
         m = self._machine
         dtype = np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
         steps = (m.frame_bytes, dtype.itemsize)
-        return np.ndarray((self.warps, LANES), dtype, m.frames, place.offset, steps)
+        return np.ndarray((self.wave.warps, LANES), dtype, m.frames, place.offset, steps)
 
-    def run(self) -> bool:
-        """Run until every warp has exited (True), or every warp that can run only spins (False)."""
-        call_back = _ESCAPE(self._escape)  # to be held while machine code runs
+    def _take_registers(self, interpreter: Interpreter) -> None:
+        """Write the registers of the interpreter into the frames.
+
+        Registers that share a place are live in different lanes. Each lane therefore gets those
+        that are live where it goes on: at its top entry, and further down the stack, at the blocks
+        after its calls.
+        """
+        slots, frame = decoder_of(self.program).slots, self._code.frame
+        interpreter.write_back()
+        live: dict[tuple[int, str], tuple[Place, Array]] = {}
+        for slot, value in enumerate(interpreter.registers):
+            key = slots.key_of(slot)
+            place = frame.lasting_place(key)
+            if place is None:
+                continue
+            if key in frame.overlaid:
+                live[key] = place, self._all_lanes(value, place)
+            else:
+                self.lanes_of_place(place)[:] = self._all_lanes(value, place)
+        for block, lanes in self.stacks.entries() if live else ():
+            for key in self.program.kernel.live_in[block] & live.keys():
+                place, values = live[key]
+                frame_lanes = self.lanes_of_place(place)
+                frame_lanes[lanes] = values[lanes]
+
+    def _all_lanes(self, value: Array, place: Place) -> Array:
+        """Return a register of the interpreter as lanes of a place."""
+        wave = self.wave
+        lanes = np.array(np.broadcast_to(value, (wave.blocks, wave.columns)), order="C")
+        return lanes.view(stored_as(place)).reshape(-1, LANES)
+
+    def enter(self) -> object:
+        """Return the callback that machine code calls for an instruction without code."""
+        call_back = _ESCAPE(self._escape)
         pointer = ctypes.c_void_p.from_buffer(call_back)  # a cast would hold itself, and the wave
         self._machine.escape = pointer.value or 0
-        return super().run()
+        return call_back
 
     def state(self) -> Iterator[NDArray[Any]]:
-        """Yield all arrays that decide the next steps of the warps, except the memory that blocks
-        share."""
+        """Yield the values of all registers."""
         m = self._machine
-        yield from self.stacks.state_of_all()
-        yield self.local
-        yield m.frames[: self.warps * m.frame_bytes]
+        yield m.frames[: self.wave.warps * m.frame_bytes]
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Reserve pattern storage for the rows that may come before the next write."""
         m = self._machine
         if m.rows >= m.row_limit:
@@ -313,28 +342,31 @@ class CompiledWave(ArrayWave):
             m.site_pattern[:] = -1
 
     def _reserve(self) -> None:
-        rows = self._code.capacity(self.warps, self._machine.row_limit)
+        rows = self._code.capacity(self.wave.warps, self._machine.row_limit)
         self._patterns.store.reserve(rows)
 
     def _group(self) -> WarpGroup:
-        if self.frames is not None:
-            self.frames.depth[:] = self.lanes_of_place(self._code.frame.depth).reshape(-1)
-        return super()._group()
+        """Return the warps that run now, as the interpreter's steps need them."""
+        if self.wave.frames is not None:
+            depth = self.lanes_of_place(self._code.frame.depth)
+            self.wave.frames.depth[:] = depth.reshape(-1)
+        return self.wave.group()
 
-    def _run_block(self) -> NoReturn:
+    def run_block(self) -> NoReturn:
         """Raise the error for a loop without an exit: only such blocks have no machine code."""
         never_ends(self.program.kernel, self._machine.number)(self._group())
         raise AssertionError(f"block {self._machine.number} is in no endless loop")
 
-    def _end_block(self) -> None:
+    def end_block(self) -> None:
+        """End the block in the interpreter."""
         group = self._group()
         escaped = self._escapes.find(self.program.kernel.blocks[self._machine.number].last - 1)
-        self._escapes.enter(self, group, escaped)
+        self._escapes.enter(self.lanes_of_place, group, escaped)
         assert escaped.ending is not None
         escaped.ending(group)
-        self._escapes.leave(self, group, escaped)
+        self._escapes.leave(self.lanes_of_place, group, escaped)
 
-    def _take_outcomes(self) -> None:
+    def take_outcomes(self) -> None:
         """Write the results of barrier votes and warp syncs to the frames of their warps."""
         for warp, slot, value in self.stacks.barriers.outcomes:
             self.lanes_of_place(self._escapes.place_of(slot))[warp] = value
@@ -363,29 +395,30 @@ class CompiledWave(ArrayWave):
 
     def _run_step(self, pc: int) -> None:
         group, escaped = self._group(), self._escapes.find(pc)
-        self._escapes.enter(self, group, escaped)
+        self._escapes.enter(self.lanes_of_place, group, escaped)
         assert escaped.step is not None
         escaped.step(group)
-        self._escapes.leave(self, group, escaped)
+        self._escapes.leave(self.lanes_of_place, group, escaped)
         self._reserve()
 
     def _report_lost(self, pc: int) -> NoReturn:
         """Run the call with the array engine, which raises the error for a pointer to no
         function."""
         group, escaped = self._group(), self._escapes.find(pc)
-        self._escapes.enter(self, group, escaped)
+        self._escapes.enter(self.lanes_of_place, group, escaped)
         assert escaped.ending is not None
         escaped.ending(group)
         raise AssertionError(f"all lanes call a function at {pc}")
 
-    def _raise_fault(self) -> NoReturn:
+    def raise_fault(self) -> NoReturn:
+        """Raise what a callback raised, or the fault of an access."""
         m = self._machine
         if self._raised is not None:
             raise self._raised
         site = int(m.site_as[m.first_site[m.number] + m.fault_site])
         pc, space, size = self._code.sites[site]
         warp = np.array([m.fault_warp], dtype=np.intp)
-        group = WarpGroup(self, warp, np.array([m.fault_mask], dtype=np.uint32))
+        group = WarpGroup(self.wave, warp, np.array([m.fault_mask], dtype=np.uint32))
         addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
         addresses[group.place == warp] = m.fault_addresses
         addresses = addresses.reshape(group.rows, group.columns)
@@ -394,22 +427,21 @@ class CompiledWave(ArrayWave):
         check_lanes(group, facts, 0, Space[space.upper()], size, pc)
         raise AssertionError(f"no lane is at fault at {pc}")
 
-    def _write(self) -> None:
-        """Write the rows that the array engine would have written by now."""
+    def write_rows(self) -> None:
+        """Write the rows that the interpreter would have written by now."""
         if self._machine.rows >= ROWS:
             self._access_rows.write(final=False)
-        super()._write()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Write all rows that are left."""
         self._count_lanes()
         self._tell_outside()
-        super()._finish()
-        self._rooms.give(self._room)
+        self._access_rows.flush()
 
     def _count_lanes(self) -> None:
-        sums = self._machine.lanes_on[:-1].reshape(-1, self.blocks)
+        sums = self._machine.lanes_on[:-1].reshape(-1, self.wave.blocks)
         for pc, lanes in zip(self._code.made.counted, sums, strict=True):
-            self.rows.set_lanes_on(pc, lanes.astype(np.uint64))
+            self.wave.rows.count_lanes_on(pc, lanes.astype(np.uint64))
 
     def _tell_outside(self) -> None:
         """Report the lanes that accessed memory outside of allocations."""
@@ -417,4 +449,4 @@ class CompiledWave(ArrayWave):
         for site in np.flatnonzero(m.outside_lanes).tolist():
             warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
             details = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
-            self.rows.outside.note(self._code.sites[site][0], *details)
+            self.wave.rows.outside.note(self._code.sites[site][0], *details)

@@ -1,0 +1,58 @@
+"""Named arrays that the waves of a session use in turn."""
+
+import os
+from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .memory import BufferPool, Memory
+
+
+class Buffers:
+    """Named arrays that waves use in turn."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, NDArray[Any]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The total size in bytes."""
+        return sum(buffer.nbytes for buffer in self._held.values())
+
+    def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return an array of at least this size; it may hold data of the last wave."""
+        buffer = self._held.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = self._held[name] = np.empty(size, dtype=dtype)
+        return buffer
+
+    def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
+        """Return a new array of zeros, which takes memory only where it is written.
+
+        NumPy would use pages of 2 MiB, and a warp that exits at once writes one of each.
+        """
+        buffer = self._held.get(name)
+        if buffer is None or len(buffer) < size:
+            own = ACCESS_COPY if os.name == "posix" else ACCESS_DEFAULT  # not a fork's, too
+            pages = mmap(-1, size * np.dtype(dtype).itemsize, access=own)
+            buffer = self._held[name] = np.frombuffer(pages, dtype=dtype)
+        else:
+            buffer[:size] = 0
+        return buffer
+
+    def widen(self, name: str, size: int) -> NDArray[Any]:
+        """Return a larger array of this name with the same contents."""
+        old = self._held[name]
+        grown = self._held[name] = np.empty(size, dtype=old.dtype)
+        grown[: len(old)] = old
+        return grown
+
+
+_BUFFERS = BufferPool(Buffers)
+
+
+def buffers_of(memory: Memory) -> Buffers:
+    """Return the buffers of a session."""
+    return _BUFFERS.of(memory)

@@ -1,0 +1,352 @@
+"""A wave: thread blocks that are resident together, and the loop that runs their warps.
+
+The scheduler (warp/scheduler.py) picks the warps at one basic block and moves them on after it. In
+between the block runs in one of two ways, an `Executor`: as machine code, or as steps of the
+interpreter. A wave begins with either, and goes over from the interpreter to machine code once its
+launch is hot (tier.py); nothing that it has run is run again.
+"""
+
+from collections.abc import Hashable, Iterator
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ptx.kernel import key_of
+from .interp.interpreter import Interpreter
+from .kernel.launch import Sink
+from .memory.address_facts import AddressCache
+from .memory.buffers import Buffers
+from .memory.memory import BufferPool, Memory, Shadow
+from .memory.wave_rows import WaveRows
+from .ops.lanes import LANES, Array, Bits, Mask, unpack
+from .rows.history import RUNS
+from .rows.pattern import PatternTable
+from .warp.control_flow import control_flow
+from .warp.instruction_limit import SLICE, instructions_left, loop_line
+from .warp.invariant import asserted
+from .warp.machine import Machine
+from .warp.program import FrameStack, Program, WarpGroup
+from .warp.schedule import DEEPEN, ENDING, FAULT, IDLE, INTERPRET, SPINS, WOKEN, YIELD
+from .warp.simt_stack import SimtStacks, routines
+
+
+class Executor(Protocol):
+    """A way to run the basic blocks of a wave; it owns the registers."""
+
+    def enter(self) -> object:
+        """Return what must live while the wave runs, before it does."""
+
+    def prepare(self) -> None:
+        """Reserve what the next blocks may need."""
+
+    def run_block(self) -> int:
+        """Run the group through a block without machine code; return why Python is needed, -1 if it
+        is not."""
+
+    def end_block(self) -> None:
+        """End a block that machine code has run, where its end has no machine code."""
+
+    def raise_fault(self) -> NoReturn:
+        """Raise the fault that machine code met."""
+
+    def take_outcomes(self) -> None:
+        """Write the results of barrier votes and warp syncs to the registers of their warps."""
+
+    def write_rows(self) -> None:
+        """Write access rows that fill their buffers."""
+
+    def finish(self) -> None:
+        """Write all access rows that are left."""
+
+    def state(self) -> Iterator[NDArray[Any]]:
+        """Yield the values of all registers."""
+
+
+class Tier(Protocol):
+    """Whether the blocks of a launch are machine code by now; see tier.py."""
+
+    left: int
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is machine code."""
+
+    def spend(self, instructions: int) -> None:
+        """Count instructions of groups of warps, and compile the kernel once they are many."""
+
+    def heat(self) -> None:
+        """Compile the kernel, if that is allowed."""
+
+    def compiled_blocks(self, wave: "Wave", interpreter: Interpreter | None) -> Executor:
+        """Return machine code for a wave, with the registers of its interpreter."""
+
+
+class WaveState:
+    """Per-wave state over the warps of `blocks` thread blocks, reused by waves of the same shape.
+
+    Allocating the arrays of a wave takes as long as a launch of a few hundred instructions.
+    `code_arrays` are those that machine code needs besides, by code.
+    """
+
+    def __init__(self, program: Program, blocks: int) -> None:
+        launch = program.launch
+        self.shape = shape_of(program, blocks)
+        self.blocks = blocks
+        self.warps_a_block = -(-launch.threads // LANES)
+        self.warps = blocks * self.warps_a_block
+        self.all_blocks = np.arange(blocks)
+        self.all_warps = np.arange(self.warps)
+        self.block_of_warp = self.all_warps // self.warps_a_block
+        self.warp_of_block = (self.all_warps % self.warps_a_block).astype(np.uint16)
+        self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
+        columns = self.warps_a_block * LANES
+        lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
+        flow, span = control_flow(key_of(program.kernel)), (program.entry, program.exit)
+        self.machine = Machine()
+        together = syncing_blocks(program)
+        self.stacks = SimtStacks(self.machine, flow, span, lanes, blocks, together)
+        self.code_arrays: dict[object, Any] = {}
+        self._fresh = self.machine.copy()
+
+    def begin(self) -> None:
+        """Reset for a new wave, and drop the arrays of the last wave."""
+        self.machine.begin_as(self._fresh)
+        self.fenced.fill(False)
+        self.stacks.begin()
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size of the state in bytes."""
+        return self.stacks.nbytes + sum(int(each.nbytes) for each in self.code_arrays.values())
+
+
+def syncing_blocks(program: Program) -> int:
+    """Return how many blocks share a cluster barrier: 1 for a sample of blocks, which is run as if
+    its blocks were independent.
+    """
+    launch = program.launch
+    return 1 if launch.sampled_blocks else launch.blocks_a_cluster
+
+
+def shape_of(program: Program, blocks: int) -> Hashable:
+    """Return the key of a state: all that its arrays and their initial values depend on."""
+    sizes = program.launch.threads, program.shared_bytes, program.local_bytes
+    return key_of(program.kernel), blocks, syncing_blocks(program), *sizes
+
+
+MOST_STATES = 4
+"""States that the pool keeps. A launch has waves of two shapes: its last wave may have fewer
+blocks."""
+
+
+class WaveStatePool:
+    """A pool of the last few unused states, by shape."""
+
+    def __init__(self) -> None:
+        self._free: dict[Hashable, WaveState] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size of all states in bytes."""
+        return sum(state.nbytes for state in self._free.values())
+
+    def take(self, program: Program, blocks: int) -> WaveState:
+        """Return a reset state for a wave of this many blocks."""
+        state = self._free.pop(shape_of(program, blocks), None)
+        return state or WaveState(program, blocks)
+
+    def give(self, state: WaveState) -> None:
+        """Return the state of a finished wave to the pool."""
+        state.begin()
+        self._free[state.shape] = state
+        if len(self._free) > MOST_STATES:
+            self._free.pop(next(iter(self._free)))
+
+
+_POOLS = BufferPool(WaveStatePool)
+
+
+def state_pool_of(memory: Memory) -> WaveStatePool:
+    """Return the pool of a session."""
+    return _POOLS.of(memory)
+
+
+MASKS_REMEMBERED = 8
+
+LOG = {"log_warp": "i4", "log_block": "i4", "log_masks": "i8", "log_repeat": "i4"}
+"""The columns of the log of what ran: room for RUNS entries and one more per warp."""
+
+
+class Wave:
+    """A wave: the thread blocks `numbers` (blocks,) of the grid, with (blocks, columns) lanes.
+
+    `buffers` are those of the session, or the wave's own if others may be resident beside it.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        numbers: NDArray[np.int64],
+        patterns: PatternTable,
+        sink: Sink,
+        tier: Tier,
+        buffers: Buffers,
+    ) -> None:
+        launch = program.launch
+        self.program = program
+        self.numbers = numbers
+        self.sink, self.patterns, self.buffers = sink, patterns, buffers
+        state = self._state = state_pool_of(program.memory).take(program, len(numbers))
+        self.blocks = state.blocks
+        self.warps_a_block = state.warps_a_block
+        self.columns = self.warps_a_block * LANES
+        self.warps = state.warps
+        self.all_blocks, self.all_warps = state.all_blocks, state.all_warps
+        self.block_of_warp = state.block_of_warp
+        self.shared = np.zeros((self.blocks, program.shared_bytes), dtype=np.uint8)
+        self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
+        self.shadow: Shadow | None = None
+        if launch.options.check_uninitialized:
+            self.shadow = Shadow(self.shared, self.local, program.memory)
+        self.fenced, self.stacks, self.step = state.fenced, state.stacks, state.stacks.step
+        self.machine, self.code_arrays = state.machine, state.code_arrays
+        self.machine.log_limit = RUNS
+        for name, kind in LOG.items():
+            setattr(self.machine, name, buffers.take(name, RUNS + self.warps, kind))
+        self.frames: FrameStack | None = None
+        self.facts = AddressCache(patterns)
+        self.asserts = asserted()
+        self._masks: dict[tuple[bytes, int], Mask] = {}
+        block = numbers[self.block_of_warp].astype(np.uint64)
+        self.rows = WaveRows(sink, patterns, block, state.warp_of_block)
+        self._tier = tier
+        self._granted = self.machine.budget
+        self._grant(launch.options.max_instructions)
+        self.executor: Executor
+        if tier.is_compiled:
+            self.executor = tier.compiled_blocks(self, None)
+        else:
+            self.executor = Interpreter(self)
+
+    def lanes_of(self, active: Bits, columns: int) -> Mask:
+        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
+
+        Recent masks return the same array object, so that address facts cached by identity are
+        found.
+        """
+        key = (active.tobytes(), columns)
+        mask = self._masks.get(key)
+        if mask is None:
+            grid = active.reshape(-1, columns // LANES)
+            if len(grid) > 1 and bool((grid == grid[0]).all()):
+                grid = grid[:1]
+            mask = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
+            # Evict the oldest mask.
+            if len(self._masks) >= MASKS_REMEMBERED:
+                self._masks.pop(next(iter(self._masks)))
+            self._masks[key] = mask
+        return mask
+
+    def run(self) -> bool:
+        """Run until every warp has exited (True), or every warp that can run only spins (False)."""
+        is_over = True
+        try:
+            is_over = self._run()
+        finally:
+            if is_over:
+                del self.executor  # or the two would hold each other until the collector comes
+        return is_over
+
+    def _run(self) -> bool:
+        routine, m, stacks = routines(), self.machine, self.stacks
+        routine.place_warps(stacks.address)
+        hold = self.executor.enter()
+        while True:
+            if self._tier.is_compiled and isinstance(self.executor, Interpreter):
+                self.executor = self._tier.compiled_blocks(self, self.executor)
+                hold = self.executor.enter()
+            self.executor.prepare()
+            reason = routine.run_warps(stacks.address)
+            if reason == DEEPEN:
+                # Machine code has run the block, but the group has not moved on.
+                reason = stacks.end_group()
+            if reason == IDLE:
+                break
+            if reason == INTERPRET:
+                reason = self.executor.run_block()
+            elif reason == ENDING:
+                self.executor.end_block()
+            elif reason == FAULT:
+                self.executor.raise_fault()
+            if self.asserts:
+                for warp in stacks.group.tolist():
+                    stacks.stack_of(warp)
+            if reason == ENDING:
+                routine.account(stacks.address)
+            elif reason == WOKEN:
+                stacks.wake(stacks.group)
+            if reason in (ENDING, WOKEN):
+                self.executor.take_outcomes()
+                reason = routine.note_spins(stacks.address)
+                routine.place_warps(stacks.address)
+            if reason == YIELD:
+                stacks.rotate_spinning(stacks.group)
+                routine.place_warps(stacks.address)
+            self.executor.write_rows()
+            if m.logged >= m.log_limit:
+                self._write_history()
+            if m.budget < 0:
+                self._grant(instructions_left(self, m.number))
+            if reason == SPINS or (reason == YIELD and routine.only_spins(stacks.address)):
+                # Give other waves a turn: these warps may wait for them. Then spin again.
+                stacks.spins[:] = 0
+                self._tier.heat()
+                return False
+        del hold
+        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
+        self._tier.spend(self._granted - m.budget)
+        self.executor.finish()
+        self._write_history()
+        self.rows.finish()
+        state_pool_of(self.program.memory).give(self._state)
+        return True
+
+    def _grant(self, left: int) -> None:
+        """Grant the instructions to run before the next check of the limit, of which `left` are
+        left; those granted before count for the tier."""
+        m = self.machine
+        self._tier.spend(self._granted - m.budget)
+        self._granted = m.budget = min(left, SLICE, self._tier.left)
+
+    def _write_history(self) -> None:
+        m = self.machine
+        self.rows.history.write_log(self.stacks.take_log(), m.lengths, m.branches)
+
+    def group(self) -> WarpGroup:
+        """Return the warps that run now."""
+        m = self.machine
+        return WarpGroup(self, self.stacks.group, m.active[: m.count].copy())
+
+    @property
+    def progress(self) -> int:
+        """A count that grows whenever a warp runs a block outside of spin loops."""
+        return int(self.machine.progress)
+
+    def state(self) -> Iterator[Array]:
+        """Yield all state that decides how its warps go on, but for memory shared between
+        blocks.
+        """
+        yield from self.stacks.state_of_all()
+        yield self.local
+        yield from self.executor.state()
+
+    def waiting_lines(self) -> set[str]:
+        """Return the source lines of the spin loops of its ready warps."""
+        kernel = self.program.kernel
+        numbers = self.stacks.blocks_of_ready() & self.program.waiting
+        return {loop_line(kernel, number) for number in numbers}
+
+    def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the grid numbers of the blocks of these warps."""
+        return self.numbers[self.block_of_warp[warps]]
