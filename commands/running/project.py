@@ -47,7 +47,8 @@ class ProjectCheck:
         """
         from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
 
-        before = self._before()
+        lacking: dict[str, CutraceError] = {}
+        before = self._before(lacking)
         judged: list[Checked] = []
         trials: list[Trial] = []
         parts: list[str] = []
@@ -59,6 +60,8 @@ class ProjectCheck:
                 tried_here: list[Trial] = []
                 try:
                     self._check(number, before.get(check.name), results, tried_here)
+                    if check.name in lacking:
+                        raise lacking[check.name]
                 except KernelFault as fault:
                     tried_here.append(faulted(fault, Path(check.source)))
                 except CutraceError as error:
@@ -126,8 +129,11 @@ class ProjectCheck:
                 then = budget_of(before, profile, self.project.tolerance, named)
                 judged.append(checker.judge(then, compiler))
 
-    def _before(self) -> "Mapping[str, Costs]":
-        """Return the baseline's counters, from a file or a git ref; empty without a baseline."""
+    def _before(self, lacking: dict[str, CutraceError]) -> "Mapping[str, Costs]":
+        """Return the baseline's counters, from a file or a git ref; empty without a baseline.
+
+        Checks that cannot be counted at the ref go to `lacking`, with the reason.
+        """
         from ...analyzer.budget.budget_check import read_baseline
 
         name = self.project.baseline
@@ -137,10 +143,15 @@ class ProjectCheck:
         if (folder / name).is_file():
             return read_baseline(folder / name)
         with tree_of(folder, name) as tree:
-            return self.costs(tree)
+            return self.costs(tree, lacking)
 
-    def costs(self, folder: Path | None = None) -> "Mapping[str, Costs]":
-        """Return the counters of each check with a source in `folder` (default: the project's)."""
+    def costs(
+        self, folder: Path | None = None, lacking: dict[str, CutraceError] | None = None
+    ) -> "Mapping[str, Costs]":
+        """Return the counters of each check with a source in `folder` (default: the project's).
+
+        Raises `CutraceError` for a check that cannot be counted, unless `lacking` takes it.
+        """
         from ...analyzer.budget.budget_check import costs
 
         folder = folder or self.project.path.parent
@@ -148,9 +159,16 @@ class ProjectCheck:
         for check in self.project.checks:
             if not (folder / check.source).exists():
                 continue
-            with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
-                profile = _count(trace, self._options(check))
-                by_check[check.name] = costs(profile, self.project.counters)
+            try:
+                with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
+                    profile = _count(trace, self._options(check))
+                    by_check[check.name] = costs(profile, self.project.counters)
+            except CutraceError as error:
+                if lacking is None:
+                    raise
+                problem = str(error).replace(f"{folder}/", "")  # a temporary folder
+                message = f"{check.source}, as of {self.project.baseline}: {problem}"
+                lacking[check.name] = CutraceError(message, error.kind)
         return by_check
 
     @contextmanager

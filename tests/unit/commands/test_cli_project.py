@@ -234,3 +234,17 @@ def test_a_budget_with_an_unknown_counter_hides_no_race_check(capsys: Captured) 
         *(("races", "near.cutrace"), ("memory", "far.cutrace"), ("error", "far.cutrace")),
     ]
     assert [limit["holds"] for limit in document["limits"]] == [True]
+
+
+def test_a_source_that_did_not_compile_before_hides_no_other_check(capsys: Captured) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    Path("bad.cu").write_text(BAD)
+    Path("cutrace.toml").write_text(PROJECT.replace('[[check]]\nsource = "near', WITH_BAD))
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "before"]):
+        subprocess.run([*git, *words], check=True)
+    Path("bad.cu").write_text(BAD.replace("nowhere", "1"))
+    assert run(["check", "--against", "HEAD"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("cutrace: bad.cu, as of HEAD: bad.cu does not compile")
+    assert "no shared-memory races between warps" in said.out
+    assert "near.cutrace:" in said.out
