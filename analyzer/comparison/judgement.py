@@ -23,6 +23,8 @@ FORMAT = "cutrace-judge-1"
 VERDICTS = ("faster", "slower", "same", "broken")
 FAILING = ("slower", "broken")
 """Verdicts with exit status 1."""
+UNDECIDED = "undecided"
+"""What counts say if some are clearly less and others more."""
 COSTS = {
     "warp_instructions": "warp instructions",
     "global_transactions": "global transactions",
@@ -63,8 +65,9 @@ class Side:
     places and a message each, `findings` is the advice, largest gain first. `estimate` is the least
     and the most time in ns, equal for a whole trace. `costs` are the counts named in COSTS.
     `arrays` are the final values by name, None if unknown; `written` names those that kernels
-    wrote, `unset` those that kernels load and the host has not set. `initialized` tells whether
-    loads of bytes that nobody wrote were looked for.
+    wrote, `loaded` those that they loaded or changed, `unset` those that they loaded and the host
+    has not set. `inputs` are the fills of each array by launch lines. `initialized` tells whether
+    all loaded bytes were written before, None if that was not looked for.
     """
 
     name: str
@@ -74,7 +77,7 @@ class Side:
     races: Sequence[Facts] = ()
     races_unchecked: Sequence[str] = ()
     outside: Sequence[Facts] = ()
-    initialized: bool = False
+    initialized: bool | None = None
     estimate: Range | None = None
     bound_ns: float | None = None
     limited_by: str = ""
@@ -82,6 +85,8 @@ class Side:
     findings: Sequence[Facts] = ()
     arrays: Mapping[str, Values] | None = None
     written: Sequence[str] = ()
+    loaded: Sequence[str] = ()
+    inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unset: Sequence[str] = ()
 
 
@@ -111,13 +116,17 @@ class Tolerance:
 class Output:
     """An array of the candidate beside its reference: elements that differ, and the first of them.
 
-    `problem` is why the two cannot be compared; empty if they can.
+    `largest_error` is the largest difference of any element, None if it is no finite number, and
+    `rtol` and `atol` the tolerance, None without one. `problem` is why the two cannot be compared;
+    empty if they can.
     """
 
     array: str
     elements: int = 0
     differing: int = 0
     largest_error: float | None = None
+    rtol: float | None = None
+    atol: float | None = None
     first: str = ""
     problem: str = ""
 
@@ -139,7 +148,8 @@ def compare_values(name: str, values: Values, reference: Values, tolerance: Tole
         return Output(name, problem=f"{values.shape} is not the shape {reference.shape}")
     if values.dtype.fields or reference.dtype.fields:
         equal = values.reshape(-1) == reference.reshape(-1)
-        errors = None
+        rtol = atol = None
+        largest = 0.0 if equal.all() else None
     else:
         reference = reference.reshape(values.shape)
         rtol, atol = tolerance.of(reference if reference.dtype.kind == "f" else values)
@@ -147,17 +157,28 @@ def compare_values(name: str, values: Values, reference: Values, tolerance: Tole
             equal = (values == reference) | _both_nan(values, reference)
         else:
             equal = np.isclose(values, reference, rtol, atol, equal_nan=True)
-        with np.errstate(invalid="ignore"):
-            errors = np.abs(values.astype(np.float64) - reference.astype(np.float64))
+        largest = _largest_error(values, reference)
     wrong = np.flatnonzero(~equal)
     if not wrong.size:
-        return Output(name, values.size)
+        return Output(name, values.size, 0, largest, rtol, atol)
     at = int(wrong[0])
     index = ", ".join(str(int(i)) for i in np.unravel_index(at, values.shape))
     first = f"[{index}] is {values.reshape(-1)[at]}, expected {reference.reshape(-1)[at]}"
-    largest = None if errors is None else float(errors.reshape(-1)[wrong].max())
-    shown = largest if largest is not None and np.isfinite(largest) else None
-    return Output(name, values.size, int(wrong.size), shown, first)
+    return Output(name, values.size, int(wrong.size), largest, rtol, atol, first)
+
+
+def _largest_error(values: Values, reference: Values) -> float | None:
+    """Return the largest difference of two elements, 0 for two NaN; None if it is not finite."""
+    if values.dtype == reference.dtype and values.dtype.kind in "iu":
+        # exact: the difference of two 64-bit integers fits an unsigned one, not a double
+        apart = np.maximum(values, reference) - np.minimum(values, reference)
+        return float(apart.view(f"u{apart.itemsize}").max(initial=0))
+    kind = np.result_type(values, reference, np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        errors = np.abs(values.astype(kind) - reference.astype(kind))
+    errors[(values == reference) | _both_nan(values, reference)] = 0
+    largest = float(errors.max(initial=0))
+    return largest if np.isfinite(largest) else None
 
 
 def _both_nan(one: Values, other: Values) -> Values:
@@ -212,6 +233,7 @@ class Judgement:
     """The verdict on a candidate: `verdict`, `cause` of a broken one, and `reason`, a sentence.
 
     `basis` is what the verdict rests on: `estimate`, `counts`, or empty for a broken candidate.
+    It is `undecided` where the verdict is `same` since counts contradict each other.
     `str` is the report, `document` the object of `--format json`.
     """
 
@@ -224,6 +246,7 @@ class Judgement:
     outputs: tuple[Output, ...] | None = None
     difference: Difference | None = None
     basis: str = ""
+    undecided: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -245,6 +268,7 @@ class Judgement:
             "cause": self.cause or None,
             "reason": self.reason,
             "basis": self.basis or None,
+            "undecided": self.undecided,
             "device": self.device,
             "builds": not (self.after.error and self.after.error["kind"] == "build"),
             "same_output": self.same_output,
@@ -314,11 +338,17 @@ def _lines(one: Judgement) -> Iterator[str]:
         yield from (f"  {side.name}: {each['message']}" for each in places)
     for finding in one.after.findings:
         gain = (
-            f" (gains {time_text(finding['gain_ns'])} of the bound)" if finding["gain_ns"] else ""
+            f" (gains {time_text(finding['gain_ns'])}{_of_bound(finding)})"
+            if finding["gain_ns"]
+            else ""
         )
         place = f"{finding['file']}:{finding['line']}: " if finding["file"] else ""
         yield f"  {finding['rule']}: {place}{finding['change']}{gain}"
     yield from (f"  {note}" for note in one.notes)
+
+
+def _of_bound(finding: Facts) -> str:
+    return " of the bound" if finding["estimate_ns"] is None else ""
 
 
 def _bound(side: Side) -> str:
@@ -337,18 +367,21 @@ def judge_sides(
     """Return the verdict on `after`, given the comparison of its outputs."""
     whole = Judgement("broken", "", "", device, before, after, outputs, notes=notes)
     cause, detail = _find_fault(after, outputs)
-    both = (
-        difference(before.estimate, after.estimate) if before.estimate and after.estimate else None
-    )
+    if cause in ("", "output") and (inputs := _different_inputs(before, after)):
+        reason = f"the launches have different inputs: {', '.join(inputs)}"
+        return replace(whole, cause="launch", reason=reason)
     if cause:
         reason = f"{after.name} {BROKEN[cause]}" + (f": {detail}" if detail else "")
-        return replace(whole, cause=cause, reason=reason, difference=both)
-    if both:
+        return replace(whole, cause=cause, reason=reason)
+    if before.estimate and after.estimate:
+        both = difference(before.estimate, after.estimate)
         whole = replace(whole, difference=both, basis="estimate")
         return replace(whole, verdict=both.verdict, reason=both.text(after.name, before.name))
     verdict, reason = _by_counts(before, after)
     reason = f"there is no estimate on {device}, and by counts {reason}"
-    return replace(whole, verdict=verdict, reason=reason, basis="counts")
+    if undecided := verdict == UNDECIDED:
+        verdict, reason = "same", f"{UNDECIDED}: {reason}"
+    return replace(whole, verdict=verdict, reason=reason, basis="counts", undecided=undecided)
 
 
 def _find_fault(after: Side, outputs: Sequence[Output] | None) -> tuple[str, str]:
@@ -367,6 +400,16 @@ def _find_fault(after: Side, outputs: Sequence[Output] | None) -> tuple[str, str
             return cause, f"{places[0]['message']}{more}"
     wrong = [output for output in outputs or () if not output.is_same]
     return ("output", wrong[0].text()) if wrong else ("", "")
+
+
+def _different_inputs(before: Side, after: Side) -> list[str]:
+    """Return the arrays that a kernel loads, and that the two launches fill differently."""
+    return [
+        f"`{name}`"
+        for name, fills in before.inputs.items()
+        if name in {*before.loaded, *after.loaded}
+        and list(after.inputs.get(name, fills)) != list(fills)
+    ]
 
 
 def _by_counts(before: Side, after: Side) -> tuple[str, str]:
@@ -393,7 +436,7 @@ def _by_counts(before: Side, after: Side) -> tuple[str, str]:
     if clearly_less or clearly_more:
         changes = [_change(n, less[n], "less") for n in clearly_less]
         changes += [_change(n, more[n], "more") for n in more]
-        return "same", f"no order follows: {', '.join(changes)}"
+        return UNDECIDED, f"no order follows: {', '.join(changes)}"
     return "same", "no count differs clearly"
 
 

@@ -30,6 +30,7 @@ from ...analyzer.comparison.judgement import (
     compare_outputs,
     judge_sides,
 )
+from ...analyzer.evidence.evidence import Finding
 from ...analyzer.launch_profile import LaunchProfile
 from ...analyzer.profile import count
 from ...base.cache import keep, key_of, load, source_digest
@@ -143,8 +144,10 @@ def _of_reference(name: str, side: Side) -> CutraceError:
 def _notes(before: Side, after: Side) -> Iterator[str]:
     if before.races:
         yield f"{before.name} has {len(before.races)} data races: {before.races[0]['message']}"
-    if not after.initialized and not after.error:
-        yield "loads of bytes that nobody wrote were not looked for"
+    if not after.error:
+        yield "races in global memory are not looked for"
+        if not after.initialized:
+            yield "loads of bytes that nobody wrote were not looked for"
     for side in (before, after):
         yield from (f"{side.name}: races not checked: {text}" for text in side.races_unchecked)
 
@@ -165,13 +168,13 @@ class _SideMaker:
     def make(self, name: str, path: Path, reference: Side | None) -> Side:
         """Return the facts of a variant; of a candidate, its `reference` is known."""
         is_small = reference is None or _instructions(reference) <= CHECKED_INSTRUCTIONS
-        checks = is_small and (reference is None or reference.initialized)
+        checks = is_small and (reference is None or bool(reference.initialized))
         key = self._key(path, checks, reference is None)
         if key and (data := load(KIND, key)) is not None:
             return replace(_unpack(data), name=name)
         side, is_stopped = self._run(path, checks and reference is not None)
         if reference is None and not side.error and _instructions(side) <= CHECKED_INSTRUCTIONS:
-            side = replace(side, initialized=not self._run(path, True)[0].error)
+            side = replace(side, initialized=_initialized(self._run(path, True)[0]))
         elif reference and not checks and {*side.unset} - {*reference.unset}:
             checked, is_over = self._run(path, True)
             side = side if is_over else checked
@@ -195,13 +198,18 @@ class _SideMaker:
     def _count(self, path: Path, folder: Path, checks: bool) -> Side:
         if path.suffix in SOURCES and self._program is None and not script_command([path], None):
             values: dict[str, Values] = {}
+            inputs: dict[str, list[str]] = {}
             recording = replace(
-                self._recording.for_source, final_values=values, check_uninitialized=checks
+                self._recording.for_source,
+                final_values=values,
+                inputs=inputs,
+                check_uninitialized=checks,
             )
             with redirect_stdout(sys.stderr):
                 out = record_source(path, folder / "judged.cutrace", recording)
             selection = self._recording.select(read_trace(out))
-            return _facts(selection, self._options, values, checks)
+            facts = _facts(selection, self._options, values, checks)
+            return replace(facts, inputs=inputs)
         recording, options = self._recording, self._options
         with resolve_trace(path, self._program, recording, options, must_succeed=True) as trace:
             selection = self._recording.select(read_trace(trace))
@@ -248,6 +256,13 @@ def _code() -> bytes:
     return source_digest(sorted(p for name in folders for p in (root / name).rglob("*.py")))
 
 
+def _initialized(checked: Side) -> bool | None:
+    """Return whether a checked run loaded written bytes alone; None if it ended otherwise."""
+    if not checked.error:
+        return True
+    return False if checked.error["cause"] == "uninitialized" else None
+
+
 def _instructions(side: Side) -> int:
     return side.costs.get(INSTRUCTIONS, 0)
 
@@ -272,7 +287,7 @@ def _facts(
         races=[_race(race) for check in checks for race in check.races],
         races_unchecked=[*dict.fromkeys(check.refusal for check in checks if check.refusal)],
         outside=[*_outside(trace)],
-        initialized=checked,
+        initialized=True if checked else None,
         estimate=estimated_range(launches),
         bound_ns=sum(bound.ns for bound in bounds) if len(bounds) == len(launches) else None,
         limited_by=longest.resource if longest else "",
@@ -280,6 +295,7 @@ def _facts(
         findings=[*_findings(trace, profile, options)],
         arrays=values,
         written=tuple(sorted(_reached(launches, WRITES))),
+        loaded=tuple(sorted(_reached(launches, (*LOADS, *ATOMICS)))),
         unset=tuple(sorted(_reached(launches, LOADS) - _set_by_host(trace))),
     )
 
@@ -323,7 +339,8 @@ _COUNTERS = {
     "dram_bytes": ("dram_bytes_read", "dram_bytes_written"),
 }
 """The counters of each count but the first."""
-WRITES = ("global_store", "global_atomic", "global_reduction")
+ATOMICS = ("global_atomic", "global_reduction")
+WRITES = ("global_store", *ATOMICS)
 LOADS = ("global_load", "texture_load")
 
 
@@ -369,8 +386,16 @@ def _findings(trace: Trace, profile: Any, options: ReplayOptions) -> Iterator[di
             yield {
                 **{"rule": finding.rule, "file": place[0], "line": place[1]},
                 **{"launch": launch.number, "what": finding.what, "change": finding.change},
-                **{"share": finding.share, "gain_ns": finding.gain, "access": finding.access},
+                **{"share": finding.share, "gain_ns": _gain(finding, launch)},
+                **{"estimate_ns": finding.estimate, "access": finding.access},
             }
+
+
+def _gain(finding: Finding, launch: LaunchProfile) -> float | None:
+    """Return what a change saves of the estimate, else of the bound; None if that is unknown."""
+    if launch.estimate and finding.estimate is not None:
+        return max(0.0, launch.estimate.ns - finding.estimate)
+    return finding.gain or None
 
 
 def _pack(side: Side) -> bytes:

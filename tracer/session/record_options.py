@@ -52,6 +52,8 @@ class RecordOptions(RunOptions):
     )
     final_values: dict[str, Any] | None = field(default=None, repr=False, compare=False)
     """Filled with the values of each device array at the end of a session, by name."""
+    inputs: dict[str, list[str]] | None = field(default=None, repr=False, compare=False)
+    """Filled with the number of elements and a hash of each fill by a launch line, by array."""
 
 
 class SessionOptions(TypedDict, total=False):

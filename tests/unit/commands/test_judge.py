@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.comparison.judgement import Judgement
+from cutrace.analyzer.comparison.judgement import Judgement, Tolerance, compare_values
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.commands.options.selection import Reading
@@ -225,10 +225,137 @@ def test_an_array_that_the_candidate_does_not_have_is_another_output(folder: Pat
 
 
 def test_what_neither_kernel_writes_is_no_output(folder: Path) -> None:
-    scratch = kernel(REFERENCE, LAUNCH.replace("in:f32[32]=arange", "in:f32[64]=arange"))
-    judgement = judged(scratch)
+    launch = LAUNCH.replace("arange)", "arange, scratch:f32[%d]=arange)")
+    text = kernel(REFERENCE, launch).replace("* in)", "* in, float* scratch)")
+    Path("a.cu").write_text(text % 32)
+    judgement = judged(text % 64)
     assert judgement.verdict == "same"
     assert [output.array for output in judgement.outputs or ()] == ["out"]
+
+
+ADD = kernel("  out[threadIdx.x] += in[threadIdx.x];\n")
+SPLIT = kernel(REFERENCE, f"{LAUNCH}// cutrace: k<<<1, 32>>>(out, in:f32[32]=random:1)\n")
+INPUTS = {
+    "fill": (kernel(REFERENCE), "in:f32[32]=arange", "in:f32[32]=random:1", "in"),
+    "zeros": (kernel(REFERENCE), "in:f32[32]=arange", "in:f32[32]=zeros", "in"),
+    "shape": (kernel(REFERENCE), "in:f32[32]=arange", "in:f32[64]=arange", "in"),
+    "sum": (ADD, "out:f32[32]", "out:f32[32]=arange", "out"),
+    "second_launch": (SPLIT, "=random:1", "=random:2", "in"),
+}
+"""A reference, what its launch lines say, what those of the candidate say, the array."""
+
+
+@pytest.mark.parametrize(("text", "old", "new", "array"), INPUTS.values(), ids=INPUTS)
+def test_launches_with_different_inputs_are_not_compared(
+    text: str, old: str, new: str, array: str, folder: Path
+) -> None:
+    Path("a.cu").write_text(text)
+    assert old in text
+    for _ in range(2):  # the second time from the cache
+        judgement = judged(text.replace(old, new))
+        assert (judgement.verdict, judgement.cause) == ("broken", "launch")
+        assert judgement.reason == f"the launches have different inputs: `{array}`"
+        assert judgement.document()["ratio"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("in:f32[32]=", "in:f32[4,8]="),
+        ("out:f32[32]", "out:f32[32]=zeros"),
+        ("out:f32[32]", "out:f32[32]=arange"),
+        ("in:f32[32]=arange", "in:f32[32]=count.npy"),
+    ],
+)
+def test_equal_inputs_may_be_written_differently(old: str, new: str, folder: Path) -> None:
+    np.save("count.npy", np.arange(32, dtype=np.float32))
+    judgement = judged(kernel(REFERENCE, LAUNCH.replace(old, new)))
+    assert judgement.verdict == "same", judgement.reason
+
+
+def test_the_largest_error_is_told_also_within_the_tolerance(folder: Path) -> None:
+    (equal,) = judged(kernel(REFERENCE)).document()["outputs"]
+    assert equal["largest_error"] == 0.0
+    nearly = kernel("  out[threadIdx.x] = 2 * in[threadIdx.x] + (threadIdx.x == 9) / 1024.f;\n")
+    (output,) = judged(nearly, rtol=0.0, atol=0.01).document()["outputs"]
+    assert (output["same"], output["largest_error"]) == (True, 2.0**-10)
+    assert (output["rtol"], output["atol"]) == (0.0, 0.01)
+    (output,) = judged(nearly, rtol=0.0, atol=0.0).document()["outputs"]
+    assert (output["differing"], output["largest_error"]) == (1, 2.0**-10)
+    (output,) = judged(nearly).document()["outputs"]
+    # half the digits of a float, and 100 units of the root mean square of 0, 2, ..., 62
+    mean = np.sqrt(np.mean((2.0 * np.arange(32)) ** 2))
+    assert output["rtol"] == pytest.approx(2**-11.5)
+    assert output["atol"] == pytest.approx(100 * 2.0**-23 * mean)
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "error"),
+    [
+        ([float("nan"), float("inf"), 1.5], [float("nan"), float("inf"), 1.0], 0.5),
+        ([float("inf")], [1.0], None),
+        ([], [], 0.0),
+        (np.array([2**62 + 1]), np.array([2**62]), 1.0),
+        (np.array([-(2**63)]), np.array([2**63 - 1]), 2.0**64),
+        (np.array([True]), np.array([False]), 1.0),
+        (np.array([3 + 4j]), np.array([0j]), 5.0),
+        (np.array([(1,)], "i4,"), np.array([(1,)], "i4,"), 0.0),
+        (np.array([(1,)], "i4,"), np.array([(2,)], "i4,"), None),
+    ],
+)
+def test_the_largest_error_of_special_values(values: Any, reference: Any, error: Any) -> None:
+    output = compare_values("x", np.asarray(values), np.asarray(reference), Tolerance())
+    assert output.largest_error == error
+
+
+def test_a_broken_verdict_has_no_ratio_and_unchecked_loads_are_null(folder: Path) -> None:
+    broken = judged(BROKEN["output"][0]).document()
+    assert (broken["ratio"], broken["ratio_interval"]) == (None, None)
+    assert broken["after"]["estimate_ns"] is not None
+    assert (broken["before"]["initialized"], broken["after"]["initialized"]) == (True, True)
+    assert judged(BROKEN["build"][0]).document()["after"]["initialized"] is None
+    Path("a.cu").write_text(ADD)
+    unset = judged(ADD).document()
+    assert (unset["before"]["initialized"], unset["after"]["initialized"]) == (False, None)
+
+
+def test_a_judgement_tells_that_races_in_global_memory_are_not_looked_for(folder: Path) -> None:
+    note = "races in global memory are not looked for"
+    racy = kernel("  out[threadIdx.x] = 2 * in[threadIdx.x];\n", LAUNCH.replace("<<<1,", "<<<2,"))
+    judgement = judged(racy)
+    assert note in judgement.notes
+    assert note in str(judgement)
+    assert note not in judged(BROKEN["build"][0]).notes
+
+
+def test_a_finding_has_its_gain_on_the_estimate_if_there_is_one(folder: Path) -> None:
+    Path("a.cu").write_text(SLOW)
+    judgement = judged(SLOW)
+    (finding,) = judgement.document()["findings"]
+    now = judgement.document()["after"]["estimate_ns"]
+    assert 0 < finding["estimate_ns"] < now
+    assert finding["gain_ns"] == pytest.approx(now - finding["estimate_ns"])
+    (finding,) = judged(SLOW, device="rtx4090").document()["findings"]
+    assert (finding["estimate_ns"], finding["gain_ns"]) == (None, None)
+    strided = kernel(
+        "  out[threadIdx.x] = in[threadIdx.x * 32];\n", LAUNCH.replace("32]=", "1024]=")
+    )
+    Path("a.cu").write_text(strided)
+    document = judged(strided, device="rtx4090").document()
+    (finding,) = document["findings"]
+    assert 0 < finding["gain_ns"] < document["after"]["bound_ns"]
+
+
+def test_counts_that_contradict_each_other_decide_nothing(folder: Path) -> None:
+    more = FAST.replace("out[row", "for (int i = 0; i < n; i += 8) __nanosleep(0);\n  out[row")
+    Path("a.cu").write_text(SLOW)
+    mixed = judged(more, device="rtx4090")
+    assert (mixed.verdict, mixed.undecided) == ("same", True)
+    assert mixed.reason.startswith("undecided: there is no estimate on rtx4090, and by counts no")
+    assert mixed.document()["undecided"] is True
+    equal = judged(SLOW, device="rtx4090")
+    assert (equal.verdict, equal.undecided) == ("same", False)
+    assert "undecided" not in equal.reason
 
 
 def test_a_program_is_judged_by_its_exit_status(folder: Path) -> None:

@@ -347,7 +347,7 @@ def test_two_texts_without_a_name_are_kept_apart(here: Path) -> None:
 
 
 def test_every_option_of_a_recording_is_a_keyword_of_a_session() -> None:
-    internal = "ran", "final_values"  # the verbs' own
+    internal = "ran", "final_values", "inputs"  # the verbs' own
     fields = {f.name: f.type for f in dataclasses.fields(RecordOptions) if f.name not in internal}
     own = {name: kind for name, kind in fields.items() if not name.startswith("only_")}
     typed = get_type_hints(SessionOptions)

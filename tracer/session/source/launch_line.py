@@ -11,6 +11,7 @@ source's comments, and fills arrays with initial values.
 
 import re
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -282,14 +283,21 @@ def _join(text: str, following: list[str]) -> str:
 class LineLauncher:
     """Runs the launch lines of one source; `arrays` are the existing ones by name.
 
-    Files of `=file.npy` are relative to `folder`.
+    Files of `=file.npy` are relative to `folder`. `inputs` gets the fills of each array, if given.
     """
 
-    def __init__(self, gpu: Session, module: Module, folder: Path) -> None:
+    def __init__(
+        self,
+        gpu: Session,
+        module: Module,
+        folder: Path,
+        inputs: dict[str, list[str]] | None = None,
+    ) -> None:
         self.arrays: dict[str, DeviceArray] = {}
         self._gpu = gpu
         self._module = module
         self._folder = folder
+        self._inputs = inputs
 
     def launch(self, line: LaunchLine) -> None:
         """Create new arrays, fill those with initial values, and launch."""
@@ -310,6 +318,9 @@ class LineLauncher:
             array = self.arrays[argument.name] = self._make(line, argument)
         self._check_same(line, argument, array)
         self._write(array, argument.initial)
+        if self._inputs is not None and (argument.initial or argument.name not in self._inputs):
+            fill = describe_fill(array.elements(), argument.initial)
+            self._inputs.setdefault(argument.name, []).append(fill)
         return array
 
     def _check_same(self, line: LaunchLine, argument: ArrayArgument, array: DeviceArray) -> None:
@@ -355,6 +366,21 @@ def check_initial(initial: str) -> str:
     if word == "random" and seed.isascii() and seed.isdigit():
         return ""
     return f"expected one of {', '.join(_FORMS)}, got `{initial}`{nearest(initial, _FORMS)}"
+
+
+def describe_fill(values: NDArray[Any], initial: str) -> str:
+    """Return the number of elements and a hash of their values, whatever the width of their type.
+
+    >>> ones = np.ones(4, np.float32)
+    >>> describe_fill(ones, "a.npy") == describe_fill(ones.astype(np.float64), "b.npy")
+    True
+    >>> describe_fill(0 * ones, "a.npy"), describe_fill(0 * ones, "")
+    ('4 zeros', '4 zeros')
+    """
+    if initial in ("", "zeros") or not values.any():
+        return f"{values.size} zeros"
+    wide = np.float64 if values.dtype.kind == "f" else np.int64
+    return f"{values.size} {sha256(values.astype(wide).tobytes()).hexdigest()}"
 
 
 def initial_values(

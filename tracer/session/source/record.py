@@ -63,7 +63,9 @@ def record(
             text = _reached_text(path, options)
             size_of = partial(_sizes, path, arch, options)
             raise CutraceError(explain_launches(str(path), kernels, text, size_of), "launch")
-        launcher = LineLauncher(gpu, module, Path() if launches else path.parent)
+        launcher = LineLauncher(
+            gpu, module, Path() if launches else path.parent, choose_options().inputs
+        )
         for line in lines:
             launcher.launch(line)
     return trace
