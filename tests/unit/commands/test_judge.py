@@ -82,6 +82,14 @@ def test_a_race_is_broken_with_both_lines(folder: Path) -> None:
     assert (race["file"], race["line"], race["other_line"]) == ("b.cu", 3, 4)
 
 
+def test_a_line_that_races_with_itself_is_named_once(folder: Path) -> None:
+    launch = LAUNCH.replace("32>>>", "64>>>").replace("[32]", "[64]")
+    body = "  __shared__ float s;\n  s = in[threadIdx.x];\n  __syncthreads();\n"
+    judgement = judged(kernel(f"{body}  out[threadIdx.x] = s;\n", launch))  # two warps store s
+    (race,) = judgement.after.races
+    assert "b.cu:3 (store) with itself (store), no barrier between" in race["message"]
+
+
 LONG = """  unsigned v = 0;
   for (unsigned long long i = 1; i; ++i) v ^= (unsigned)in[(v ^ i) & 31] * 7u;
   out[threadIdx.x] = v;
