@@ -15,13 +15,13 @@ from ...base.errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .interp.decode import prepare
 from .kernel.launch import Launch, Sink
-from .memory.buffers import Buffers, buffers_of
 from .memory.memory import BufferPool, LoadedModule, Memory
+from .rows.buffers import Buffers
 from .rows.pattern import PatternTable
 from .tier import LaunchTier
 from .warp.program import Program, spoken_name
 from .warp.special_register import PLACE_REGISTERS
-from .wave import Wave
+from .wave import Wave, buffers_of
 
 FIRST_MARK, APART = 8, 4
 """The round in which the first state is saved, and the factor from each such round to the next."""

@@ -16,10 +16,11 @@ from ..ptx.kernel import key_of
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
 from .memory.address_facts import AddressCache
-from .memory.buffers import Buffers
 from .memory.memory import BufferPool, Memory, Shadow
 from .memory.wave_rows import WaveRows
 from .ops.lanes import LANES, Array, Bits, Mask, unpack
+from .rows.access_rows import AccessRows
+from .rows.buffers import Buffers
 from .rows.history import RUNS
 from .rows.pattern import PatternTable
 from .warp.control_flow import control_flow
@@ -53,11 +54,8 @@ class Executor(Protocol):
     def take_outcomes(self) -> None:
         """Write the results of barrier votes and warp syncs to the registers of their warps."""
 
-    def write_rows(self) -> None:
-        """Write access rows that fill their buffers."""
-
     def finish(self) -> None:
-        """Write all access rows that are left."""
+        """Hand over what the blocks have counted."""
 
     def state(self) -> Iterator[NDArray[Any]]:
         """Yield the values of all registers."""
@@ -167,6 +165,14 @@ class WaveStatePool:
 _POOLS = BufferPool(WaveStatePool)
 
 
+_BUFFERS = BufferPool(Buffers)
+
+
+def buffers_of(memory: Memory) -> Buffers:
+    """Return the buffers of a session."""
+    return _BUFFERS.of(memory)
+
+
 def state_pool_of(memory: Memory) -> WaveStatePool:
     """Return the pool of a session."""
     return _POOLS.of(memory)
@@ -219,7 +225,9 @@ class Wave:
         self.asserts = asserted()
         self._masks: dict[tuple[bytes, int], Mask] = {}
         block = numbers[self.block_of_warp].astype(np.uint64)
-        self.rows = WaveRows(sink, patterns, block, state.warp_of_block)
+        warp = state.warp_of_block
+        accesses = AccessRows(sink, patterns, block, warp, self.machine, buffers)
+        self.rows = WaveRows(sink, patterns, block, warp, accesses)
         self._tier = tier
         self._granted = self.machine.budget
         self._grant(launch.options.max_instructions)
@@ -293,7 +301,7 @@ class Wave:
             if reason == YIELD:
                 stacks.rotate_spinning(stacks.group)
                 routine.place_warps(stacks.address)
-            self.executor.write_rows()
+            self.rows.accesses.write_full()
             if m.logged >= m.log_limit:
                 self._write_history()
             if m.budget < 0:
@@ -307,6 +315,7 @@ class Wave:
         stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
         self._tier.spend(self._granted - m.budget)
         self.executor.finish()
+        self.rows.accesses.write(final=True)
         self._write_history()
         self.rows.finish()
         state_pool_of(self.program.memory).give(self._state)

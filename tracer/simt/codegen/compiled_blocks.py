@@ -22,9 +22,8 @@ from ..interp.decode import decoder_of
 from ..interp.interpreter import Interpreter
 from ..kernel.layout import levels_within
 from ..memory.address_facts import AddressRange
-from ..memory.buffers import Buffers
 from ..ops.lanes import LANES, Array, Mask
-from ..rows.access_rows import ROWS, AccessRows, Warps, columns_of
+from ..rows.access_rows import FEW_ROWS, ROWS, AccessRows, Warps
 from ..warp.instruction_limit import never_ends
 from ..warp.machine import Machine
 from ..warp.program import FrameStack, WarpGroup, Wave
@@ -35,74 +34,38 @@ from .emit_call import LOST, NEEDS_FRAMES
 from .fallback import Fallbacks, stored_as
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
 
-_BUFFERS = {
-    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
-    **{"run_site": "i4", "run_count": "i4"},
-}
-
-FEW_ROWS = 1 << 12
-"""Rows for which pattern storage is reserved at first: room for ROWS takes a while to clear."""
-
 
 class MachineRows(AccessRows):
-    """Access rows in the buffers of the machine: an item is a run of rows of one access.
+    """Access rows that machine code adds, too, in the order of the accesses.
 
     `before` is the number of accesses of the current basic block before the instruction that the
-    array engine runs.
+    interpreter runs. The `rows` of the wave so far are taken over.
     """
 
-    def __init__(
-        self, rows: AccessRows, machine: Machine, code: CompiledKernel, buffers: Buffers
-    ) -> None:
-        super().__init__(rows.sink, rows.patterns, rows.block, rows.warp)
+    def __init__(self, rows: AccessRows, machine: Machine, code: CompiledKernel) -> None:
+        super().__init__(rows.sink, rows.patterns, rows.block, rows.warp, machine, rows.buffers)
         self.before = 0
         self._machine = machine
         self._code = code
-        self._buffers = buffers
-        self._sites: dict[tuple[int, int, int], int] = {}
         self._site_pc, self._site_space = code.site_pc, code.site_space
         self._site_part = code.site_part
         machine.row_limit = FEW_ROWS
-        for name, kind in _BUFFERS.items():
-            setattr(machine, name, buffers.take(name, code.capacity(machine.warps), kind))
-        for pc, space, part, warps, step, base, pattern in rows.take():
-            self._append((pc, space, part), warps, step, base, pattern)
+        room = machine.rows + code.capacity(machine.warps)
+        self.reserve(room, room)
+        if machine.runs:
+            numbers = np.array([self._site(site) for site in rows.sites], np.int32)
+            machine.run_site[: machine.runs] = numbers[machine.run_site[: machine.runs]]
 
     def add(
         self, group: Warps, position: int, pc: int, space: Space, part: int,
         base: Array, pattern: Array, keep: Mask | None,
     ) -> None:  # fmt: skip
-        """Add a row for every warp of the group's shape that `keep` (rows, warps per row)
-        selects."""
-        shape = (group.rows, group.warps_a_row)
-        indices = np.flatnonzero(np.broadcast_to(True if keep is None else keep, shape))
-        if not indices.size:
-            return
-        # Take the rows of earlier accesses first: the rows of the fallback must follow them.
+        """Add the rows of an instruction that the interpreter runs."""
+        # Take the rows of earlier accesses first: these must follow them.
         self._finish_before()
-        step = group.step[indices] + np.uint32(position)
-        base = np.broadcast_to(base, shape).reshape(-1)[indices]
-        pattern = np.broadcast_to(pattern, shape).reshape(-1)[indices]
-        self._append((pc, int(space), part), group.place[indices], step, base, pattern)
-
-    def _append(
-        self, site: tuple[int, int, int], warps: Array, step: Array, base: Array, pattern: Array
-    ) -> None:
-        """Add a run of rows of the access `site` (pc, state space, part) of the interpreter."""
+        super().add(group, position, pc, space, part, base, pattern, keep)
         m = self._machine
-        rows = slice(m.rows, m.rows + len(warps))
-        self._reserve(rows.stop + int(m.site_count[m.number]) * m.warps, m.runs + 1)
-        m.row_warp[rows] = warps
-        m.row_step[rows] = step
-        m.row_base[rows] = base
-        m.row_pattern[rows] = pattern.view(np.int32)
-        m.run_site[m.runs] = self._site(site)
-        m.run_count[m.runs] = len(warps)
-        m.rows, m.runs = rows.stop, m.runs + 1
-
-    def flush(self) -> None:
-        """Write all rows."""
-        self.write(final=True)
+        self.reserve(m.rows + int(m.site_count[m.number]) * m.warps, m.runs + self._code.most_sites)
 
     def skip(self, pc: int) -> None:
         """Drop the machine's rows of the access at `pc` if it has generic addresses: the array
@@ -116,71 +79,6 @@ class MachineRows(AccessRows):
     def _finish_before(self) -> None:
         self._machine.upto = self.before
         finish_rows_routine()(self._machine.address)
-
-    def _reserve(self, rows: int, runs: int) -> None:
-        if max(rows, runs) > len(self._machine.row_warp):
-            for name in _BUFFERS:
-                setattr(self._machine, name, self._buffers.widen(name, 2 * max(rows, runs)))
-
-    def _site(self, site: tuple[int, int, int]) -> int:
-        """Return the number of an access (pc, state space, part) of the array engine."""
-        if site not in self._sites:
-            self._sites[site] = len(self._site_pc)
-            pc, space, part = site
-            self._site_pc = np.append(self._site_pc, np.uint32(pc))
-            self._site_space = np.append(self._site_space, np.uint8(space))
-            self._site_part = np.append(self._site_part, np.uint8(part))
-        return self._sites[site]
-
-    def write(self, final: bool) -> None:
-        """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
-        m = self._machine
-        counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
-        ends = np.cumsum(counts)
-        first = first_run = 0
-        while first < m.rows:
-            run = int(np.searchsorted(ends, first + ROWS))
-            if run == m.runs and not final:
-                break
-            run = min(run + 1, m.runs)
-            last = int(ends[run - 1])
-            self._write_batch(slice(first, last), slice(first_run, run))
-            first, first_run = last, run
-        self._move_down(first, first_run)
-
-    def _write_batch(self, rows: slice, runs: slice) -> None:
-        m, patterns = self._machine, self.patterns
-        epoch = patterns.epoch
-        pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
-        columns = columns_of(
-            rows.stop - rows.start,
-            run_site=m.run_site[runs],
-            run_count=m.run_count[runs],
-            site_pc=self._site_pc,
-            site_part=self._site_part,
-            site_space=self._site_space,
-            row_warp=m.row_warp[rows],
-            row_step=m.row_step[rows],
-            row_base=m.row_base[rows],
-            warp_block=self.block,
-            warp_number=self.warp,
-        )
-        self.sink.put("accesses", **columns, pattern=pattern)
-        if epoch != patterns.epoch and rows.stop < m.rows:
-            later = m.row_pattern[rows.stop : m.rows]
-            later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
-
-    def _move_down(self, first: int, first_run: int) -> None:
-        """Move the remaining rows to the start of the buffers."""
-        m = self._machine
-        if first == m.rows:
-            m.rows = m.runs = 0
-            return
-        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
-            column[: m.rows - first] = column[first : m.rows].copy()
-        for column in (m.run_site, m.run_count):
-            column[: m.runs - first_run] = column[first_run : m.runs].copy()
-        m.rows, m.runs = m.rows - first, m.runs - first_run
 
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -241,7 +139,7 @@ class CompiledBlocks:
     def _bind_rows(self) -> None:
         wave = self.wave
         self._machine.table = self._patterns.store.table
-        rows = MachineRows(wave.rows.accesses, self._machine, self._code, wave.buffers)
+        rows = MachineRows(wave.rows.accesses, self._machine, self._code)
         wave.rows.accesses = self._access_rows = rows
 
     def _bind_registers(self) -> None:
@@ -427,16 +325,10 @@ class CompiledBlocks:
         check_lanes(group, facts, 0, Space[space.upper()], size, pc)
         raise AssertionError(f"no lane is at fault at {pc}")
 
-    def write_rows(self) -> None:
-        """Write the rows that the interpreter would have written by now."""
-        if self._machine.rows >= ROWS:
-            self._access_rows.write(final=False)
-
     def finish(self) -> None:
-        """Write all rows that are left."""
+        """Hand over what machine code has counted."""
         self._count_lanes()
         self._tell_outside()
-        self._access_rows.flush()
 
     def _count_lanes(self) -> None:
         sums = self._machine.lanes_on[:-1].reshape(-1, self.wave.blocks)

@@ -20,6 +20,7 @@ class WaveRows:
         patterns: PatternTable,
         block: NDArray[np.uint64],
         warp: NDArray[np.uint16],
+        accesses: AccessRows,
     ) -> None:
         self._sink = sink
         self._block = block
@@ -27,7 +28,7 @@ class WaveRows:
         self._lanes_on: dict[int, NDArray[np.uint64]] = {}
         self._patterns = patterns
         patterns.waves += 1
-        self.accesses = AccessRows(sink, patterns, block, warp)
+        self.accesses = accesses
         self.history = HistoryRows(sink, block, warp)
         self.outside = OutsideRows(sink, block, warp)
 
@@ -53,7 +54,6 @@ class WaveRows:
 
     def finish(self) -> None:
         """Flush all buffers at the end of the wave."""
-        self.accesses.flush()
         self.outside.flush()
         self._patterns.waves -= 1
         for pc in sorted(self._lanes_on):

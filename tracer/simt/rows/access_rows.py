@@ -1,23 +1,22 @@
-"""Access rows of one wave: buffered as one item per instruction, expanded to a row per warp
-on flush.
+"""Access rows of one wave: buffered as a row per warp, in runs of one access each, and written in
+batches.
 """
 
 import ctypes
-from collections.abc import Callable, Iterator
-from dataclasses import field
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.dataclass import dataclass
 from ....jit.loop_codegen import translate
 from ....jit.machine_code import compile_assembly
 from ....jit.structure import I32, I64, U8, U16, U32, Struct
 from ....traces.schema import Space
 from ..kernel.launch import Sink
 from ..ops.lanes import Array, Mask
+from .buffers import Buffers
 from .pattern import PatternTable
 
 
@@ -54,32 +53,55 @@ ROWS = 1 << 15
 """Maximum buffered rows: a megabyte, written as one record batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """Rows of one instruction: `base` and `pattern` as `_spread` takes them, `warps` None for
-    all.
+class RowBuffer(Struct):
+    """Access rows that wait to be written: `rows` rows, in `runs` runs of one access each.
+
+    A row has the warp of the wave, its running instruction number, the lowest address, and the
+    number of its pattern. A run has the number of its access, and its rows.
     """
 
-    warps: NDArray[np.intp] | None
-    step: NDArray[np.uint32] | int
-    base: Array
-    pattern: Array
-    count: int
-    pc: int
-    space: int
-    part: int
+    rows: int
+    runs: int
+    row_warp: I32
+    row_step: U32
+    row_base: I64
+    row_pattern: I32
+    run_site: I32
+    run_count: I32
 
 
-@dataclass(slots=True)
+_COLUMNS_OF_ROWS = {
+    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
+    **{"run_site": "i4", "run_count": "i4"},
+}
+
+FEW_ROWS = 1 << 12
+"""Rows for which room is reserved at first: to clear room for ROWS takes a while."""
+
+Site: TypeAlias = tuple[int, int, int]
+"""An access of an instruction: its pc, the state space, and which part of the instruction it is."""
+
+
 class AccessRows:
     """Collects the accesses of a wave's warps, which are `warp` (W,) of the blocks `block` (W,)."""
 
-    sink: Sink
-    patterns: PatternTable
-    block: NDArray[np.uint64]
-    warp: NDArray[np.uint16]
-    _items: list[_Item] = field(default_factory=list)
-    _pending: int = 0
+    def __init__(
+        self,
+        sink: Sink,
+        patterns: PatternTable,
+        block: NDArray[np.uint64],
+        warp: NDArray[np.uint16],
+        buffer: RowBuffer,
+        buffers: Buffers,
+    ) -> None:
+        self.sink, self.patterns, self.block, self.warp = sink, patterns, block, warp
+        self.buffer, self.buffers = buffer, buffers
+        self.sites: dict[Site, int] = {}
+        self._site_pc: NDArray[np.uint32] = np.empty(0, np.uint32)
+        self._site_space: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._site_part: NDArray[np.uint8] = np.empty(0, np.uint8)
+        for name, kind in _COLUMNS_OF_ROWS.items():
+            setattr(buffer, name, buffers.take(name, FEW_ROWS, kind))
 
     def add(
         self, group: Warps, position: int, pc: int, space: Space, part: int,
@@ -88,93 +110,104 @@ class AccessRows:
         """Add a row for each warp of the group's shape that `keep` (rows, warps per row)
         selects.
         """
-        step: NDArray[np.uint32] | int
-        step = position + (group.step if group.common_step is None else group.common_step)
-        warps = group.warps if group.compacted else None
-        count = len(group.place)
-        if keep is not None:
-            shape = (group.rows, group.warps_a_row)
-            row_mask = np.broadcast_to(keep, shape).reshape(-1)
-            base = np.broadcast_to(base, shape).reshape(-1)[row_mask]
-            pattern = np.broadcast_to(pattern, shape).reshape(-1)[row_mask]
-            warps = group.place[row_mask]
-            count = len(warps)
-            step = step if isinstance(step, int) else step[row_mask]
-        self._items.append(_Item(warps, step, base, pattern, count, pc, int(space), part))
-        self._pending += count
-        if self._pending >= ROWS:
-            self.flush()
+        shape = (group.rows, group.warps_a_row)
+        site = pc, int(space), part
+        step = group.step + np.uint32(position)
+        base = np.broadcast_to(base, shape).reshape(-1)
+        pattern = np.broadcast_to(pattern, shape).reshape(-1)
+        if keep is None:
+            self._append(site, group.place, step, base, pattern)
+        else:
+            on = np.broadcast_to(keep, shape).reshape(-1)
+            self._append(site, group.place[on], step[on], base[on], pattern[on])
 
-    def take(self) -> Iterator[tuple[int, int, int, Array, Array, Array, Array]]:
-        """Yield the buffered rows of each instruction, and empty the buffer: pc, state space, part,
-        and for each row warp, step, base and pattern."""
-        everyone = np.arange(len(self.block))
-        for item in self._items:
-            step: NDArray[Any] = np.empty(item.count, dtype=np.uint32)
-            base: NDArray[Any] = np.empty(item.count, dtype=np.int64)
-            pattern: NDArray[Any] = np.empty(item.count, dtype=np.uint32)
-            step[:] = item.step
-            _spread(base, item.base)
-            _spread(pattern, item.pattern)
-            warps = everyone if item.warps is None else item.warps
-            yield item.pc, item.space, item.part, warps, step, base, pattern
-        self._items.clear()
-        self._pending = 0
+    def _append(self, site: Site, warps: Array, step: Array, base: Array, pattern: Array) -> None:
+        """Add a run of rows."""
+        m = self.buffer
+        rows = slice(m.rows, m.rows + len(warps))
+        self.reserve(rows.stop, m.runs + 1)
+        m.row_warp[rows] = warps
+        m.row_step[rows] = step
+        m.row_base[rows] = base
+        m.row_pattern[rows] = pattern.view(np.int32)
+        m.run_site[m.runs] = self._site(site)
+        m.run_count[m.runs] = len(warps)
+        m.rows, m.runs = rows.stop, m.runs + 1
 
-    def flush(self) -> None:
-        """Write the buffered rows, after the patterns that they name."""
-        items = self._items
-        if not items:
+    def reserve(self, rows: int, runs: int) -> None:
+        """Make room for this many rows and runs."""
+        m, buffers = self.buffer, self.buffers
+        if rows > len(m.row_warp):
+            for name in ("row_warp", "row_step", "row_base", "row_pattern"):
+                setattr(m, name, buffers.widen(name, 2 * rows))
+        if runs > len(m.run_site):
+            for name in ("run_site", "run_count"):
+                setattr(m, name, buffers.widen(name, 2 * runs))
+
+    def _site(self, site: Site) -> int:
+        """Return the number of an access."""
+        if site not in self.sites:
+            self.sites[site] = len(self._site_pc)
+            pc, space, part = site
+            self._site_pc = np.append(self._site_pc, np.uint32(pc))
+            self._site_space = np.append(self._site_space, np.uint8(space))
+            self._site_part = np.append(self._site_part, np.uint8(part))
+        return self.sites[site]
+
+    def write_full(self) -> None:
+        """Write the batches that are full."""
+        if self.buffer.rows >= ROWS:
+            self.write(final=False)
+
+    def write(self, final: bool) -> None:
+        """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
+        m = self.buffer
+        counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
+        ends = np.cumsum(counts)
+        first = first_run = 0
+        while first < m.rows:
+            run = int(np.searchsorted(ends, first + ROWS))
+            if run == m.runs and not final:
+                break
+            run = min(run + 1, m.runs)
+            last = int(ends[run - 1])
+            self._write_batch(slice(first, last), slice(first_run, run))
+            first, first_run = last, run
+        self._move_down(first, first_run)
+
+    def _write_batch(self, rows: slice, runs: slice) -> None:
+        m, patterns = self.buffer, self.patterns
+        epoch = patterns.epoch
+        pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
+        columns = columns_of(
+            rows.stop - rows.start,
+            run_site=m.run_site[runs],
+            run_count=m.run_count[runs],
+            site_pc=self._site_pc,
+            site_part=self._site_part,
+            site_space=self._site_space,
+            row_warp=m.row_warp[rows],
+            row_step=m.row_step[rows],
+            row_base=m.row_base[rows],
+            warp_block=self.block,
+            warp_number=self.warp,
+        )
+        self.sink.put("accesses", **columns, pattern=pattern)
+        if epoch != patterns.epoch and rows.stop < m.rows:
+            later = m.row_pattern[rows.stop : m.rows]
+            later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
+
+    def _move_down(self, first: int, first_run: int) -> None:
+        """Move the remaining rows to the start of the buffers."""
+        m = self.buffer
+        if first == m.rows:
+            m.rows = m.runs = 0
             return
-        counts = [item.count for item in items]
-        base: NDArray[Any] = np.empty(self._pending, dtype=np.int64)
-        pattern: NDArray[Any] = np.empty(self._pending, dtype=np.uint32)
-        step: NDArray[Any] = np.empty(self._pending, dtype=np.uint32)
-        start = 0
-        for item in items:
-            end = start + item.count
-            _spread(base[start:end], item.base)
-            _spread(pattern[start:end], item.pattern)
-            step[start:end] = item.step
-            start = end
-        part, pc, space = (
-            np.repeat(np.array(values, dtype=dtype), counts)
-            for values, dtype in (
-                ([item.part for item in items], np.uint8),
-                ([item.pc for item in items], np.uint32),
-                ([item.space for item in items], np.uint8),
-            )
-        )
-        block, warp = self._owners()
-        pattern = self.patterns.write(pattern, self.sink)
-        self.sink.put(
-            "accesses", block=block, warp=warp, step=step, part=part, pc=pc, space=space,
-            base=base.view(np.uint64), pattern=pattern,
-        )  # fmt: skip
-        items.clear()
-        self._pending = 0
-
-    def _owners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-        """Return block and warp of every buffered row."""
-        if all(item.warps is None for item in self._items):
-            return np.tile(self.block, len(self._items)), np.tile(self.warp, len(self._items))
-        everyone = np.arange(len(self.block))
-        index = np.concatenate(
-            [everyone if item.warps is None else item.warps for item in self._items]
-        )
-        return self.block[index], self.warp[index]
-
-
-def _spread(into: NDArray[Any], values: Array) -> None:
-    """Expand values (n,), (1, 1), (rows, 1), (1, warps) or (rows, warps) into `into` (n,)."""
-    if values.size == into.size:
-        into[:] = values.reshape(-1)
-    elif values.size == 1:
-        into[:] = values.reshape(-1)[0]
-    elif values.shape[1] == 1:
-        into.reshape(values.shape[0], -1)[:] = values
-    else:
-        into.reshape(-1, values.shape[1])[:] = values
+        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
+            column[: m.rows - first] = column[first : m.rows].copy()
+        for column in (m.run_site, m.run_count):
+            column[: m.runs - first_run] = column[first_run : m.runs].copy()
+        m.rows, m.runs = m.rows - first, m.runs - first_run
 
 
 class Columns(Struct):

@@ -2,7 +2,7 @@
 the memories, and the access rows that wait to be written.
 """
 
-from ....jit.structure import I32, I64, U8, U32
+from ....jit.structure import I32, I64, U8
 from ..rows.pattern import Questions, Table
 from .schedule import Schedule
 
@@ -74,12 +74,6 @@ class Machine(Schedule):
     finished: int
     upto: int
     escape: int
-    row_warp: I32
-    row_step: U32
-    row_base: I64
-    row_pattern: I32
-    runs: int
-    run_site: I32
     site_as: I32
     site_in: I32
     low: int
@@ -88,7 +82,6 @@ class Machine(Schedule):
     shift: int
     window: int
     arena: int
-    run_count: I32
     lanes_on: I64
 
     fault_site: int

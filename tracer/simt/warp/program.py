@@ -20,11 +20,11 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import Kernel
 from ..kernel.launch import Launch
 from ..memory.address_facts import AddressCache
-from ..memory.buffers import Buffers
 from ..memory.memory import LoadedModule, Memory, Shadow
 from ..memory.wave_rows import WaveRows
 from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
 from ..rows.access_rows import Warps
+from ..rows.buffers import Buffers
 from ..rows.pattern import PatternTable
 from .machine import Machine
 from .simt_stack import SimtStacks

@@ -5,7 +5,8 @@ of the kernel, the group of warps that runs now, and the log of what ran. The co
 basic block ends, and why the scheduler returns to Python.
 """
 
-from ....jit.structure import I32, I64, U8, U32, Struct
+from ....jit.structure import I32, I64, U8, U32
+from ..rows.access_rows import RowBuffer
 
 READY, WAITING, EXITED = 0, 1, 2
 """States of a warp: ready, waiting at a barrier, exited."""
@@ -48,7 +49,7 @@ have spun longer than their patience. SPINS: every warp that can run only spins.
 """
 
 
-class Schedule(Struct):
+class Schedule(RowBuffer):
     """A wave of `warps` warps: `blocks` thread blocks of `a_block` warps each.
 
     SIMT stacks: `block`, `join`, `mask` and `called` are the top entries; those of level k below
@@ -142,7 +143,6 @@ class Schedule(Struct):
     log_block: I32
     log_masks: I64
     log_repeat: I32
-    rows: int
     row_limit: int
 
     may_wait: int

@@ -41,6 +41,9 @@ from .scheduler import (
 )
 from .stack_entry import StackEntry, merge_siblings, rotate_stack, run_ahead
 
+ROWS_OF_PYTHON = 1 << 62
+"""No limit: rows that Python adds are written when the scheduler returns, after each block."""
+
 
 class Routines(NamedTuple):
     """The scheduler's compiled functions; the first argument of each is the address of a
@@ -135,7 +138,7 @@ class SimtStacks:
         m.part_order[: -(-self.warps // LANES)] = STALE
         m.tick = m.times = m.leader = m.lead_left = m.count = m.number = 0
         m.most_depth = m.entries = m.logged = m.rows = m.progress = m.waiting = m.has_woken = 0
-        m.picked, m.row_limit = -1, 1
+        m.picked, m.row_limit = -1, ROWS_OF_PYTHON
         self.barriers = Barriers(self, self._blocks_a_cluster)
         self.meetings = WarpSync(self, self.barriers)
 

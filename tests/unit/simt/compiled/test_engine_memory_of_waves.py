@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cutrace
-from cutrace.tracer.simt.memory import buffers
+from cutrace.tracer.simt import wave
 from cutrace.tracer.simt.memory import memory as memory_module
 from cutrace.tracer.simt.memory.memory import BufferPool, Memory
 from cutrace.tracer.simt.rows.pattern import PatternTable
@@ -39,7 +39,7 @@ def test_a_wave_goes_without_waiting_for_the_collector(tmp_path: Path) -> None:
 
 
 def test_a_session_works_in_the_memory_of_one_that_has_ended(tmp_path: Path) -> None:
-    kept = buffers._BUFFERS._kept
+    kept = wave._BUFFERS._kept
     launch(tmp_path / "one.cutrace")
     (first,) = kept
     launch(tmp_path / "two.cutrace")

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .memory import BufferPool, Memory
-
 
 class Buffers:
     """Named arrays that waves use in turn."""
@@ -48,11 +46,3 @@ class Buffers:
         grown = self._held[name] = np.empty(size, dtype=old.dtype)
         grown[: len(old)] = old
         return grown
-
-
-_BUFFERS = BufferPool(Buffers)
-
-
-def buffers_of(memory: Memory) -> Buffers:
-    """Return the buffers of a session."""
-    return _BUFFERS.of(memory)
