@@ -1,16 +1,18 @@
 """Lanes go their own ways through random flow graphs, whichever meet where, in both engines."""
 
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from engines import assert_same_under_both
+from engines import assert_same_under_both, files_of
 from fuzz.flow_graph import make_graph, to_ptx, walk
 from numpy.typing import NDArray
 
 import cutrace
+from cutrace.tracer.simt import tier
 
 LANES, SEED = 96, 12345
 
@@ -45,3 +47,22 @@ def test_lanes_go_their_own_ways(first: int, tmp_path: Path) -> None:
 def test_lanes_that_nobody_meets_any_more_end_the_kernel(seed: int, tmp_path: Path) -> None:
     left, wanted = left_under_both(seed, tmp_path)
     assert left == wanted
+
+
+@pytest.mark.parametrize("instructions", [1, 10, 30, 80, 200])
+def test_lanes_go_on_in_machine_code_from_where_they_are(
+    instructions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier, "BRIEF", instructions)
+    monkeypatch.setattr(tier, "_is_worth_compiling", lambda program: False)
+    for seed in range(instructions, instructions + 8):
+        nodes, traces = make_graph(Random(seed)), []
+        for engine in ("array", "auto"):
+            path = tmp_path / f"{engine}.cutrace"
+            with cutrace.Session(path, engine=engine) as gpu:
+                out = gpu.device_array(LANES, np.uint32)
+                gpu.load_ptx(to_ptx(nodes)).get_function("k")[1, LANES](out, np.uint32(SEED))
+                assert out.copy_to_host().tolist() == [walk(nodes, n, SEED) for n in range(LANES)]
+            traces.append(files_of(path))
+            shutil.rmtree(path)
+        assert traces[0] == traces[1], f"graph {seed}"

@@ -24,8 +24,7 @@ class Warps(Protocol):
     """Warps (indices in the wave, ascending) with their lanes in arrays (rows, columns).
 
     `place` (rows * warps per row) is each warp's index in the wave, `step` its running instruction
-    number, `common_step` the one of all if they agree; `row_block` (rows,) is the thread block of
-    each row.
+    number; `row_block` (rows,) is the thread block of each row.
     """
 
     warps: NDArray[np.intp]
@@ -34,7 +33,6 @@ class Warps(Protocol):
     compacted: bool
     row_block: NDArray[np.intp]
     step: NDArray[np.uint32]
-    common_step: int | None
 
     @property
     def warps_a_row(self) -> int:

@@ -150,8 +150,6 @@ class WarpGroup:
             self.row_block = wave.all_blocks
         self.lanes = self._lanes()
         self.step: NDArray[np.uint32] = wave.step[self.place]
-        first = self.step[0]
-        self.common_step = int(first) if bool((self.step == first).all()) else None
         self.frame: list[Array] = []
         self.committed: list[Array] = []
 
