@@ -32,7 +32,7 @@ PLACE = [
         {"blocks": 700, "threads": 200, "registers": 8},
         {
             "blocks_per_wave": _at_once,  # 240; 120
-            "waves": lambda c: -(-c["blocks"] // _at_once(c)),  # 3; 6
+            "waves": lambda c: c["blocks"] / _at_once(c),  # 2.08; 5.83
             "tail_blocks": lambda c: c["blocks"] % _at_once(c),  # 20; 100
             "padding_lanes": lambda c: c["blocks"] * (32 * _warps(c) - c["threads"]),
         },
