@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EEXIST
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
@@ -55,6 +56,13 @@ def source_digest(paths: Iterable[Path]) -> bytes:
     digest = key_of(*map(_dump_code, texts)).encode()
     keep(_SOURCES, key, digest, _SOURCES_BYTES)
     return digest
+
+
+@cache
+def package_digest(*folders: str) -> bytes:
+    """Return the digest of all modules in these folders of cutrace."""
+    root = Path(__file__).parents[1]
+    return source_digest(sorted(p for name in folders for p in (root / name).rglob("*.py")))
 
 
 _SOURCES, _SOURCES_BYTES = "sources", 1 << 20

@@ -34,7 +34,7 @@ def require_frames() -> None:
 
 @cache
 def _hangs(process: int) -> bool:
-    """Return whether a query in this process ends; tried once, in a thread that may stay."""
+    """Return whether a query in this process hangs; tried once, in a thread that may stay."""
     import polars as pl
 
     def ask() -> None:  # a sort would do, but with one thread polars sorts in the caller's

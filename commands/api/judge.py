@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import asdict, fields, replace
-from functools import cache
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -33,7 +32,7 @@ from ...analyzer.comparison.judgement import (
 from ...analyzer.evidence.evidence import Finding
 from ...analyzer.launch_profile import LaunchProfile
 from ...analyzer.profile import count
-from ...base.cache import keep, key_of, load, source_digest
+from ...base.cache import keep, key_of, load, package_digest
 from ...base.claim import scratch_folder
 from ...base.errors import CutraceError, KernelFault, describe_error, place_of
 from ...models.analyses.race import find_races
@@ -152,6 +151,10 @@ def _notes(before: Side, after: Side) -> Iterator[str]:
         yield from (f"{side.name}: races not checked: {text}" for text in side.races_unchecked)
 
 
+FOLDERS = ("base", "jit", "tracer", "traces", "models", "analyzer", "commands")
+"""cutrace's own code: what a variant comes to depends on all of it."""
+
+
 class _SideMaker:
     """Runs and counts variants, each with the same options, or finds what they came to."""
 
@@ -233,7 +236,7 @@ class _SideMaker:
             return None
         shape = repr((self._recording, self._options.of_a_device, device, checks, is_reference))
         about = (str(path), repr(sorted(headers.items())), repr(arrays), shape)
-        return key_of(_code(), data, *about)
+        return key_of(package_digest(*FOLDERS), data, *about)
 
 
 def _array_files(text: str, recording: Reading) -> list[str]:
@@ -246,14 +249,6 @@ def _array_files(text: str, recording: Reading) -> list[str]:
 def _bytes_of(name: str, folder: Path) -> list[bytes]:
     """Return the contents of a file, relative to the source or to the working folder."""
     return [path.read_bytes() for path in (folder / name, Path(name)) if path.is_file()]
-
-
-@cache
-def _code() -> bytes:
-    """Return a hash of cutrace's own code."""
-    root = Path(__file__).parents[2]
-    folders = ("base", "jit", "tracer", "traces", "models", "analyzer", "commands")
-    return source_digest(sorted(p for name in folders for p in (root / name).rglob("*.py")))
 
 
 def _initialized(checked: Side) -> bool | None:

@@ -10,7 +10,7 @@ anything.
 
 import io
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from struct import pack, unpack_from
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import polars as pl
 
-from ...base.cache import keep, key_of, load, source_digest
+from ...base.cache import keep, key_of, load, package_digest, source_digest
 from ...traces.schema import TABLES
 from ...traces.trace_folder import Stamp, check_same
 from .device.device import Device
@@ -105,7 +105,7 @@ def _key(trace: "LaunchTrace") -> str | None:
         return None
     about = type(trace).__name__, trace.launch, trace.what_if
     try:
-        return key_of(_source(), _digest(trace), repr(about))
+        return key_of(package_digest(*STAGES), _digest(trace), repr(about))
     except OSError:  # a table or a module cannot be read: its reader raises the error
         return None
 
@@ -158,10 +158,3 @@ def _digest_of(tables: tuple[Path, ...], stamps: tuple[Stamp, ...]) -> bytes:
             while piece := file.read(1 << 20):
                 digest.update(piece)
     return digest.digest()
-
-
-@cache
-def _source() -> bytes:
-    """Return a hash of all modules that read a trace and count."""
-    root = Path(__file__).parents[2]
-    return source_digest(sorted(p for stage in STAGES for p in (root / stage).rglob("*.py")))

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cutrace.analyzer.time import sample_warps as sampling
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.why import search
 from cutrace.analyzer.why.search import Searcher
+from cutrace.base import cache
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay import replay, replay_cache
 from cutrace.models.replay.device.device import load_device
@@ -111,14 +113,12 @@ def test_another_comment_keeps_what_was_counted_and_another_constant_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, is_same: bool
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    digest_of = replay_cache._source.__wrapped__
-    root, copy = Path(replay_cache.__file__).parents[2], tmp_path / "copy"
+    digest_of = partial(cache.package_digest.__wrapped__, *replay_cache.STAGES)
+    root, copy = Path(cache.__file__).parents[1], tmp_path / "copy"
     before = digest_of()
     for stage in replay_cache.STAGES:
         shutil.copytree(root / stage, copy / stage, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(
-        replay_cache, "__file__", str(copy / "models" / "replay" / "replay_cache.py")
-    )
+    monkeypatch.setattr(cache, "__file__", str(copy / "base" / "cache.py"))
     assert digest_of() == before
     banks = copy / "models" / "banks.py"
     text = banks.read_text("utf-8")
