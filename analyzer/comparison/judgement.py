@@ -337,18 +337,12 @@ def _lines(one: Judgement) -> Iterator[str]:
         places = [*side.races, *side.outside]
         yield from (f"  {side.name}: {each['message']}" for each in places)
     for finding in one.after.findings:
-        gain = (
-            f" (gains {time_text(finding['gain_ns'])}{_of_bound(finding)})"
-            if finding["gain_ns"]
-            else ""
-        )
+        saved = finding["saved_ns"]
+        ns, part = (finding["gain_ns"], " of the bound") if saved is None else (saved, "")
+        gain = f" (gains {time_text(ns)}{part})" if ns else ""
         place = f"{finding['file']}:{finding['line']}: " if finding["file"] else ""
         yield f"  {finding['rule']}: {place}{finding['change']}{gain}"
     yield from (f"  {note}" for note in one.notes)
-
-
-def _of_bound(finding: Facts) -> str:
-    return " of the bound" if finding["estimate_ns"] is None else ""
 
 
 def _bound(side: Side) -> str:

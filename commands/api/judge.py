@@ -381,16 +381,17 @@ def _findings(trace: Trace, profile: Any, options: ReplayOptions) -> Iterator[di
             yield {
                 **{"rule": finding.rule, "file": place[0], "line": place[1]},
                 **{"launch": launch.number, "what": finding.what, "change": finding.change},
-                **{"share": finding.share, "gain_ns": _gain(finding, launch)},
-                **{"estimate_ns": finding.estimate, "access": finding.access},
+                **{"share": finding.share, "gain_ns": finding.gain},
+                **{"estimate_ns": finding.estimate, "saved_ns": _saved(finding, launch)},
+                "access": finding.access,
             }
 
 
-def _gain(finding: Finding, launch: LaunchProfile) -> float | None:
-    """Return what a change saves of the estimate, else of the bound; None if that is unknown."""
+def _saved(finding: Finding, launch: LaunchProfile) -> float | None:
+    """Return what a change saves of the estimate; None without an estimate."""
     if launch.estimate and finding.estimate is not None:
         return max(0.0, launch.estimate.ns - finding.estimate)
-    return finding.gain or None
+    return None
 
 
 def _pack(side: Side) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.comparison.judgement import Judgement, Tolerance, compare_values
+from cutrace.analyzer.counting.bounds import time_text
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.commands.options.selection import Reading
@@ -336,15 +337,18 @@ def test_a_judgement_tells_that_races_in_global_memory_are_not_looked_for(folder
     assert note not in judged(BROKEN["build"][0]).notes
 
 
-def test_a_finding_has_its_gain_on_the_estimate_if_there_is_one(folder: Path) -> None:
+def test_a_finding_says_what_it_saves_of_the_estimate_and_of_the_bound(folder: Path) -> None:
     Path("a.cu").write_text(SLOW)
     judgement = judged(SLOW)
     (finding,) = judgement.document()["findings"]
     now = judgement.document()["after"]["estimate_ns"]
     assert 0 < finding["estimate_ns"] < now
-    assert finding["gain_ns"] == pytest.approx(now - finding["estimate_ns"])
+    assert finding["saved_ns"] == pytest.approx(now - finding["estimate_ns"])
+    assert f"(gains {time_text(finding['saved_ns'])})" in str(judgement)
+    advice = cutrace.advise("a.cu")[0][1]
+    assert (finding["gain_ns"], finding["estimate_ns"]) == (advice.gain, advice.estimate)
     (finding,) = judged(SLOW, device="rtx4090").document()["findings"]
-    assert (finding["estimate_ns"], finding["gain_ns"]) == (None, None)
+    assert (finding["estimate_ns"], finding["saved_ns"], finding["gain_ns"]) == (None, None, 0)
     strided = kernel(
         "  out[threadIdx.x] = in[threadIdx.x * 32];\n", LAUNCH.replace("32]=", "1024]=")
     )
@@ -352,6 +356,7 @@ def test_a_finding_has_its_gain_on_the_estimate_if_there_is_one(folder: Path) ->
     document = judged(strided, device="rtx4090").document()
     (finding,) = document["findings"]
     assert 0 < finding["gain_ns"] < document["after"]["bound_ns"]
+    assert finding["saved_ns"] is None
 
 
 def test_counts_that_contradict_each_other_decide_nothing(folder: Path) -> None:
