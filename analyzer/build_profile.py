@@ -7,6 +7,7 @@ once. Launches are replayed in this process, in worker processes, or by an execu
 
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache, partial
@@ -19,13 +20,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ..base import progress
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..base.executor import Executor, run_tasks
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.histogram.counts import LaunchCounts
-from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions, report_part
+from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.replay import cores, replay_in_jobs, run_beside
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.remote import bring, origin
@@ -349,17 +351,17 @@ def _profile_launches(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
     """Replay launches on every device, in several processes if the rest would take seconds."""
-    began, jobs, tail, progress = monotonic(), 1, numbers, question.options.tell
+    began, jobs, tail = monotonic(), 1, numbers
     profiles_by_number, counted = dict[int, list[LaunchProfile]](), dict[int, list[ReplayResult]]()
     for index, number in enumerate(numbers):
         if len(counted) == TOGETHER:
             profiles_by_number |= _settle(trace, _profile_group(question, trace, counted))
             counted.clear()
         if index:  # also if the counts of the previous launch were cached
-            progress(index / len(numbers))
-        part = partial(report_part, progress, index, 1, len(numbers))
+            progress.report(index / len(numbers))
         is_ptx = not trace.manifest.is_machine_code
-        counted[number] = [*_on_devices(question, trace.launches[number], is_ptx, part)]
+        with progress.part(index, 1, len(numbers)):
+            counted[number] = [*_on_devices(question, trace.launches[number], is_ptx)]
         tail = numbers[index + 1 :]
         seconds = (monotonic() - began) / (index + 1) * len(tail)
         if (jobs := _jobs(question.options.jobs, len(tail), seconds)) > 1:
@@ -367,9 +369,8 @@ def _profile_launches(
     profiles_by_number |= _profile_group(question, trace, counted)
     if jobs <= 1:
         return profiles_by_number
-    part = partial(report_part, progress, len(numbers) - len(tail), len(tail), len(numbers))
-    subquestion = replace(question, options=replace(question.options, tell=part))
-    return profiles_by_number | _spread(subquestion, trace, tail, jobs)
+    with progress.part(len(numbers) - len(tail), len(tail), len(numbers)):
+        return profiles_by_number | _spread(question, trace, tail, jobs)
 
 
 def _profile_group(
@@ -460,7 +461,7 @@ def _profile_elsewhere(
             raise answer
         for number, profiles in zip(batches[task], answer, strict=True):
             profiles_by_key |= {(number, profile.device): profile for profile in profiles}
-        question.options.tell(count / len(tasks))
+        progress.report(count / len(tasks))
     return {number: [profiles_by_key[number, key] for key in keys] for number in numbers}
 
 
@@ -490,7 +491,9 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
             )
         bring(task.url, task.trace.path)
     trace = deepcopy(task.trace)  # threads of one process would share open files
-    with with_counters(device.counters for device in task.question.devices.values()):
+    counters = [device.counters for device in task.question.devices.values()]
+    unheard = progress.listening(progress.ignore, progress.ignore)  # an executor may call in place
+    with with_counters(counters), unheard:
         profiles_by_number = _profile_launches(task.question, trace, range(len(trace.launches)))
         if task.packed:
             _settle(trace, profiles_by_number)
@@ -501,12 +504,13 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
 
 
 def _on_devices(
-    question: ProfileRequest, launch: LaunchTrace, is_ptx: bool, progress: Callable[[float], None]
+    question: ProfileRequest, launch: LaunchTrace, is_ptx: bool
 ) -> Iterator[ReplayResult]:
     instructions, footprint = launch.instructions(), Footprint(launch)
     rounds = cache(partial(count_contention, launch))
     devices = list(question.devices.values())
     ran = SampledWarps(launch, devices) if is_ptx else None
-    progress = ran.start_thread(progress) if ran else progress
-    for counts in replay_in_jobs(launch, devices, question.options, progress):
+    with ran.sampling() if ran else nullcontext():
+        replayed = replay_in_jobs(launch, devices, question.options)
+    for counts in replayed:
         yield ReplayResult(counts, instructions, footprint, launch.what_if, rounds, ran)

@@ -5,6 +5,7 @@ not replayed again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import field, replace
 from functools import cached_property
 from os import PathLike
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ..base import progress
 from ..base.dataclass import dataclass
 from ..base.frames import require_frames
 from ..base.html_table import more, render_table
@@ -124,7 +126,9 @@ def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile
 def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     """Replay a trace that already has `pad` and `align` applied."""
     require_frames()
-    return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
+    told = nullcontext() if options.tell is progress.ignore else progress.listening(options.tell)
+    with told:
+        return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
 
 
 def _each_launch(question: ProfileRequest, trace: Trace) -> Iterator[LaunchProfile]:

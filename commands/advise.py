@@ -47,9 +47,9 @@ def command(
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
 
-        trace = share.watch_launches(read_trace(path))
+        trace = read_trace(path)
         selection = recording.select(trace)
-        profile = replace(count(selection, replace(counting, tell=share.update)), view=view)
+        profile = replace(count(selection, counting), view=view)
         share.begin()
         share.expect(selection, len(counting.devices) * ADVICE_PASSES)
         return advise_here(trace, profile, counting, format)

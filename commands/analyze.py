@@ -107,12 +107,12 @@ def command(
         from ..analyzer.report import render
         from ..traces.reader import read_trace
 
-        trace = share.watch_launches(read_trace(path))
+        trace = read_trace(path)
         selection = recording.select(trace)
         if of_caches:
             share.expect(selection, len(replay.devices))
             return caches_here(selection, replay, by, format, view)
-        profile = replace(count(selection, replace(replay, tell=share.update)), view=view)
+        profile = replace(count(selection, replay), view=view)
         if advice:
             from ..analyzer.advice.advise import advise_here
 

@@ -165,20 +165,18 @@ def command(
             trace = recording.select(read_trace(path))
             if races:
                 with progress("looking for races") as share:
-                    watched = share.watch_launches(trace)
-                    share.expect(watched, RACE_PASSES)
-                    trials.append(tried("races", check_races, watched, name))
+                    share.expect(trace, RACE_PASSES)
+                    trials.append(tried("races", check_races, trace, name))
             if memory:
                 trials.append(tried("memory", check_memory, trace, name))
-            with progress("counting") as share:
-                replay_options = replace(replay, tell=share.update)
+            with progress("counting"):
                 limits = None if update_ else budget
                 if limits or trials:
                     reports.append(
-                        check_budget(trace, limits, replay_options, allow_missing, format, trials)
+                        check_budget(trace, limits, replay, allow_missing, format, trials)
                     )
                 if budget is not None and update_:
-                    reports.append(update(trace, budget, replay_options))
+                    reports.append(update(trace, budget, replay))
     except KernelFault as fault:
         if format == "text" or update_ or source is None:
             raise

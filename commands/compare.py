@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..base.errors import CutraceError
+from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
 from .options.recording import Recording
@@ -76,7 +77,7 @@ def command(
     with (
         ExitStack() as stack,
         replayed_on(on, replay) as replay,
-        progress("comparing") as share,
+        progress("comparing"),
     ):
         from ..analyzer.profile import count
         from ..traces.reader import read_trace
@@ -86,8 +87,8 @@ def command(
             if name not in files:
                 source = resolve_trace(path, program, recording, trace_options)
                 trace = selection.select(read_trace(stack.enter_context(source)))
-                part = share.part(number, len(paths))
-                profiles[name] = count(trace, replace(replay, tell=part))
+                with part(number, 1, len(paths)):
+                    profiles[name] = count(trace, replay)
         if len(paths) == 1:
             ((name, profile),) = profiles.items()
             profiles = split_kernels(profile, name)

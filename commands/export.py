@@ -1,7 +1,6 @@
 """`cutrace export`: write what other programs read."""
 
 import sys
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,8 +79,8 @@ def command(
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
     _tell_device(replay, device)
-    with progress("counting") as share:
-        options = replace(with_devices(replay, device), tell=share.update)
+    options = with_devices(replay, device)
+    with progress("counting"):
         text: str = render(count(selection.of_trace(read_trace(trace)), options), *lines)
     if out is None:
         return text
@@ -95,9 +94,8 @@ def _export(writer: Exporter, trace: "Trace", out: Path | None, replay: ReplayOp
     if writer.DEVICE:
         _tell_device(replay, writer.DEVICE)
     with progress("exporting") as share:
-        opened = share.watch_launches(trace)
-        share.expect(opened, 1)
-        return writer.write(opened, out, options)
+        share.expect(trace, 1)
+        return writer.write(trace, out, options)
 
 
 def _tell_device(replay: ReplayOptions, otherwise: str) -> None:

@@ -1,12 +1,12 @@
 """`cutrace report`: everything about some traces in one file for a browser."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
 from .compare import variants_of
 from .options.command_line import quote, typed
@@ -75,11 +75,11 @@ def command(
         subjects = []
         for number, (name, path) in enumerate(subjects_named.items()):
             source = resolve_trace(path, arguments_of, recording, replay)
-            trace = share.watch_launches(read_trace(stack.enter_context(source)))
+            trace = read_trace(stack.enter_context(source))
             trace = suppose(trace, replay.pad, replay.align)
             selection = recording.select(trace)
-            options = replace(counting, tell=share.part(number, len(subjects_named)))
-            subjects.append(Subject(name, trace, count_supposed(selection, options)))
+            with part(number, 1, len(subjects_named)):
+                subjects.append(Subject(name, trace, count_supposed(selection, counting)))
         share.begin()
         for subject in subjects:
             passes = len(counting.devices) * (ADVICE_PASSES + PAGE_PASSES)

@@ -65,7 +65,7 @@ def command(
         from ..analyzer.why.explain import explain
         from ..traces.reader import read_trace
 
-        trace = share.watch_launches(recording.select(read_trace(path)))
+        trace = recording.select(read_trace(path))
         share.expect(trace, len(replay_options.devices))
         explanations = explain(trace, line, replay_options, access)
     if figure is not None:

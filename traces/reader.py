@@ -5,7 +5,7 @@ validated before use.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..base import progress
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 from .address import url_of
@@ -60,18 +61,12 @@ _TRIES = 8
 """Number of attempts to open a trace that is replaced meanwhile."""
 
 
-def ignore_rows(rows: int) -> None:
-    """Ignore the progress of reading."""
-
-
 @dataclass(frozen=True)
 class LaunchTrace:
     """The tables of launch `number`. All methods raise CutraceError for a damaged file.
 
     `stamps` identify the table files, to detect a trace that is re-recorded meanwhile. `what_if`
-    describes a hypothetical change of the recorded launch, if any. `on_rows_read` is called with
-    the number of access rows read; a negative number reports rows that need no reading, since
-    cached results replace them.
+    describes a hypothetical change of the recorded launch, if any.
     """
 
     number: int
@@ -79,7 +74,6 @@ class LaunchTrace:
     folder: Path
     stamps: Mapping[str, Stamp] = field(repr=False, compare=False)
     what_if: tuple[str, ...] = ()
-    on_rows_read: Callable[[int], None] = field(default=ignore_rows, repr=False, compare=False)
 
     @cached_property
     def place(self) -> Path:
@@ -101,9 +95,8 @@ class LaunchTrace:
         vars(self).pop("_readers", None)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the pickled state, without open readers and the progress callback."""
-        state = {name: value for name, value in vars(self).items() if name != "_readers"}
-        return state | {"on_rows_read": ignore_rows}
+        """Return the pickled state, without open readers."""
+        return {name: value for name, value in vars(self).items() if name != "_readers"}
 
     def paths(self) -> pa.Table:
         """Return the paths that `control` refers to."""
@@ -131,7 +124,7 @@ class LaunchTrace:
         """Yield memory accesses, in record batches of schema ACCESSES or some of its columns."""
         for batch in self.batches("accesses", columns):
             yield batch
-            self.on_rows_read(batch.num_rows)
+            progress.read_rows(batch.num_rows)
 
     @cached_property
     def block_ranges(self) -> npt.NDArray[np.int64]:
@@ -155,7 +148,7 @@ class LaunchTrace:
             if is_asked:
                 batch = reader.read(piece, columns)
                 yield _checked(batch, self._limits["accesses"], reader.path)
-                self.on_rows_read(batch.num_rows)
+                progress.read_rows(batch.num_rows)
 
     def lanes_on_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield lanes on by (block, pc), in record batches of schema LANES_ON."""

@@ -7,14 +7,16 @@ since an SM with longer blocks finishes last.
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
+from ...base import progress
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import load_measured
@@ -135,8 +137,8 @@ class SampledWarps:
     devices: Sequence[Device]
     _sample: Future[Ran] | None = field(default=None, repr=False)
 
-    def start_thread(self, progress: Callable[[float], None]) -> Callable[[float], None]:
-        """Return a progress callback that also starts the thread."""
+    def sampling(self) -> AbstractContextManager[None]:
+        """Start the thread on the first progress of the body."""
 
         def begin(fraction: float) -> None:
             if fraction < 1 and self._sample is None and self._is_worth_a_thread:
@@ -144,9 +146,10 @@ class SampledWarps:
                 # a copy: threads would share the files that a launch has open
                 self._sample = thread.submit(sample_warps, deepcopy(self.launch))
                 thread.shutdown(wait=False)
-            progress(fraction)
+            whole(fraction)
 
-        return begin
+        whole = progress.listener()
+        return progress.listening(begin)
 
     def __call__(self) -> Ran:
         """Return the sampled warps; read them now if no thread has."""

@@ -13,6 +13,7 @@ from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...base.html_table import render_table
+from ...base.progress import report
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
@@ -145,7 +146,7 @@ def measure_each(
     arguments = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
     by_launch: list[list[CacheReuse]] = []
     for launch, first in zip(trace.launches, first_alike(trace.launches), strict=True):
-        options.tell(len(by_launch) / len(trace.launches))
+        report(len(by_launch) / len(trace.launches))
         if first < len(by_launch):
             same = [
                 replace(one, number=launch.number, launch=launch.launch) for one in by_launch[first]

@@ -1,12 +1,11 @@
 """Recording options, and the recording of a source with them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from ...base.dataclass import dataclass
 from ...base.options import option
+from ...base.progress import RunProgress, running
 from ...tracer.session.record_options import RecordOptions, default_options
-from ...tracer.simt.kernel.run_options import RunProgress
 from ..terminal.progress import ProgressReporter, progress
 from .command_line import takes
 from .complete import kernels
@@ -55,13 +54,13 @@ def record_source(source: Path, out: Path | None, recording: Recording) -> Path:
 
     arch = recording.arch or DEFAULT_TARGET
     read_filter(recording)  # reject invalid options before anything runs
-    ran, share = RunProgress(), ProgressReporter()
+    share = ProgressReporter()
 
     def how_far() -> str:
         share.update(ran.share)
         return share.text() if ran.blocks else launches_text(ran)
 
-    with default_options(replace(recording, ran=ran)), progress(f"recording {source}", how_far):
+    with running() as ran, default_options(recording), progress(f"recording {source}", how_far):
         return record(source, recording.launch, out, arch=arch, options=recording.compiler_options)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...base.errors import of_kind
+from ...base.progress import running
 from ...models.replay.interface.options import DEFAULT_DEVICE
 from ..options.command_line import quote
 from ..options.help import Verb
@@ -154,11 +155,14 @@ def run_program(order: "Order", trace: Path, device: "Device", recording: Record
     """Run and record a program; its memory is mapped in pages, as on a chip."""
     from ...tracer.program.run import record_program
     from ...tracer.session.record_options import default_options
-    from ...tracer.simt.kernel.run_options import RunProgress
 
-    named, ran = f"recording {order.words[0]}", RunProgress()
-    options = replace(recording, bounds=recording.bounds or "report", ran=ran)
-    with default_options(options), progress(named, lambda: order.tally.text(ran.part)):
+    named = f"recording {order.words[0]}"
+    options = replace(recording, bounds=recording.bounds or "report")
+    with (
+        running() as ran,
+        default_options(options),
+        progress(named, lambda: order.tally.text(ran.part)),
+    ):
         return record_program(order, trace, device)
 
 

@@ -4,12 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from ...base.dataclass import dataclass
+from ...base.progress import listening
 from .screen import is_quiet
 
 if TYPE_CHECKING:
@@ -54,10 +55,6 @@ class ProgressReporter:
         if fraction != self.fraction:
             self.fraction, self.at = fraction, monotonic()
 
-    def part(self, number: int, of: int) -> Callable[[float], None]:
-        """Return a function that reports the progress of part `number` of several equal parts."""
-        return lambda fraction: self.update((number + fraction) / of)
-
     def begin(self) -> None:
         """Begin the next stage."""
         now = monotonic()
@@ -76,12 +73,7 @@ class ProgressReporter:
             launch.forget()  # free it: there may be thousands
         self.rows, self.read = self.rows + int(passes * rows) + more, 0
 
-    def watch_launches(self, trace: "Trace") -> "Trace":
-        """Return the trace with every pass over its accesses counted as progress."""
-        heard = (replace(launch, on_rows_read=self._count_rows) for launch in trace.launches)
-        return replace(trace, launches=tuple(heard))
-
-    def _count_rows(self, rows: int) -> None:
+    def count_rows(self, rows: int) -> None:
         """Add rows that were read; a negative number cancels rows that need not be read."""
         if not self.rows:
             return
@@ -111,8 +103,8 @@ def progress(
 ) -> Iterator[ProgressReporter]:
     """Show the elapsed time while the body runs, and remove the line at its end.
 
-    The line also has `how_far`, or the share that the body reports, with stages of these sizes.
-    Other output overwrites the line.
+    The line also has `how_far`, or the share that the body reports through the context, with stages
+    of these sizes. Other output overwrites the line.
     """
     share = ProgressReporter(sizes)
     if is_quiet() or not sys.stderr.isatty():
@@ -123,7 +115,8 @@ def progress(
     teller = Thread(target=_draw_line, args=(what, how_far or share.text, event), daemon=True)
     teller.start()
     try:
-        yield share
+        with listening(share.update, share.count_rows):
+            yield share
     finally:
         event.set()
         teller.join()

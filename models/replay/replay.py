@@ -7,13 +7,13 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from ...base import progress
 from ...base.errors import CutraceError
 from ...base.executor import WorkerProcess
 from ...traces.column import integers
@@ -29,7 +29,7 @@ from .histogram.accesses import AccessCounter, DeviceReplay, HistoryCounter, Sam
 from .histogram.counts import LaunchCounts, Ledger
 from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
-from .interface.options import CODE, ReplayOptions, no_progress, report_part
+from .interface.options import CODE, ReplayOptions
 from .replay_cache import Frames, keys_of, load_counts, store_counts
 from .rows.patterns import Shapes
 from .rows.sites import broken, cut_zones, read_sites
@@ -182,9 +182,8 @@ def replay(
     launch_trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions | None = None,
-    progress: Callable[[float], None] = no_progress,
 ) -> list[LaunchCounts]:
-    """Count one launch on each device, reading its trace once; call `progress` with the share done.
+    """Count one launch on each device, reading its trace once; report the share that is done.
 
     Raises `CutraceError` for a broken trace. The counts of a device that cannot launch it have a
     `refusal`. A what-if launch has the accesses of the PTX: array addresses decide which accesses
@@ -204,10 +203,11 @@ def replay(
         groups.setdefault((device_accesses, loops), []).append(device)
     results: dict[str, LaunchCounts] = {}
     for (sass_accesses, loops), device_group in groups.items():
-        part = partial(report_part, progress, len(results), len(device_group), len(devices))
         trace_view = sass_view(launch_trace, sass_accesses)
         trace_view = unrolled(trace_view) if loops else trace_view
-        for each in _replay(trace_view, device_group, options, part):
+        with progress.part(len(results), len(device_group), len(devices)):
+            replayed = _replay(trace_view, device_group, options)
+        for each in replayed:
             counts = count_empty(
                 fold(each.counts, trace_view), sass_accesses, trace_view.instructions()
             )
@@ -216,10 +216,7 @@ def replay(
 
 
 def _replay(
-    launch_trace: "LaunchTrace",
-    devices: Sequence[Device],
-    options: ReplayOptions,
-    progress: Callable[[float], None],
+    launch_trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[LaunchCounts]:
     """Count a launch on devices that run the same code."""
     launch = launch_trace.launch
@@ -229,7 +226,7 @@ def _replay(
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
-        _read(launch_trace, counting, progress)
+        _read(launch_trace, counting)
     return counting.results(launch_trace.number)
 
 
@@ -258,14 +255,14 @@ def _check_grid(trace: "LaunchTrace") -> None:
         )
 
 
-def _read(trace: "LaunchTrace", counting: LaunchReplay, progress: Callable[[float], None]) -> None:
+def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
     """Read all rows of a trace once; rows of accesses in issue order if a stage keeps state."""
     is_ordered = any(track.lasting for track in counting.running)
     row_offset, rows = 0, max(1, trace.count("accesses"))
     for batch in () if is_ordered else trace.access_batches(READ):
         counting.accesses.take(batch)
         row_offset += batch.num_rows
-        progress(row_offset / rows)
+        progress.report(row_offset / rows)
     for batch in trace.texel_batches():
         counting.samples.take(batch)
     paths = trace.path_store()
@@ -275,7 +272,7 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay, progress: Callable[[floa
         counting.lanes_on.take(batch)
     if is_ordered:
         take = counting.accesses.take
-        count_ordered(trace, counting.running, counting.sites, counting.zones, take, progress)
+        count_ordered(trace, counting.running, counting.sites, counting.zones, take)
     counting.close()
 
 
@@ -361,17 +358,15 @@ def replay_in_jobs(
     trace: "LaunchTrace",
     devices: Sequence[Device],
     options: ReplayOptions,
-    progress: Callable[[float], None] = no_progress,
 ) -> list[LaunchCounts]:
     """Count one launch on each device, in at most `options.jobs` processes, a core each.
 
-    Counts that are in the cache (`replay_cache.py`) are not computed again. `progress` is called
-    with the share that is done, from 0 to 1.
+    Counts that are in the cache (`replay_cache.py`) are not computed again.
     """
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
     cache_entries = {device.key: load_counts(keys[device.key]) for device in devices}
     unknown = [device for device in devices if cache_entries[device.key] is None]
-    fresh = {c.device: c for c in _count(trace, unknown, options, progress)} if unknown else {}
+    fresh = {c.device: c for c in _count(trace, unknown, options)} if unknown else {}
     trace.check_unchanged()
     for name, counts in fresh.items():
         store_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
@@ -387,16 +382,13 @@ def replay_in_jobs(
 
 
 def _count(
-    trace: "LaunchTrace",
-    devices: Sequence[Device],
-    options: ReplayOptions,
-    progress: Callable[[float], None],
+    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[LaunchCounts]:
     """Replay on devices, in several processes if there are several devices."""
     jobs = min(options.jobs or 1, len(devices), cores())
     first, *others = [devices[number::jobs] for number in range(jobs)]
     return run_beside(
-        lambda: replay(trace, first, options, progress),
+        lambda: replay(trace, first, options),
         replay,
         [(trace, part, options.of_a_device) for part in others],
     )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import polars as pl
 
+from ...base import progress
 from ...base.cache import keep, key_of, load, package_digest, source_digest
 from ...traces.schema import TABLES
 from ...traces.trace_folder import Stamp, check_same
@@ -69,7 +70,7 @@ def cached_frame(
     """
 
     def unpack(data: bytes) -> pl.DataFrame:
-        trace.on_rows_read(-trace.count("accesses"))
+        progress.read_rows(-trace.count("accesses"))
         return _unpacked(data)
 
     return cached_answer(trace, [source], make, _packed, unpack, about)

@@ -11,6 +11,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from ...base import progress
 from ...base.errors import CutraceError, KernelFault
 from ..ptx.kernel import Kernel
 from .interp.decode import prepare
@@ -102,14 +103,16 @@ def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, si
             f"{len(launch.arguments)} were given"
         )
     program = prepare(kernel, launch, memory, loaded)
-    ran = launch.options.ran
+    ran = progress.run_progress()
     ran.part = 0.0
     with np.errstate(all="ignore"):
-        _run_waves(program, blocks_a_wave(program), _patterns_of(memory), sink)
+        _run_waves(program, blocks_a_wave(program), _patterns_of(memory), sink, ran)
     ran.launches, ran.part = ran.launches + 1, 0.0
 
 
-def _run_waves(program: Program, blocks: int, patterns: PatternTable, sink: Sink) -> None:
+def _run_waves(
+    program: Program, blocks: int, patterns: PatternTable, sink: Sink, ran: progress.RunProgress
+) -> None:
     """Run waves in order; admit the next one early while all resident waves spin."""
     launch = program.launch
     tier = LaunchTier(program, min(blocks, launch.executed))
@@ -131,7 +134,7 @@ def _run_waves(program: Program, blocks: int, patterns: PatternTable, sink: Sink
         before = wave.progress
         if wave.run():
             idle = 0
-            launch.options.ran.part = (number - len(resident)) / waves
+            ran.part = (number - len(resident)) / waves
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0

@@ -8,6 +8,7 @@ from ....base.dataclass import dataclass
 from ....base.errors import CutraceError, nearest
 from ....base.executor import Executor
 from ....base.options import NOTHING, option
+from ....base.progress import ignore
 
 DEFAULT_DEVICE = "h100"
 MOST = (1 << 31) - 1
@@ -23,23 +24,12 @@ _CHOICES = {
 }
 
 
-def no_progress(fraction: float) -> None:
-    """Ignore the progress of a replay."""
-
-
-def report_part(
-    callback: Callable[[float], None], before: int, many: int, of: int, fraction: float
-) -> None:
-    """Report the total progress: `before` items are done, and `fraction` of the next `many`."""
-    callback((before + many * fraction) / of)
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """The options of replay and counting, for all devices of one call.
 
-    `tell` is called with the share that is done, from 0 to 1. An `executor` runs replays in place
-    of processes on this machine.
+    `tell` is called with the share that is done, from 0 to 1, in place of who listens. An
+    `executor` runs replays in place of processes on this machine.
 
     Raises `CutraceError` for a value that does not exist.
     """
@@ -100,7 +90,7 @@ class ReplayOptions:
         "N",
     )
 
-    tell: Callable[[float], None] = field(default=no_progress, repr=False, compare=False)
+    tell: Callable[[float], None] = field(default=ignore, repr=False, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -133,7 +123,7 @@ class ReplayOptions:
     @property
     def for_worker(self) -> "ReplayOptions":
         """The options for a worker process, without progress reports."""
-        return replace(self, jobs=1, tell=no_progress, executor=None)
+        return replace(self, jobs=1, tell=ignore, executor=None)
 
 
 MOST_BYTES = 1 << 47

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import field, replace
 from math import lcm
 from types import ModuleType
@@ -19,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ....base import progress
 from ....base.dataclass import dataclass
 from ....jit.loop import as_lists, compile_if_worth
 from ....traces.schema import Space
@@ -290,9 +292,10 @@ def read_ahead(items: Iterator[T], rows: int) -> Iterator[Iterator[T]]:
 
 
 def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
-    waiting = deque(thread.submit(next, items, None) for _ in range(AHEAD))
+    read = copy_context().run  # the thread reports the rows that it reads
+    waiting = deque(thread.submit(read, next, items, None) for _ in range(AHEAD))
     while (item := waiting.popleft().result()) is not None:
-        waiting.append(thread.submit(next, items, None))
+        waiting.append(thread.submit(read, next, items, None))
         yield item
 
 
@@ -493,12 +496,10 @@ def count_ordered(
     sites: Sites,
     zones: Zones,
     take: Callable[[pa.RecordBatch], None],
-    progress: Callable[[float], None],
 ) -> None:
     """Read all rows for the devices with stateful stages, and enter their counts.
 
-    `take` receives each batch of accesses too. `progress` is called with the share that is done,
-    from 0 to 1.
+    `take` receives each batch of accesses too.
     """
     shapes = Shapes(trace.pattern_store())
     reaches = Reaches(shapes)
@@ -506,7 +507,7 @@ def count_ordered(
     with assembly_line(rows) as line:
         orderings = [Ordering(t, sites, shapes, zones, rows, line) for t in tracks if t.lasting]
         for fraction in read_in_order(trace, orderings, reaches, take):
-            progress(fraction)
+            progress.report(fraction)
 
 
 def read_in_order(

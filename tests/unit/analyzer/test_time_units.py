@@ -15,6 +15,7 @@ from cutrace.analyzer.time.estimate import sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
 from cutrace.analyzer.time.units import AGAIN, load_store, sm_share
+from cutrace.base import progress
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
 from cutrace.traces.reader import LaunchTrace, read_trace
@@ -322,9 +323,9 @@ def test_warps_are_sampled_beside_a_long_replay_where_an_estimate_follows(
     monkeypatch.setattr(sample_beside, "cores", lambda: 2)
     monkeypatch.setattr(sample_beside, "sample_warps", sample)
     sampled = sample_beside.SampledWarps(read_trace(trace).launches[1], [load_device(device)])
-    tell = sampled.start_thread(told.append)
-    tell(0.5)
-    tell(1.0)
+    with progress.listening(told.append), sampled.sampling():
+        progress.report(0.5)
+        progress.report(1.0)
     assert sampled().touches == sampled().touches == ran(trace, 1).touches
     assert names == [where]
     assert told == [0.5, 1.0]

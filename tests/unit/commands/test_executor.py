@@ -146,9 +146,9 @@ def test_what_was_counted_before_is_not_counted_again(
     monkeypatch.setattr(replay_cache, "WORTH", 0)
     replayed: list[str] = []
 
-    def note(trace: Any, some: Any, options: Any, tell: Any) -> Any:
+    def note(trace: Any, some: Any, options: Any) -> Any:
         replayed.extend(device.key for device in some)
-        return count(trace, some, options, tell)
+        return count(trace, some, options)
 
     monkeypatch.setattr(replay, "replay", note)
     trace = hand_trace(tmp_path / "b.cutrace", [Access(warp(stride=8))])

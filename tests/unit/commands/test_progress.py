@@ -1,10 +1,10 @@
 """What a verb tells of how far it is, on a terminal alone, and only where it takes a while."""
 
 import io
-import pickle
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,17 @@ import polars as pl
 import pytest
 
 import cutrace
+from cutrace.base.progress import RunProgress, listening, running
 from cutrace.commands.options.recording import Recording, launches_text, record_source
 from cutrace.commands.terminal import progress
 from cutrace.models.replay.device.device import load_devices
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.replay_cache import cached_frame
+from cutrace.models.replay.stateful import ordered
+from cutrace.models.replay.stateful.ordered import read_ahead
 from cutrace.tracer.program.launches import Tally
 from cutrace.tracer.session.record_options import RecordOptions, default_options
-from cutrace.tracer.simt.kernel.run_options import RunProgress
 from cutrace.traces.reader import LaunchTrace
 
 ADD = """
@@ -130,19 +132,35 @@ def test_passes_over_a_trace_are_heard_and_those_of_kept_results_are_not_waited_
         out = gpu.device_array(1 << 18, "int32")
         gpu.compile(ADD).get_function("add")[1 << 10, 256](out)
     share = progress.ProgressReporter()
-    trace = share.watch_launches(cutrace.read_trace(tmp_path / "add.cutrace"))
+    trace = cutrace.read_trace(tmp_path / "add.cutrace")
     (launch,) = trace.launches
     share.expect(trace, 2)
     assert launch.count("accesses") == 1 << 14  # a load and a store of 2^13 warps
+    with listening(share.update, share.count_rows):
+        list(launch.access_batches())
+        assert share.fraction == 0.5
+        for _ in range(2):
+            cached_frame(launch, Path(__file__), first_row, str(tmp_path))
+        assert share.rows == 1 << 14  # the first time it is read: 2 of 2, then one need not be
+        assert share.fraction == 1
+        with ThreadPoolExecutor(1) as thread:  # which nobody listens to
+            thread.submit(lambda: list(launch.access_batches())).result()
     list(launch.access_batches())
-    assert share.fraction == 0.5
-    for _ in range(2):
-        cached_frame(launch, Path(__file__), first_row, str(tmp_path))
-    assert share.rows == 1 << 14  # the first time it is read: 2 of 2, then one need not be
-    assert share.fraction == 1
-    copy = pickle.loads(pickle.dumps(launch))
-    list(copy.access_batches())
     assert share.read == 2 << 14
+
+
+def test_rows_that_a_thread_reads_ahead_are_heard(tmp_path: Path) -> None:
+    with cutrace.Session(tmp_path / "add.cutrace") as gpu:
+        out = gpu.device_array(1 << 18, "int32")
+        gpu.compile(ADD).get_function("add")[1 << 10, 256](out)
+    (launch,) = cutrace.read_trace(tmp_path / "add.cutrace").launches
+    heard: list[int] = []
+    with (
+        listening(lambda share: None, heard.append),
+        read_ahead(launch.access_batches(), ordered.WORTH) as batches,
+    ):
+        list(batches)
+    assert sum(heard) == 1 << 14
 
 
 def first_row(launch: LaunchTrace) -> pl.DataFrame:
@@ -156,7 +174,8 @@ def test_devices_with_codes_of_their_own_are_parts_of_one_share(tmp_path: Path) 
         out = gpu.device_array(256, "int32")
         gpu.compile(ADD).get_function("add")[1, 256](out)
     launch = cutrace.read_trace(tmp_path / "add.cutrace").launches[0]
-    replay(launch, load_devices(("h100", "gtx580"), {}), ReplayOptions(), told.append)
+    with listening(told.append):
+        replay(launch, load_devices(("h100", "gtx580"), {}), ReplayOptions())
     assert told == [0.5, 1]
 
 
@@ -181,14 +200,18 @@ def test_a_file_and_who_waits_for_less_than_a_second_are_told_nothing(
 
 
 @pytest.mark.parametrize("engine", ["array", "compiled"])
-def test_the_engine_notes_each_wave_of_blocks_once(engine: str, tmp_path: Path) -> None:
-    ran = Noted()
+def test_the_engine_notes_each_wave_of_blocks_once(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cutrace.base.progress.RunProgress", Noted)
     with (
-        default_options(RecordOptions(engine=engine, ran=ran)),
+        running() as ran,
+        default_options(RecordOptions(engine=engine)),
         cutrace.Session(tmp_path / "add.cutrace") as gpu,
     ):
         out = gpu.device_array(4 * WAVE * 256, "int32")
         gpu.compile(ADD).get_function("add")[4 * WAVE, 256](out)
+    assert isinstance(ran, Noted)
     assert ran.parts == [0, 0, 0.25, 0.5, 0.75, 1, 0]
     assert ran.launches == 1
 
@@ -197,7 +220,7 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = Noted()
-    monkeypatch.setattr("cutrace.commands.options.recording.RunProgress", lambda: ran)
+    monkeypatch.setattr("cutrace.base.progress.RunProgress", lambda: ran)
     source = tmp_path / "add.cu"
     lines = (f"add<<<{waves * WAVE}, 256>>>(o:i32[{3 * WAVE * 256}])" for waves in (1, 3))
     source.write_text("".join(f"// cutrace: {line}\n" for line in lines) + ADD)

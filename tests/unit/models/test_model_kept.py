@@ -37,9 +37,9 @@ def replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(replay_cache, "WORTH", 0)
     devices: list[str] = []
 
-    def note(trace: Any, some: Any, options: Any, tell: Any) -> Any:
+    def note(trace: Any, some: Any, options: Any) -> Any:
         devices.extend(device.key for device in some)
-        return count(trace, some, options, tell)
+        return count(trace, some, options)
 
     monkeypatch.setattr(replay, "replay", note)
     return devices

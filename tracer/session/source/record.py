@@ -12,6 +12,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TextIO
 
+from ....base import progress
 from ....base.errors import CutraceError
 from ...front.cuda import structure_sizes
 from ...front.source import DEFAULT_TARGET, Source, read_options
@@ -55,7 +56,7 @@ def record(
         )
         raise CutraceError(f"{path}: expected a .cu, .ptx or .py file{program}")
     lines = [parse_launch(line) for line in launches] or _comment_lines(path)
-    choose_options().ran.blocks = tuple(prod(line.grid) for line in lines)
+    progress.run_progress().blocks = tuple(prod(line.grid) for line in lines)
     with Session(trace, output=output) as gpu:
         module = _load(gpu, path, lines, arch, options)
         if not lines:

@@ -1,7 +1,5 @@
 """Options of a run: limits, checks and the engine."""
 
-from dataclasses import field
-
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....base.options import option
@@ -21,35 +19,12 @@ MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
 """Threads of the largest launch that any device takes."""
 
 
-@dataclass(slots=True)
-class RunProgress:
-    """Progress of a run: `launches` completed, and the `part` of the current one, from 0 to 1.
-
-    `blocks` are the thread blocks of each launch, if known in advance.
-    """
-
-    launches: int = 0
-    part: float = 0.0
-    blocks: tuple[int, ...] = ()
-
-    @property
-    def share(self) -> float:
-        """The part of all thread blocks that has run, from 0 to 1; 0 if their number is unknown.
-
-        >>> RunProgress(launches=1, part=0.5, blocks=(10, 20)).share
-        0.6666666666666666
-        """
-        ended, running = self.blocks[: self.launches], self.blocks[self.launches :]
-        return (sum(ended) + self.part * sum(running[:1])) / max(1, sum(self.blocks))
-
-
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options of a run: each field but `ran` is an option of `cutrace record` and of `Session`.
+    """Options of a run: each field is an option of `cutrace record` and of `Session`.
 
     `engine` is one of ENGINES. `bounds` is one of BOUNDS; the default None means strict, unless the
-    caller maps memory. The engine updates its progress in `ran`. Raises `CutraceError` for an
-    invalid value.
+    caller maps memory. Raises `CutraceError` for an invalid value.
     """
 
     max_instructions: int = option(
@@ -70,7 +45,6 @@ class RunOptions:
         " which maps pages of 2 MB, and warns (default: strict; report for whole programs).",
         "strict|report",
     )
-    ran: RunProgress = field(default_factory=RunProgress, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.bounds not in (None, *BOUNDS):
