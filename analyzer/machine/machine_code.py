@@ -29,8 +29,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
+from itertools import pairwise
 from statistics import median_high, median_low
 
 import polars as pl
@@ -253,11 +252,50 @@ def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:
 
 
 def _runs(history: History) -> Mapping[int, Counter[int]]:
-    """Count the lengths of each block's runs in a row; a path may end in the middle of a loop."""
+    """Count how often each block ran in a visit of its loop; a path may end in the midst of one.
+
+    Blocks are numbered in the order of the code, so that a step backwards closes a loop, from the
+    block that it reaches. A loop of several blocks (barriers and branches part them) runs
+    iteration by iteration; one visit lasts until the warp leaves the loop.
+
+    >>> body = [(2, 1), (3, 4), (4, 1)]  # an inner loop, 3, of four iterations
+    >>> {block: dict(runs) for block, runs in _runs([(1, 1), *body * 8, (5, 1)]).items()}
+    {3: {4: 8}, 2: {8: 1}, 4: {8: 1}, 1: {1: 1}, 5: {1: 1}}
+    """
+    lasts = _loop_lasts(history)
+    loop_of = {block: _loop_around(lasts, block) for block, _ in history}
     runs = defaultdict[int, Counter[int]](Counter)
-    for block, parts in groupby(history, key=itemgetter(0)):
-        runs[block][sum(many for _, many in parts)] += 1
+    visits = defaultdict[int, Counter[int]](Counter)  # of each open loop: runs by block
+    for block, many in history:
+        for first in [first for first in visits if not first <= block <= lasts[first]]:
+            for each, count in visits.pop(first).items():
+                runs[each][count] += 1
+        visits[loop_of[block]][block] += many
+    for counts in visits.values():
+        for each, count in counts.items():
+            runs[each][count] += 1
     return runs
+
+
+OUTSIDE = -1
+"""The first block of the loop that holds the blocks of no loop."""
+
+
+def _loop_lasts(history: History) -> Mapping[int, int]:
+    """Return the last block of each loop by its first; a block of several runs is a loop."""
+    lasts = {OUTSIDE: max((block for block, _ in history), default=0)}
+    for block, many in history:
+        if many > 1:
+            lasts[block] = block
+    for (block, _), (after, _) in pairwise(history):
+        if after <= block:
+            lasts[after] = max(lasts.get(after, 0), block)
+    return lasts
+
+
+def _loop_around(lasts: Mapping[int, int], block: int) -> int:
+    """Return the first block of the innermost loop that holds a block."""
+    return max(first for first, last in lasts.items() if first <= block <= last)
 
 
 def _share(

@@ -17,7 +17,7 @@ from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
-LOAD, ADD, LOGIC, BRANCH, EXIT = 0x181, 0x021, 0x012, 0x147, 0x14D
+LOAD, ADD, LOGIC, BRANCH, EXIT, BARRIER = 0x181, 0x021, 0x012, 0x147, 0x14D, 0x11D
 LATENCY, TAKEN = 30.0, 7.0
 
 
@@ -82,6 +82,28 @@ def test_a_loop_that_was_unrolled_takes_the_rounds_that_it_can() -> None:
     four = 3 + 30 + 4 * 4 + 5  # the last load starts after 3 cycles
     whole = 2 * four + TAKEN + 2 * (30 + 4 + 5) + TAKEN
     assert cycles(code, [(0, 10), (1, 1)], {0: 0, 1: 0, 2: 0, 3: 1}) == whole
+
+
+def test_an_unrolled_loop_of_several_blocks_takes_the_rounds_that_it_can() -> None:
+    """A barrier parts the loop into blocks 1 and 2. Of 34 rounds four at a time run eight times,
+    each copy with its barrier, the other two in the loop behind; a second visit is one more.
+    """
+    body = [one(1, LOAD, 1, sets=0), one(2, BARRIER, 5), one(3, ADD, 4, waits=1)]
+    code = made([
+        one(0, ADD, 4),
+        *body * 4,
+        one(4, BRANCH, 5, target=1),
+        *body,
+        one(4, BRANCH, 5, target=14),
+        one(5, EXIT, 5),
+    ])  # fmt: skip
+    block_of = {0: 0, 1: 1, 2: 1, 3: 2, 4: 2, 5: 3}
+    visit = [(1, 1), (2, 1)] * 34
+    times, entries = count_runs(code, [(0, 1), *visit, (3, 1)], block_of)
+    assert (times[1], times[2], entries[1]) == (8, 2, 1)
+    mix = machine_mix(code, times)
+    assert [mix[each] for each in (LOAD, BARRIER, ADD)] == [34, 34, 1 + 34]
+    assert mix[BRANCH] == 8 + 2
 
 
 def test_a_block_that_runs_at_times_takes_its_share() -> None:
