@@ -1,43 +1,63 @@
 """Register tiles: shared memory limits a launch whose threads load each shared word many times.
 
 Each multiply-add of a tiled product takes two words from shared memory. A thread that computes
-several results loads each word once for all of them, into registers. Bank conflicts are the matter
-of another rule.
+r x c results loads each word once for a row or column of them, into registers: (r + c) / (r * c)
+words per multiply-add. Words are counted, not loads: the assembler merges loads of neighbouring
+words, and a broadcast of 16 bytes is still four operands. An SM multiplies four warps in the cycle
+in which it loads one word for each lane of a warp, so that a tile with one result a thread is
+limited by shared memory. Bank conflicts are the matter of another rule.
 """
 
 from collections.abc import Iterator
 
-from ..evidence.evidence import L1_PART, Evidence, Finding
+from ..evidence.evidence import L1_PART, LINE, Evidence, Finding
 
 TIMES = 8
 """Loads of each stored word by the block from which a register tile is advised."""
 PART = 0.5
-"""Least share of L1's cycles that shared memory takes, and of the loads that is saved: a tile of
-2 x 2 results takes half of the loads."""
-PER_RESULT = 1.5
-"""Loads per arithmetic instruction of floating point from which values are not reused enough."""
-ARITHMETIC = ("lanes_single", "lanes_double", "lanes_half")
-LANES = 32
+"""Part of the loads that is saved by twice as many results both ways: 2 (r + c) / (4 r c)."""
+ENOUGH = 0.5
+"""Words per arithmetic instruction of 4 x 4 results: the limit is near that of the pipes."""
+MOST = 4
+"""Words per arithmetic instruction above which the loads are not its operands: those of matrix
+instructions, or indices."""
+SEVERAL = 1.5
+"""Words per arithmetic instruction from which a thread computes one result: 2, or 1.5 of
+1 x 2 results."""
+OPERANDS = {"lanes_single": 4, "lanes_half": 4, "lanes_double": 8}
+"""Bytes of an operand of each kind of arithmetic; halves are mostly in pairs."""
+INTEGER, INTEGER_BYTES = "lanes_integer", 4
+"""Counted where nothing is computed in floating point: a part of it computes addresses."""
+TOLERANCE = 0.1
+"""Part by which loads outside of the product may exceed ENOUGH."""
+SINGLE = (
+    "let each thread compute several results, 2 x 2 or more, from words that it keeps in registers:"
+    " 2 x 2 take half of the loads"
+)
+MORE = (
+    "let each thread compute more results, 4 x 4 or more, from words that it keeps in registers:"
+    " twice as many both ways take half of the loads"
+)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """Check the loads of shared memory where it limits."""
     loads = [a for a in evidence.worst if (a.kind.space, a.kind.access) == ("shared", "load")]
-    stored = evidence.total("shared_store_requests") * LANES
-    many = evidence.total("shared_load_requests")
-    work = sum(evidence.total(name) for name in ARITHMETIC) / LANES
+    stored = evidence.total("shared_store_bytes_asked")
+    asked = evidence.total("shared_load_bytes_asked")
+    work = sum(evidence.total(name) * size for name, size in OPERANDS.items())
+    work = work or evidence.total(INTEGER) * INTEGER_BYTES
     if not loads or not stored or not work or not _is_limit(evidence):
         return
     passes, ideal = (evidence.total(f"shared_load_{name}") for name in ("passes", "ideal_passes"))
-    times = many * LANES / stored
-    if passes > 2 * ideal or times < TIMES or many < PER_RESULT * work:
+    words, times = asked / work, asked / stored
+    if passes > 2 * ideal or times < TIMES or not (1 + TOLERANCE) * ENOUGH <= words <= MOST:
         return
     for access in loads:
         yield Finding(
-            f"shared memory limits: {many / work:.2g} loads for each floating-point instruction",
+            f"shared memory limits: {words:.2g} words for each arithmetic instruction",
             f"threads load each word of the tile {times:.3g} times; {evidence.describe(access)}",
-            "let each thread compute several results, 2 x 2 or more, from words that it keeps in"
-            " registers: 2 x 2 take half of the loads",
+            SINGLE if words >= SEVERAL else MORE,
             access.pc,
             evidence.share(access, "passes"),
             access.identifier,
@@ -47,13 +67,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_limit(evidence: Evidence) -> bool:
-    """Return whether shared memory is the longest bound, or the longest part of the estimate."""
+    """Return whether shared memory is the longest part of the estimate, else the longest bound.
+
+    SMs without a block are idle longer than the others load: fewer blocks would not help then.
+    """
     profile = evidence.profile
-    if profile.limited_by == "shared memory":
-        return True
-    parts = profile.estimate.parts if profile.estimate else ()
-    moved = evidence.total("global_load_bytes_moved") / 128
-    return (
-        any(part.what == L1_PART for part in parts[:1])
-        and evidence.total("shared_load_passes") > moved
-    )
+    if profile.launch.blocks < evidence.device.chip.sms:
+        return False
+    if not profile.estimate:
+        return profile.limited_by == "shared memory"
+    longest = profile.estimate.parts[0].what if profile.estimate.parts else ""
+    moved = evidence.total("global_load_bytes_moved") / LINE
+    return longest == L1_PART and evidence.total("shared_load_passes") > moved

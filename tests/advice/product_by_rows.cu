@@ -1,5 +1,5 @@
 // A product of matrices. Bad: every thread loads its row and its column. Good: a block loads tiles
-// of both once.
+// of both once; several results a thread would not help while its 16 blocks leave SMs idle.
 // expect: reuse on gtx580 h200
 // cutrace: badProduct<<<(4, 4), (16, 16)>>>(c:f32[64,64], a:f32[64,64]=arange, b:f32[64,64]=arange)
 // cutrace: goodProduct<<<(4, 4), (16, 16)>>>(c, a, b)

@@ -1,4 +1,5 @@
-// A product of matrices by tiles of 32 and of 16.
+// A product of matrices by tiles of 32 and of 16. Both have one result a thread, but their 4 and 16
+// blocks leave most SMs idle, so that latency limits them.
 // expect: nothing on h200
 // cutrace: tiled<<<(2, 2), (32, 32)>>>(C:f32[64,64], A:f32[64,64]=random:1, B:f32[64,64]=random:2, 64)
 // cutrace: tiled16<<<(4, 4), (16, 16)>>>(C, A, B, 64)
