@@ -284,9 +284,7 @@ OUTSIDE = -1
 def _loop_lasts(history: History) -> Mapping[int, int]:
     """Return the last block of each loop by its first; a block of several runs is a loop."""
     lasts = {OUTSIDE: max((block for block, _ in history), default=0)}
-    for block, many in history:
-        if many > 1:
-            lasts[block] = block
+    lasts |= {block: block for block, many in history if many > 1}
     for (block, _), (after, _) in pairwise(history):
         if after <= block:
             lasts[after] = max(lasts.get(after, 0), block)
