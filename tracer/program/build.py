@@ -128,11 +128,13 @@ def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _architectures(text: str) -> Iterator[str]:
-    """Yield `90a` for `sm_90a`; an architecture that nvcc no longer knows yields the oldest it
-    knows.
+    """Yield `90a` for `sm_90a`, also of architectures that do not exist: nvcc names them.
+
+    An architecture that nvcc no longer knows yields the oldest it knows.
     """
-    for number, suffix in re.findall(r"_(\d+)([af]?)\b", text):
-        yield f"{number}{suffix}" if int(number) >= LEAST_CAPABILITY else str(LEAST_CAPABILITY)
+    for number, suffix in re.findall(r"\b(?:sm|compute|lto)_(\d*)(\w*)", text):
+        is_old = not suffix and number and int(number) < LEAST_CAPABILITY
+        yield str(LEAST_CAPABILITY) if is_old else f"{number}{suffix}"
 
 
 def _names_compiler(words: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import re
 import struct
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 
 import pyarrow as pa
@@ -28,8 +28,8 @@ from ..simt.kernel.layout import parameter_offsets
 from .session import BASE, CONSTANTS, Device, ProgramSession
 from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
-_TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
-_CAPABILITY = re.compile(r"^\s*\.target\s+sm_(\d+)", re.MULTILINE)
+_TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)([af]?)\b|\w+)", re.MULTILINE)
+_VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
 _COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
 _DEVICE_RUNTIME = re.compile(r"\.extern\s+\.func\s+\([^)]*\)\s*cudaCG")
 MOST_THREADS = 1024
@@ -38,7 +38,8 @@ MOST_THREADS = 1024
 def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = None) -> Compiled:
     """Return a module's PTX: the text itself, or the fatbinary entry that suits the device.
 
-    `typed` holds sources that exist in no file. Raises CutraceError if there is machine code only.
+    `typed` holds sources that exist in no file. Raises CutraceError if there is machine code only,
+    or code that this device does not run.
     """
     texts = read_ptx(data, capability)
     if any(_DEVICE_RUNTIME.search(text) for text in texts):
@@ -105,8 +106,7 @@ class Code:
         # Without .reqntid this is the device's own limit, as an H200's driver reports it.
         threads = min(prod(limits.max_block), MOST_THREADS) if limits.max_block else MOST_THREADS
         sizes = [_three(each) for each in (limits.cluster, limits.required_block)]
-        target = _CAPABILITY.search(owner.ptx)
-        version = int(target[1]) if target else 0
+        version = _target(owner.ptx)[0]
         offsets = parameter_offsets(kernel_facts.kernel)
         places = [n for p in kernel_facts.kernel.parameters for n in (offsets[p.name], p.size)]
         own = (kernel_facts.shared.size, constant, kernel_facts.local.size, threads, version)
@@ -153,8 +153,11 @@ _BUNDLE_HEAD = struct.Struct("<IIQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
 _MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
-_IMAGE_TARGET = re.compile(rb"^\s*\.target\s+sm_\d+([af]?)", re.MULTILINE)
-_DEVICE_RUNTIME_CALL = "__cudaDeviceSynchronizeDeprecationAvoidance()"
+_HEAD_BYTES = 4096
+"""Bytes of a text that hold its target."""
+_OLDEST = 75
+"""Oldest architecture that nvcc 13 compiles for; its code runs on older devices, too."""
+_DEVICE_RUNTIME_CALL = b"__cudaDeviceSynchronizeDeprecationAvoidance()"
 """A function that only cudadevrt, the library for launches by kernels, calls."""
 
 
@@ -218,7 +221,7 @@ def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
 def read_ptx(data: bytes, capability: int) -> list[str]:
     """Return the PTX texts of a module: as they are, or one selected from each fatbinary.
 
-    Raises CutraceError for machine code.
+    Raises CutraceError for machine code, and for PTX that this device does not run.
     """
     if data.startswith(b"\x7fELF"):
         raise CutraceError(
@@ -229,7 +232,10 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
         return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
     if data.startswith(struct.pack("<I", MAGIC)):
         return choose_ptx(list(read_images(data)), capability)
-    return [_text(data)]
+    text = _text(data)
+    if not _runs(*_target(text), capability):
+        raise InvalidPtxError(_foreign([_target(text)], capability))
+    return [text]
 
 
 def read_options(data: bytes, capability: int) -> tuple[str, ...]:
@@ -242,7 +248,7 @@ def read_options(data: bytes, capability: int) -> tuple[str, ...]:
         return ()
     for image in read_images(data):
         ptx_entry = _chosen([entry for entry in image if entry.kind == PTX], capability)
-        if ptx_entry and _DEVICE_RUNTIME_CALL not in _text(ptx_entry.data):
+        if ptx_entry and _DEVICE_RUNTIME_CALL not in ptx_entry.data:
             return tuple(w for w in ptx_entry.options.split() if _MOVES_REGISTERS.match(w))
     return ()
 
@@ -259,9 +265,17 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
     """Return the PTX of each fatbinary for a device of this compute capability.
 
     nvcc links cudadevrt into code compiled with -rdc=true. We implement its calls, so its PTX is
-    left out. Raises CutraceError if there is machine code only.
+    left out. Raises CutraceError if there is machine code only, or no PTX that the device runs.
     """
-    texts = [text for image in images if (text := _choose(image, capability))]
+    texts: list[str] = []
+    for image in images:
+        entries = [entry for entry in image if entry.kind == PTX]
+        if any(_DEVICE_RUNTIME_CALL in entry.data for entry in entries):
+            continue
+        if entry := _chosen(entries, capability):
+            texts.append(_text(entry.data))
+        elif entries:
+            raise CutraceError(_foreign(map(_target_of, entries), capability))
     if not texts:
         archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
         targets = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
@@ -272,40 +286,51 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
     return texts
 
 
-def _choose(entries: list[Entry], capability: int) -> str:
-    ptx_entry = _chosen([entry for entry in entries if entry.kind == PTX], capability)
-    text = _text(ptx_entry.data) if ptx_entry else ""
-    return "" if _DEVICE_RUNTIME_CALL in text else text
-
-
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:
-    """Return the newest PTX that the device can run, the most specific of its architecture.
-
-    Returns the oldest entry if none can run. `sm_90a` runs on 9.0 only; `sm_100f` runs on any
-    device of the same major version that is not older.
-    """
-    if not entries:
-        return None
-    fitting = [entry for entry in entries if _runs(*_target(entry), capability)]
-    return max(fitting, key=_rank) if fitting else min(entries, key=_rank)
+    """Return the newest PTX that the device runs, the most specific of its architecture, if any."""
+    fitting = [entry for entry in entries if _runs(*_target_of(entry), capability)]
+    return max(fitting, key=lambda entry: _rank(_target_of(entry)), default=None)
 
 
-def _rank(entry: Entry) -> tuple[int, int]:
+def _rank(target: tuple[int, str]) -> tuple[int, int]:
     # Specific beats generic within an architecture: `a` runs on one device, `f` on a family.
-    arch, suffix = _target(entry)
+    arch, suffix = target
     return arch, ("", "f", "a").index(suffix)
 
 
-def _target(entry: Entry) -> tuple[int, str]:
+def _target_of(entry: Entry) -> tuple[int, str]:
     """Return the architecture number and suffix of a PTX entry; its header stores no suffix."""
-    match = _IMAGE_TARGET.search(entry.data)
-    return entry.arch, match[1].decode() if match else ""
+    return entry.arch, _target(_text(entry.data[:_HEAD_BYTES]))[1]
+
+
+def _target(ptx: str) -> tuple[int, str]:
+    """Return the architecture number and suffix of a text; 0 if it names none."""
+    match = _TARGET.search(ptx)
+    return (int(match[2]), match[3]) if match and match[2] else (0, "")
 
 
 def _runs(arch: int, suffix: str, capability: int) -> bool:
+    """Return whether a device runs PTX: `sm_90a` 9.0 only; `sm_100f` 10.0 and newer 10.x."""
     if suffix == "f":
         return arch <= capability and arch // 10 == capability // 10
-    return arch == capability if suffix else arch <= capability
+    return arch == capability if suffix else arch <= max(capability, _OLDEST)
+
+
+def _foreign(targets: Iterable[tuple[int, str]], capability: int) -> str:
+    """Return the message for code of which a device runs none.
+
+    >>> _foreign([(90, "a")], 80)
+    'the device is of compute capability 8.0, the code for sm_90a (9.0 alone): choose -d sm_90'
+    """
+    ranked = sorted(set(targets), key=_rank)
+    parts = []
+    for arch, suffix in ranked:
+        reach = {"a": "alone", "f": f"to {arch // 10}.9", "": "and newer"}[suffix]
+        parts.append(f"sm_{arch}{suffix} ({arch // 10}.{arch % 10} {reach})")
+    return (
+        f"the device is of compute capability {capability // 10}.{capability % 10}, the code for "
+        f"{', '.join(parts)}: choose -d sm_{ranked[0][0]}"
+    )
 
 
 def _text(data: bytes) -> str:
@@ -349,7 +374,11 @@ def link_texts(texts: Sequence[str]) -> str:
     clashing = {name for name, count in own.items() if count > 1}
     parts = [[_renamed(each, clashing, n) for each in part] for n, part in enumerate(parts)]
     statements = [each for part in parts for each in part]
-    head = [each for each in parts[0] if each.text.startswith(_WHOLE_LINES[:3])]
+    # The text of the most specific target decides: the others' code runs there, too.
+    best = max(range(len(texts)), key=lambda n: _rank(_target(texts[n])))
+    head = [each for each in parts[best] if each.text.startswith(_WHOLE_LINES[1:3])]
+    newest = max((version for text in texts if (version := _VERSION.search(text))), key=_number)
+    head.insert(0, _statement(newest[0].strip()))
     named = list(_once([each for each in statements if each.name]))
     other_statements = [
         each for each in statements if not each.name and not each.text.startswith(_WHOLE_LINES)
@@ -364,6 +393,10 @@ def link_texts(texts: Sequence[str]) -> str:
         *(files + other_statements),
     ]
     return _comments(texts[0]) + "\n".join(each.text for each in ordered) + "\n"
+
+
+def _number(version: re.Match[str]) -> tuple[int, int]:
+    return int(version[1]), int(version[2])
 
 
 def _comments(text: str) -> str:

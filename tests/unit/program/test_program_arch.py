@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from program_run import cutrace
 
-from cutrace.tracer.program.code import PTX, Entry, choose_ptx
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.program.code import PTX, Entry, choose_ptx, link_texts, read_ptx
 
 MACROS = r"""
 #include <cstdio>
@@ -33,7 +34,8 @@ int main()
     for (int i = 0; i < 4; i++)
         out[i] = 0;
     which<<<1, 128>>>(out);
-    printf("%s: %d %d %d %d\n", cudaGetErrorString(cudaDeviceSynchronize()), out[0], out[1],
+    cudaError_t launched = cudaGetLastError(), ended = cudaDeviceSynchronize();
+    printf("%s: %d %d %d %d\n", cudaGetErrorString(launched ? launched : ended), out[0], out[1],
            out[2], out[3]);
 }
 """
@@ -78,7 +80,7 @@ def compiled(target: str) -> Entry:
         ("100 100f 100a", 103, "100f"),
         ("100 100f 100a", 120, "100"),
         ("100f 75", 120, "75"),
-        ("86 89", 80, "86"),  # nothing fits: the oldest
+        ("75 80", 20, "75"),  # older than any code of nvcc 13, whose oldest runs there
     ],
 )
 def test_a_device_gets_the_newest_and_most_special_that_it_runs(
@@ -87,3 +89,61 @@ def test_a_device_gets_the_newest_and_most_special_that_it_runs(
     images = [[compiled(target) for target in targets.split()]]
     (text,) = choose_ptx(images, capability)
     assert text.startswith(f"// {chosen}\n")
+
+
+@pytest.mark.parametrize(
+    ("targets", "capability", "message"),
+    [
+        ("90a", 80, r"8\.0, the code for sm_90a \(9\.0 alone\): choose -d sm_90"),
+        ("90a", 100, r"10\.0, the code for sm_90a \(9\.0 alone\): choose -d sm_90"),
+        ("100f 100a", 90, r"sm_100f \(10\.0 to 10\.9\), sm_100a \(10\.0 alone\): choose -d sm_100"),
+        ("120f", 103, r"10\.3, the code for sm_120f \(12\.0 to 12\.9\): choose -d sm_120"),
+        ("89 86", 80, r"sm_86 \(8\.6 and newer\), sm_89 \(8\.9 and newer\): choose -d sm_86"),
+        ("80", 70, r"7\.0, the code for sm_80 \(8\.0 and newer\): choose -d sm_80"),
+    ],
+)
+def test_code_that_a_device_does_not_run_is_named_with_the_devices_that_do(
+    targets: str, capability: int, message: str
+) -> None:
+    images = [[compiled(target) for target in targets.split()]]
+    with pytest.raises(CutraceError, match=message):
+        choose_ptx(images, capability)
+    with pytest.raises(CutraceError, match="choose -d sm_"):
+        read_ptx(images[0][0].data, capability)
+
+
+def test_texts_for_90_and_for_90a_link_to_one_for_90a_of_the_newest_version() -> None:
+    texts = [
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry a() { ret; }\n",
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry b() { ret; }\n",
+    ]
+    for order in (texts, texts[::-1]):
+        assert link_texts(order).splitlines()[:3] == [
+            ".version 9.0",
+            ".target sm_90a",
+            ".address_size 64",
+        ]
+
+
+def test_a_program_for_another_device_gets_the_drivers_error_and_the_line_names_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "which.cu").write_text(MACROS)
+    built = cutrace(tmp_path, "nvcc", "-arch=sm_90a", "-o", "which", "which.cu")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "-d", "a100", "-o", "out.cutrace", "--", "./which")
+    assert done.out.startswith("no kernel image is available for execution on the device: 0"), (
+        done.out
+    )
+    assert "the code for sm_90a (9.0 alone): choose -d sm_90" in done.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["-arch=sm_90b", "-arch sm_90b", "-gencode arch=compute_90b,code=sm_90b", "-arch=sm_91"],
+)
+def test_an_architecture_that_does_not_exist_is_nvccs_error(tmp_path: Path, options: str) -> None:
+    (tmp_path / "which.cu").write_text(MACROS)
+    built = cutrace(tmp_path, "nvcc", *options.split(), "-o", "which", "which.cu")
+    assert built.status == 1
+    assert f"Unsupported gpu architecture 'compute_{options[-3:].strip('_')}'" in built.err
