@@ -20,7 +20,7 @@ from ...models.replay.device.device import Device, Limits
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.replay import fit_launch
 from ...traces.reader import LaunchTrace
-from ...traces.schema import LANES
+from ...traces.schema import LANES, Launch
 from ..text.launch_text import launch_text
 from ..text.layout import align, wrapped
 from ..text.svg import count_bytes
@@ -129,15 +129,30 @@ def from_launch(
         launch_text(trace.launch),
         residency,
         device.limits,
-        advise(device, residency, trace.launch.blocks * trace.launch.threads, options),
+        advise(
+            device,
+            residency,
+            trace.launch.blocks * trace.launch.threads,
+            options,
+            sizes_for(trace.launch, device.limits),
+        ),
         target_blocks,
     )
 
 
-def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOptions) -> Advice:
-    """Return the block with most warps per SM; ties: the present, the chapter's, the smallest."""
+def advise(
+    device: Device,
+    here: Occupancy,
+    total: int | None,
+    options: ReplayOptions,
+    sizes: Sequence[int] = (),
+) -> Advice:
+    """Return the block with most warps per SM; ties: the present, the chapter's, the smallest.
+
+    Default for `sizes` are all whole warps.
+    """
     need, limits = here.need, device.limits
-    sizes = (textbook(device, need, total).threads, *_block_sizes(limits))
+    sizes = sizes or (textbook(device, need, total).threads, *_block_sizes(limits))
     fits = [_resize(limits, need, threads, options) for threads in sizes if threads]
     best = max((here, *fits), key=lambda candidate: candidate.active_warps)  # the first of equals
     blocks = -(-total // best.need.threads) if total and best.blocks else None
@@ -147,6 +162,33 @@ def advise(device: Device, here: Occupancy, total: int | None, options: ReplayOp
 def _block_sizes(limits: Limits) -> range:
     """Return the threads of every block size in whole warps."""
     return range(LANES, limits.threads_per_block + 1, LANES)
+
+
+def sizes_for(launch: Launch, limits: Limits) -> Sequence[int]:
+    """Return the block sizes in whole warps that divide the work of a launch.
+
+    They are parts and multiples of its block, and of a block of one dimension, which is mostly no
+    tile, powers of two.
+
+    >>> from cutrace.models.replay.device.device import load_device
+    >>> limits = load_device("h100").limits
+    >>> sizes_for(Launch("k", "k", (256, 1, 1), (32, 32, 1), 0, 0, 0), limits)
+    [32, 64, 128, 256, 512, 1024]
+    >>> sizes_for(Launch("k", "k", (256, 1, 1), (32, 24, 1), 0, 0, 0), limits)
+    [32, 64, 96, 128, 192, 256, 384, 768]
+    """
+    is_tile = launch.block[1] * launch.block[2] > 1
+    work = launch.blocks * launch.threads
+    return [
+        size
+        for size in _block_sizes(limits)
+        if work % size == 0
+        and (
+            launch.threads % size == 0
+            or size % launch.threads == 0
+            or (size.bit_count() == 1 and not is_tile)
+        )
+    ]
 
 
 def _resize(limits: Limits, need: Need, threads: int, options: ReplayOptions) -> Occupancy:

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from ...models.analyses.occupancy import occupancy
 from ..evidence.evidence import Evidence, Finding
-from ..occupancy.occupancy import resident_text
+from ..occupancy.occupancy import resident_text, sizes_for
 
 MOST = 0.75
 """Largest part of an SM's warps at which the size is reported."""
-SIZES = (1024, 768, 512, 384, 256, 192, 128)
-"""Block sizes that are tried, the largest first."""
+LEAST = 128
+"""Smallest block that is advised."""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -24,8 +24,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.fills_device():
         return
     need = resident.need
-    for threads in SIZES:
-        if threads >= launch.threads:
+    for threads in reversed(sizes_for(launch, evidence.device.limits)):
+        if not LEAST <= threads < launch.threads:
             continue
         shared = need.shared * threads // launch.threads
         other = occupancy(evidence.device.limits, replace(need, threads=threads, shared=shared))
