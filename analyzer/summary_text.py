@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ..base.sanitize import one_line
+from ..models.replay.device.measured import measured_capabilities
 from .counting.bounds import Bound, amount_text, sampled_text, time_text
 from .launch_profile import LaunchProfile, costliest_lines
 from .summary import GlobalAccess, Residency, SharedAccess, Summary, summarize
@@ -28,6 +29,7 @@ PIPE = 100
 """Column at which lines are wrapped on a pipe."""
 LINES_SHOWN, LEAST_COST = 2, 0.1
 """Most lines of a launch that are shown, and the least share of the cost of the second."""
+DRAM = "DRAM"
 NAMED = ("time", "no faster than")
 """Columns that a table of devices has at any width."""
 
@@ -47,6 +49,9 @@ def summary_lines(on: Sequence[LaunchProfile], width: int | None) -> Iterator[Li
             yield from ((line, "") for line in wrapped(f"{launch.device}: {launch.refusal}", width))
     if len(on) > 1:
         yield from ((line, "") for line in _table(running, columns))
+        for reason, devices in _unestimated(running).items():
+            text = f"no estimate on {', '.join(devices)}: {reason}"
+            yield from ((line, "") for line in wrapped(text, width, hang=""))
     elif running:
         for label, text in _entries(running[0], columns):
             yield from labelled(label, text, width)
@@ -99,17 +104,29 @@ def time_line(launch: LaunchProfile) -> str:
     """Return the estimated time with its interval and the lower bound, as far as they are known."""
     estimate, bound = launch.estimate, launch.bounds[0] if launch.bounds else None
     if estimate:
-        limit = f"; {_limit(bound)}" if bound else ""
+        # the estimate has the profiler's clock, the bound the highest: no clock makes it faster
+        limit = f"; {_limit(bound, ' at any clock')}" if bound else ""
         return f"{about_text(estimate.ns)} at {estimate.mhz:,.0f} MHz{limit}"
     if launch.estimate_between:
         return between_text(*launch.estimate_between)
     if bound:
-        return f"{_limit(bound)}; no estimate"
+        return f"{_limit(bound)}; no estimate: {_why_no_estimate(launch)}"
     return _why_unknown(launch)
 
 
-def _limit(bound: Bound) -> str:
-    return f"no faster than {time_text(bound.ns)} ({bound.resource}, {amount_text(bound)})"
+def _why_no_estimate(launch: LaunchProfile) -> str:
+    """Return why a launch with bounds has no estimate."""
+    measured, major_minor = measured_capabilities(), "{}.{}".format(*launch.capability)
+    if major_minor not in measured:
+        return f"latencies are measured on {' and '.join(measured)} only"
+    if {bound.resource for bound in launch.bounds} == {DRAM}:
+        return "the device's file has no clock"
+    return "the trace lacks the operands of instructions"
+
+
+def _limit(bound: Bound, where: str = "") -> str:
+    amount = f"({bound.resource}, {amount_text(bound)})"
+    return f"no faster than {time_text(bound.ns)}{where} {amount}"
 
 
 def _why_unknown(launch: LaunchProfile) -> str:
@@ -200,6 +217,15 @@ def _hot_lines(launch: LaunchProfile, width: int | None, where: str) -> Iterator
         cost = f"{100 * top.share:.0f} % of the {top.what}{where}"
         text = one_line(f"{top.file}:{top.line}  {top.text}  ({cost})")
         yield from ((line, "yellow") for line in _wrapped("" if index else "hot line", text, width))
+
+
+def _unestimated(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:
+    """Return the reasons why launches with bounds have no estimate, each with its devices."""
+    devices_by_reason: dict[str, list[str]] = {}
+    for launch in on:
+        if launch.bounds and not launch.estimate and not launch.estimate_between:
+            devices_by_reason.setdefault(_why_no_estimate(launch), []).append(launch.device)
+    return devices_by_reason
 
 
 def _warnings(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:

@@ -399,34 +399,39 @@ def compare_rows(
         amounts = [side.get(heading(counter)) for side in values]
         best = _best(counter, amounts) if marks else ()
         cells = (
-            Cell(value, *_against(value, amounts[base]), value is not None and value in best)
+            Cell(
+                value, *_against(counter, value, amounts[base]), value is not None and value in best
+            )
             for value in amounts
         )
         yield Row(counter, tuple(cells))
 
 
-def _against(value: Value, base: Value) -> tuple[Value, float | None]:
-    """Return difference and ratio; no ratio to zero."""
+def _against(counter: Counter, value: Value, base: Value) -> tuple[Value, float | None]:
+    """Return difference and ratio; no ratio to zero, and none of bounds."""
     if value is None or base is None:
         return None, None
-    return value - base, value / base if base else None
+    return value - base, value / base if base and counter.name != BOUND else None
 
 
 TIME = "ns"
-"""Unit of counters that are times: estimates and bounds differ from a chip's."""
+"""Unit of counters that are times: estimates differ from a chip's."""
+BOUND = "bound_time"
+"""A launch with a lower bound may take longer: it has no ratio, and is never the best."""
 
 
 def _best(counter: Counter, values: Sequence[Value]) -> Sequence[Value]:
     """Return the best values; none if all are equal, or if neither more nor less is better.
 
-    Times within the error of the best are as good as the best.
+    Zero is not marked: the variant does nothing of the kind. Times within the error of the best are
+    as good as the best.
     """
     amounts = [value for value in values if value is not None]
     if not counter.better or len(set(amounts)) < 2:
         return ()
     best = max(amounts) if counter.better == "more" else min(amounts)
     if counter.unit != TIME or not best:
-        return (best,)
+        return (best,) if best else ()
     alike = [v for v in amounts if difference((v, v), (best, best)).verdict == "same"]
     return () if len(alike) == len(amounts) else alike
 

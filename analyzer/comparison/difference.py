@@ -53,13 +53,17 @@ class Difference:
         after is about 2.84 times as fast as before (1.7 to 4.73 in 6 of 7 such pairs)
         >>> print(difference((100, 100), (150, 150)).text("b", "a"))
         b is about 1.5 times as slow as a (1.06 to 2.11 in 9 of 10 such pairs)
-        >>> print(difference((100, 100), (93, 93)).text())
-        no difference beyond the error: after takes 0.93 of before's time (0.78 to 1.11 on a chip)
+        >>> print(difference((100, 100), (93, 93)).text("b", "a"))
+        no difference beyond the error: b takes 0.93 times as long as a (0.78 to 1.11 on a chip)
+        >>> print(difference((100, 100), (100, 100)).text("b", "a"))
+        no difference beyond the error: b takes as long as a (0.87 to 1.15 times on a chip)
         """
         low, ratio, high = self.low, self.ratio, self.high
         if self.verdict == "same":
-            ends = f"{1 / high:.2g} to {1 / low:.3g} on a chip"
-            return f"{NO_DIFFERENCE}: {variant} takes {1 / ratio:.2g} of {baseline}'s time ({ends})"
+            times, ends = f"{1 / ratio:.2g}", f"{1 / high:.2g} to {1 / low:.3g}"
+            is_equal = times == "1"
+            long = f"as long as {baseline} ({ends}{' times' * is_equal} on a chip)"
+            return f"{NO_DIFFERENCE}: {variant} takes {'' if is_equal else f'{times} times '}{long}"
         if self.verdict == "slower":
             low, ratio, high = 1 / high, 1 / ratio, 1 / low
         how = "fast" if self.verdict == "faster" else "slow"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from ...models.replay.device.device import Device
 from ..evidence.evidence import Evidence, Finding
 from ..why.search import Access
 from ..why.sentence import Stride, stride
@@ -39,16 +38,33 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 f"uncoalesced {kind.access}s: {cost:,} transactions, {ideal:,} needed",
                 evidence.describe(access),
-                _change(evidence.device, access, lane_stride),
+                change := _change(evidence, access, lane_stride),
                 access.pc,
                 evidence.share(access, "bytes_moved"),
                 access.identifier,
-                effort=0,
+                effort=0 if change == SWAP else 1,
             )
 
 
-def _change(device: Device, access: Access, lane_stride: Stride) -> str:
+NEIGHBOURS = "let neighbouring lanes take neighbouring words: "
+SWAP = f"{NEIGHBOURS}exchange the indices, or pass tiles through shared memory"
+TILES = (
+    f"{NEIGHBOURS}pass tiles through shared memory (exchanged indices would scatter the {{others}}"
+    " instead)"
+)
+GATHER = (
+    f"{NEIGHBOURS}sort what they look up, let a warp share a row of it, or load it into shared"
+    " memory first if it fits"
+)
+SCATTER = f"{NEIGHBOURS}sort what they store, or put it in order in shared memory first"
+OFTEN = 0.5
+"""Requests of a row of lanes, relative to those of the uncoalesced access, that exchanged indices
+would scatter."""
+
+
+def _change(evidence: Evidence, access: Access, lane_stride: Stride) -> str:
     """Return the advice for lanes with this stride."""
+    device = evidence.device
     if lane_stride.step == 0 and access.kind.access == "load":
         return "keep what all lanes read in constant or shared memory, which give it to all at once"
     if device.capability < misaligned.ANY_WIDTH and access.kind.width not in misaligned.WIDTHS:
@@ -58,7 +74,20 @@ def _change(device: Device, access: Access, lane_stride: Stride) -> str:
             "let neighbouring lanes take neighbouring words: keep an array for each field of a"
             " structure, or load all of it at once as a vector"
         )
-    return (
-        "let neighbouring lanes take neighbouring words: exchange the indices, or pass tiles"
-        " through shared memory"
-    )
+    if lane_stride.step is None:
+        return GATHER if access.kind.access == "load" else SCATTER
+    others = _rows(evidence, access)
+    return TILES.format(others=others) if others else SWAP
+
+
+def _rows(evidence: Evidence, access: Access) -> str:
+    """Return which accesses have a row of lanes, as in a transposition; empty if none."""
+    often = evidence.of(access.pc, f"{access.kind.prefix}requests")
+    for other in evidence.worst:
+        kind = other.kind
+        if kind.space != "global" or kind.access not in ("load", "store"):
+            continue
+        is_row = stride(other.addresses).step == kind.width
+        if is_row and evidence.of(other.pc, f"{kind.prefix}requests") >= OFTEN * often:
+            return f"{'other ' * (kind.access == access.kind.access)}{kind.access}s"
+    return ""

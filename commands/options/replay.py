@@ -57,10 +57,20 @@ def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> Rep
 
 
 def first_line(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> str:
-    """Return the first line of a report: the device, if the command line selects none.
+    """Return the first line of a report: the device, if the command line selects none, and what
+    `--set` changes of it.
 
-    `--quiet` leaves it out.
+    `--quiet` leaves it out, but for the changes.
     """
+    changes = ", ".join(f"{name}={value}" for name, value in options.set.items())
+    line = _first_line(options, otherwise)
+    if not changes:
+        return line
+    named = line or f"device: {', '.join(options.devices or (otherwise,))}"
+    return f"{named}, with {changes}"
+
+
+def _first_line(options: ReplayOptions, otherwise: str) -> str:
     if options.device or is_quiet():
         return ""
     if device := environ.get("CUTRACE_DEVICE"):

@@ -8,7 +8,7 @@ clock alone. A capability without a file has bounds and no estimate.
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ....base.dataclass import dataclass
@@ -212,6 +212,13 @@ def load_measured(device: Device) -> Measured | None:
     """Return the measurements of a device, or of its capability's chip; None if there are none."""
     major, minor = device.capability
     return _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
+
+
+@lru_cache
+def measured_capabilities() -> Sequence[str]:
+    """Return the compute capabilities with measurements, as `9.0`."""
+    names = (path.stem.removeprefix("sm_") for path in (FOLDER / "measured").glob("sm_*.csv"))
+    return sorted(f"{name[:-1]}.{name[-1]}" for name in names)
 
 
 @lru_cache

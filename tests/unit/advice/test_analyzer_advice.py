@@ -177,6 +177,53 @@ def test_few_warps_for_want_of_shared_memory(tmp_path: Path) -> None:
     assert found(with_shared(48 << 10, blocks=4 * 132)) == []
 
 
+@pytest.mark.parametrize(
+    ("grid", "block", "threads"),
+    [
+        ((256, 1, 1), (32, 32, 1), 512),  # 768 threads would need tiles of 32 x 24
+        ((1000, 1, 1), (1024, 1, 1), 512),  # 1000 x 1024 threads are no multiple of 768
+        ((1000, 1, 1), (32, 27, 1), 288),  # a part of 864: 432 are no whole warps
+    ],
+)
+def test_a_block_size_that_is_advised_divides_the_work(
+    tmp_path: Path, grid: tuple[int, int, int], block: tuple[int, int, int], threads: int
+) -> None:
+    made = launch(grid=grid, block=block)
+    trace = hand_trace(tmp_path / "k.cutrace", launch=made, instructions=[instruction(0)])
+    (bad,) = found(trace, "rtx4090")  # 48 warps: one block of 32 or 27
+    assert (bad.rule, bad.change.partition(":")[0]) == (
+        "odd_blocks",
+        f"launch blocks of {threads} threads",
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "store", "advice"),
+    [
+        (
+            warp(stride=4096),
+            warp(stride=4096),
+            "exchange the indices, or pass tiles through shared",
+        ),
+        (warp(stride=4), warp(stride=4096), "(exchanged indices would scatter the loads instead)"),
+        (warp(stride=4096), warp(stride=4), "(exchanged indices would scatter the stores instead)"),
+        (warp(addresses=[n * n * 772 for n in range(32)]), warp(stride=4), "sort what they look"),
+        (warp(stride=4), warp(addresses=[n * n * 772 for n in range(32)]), "sort what they store"),
+    ],
+)
+def test_indices_are_to_be_exchanged_only_where_that_helps(
+    tmp_path: Path, load: Warp, store: Warp, advice: str
+) -> None:
+    table = [instruction(0, "ld.global.f32"), instruction(1, "st.global.f32")]
+    accesses = [Access(load, pc=0, step=0), Access(store, pc=1, step=1)]
+    changes = [
+        each.change
+        for each in found(hand_trace(tmp_path / "k.cutrace", accesses, instructions=table))
+    ]
+    assert changes
+    assert all(advice in change for change in changes)
+
+
 def test_padding_lanes_of_the_last_warp(tmp_path: Path) -> None:
     def with_threads(count: int) -> Trace:
         made = launch(block=(count, 1, 1))
