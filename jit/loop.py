@@ -7,7 +7,6 @@ import ast
 import ctypes
 import inspect
 import os
-import struct
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from .codegen_cache import cached_text
 from .loop_codegen import loop_text
 from .loop_expression import CHECKED, SYNTAX_LOCK
 from .machine_code import compile_assembly
-from .value import Kind, lower, words_of
+from .value import Kind, bits_of, lower, words_of
 
 
 @cache
@@ -52,7 +51,7 @@ class _Loop:
     def __call__(self, *arguments: Any) -> Any:
         """Call it."""
         words: list[int] = []
-        kinds = tuple([lower(value, words, _bits) for value in arguments])
+        kinds = tuple([lower(value, words, bits_of) for value in arguments])
         latest = self._latest
         if latest is None or kinds != latest[0]:  # several times faster than a hash
             latest = self._latest = kinds, *(self._made.get(kinds) or self._make(kinds))
@@ -66,11 +65,6 @@ class _Loop:
         code = compile_assembly(text)("loop")
         self._made[kinds] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code), result
         return self._made[kinds]
-
-
-def _bits(value: float) -> int:
-    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
-    return bits
 
 
 def _result(kind: Kind, words: Any) -> Any:

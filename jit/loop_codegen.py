@@ -59,15 +59,16 @@ def _entry(name: str, inner: str, kinds: Sequence[Kind], result: Kind) -> str:
     return f"define void @{name}(ptr %words) {{\n" + "\n".join(lines) + "\n  ret void\n}\n"
 
 
-def translate(exported: Sequence[Callable[..., Any]]) -> str:
+def translate(exported: Sequence[Callable[..., Any]], how: str = "") -> str:
     """Return assembly of routines: loops that other machine code, or C, calls by name. The
-    annotations give the types: integers, and arrays and structures by their address."""
+    annotations give the types: integers, and arrays and structures by their address. `how` are the
+    LLVM attributes of the functions that they call."""
     checks = os.environ.get(CHECKED, "")
-    return cached_text(exported, "routines", checks, make=lambda: _routines(exported))
+    return cached_text(exported, "routines", checks, how, make=lambda: _routines(exported, how))
 
 
-def _routines(exported: Sequence[Callable[..., Any]]) -> str:
-    loop = _Loop()
+def _routines(exported: Sequence[Callable[..., Any]], how: str) -> str:
+    loop = _Loop(how)
     with SYNTAX_LOCK:
         entries = [_exported(loop, function) for function in exported]
     return _DECLARATIONS + "".join((*loop.done, *entries))

@@ -463,7 +463,8 @@ class Expressions(ControlFlow):
         texts = [text for value in arguments for text in texts_of(value)]
         pairs = ", ".join(f"{word} {text}" for word, text in zip(words, texts, strict=True))
         if "assembly" in vars(function):
-            return Number("int", self._emit(f"call i64 @{inner}({pairs})"))
+            kind = "float" if function.__annotations__.get("return") is float else "int"
+            return Number(kind, self._emit(f"call {LLVM[kind]} @{inner}({pairs})"))
         whole = returned(result)
         answer = self._emit(f"call {whole} @{inner}({pairs})")
         places = range(len([*words_of(result)]))

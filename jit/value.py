@@ -4,9 +4,10 @@ A kind is the part that is known before the loop runs: `int`, `float`, an `Array
 kinds. A value holds the LLVM names of its words at run time.
 """
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -208,11 +209,62 @@ def invoke(function: int, context: Struct) -> int:
     raise NotImplementedError
 
 
-def assembly(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Marked = TypeVar("Marked", bound=Callable[..., Any])
+
+
+def assembly(text: str) -> Callable[[Marked], Marked]:
     """Mark a function as compiled from the LLVM assembly `text`, which defines its name."""
 
-    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+    def mark(function: Marked) -> Marked:
         function.__dict__["assembly"] = text
         return function
 
     return mark
+
+
+@assembly("""
+define internal double @double_of(i64 %bits) alwaysinline {
+  %x = bitcast i64 %bits to double
+  ret double %x
+}
+""")
+def double_of(bits: int) -> float:
+    """Return the double of these bits."""
+    value: float = struct.unpack("<d", struct.pack("<q", bits))[0]
+    return value
+
+
+@assembly("""
+define internal i64 @bits_of(double %x) alwaysinline {
+  %bits = bitcast double %x to i64
+  ret i64 %bits
+}
+""")
+def bits_of(value: float) -> int:
+    """Return the bits of a double."""
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits
+
+
+@assembly("""
+declare double @llvm.trunc.f64(double)
+define internal double @truncate(double %x) alwaysinline {
+  %y = call double @llvm.trunc.f64(double %x)
+  ret double %y
+}
+""")
+def truncate(value: float) -> float:
+    """Return a double rounded to an integer toward zero."""
+    return float(np.trunc(value))
+
+
+@assembly("""
+declare double @llvm.fma.f64(double, double, double)
+define internal double @multiply_add(double %a, double %b, double %c) alwaysinline {
+  %d = call double @llvm.fma.f64(double %a, double %b, double %c)
+  ret double %d
+}
+""")
+def multiply_add(a: float, b: float, c: float) -> float:
+    """Return a * b + c, rounded once; only compiled code can."""
+    raise NotImplementedError

@@ -16,12 +16,12 @@ devices have it too, slower.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.dataclass import dataclass
 from ...ptx.kernel import Immediate, Instruction
 from ..access.address import elements
 from ..ops.lanes import LANES, Array
@@ -36,71 +36,37 @@ _SHAPE = re.compile(r"m(\d+)n8k(\d+)")
 _LANE = np.arange(LANES)
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """The layout of a matrix: lane, register and place in the register of each element.
-
-    `lane`, `register` and `place` are (rows, columns) for a matrix that is read.
-    """
-
-    lane: Array
-    register: Array
-    place: Array
-    bits: int
-
-    def read(self, registers: Array) -> Array:
-        """Return the elements' bits (rows, columns, warps) of registers (n, warps, 32)."""
-        words: Array = registers[self.register, :, self.lane]
-        if self.bits >= 8 * words.dtype.itemsize:
-            return words
-        shift = (self.place * self.bits).astype(words.dtype)[:, :, None]
-        elements: Array = (words >> shift) & words.dtype.type((1 << self.bits) - 1)
-        return elements
-
-    def numbers(self, kind: str) -> NDArray[np.intp]:
-        """Return the element numbers (rows, columns) for a PTX type."""
-        return numbered(self.lane, self.register, self.place, kind)
+def factor(rows: int, columns: int, kind: str) -> NDArray[np.intp]:
+    """Return the element numbers (rows, columns) of A; those of B are the transpose of the ones for
+    its columns (8 rows)."""
+    count = max(32 // width(kind), 1)
+    row, column = np.arange(rows)[:, None], np.arange(columns)[None]
+    lane = 4 * (row % 8) + column // count % 4
+    register = row // 8 + column // (4 * count) * (rows // 8)
+    return numbered(lane, register, column % count, kind)
 
 
-def factor(rows: int, columns: int, bits: int) -> Fragment:
-    """Return the fragment of A; that of B is the transpose of the one for its columns (8 rows)."""
-    width = max(32 // bits, 1)
-    lane = 4 * (np.arange(rows)[:, None] % 8) + np.arange(columns)[None] // width % 4
-    below = np.arange(rows)[:, None] // 8
-    column_group = np.arange(columns)[None] // (4 * width)
-    register = below + column_group * (rows // 8)
-    place = np.broadcast_to(np.arange(columns)[None] % width, lane.shape)
-    return Fragment(lane, register, place, bits)
+def accumulator(rows: int, columns: int, kind: str) -> NDArray[np.intp]:
+    """Return the element numbers (rows, columns) of C and D."""
+    row, column = np.arange(rows)[:, None], np.arange(columns)[None]
+    number = column // 8 * (rows // 4) + 2 * (row // 8) + column % 2
+    register, place = np.divmod(number, each(kind))
+    return numbered(4 * (row % 8) + column % 8 // 2, register, place, kind)
 
 
-def accumulator(rows: int, bits: int) -> Fragment:
-    """Return the fragment of C and D, eight columns."""
-    row, column = np.arange(rows)[:, None], np.arange(8)[None]
-    lane = 4 * (row % 8) + column // 2
-    number = 2 * (row // 8) + column % 2
-    if bits == 16:
-        return Fragment(lane, number // 2, number % 2, bits)
-    return Fragment(lane, number, np.zeros_like(number), bits)
-
-
-def _layout(rows: int, inner: int, types: tuple[str, str, str, str], a_columns: int) -> Layout:
-    """Return the layout of a product of `rows` by `inner` with `inner` by 8; the registers of A
-    hold `a_columns` columns."""
-    _, a_kind, right, start = types
+def layout_of(
+    shape: tuple[int, int, int], types: tuple[str, str, str, str], a_columns: int
+) -> Layout:
+    """Return the layout of a product of rows, inner and columns (`shape`, in bits of `b1`); the
+    registers of A hold `a_columns` columns."""
+    rows, inner, columns = shape
+    to, a_kind, right, start = types
     a, b = (
-        factor(lines, columns * BITS[kind] // width(kind), width(kind))
-        for lines, columns, kind in ((rows, a_columns, a_kind), (8, inner, right))
+        factor(lines, count * BITS[kind] // width(kind), kind)
+        for lines, count, kind in ((rows, a_columns, a_kind), (columns, inner, right))
     )
-    c = accumulator(rows, BITS[start])
-    number = np.arange(rows // 4)[:, None]
-    row = _LANE[None] // 4 + 8 * (number // 2)
-    column = 2 * (_LANE[None] % 4) + number % 2
-    return Layout(
-        a.numbers(a_kind)[:, :, None],
-        b.numbers(right).T[:, :, None],
-        c.numbers(start)[:, :, None],
-        (row * 8 + column).reshape(-1),
-    )
+    place_of = np.argsort(accumulator(rows, columns, to).reshape(-1))
+    return Layout(a[None], b.T[None], accumulator(rows, columns, start)[None], place_of)
 
 
 def _decode_mma(decoder: Decoder, instruction: Instruction) -> Step:
@@ -125,15 +91,16 @@ def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) 
     fetch = decoder.fetch(instruction.operands[4], "b32") if product.sparsity else None
 
     def multiply(group: Group) -> None:
-        a, b, c = (_registers(group, part) for part in fetches)
+        operands = [registers_of(group, part) for part in fetches]
         metadata = by_warp(group, fetch(group.frame)) if fetch else None
-        for store, register in zip(stores, product(a, b, c, metadata), strict=True):
+        for store, register in zip(stores, product(operands, metadata), strict=True):
             put(group, store, register)
 
     return multiply
 
 
-def _registers(group: Group, fetches: list[Fetch]) -> Array:
+def registers_of(group: Group, fetches: Sequence[Fetch]) -> Array:
+    """Return the registers of a matrix, (n, warps, 32)."""
     return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 
@@ -174,7 +141,7 @@ def _product(
     wide = 64 if a_bits == 64 else 32
     d, a, b, c = (n * b // (LANES * wide) for n, b in zip(sizes, bits, strict=True))
     sparsity = None if selector is None else _sparsity(inner, a_bits, selector)
-    layout = _layout(rows, inner, types, a_columns)
+    layout = layout_of((rows, inner, 8), types, a_columns)
     return Product(types, layout, (d, a, b, c), inner, saturate, both, sparsity)
 
 
@@ -206,19 +173,19 @@ def quad_product(by_rows: tuple[bool, bool], types: tuple[str, str]) -> Product:
         _numbers(*_factor(by_rows[0]), (8, 4), "f16"),
         _numbers(*_factor(not by_rows[1])[::-1], (4, 8), "f16"),
         _numbers(*_accumulator(start), (8, 8), start),
-        ((row * 8 + column) * 4 + _QUAD).reshape(-1),
+        (_QUAD * 64 + row * 8 + column).reshape(-1),
     )
     registers = 8 // each(to), 2, 2, 8 // each(start)
     return Product((to, "f16", "f16", start), layout, registers, 4)
 
 
 def _numbers(row: Array, column: Array, shape: tuple[int, int], kind: str) -> NDArray[np.intp]:
-    """Return the element numbers of four matrices (rows, columns, 4); `row` and `column` (n, 32)
+    """Return the element numbers of four matrices (4, rows, columns); `row` and `column` (n, 32)
     are the coordinates of each lane's elements."""
     element = np.arange(len(row))[:, None]
     register, place = np.divmod(element, each(kind))
-    numbers: NDArray[np.intp] = np.zeros((*shape, 4), np.intp)
-    numbers[row, column, _QUAD] = numbered(_LANE, register, place, kind)
+    numbers: NDArray[np.intp] = np.zeros((4, *shape), np.intp)
+    numbers[_QUAD, row, column] = numbered(_LANE, register, place, kind)
     return numbers
 
 

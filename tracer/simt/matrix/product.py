@@ -1,23 +1,49 @@
-"""D = A B + C by a warp: the layout of the operands in registers, and the arithmetic.
+"""D = A B + C by a warp: where the registers have the elements of the matrices, and their formats.
 
 The elements of an operand are numbered by register, place in it and lane: element (register * each
-+ place) * 32 + lane, where a register holds `each`. The compiled engine uses the same layout, see
-codegen/emit_mma.py.
++ place) * 32 + lane, where a register holds `each`. Interpreter and machine code run the loops of
+ops/tensor.py over the same `Form`.
 """
 
-from functools import cached_property
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ..ops import tensor
+from ....jit.loop_codegen import translate
+from ....jit.machine_code import address, compile_assembly
+from ..ops.format import FORMATS
 from ..ops.lanes import LANES, Array
+from ..ops.tensor import (
+    AND,
+    DOUBLES,
+    FLOATS,
+    INTEGERS,
+    KEPT_BITS,
+    OCTET_BITS,
+    REAL,
+    SIGNED,
+    UNSIGNED,
+    XOR,
+    Form,
+    Format,
+    Matrix,
+    Work,
+    multiply_warps,
+    work_sizes,
+)
 
 BITS = {
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
     **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
 }
+_LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126}
+"""The least exponents of normal numbers."""
+
+Numbers = NDArray[np.int32]
 
 
 def width(kind: str) -> int:
@@ -38,8 +64,9 @@ def numbered(lane: Array, register: Array, place: Array, kind: str) -> NDArray[n
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Element numbers: `a` (rows, inner, products), `b` (inner, columns, products) and `c` (rows,
-    columns, products); `d` is the place in `c` of each element of D, in the order of numbers."""
+    """Element numbers: `a` (products, rows, inner), `b` (products, inner, columns) and `c`
+    (products, rows, columns); `d` is the place in `c` of each element of D, in the order of
+    numbers."""
 
     a: NDArray[np.intp]
     b: NDArray[np.intp]
@@ -79,7 +106,8 @@ class Product:
     """The PTX types of D, A, B and C, their layout, and the number of registers per lane.
 
     Products are added in blocks of `terms`, each to the sum of the earlier ones. The layout of a
-    sparse A is that of its stored elements.
+    sparse A is that of its stored elements. In a product `of_warpgroup` factors may be given
+    instead of registers, and their signs change where `negated` says so.
     """
 
     types: tuple[str, str, str, str]
@@ -89,74 +117,105 @@ class Product:
     saturate: bool = False
     both: bool = False
     sparsity: Sparsity | None = None
+    of_warpgroup: bool = False
+    given: tuple[bool, bool] = (False, False)
+    negated: tuple[bool, bool] = (False, False)
 
     @cached_property
-    def octets(self) -> bool:
-        """True for factors of 8-bit floats."""
-        return self.types[1] in ("e4m3", "e5m2")
+    def form(self) -> Form:
+        """What the loops of a product need."""
+        layout, types, form = self.layout, self.types, Form()
+        octets = types[1] in ("e4m3", "e5m2")
+        _, inner, columns = layout.b.shape
+        products, rows = layout.c.shape[:2]
+        given = (self.given[0] or self.sparsity is not None, self.given[1], False)
+        negated = (*self.negated, False)
+        first = self.registers[0]
+        for place, numbers in enumerate((layout.a, layout.b, layout.c)):
+            matrix = Matrix()
+            matrix.format = _format(types[1 + place], octets and self.of_warpgroup)
+            matrix.numbers = numbers.astype(np.int32).reshape(-1)
+            matrix.count = products * rows * inner if place == 0 else numbers.size
+            matrix.register, matrix.places = first, each(types[1 + place]).bit_length() - 1
+            matrix.is_given, matrix.is_negated = int(given[place]), int(negated[place])
+            setattr(form, "abc"[place], matrix)
+            first += self.registers[1 + place]
+        form.to, form.d = _format(types[0]), layout.d.astype(np.int32)
+        form.registers, form.places = self.registers[0], each(types[0]).bit_length() - 1
+        form.arithmetic = self._arithmetic()
+        form.lines, form.rows, form.inner, form.columns = products * rows, rows, inner, columns
+        order, form.stage = np.arange(inner), self.terms
+        form.adds_last = int(octets and not self.of_warpgroup)
+        if form.adds_last:
+            half = 4 if self.sparsity else 2
+            order, form.stage = np.argsort(order // half % 2, kind="stable"), inner // 2
+        form.order = order.astype(np.int32)
+        form.kept = OCTET_BITS if octets and self.of_warpgroup else KEPT_BITS
+        form.saturates = int(self.saturate)
+        form.cuts_sum = int(octets and self.of_warpgroup and types[0] == "f32")
+        form.drops_sign = int(self.of_warpgroup)
+        return form
 
-    def __call__(self, a: Array, b: Array, c: Array, metadata: Array | None = None) -> Array:
-        """Return the registers of D (n, warps, 32) from those of A, B, C, and the metadata (warps,
-        32) of a sparse A."""
-        to, *kinds = self.types
-        layout = self.layout
-        places = layout.a, layout.b, layout.c
-        a_values, right, start = (
-            _elements(registers, kind)[place].reshape(*place.shape[:2], -1)
-            for registers, kind, place in zip((a, b, c), kinds, places, strict=True)
-        )
-        if self.sparsity and metadata is not None:
-            a_values = self.sparsity.expand(a_values, metadata)
-        product = self._multiply(a_values, right, start)
-        return _packed(product.reshape(layout.c.size, -1)[layout.d], to)
+    def _arithmetic(self) -> int:
+        if self.types[1] == "f64":
+            return DOUBLES
+        if self.types[1] == "b1":
+            return AND if self.both else XOR
+        return INTEGERS if self.types[0] == "s32" else FLOATS
 
-    def _multiply(self, a: Array, b: Array, c: Array) -> Array:
-        to, a_kind, right, start = self.types
-        if a_kind == "f64":
-            return tensor.multiply_doubles(*(x.view(np.float64) for x in (a, b, c))).view(np.uint64)
-        if a_kind == "b1":
-            return tensor.multiply_bits(a, b, c.view(np.int32), self.both).view(np.uint32)
-        if to == "s32":
-            wide = _signed(a, a_kind), _signed(b, right), c.view(np.int32)
-            return tensor.multiply_integers(*wide, self.saturate).view(np.uint32)
-        first, second, total = (
-            tensor.of_bits(x.astype(f"u{width(kind) // 8}"), kind)
-            for x, kind in ((a, a_kind), (b, right), (c, start))
-        )
-        if self.octets:
-            return tensor.multiply_floats(first, second, total, to, 4 if self.sparsity else 2)
-        for start_at in range(0, len(second), self.terms):
-            some = slice(start_at, start_at + self.terms)
-            bits = tensor.multiply_floats(first[:, some], second[some], total, to, 0)
-            total = tensor.of_bits(bits, to)
-        return bits
+    def __call__(
+        self, operands: Sequence[Array], metadata: Array | None = None,
+        given: NDArray[np.int64] | None = None,
+    ) -> Array:  # fmt: skip
+        """Return the registers of D (n, warps, 32) from those of A, B and C (n, warps, 32), the
+        metadata (warps, 32) of a sparse A, and the elements (warps, n) of given factors."""
+        form, count = self.form, self.registers[0]
+        warps = operands[-1].shape[1]
+        unit = operands[-1].dtype
+        words = np.concatenate([np.zeros((count, warps, LANES), unit), *operands])
+        starts = np.arange(len(words)) * (warps * LANES * unit.itemsize // 4)
+        if metadata is not None and self.sparsity:
+            expanded = self.sparsity.expand(self._stored(operands[0]), metadata)
+            given = np.zeros((warps, form.a.count + form.b.count), np.int64)
+            given[:, : form.a.count] = expanded.reshape(-1, warps).T
+        elif given is None:
+            given = np.zeros((1, 1), np.int64)
+        work = Work()
+        for name, size in work_sizes(form).items():
+            setattr(work, name, np.empty(size, np.int64))
+        places = (address(array) for array in (words, starts, given))
+        _routine()(form.address, warps, *places, work.address)
+        return words[:count]
 
-
-def _elements(registers: Array, kind: str) -> Array:
-    """Return the bits of all elements (number, warps) of registers (n, warps, 32)."""
-    count = each(kind)
-    if count == 1:
-        words: Array = registers.swapaxes(1, 2).reshape(-1, registers.shape[1])
-        return words
-    shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
-    parts = registers[:, None] >> shifts & np.uint32((1 << width(kind)) - 1)
-    elements: Array = parts.swapaxes(2, 3).reshape(-1, registers.shape[1])
-    return elements
+    def _stored(self, registers: Array) -> Array:
+        """Return the stored elements (rows, inner, warps) of a sparse A."""
+        kind, (numbers,) = self.types[1], self.layout.a
+        register, place = np.divmod(numbers // LANES, each(kind))
+        shift = (place * width(kind)).astype(np.uint32)[..., None]
+        mask = np.uint32((1 << width(kind)) - 1)
+        stored: Array = registers[register, :, numbers % LANES] >> shift & mask
+        return stored
 
 
-def _packed(elements: Array, kind: str) -> Array:
-    """Return elements (number, warps) as registers (n, warps, 32)."""
-    count = each(kind)
-    parts = elements.reshape(-1, count, LANES, elements.shape[1]).swapaxes(2, 3)
-    if count == 1:
-        only: Array = parts[:, 0]
-        return only
-    shifts = np.arange(count, dtype=np.uint32)[:, None, None] * np.uint32(width(kind))
-    packed: Array = np.bitwise_or.reduce(parts.astype(np.uint32) << shifts, axis=1)
-    return packed
+@cache
+def _routine() -> Callable[..., int]:
+    """Return the compiled `multiply_warps`."""
+    find = compile_assembly(translate([multiply_warps]))
+    words = [ctypes.c_int64] * 6
+    return ctypes.CFUNCTYPE(ctypes.c_int64, *words)(find("multiply_warps"))
 
 
-def _signed(bits: Array, kind: str) -> Array:
-    wide = bits.astype(np.int64)
-    top = 1 << (BITS[kind] - 1)
-    return (wide ^ top) - top if kind[0] == "s" else wide
+def _format(kind: str, has_least: bool = False) -> Format:
+    """Return the format of a PTX type; `has_least` is true if subnormal numbers count as having the
+    exponent of the least normal one."""
+    form, real = Format(), FORMATS.get(kind)
+    form.width, form.shift = width(kind), 0
+    form.kind = SIGNED if kind[0] == "s" else UNSIGNED
+    if kind == "f64":
+        form.kind = REAL
+    elif real is not None:
+        form.width, form.shift = real.bits, width(kind) - real.bits
+        form.kind, form.fraction, form.bias = REAL, real.fraction, real.bias
+        form.infinity, form.nan = real.infinity, real.nan
+    form.least = _LEAST[kind] if has_least else -2000
+    return form

@@ -6,8 +6,7 @@ have the layout of `mma.m16n8`, for each eight columns.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,13 @@ from ....base.errors import KernelFault
 from ...ptx.kernel import Immediate, Instruction, Operand, Vector
 from ...ptx.lines import source_line
 from ..access.address import elements
-from ..ops import tensor
-from ..ops.lanes import LANES, Array
+from ..ops.lanes import Array
 from ..tma.tensor_map import swizzled
 from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
-from .mma import accumulator, factor
-from .product import BITS
+from .mma import layout_of, registers_of
+from .product import BITS, Product, each, width
 
 WARPS = 4
 """Warps per warpgroup."""
@@ -37,53 +35,26 @@ _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """The types and shape of one `wgmma`: D = A B + D, for the rows of one warp."""
+class Shape:
+    """The shape and the types of one `wgmma`, D = A B + D, and which factors are transposed in
+    shared memory."""
 
     columns: int
     inner: int
     types: tuple[str, str, str]
-    saturate: bool
-    signs: tuple[int, int]
     turned: tuple[bool, bool]
 
-    @property
-    def registers(self) -> int:
-        """Registers of D per lane."""
-        return self.columns // (4 if self.types[0] == "f16" else 2)
-
-    def read_rows(self, memory: NDArray[np.uint8], bits: int, side: int, first: int) -> Array:
-        """Return the bits of a factor's rows (of B: its columns) from `first` on, (rows, inner),
-        from a block's shared memory; IndexError if they are out of bounds."""
+    def read_factor(self, memory: NDArray[np.uint8], bits: int, side: int, first: int) -> Array:
+        """Return the elements of a factor's rows (of B: its columns) from `first` on, (rows,
+        inner), from a block's shared memory; IndexError if they are out of bounds."""
         rows = ROWS if side == 0 else self.columns
         descriptor = read_descriptor(bits)
         if self.turned[side]:
             places = by_columns(descriptor, first + rows, self.inner)[first:]
-            return _gathered(memory, places[:, :, None] + np.arange(2)).reshape(rows, -1)
-        places = by_rows(descriptor, first + rows, _ROW_BYTES)[first:]
-        return _gathered(memory, places)
-
-    def elements(self, rows: Array, side: int) -> Array:
-        """Return bytes of rows (..., 32) as elements (..., inner) of their own width."""
-        kind = self.types[1 + side]
-        width = 32 if kind == "b1" else BITS[kind]
-        return np.ascontiguousarray(rows).view(f"u{width // 8}")
-
-    def multiply(self, a: Array, b: Array, c: Array) -> Array:
-        """Return the bits of D (16, columns, warps), from those of A (16, inner, warps), B (inner,
-        columns, warps) and C."""
-        to, a_kind, right = self.types
-        if a_kind == "b1":
-            return tensor.multiply_bits(a, b, c.view(np.int32), both=True).view(np.uint32)
-        if a_kind in ("s8", "u8"):
-            return tensor.multiply_integers(
-                _signed(a, a_kind), _signed(b, right), c.view(np.int32), self.saturate
-            ).view(np.uint32)
-        first, second = tensor.of_bits(a, a_kind), tensor.of_bits(b, right)
-        first, second = first * self.signs[0], second * self.signs[1]
-        third = tensor.of_bits(c, to)
-        octets = f"{a_kind} {right}" if BITS[a_kind] == 8 else ""
-        return tensor.multiply_of_warpgroup(first, second, third, to, octets)
+            octets = _gathered(memory, places[:, :, None] + np.arange(2)).reshape(rows, -1)
+        else:
+            octets = _gathered(memory, by_rows(descriptor, first + rows, _ROW_BYTES)[first:])
+        return octets.view(f"u{width(self.types[1 + side]) // 8}")
 
 
 def _gathered(memory: NDArray[np.uint8], places: NDArray[np.int64]) -> Array:
@@ -92,23 +63,19 @@ def _gathered(memory: NDArray[np.uint8], places: NDArray[np.int64]) -> Array:
     return memory[places]
 
 
-def _signed(bits: Array, kind: str) -> Array:
-    return bits.view(np.int8).astype(np.int64) if kind == "s8" else bits.astype(np.int64)
-
-
 def _decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = set(instruction.modifiers)
     if "fence" in modifiers:
         return _fence
     if modifiers & {"commit_group", "wait_group"}:
         return skip(decoder, instruction)
-    product = _product(decoder, instruction)
+    shape, product = _product(decoder, instruction)
     to, a_operand, right, scale = instruction.operands[:4]
-    if len(elements(to)) != product.registers:
-        raise decoder.refuse(f"expected {product.registers} registers")
+    if len(elements(to)) != product.registers[0]:
+        raise decoder.refuse(f"expected {product.registers[0]} registers")
     if isinstance(a_operand, Vector) and len(a_operand.elements) != 4:
         raise decoder.refuse("expected four registers of the first factor")
-    return _multiply(decoder, product, (to, a_operand, right, scale))
+    return _multiply(decoder, shape, product, (to, a_operand, right, scale))
 
 
 STEPS: StepTable = {"wgmma": _decode_wgmma}
@@ -118,7 +85,7 @@ def _fence(group: Group) -> None:
     group.wave.fenced[group.warps] = True
 
 
-def _product(decoder: Decoder, instruction: Instruction) -> Product:
+def _product(decoder: Decoder, instruction: Instruction) -> tuple[Shape, Product]:
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in BITS)
@@ -130,8 +97,28 @@ def _product(decoder: Decoder, instruction: Instruction) -> Product:
     from_registers = isinstance(instruction.operands[1], Vector)
     transposes = [False] * from_registers + [bool(n) for n in numbers[2:]]
     turned = (transposes[0], transposes[1]) if len(transposes) > 1 else (False, False)
-    saturate = "satfinite" in modifiers
-    return Product(int(shape[1]), int(shape[2]), (to, a_kind, right), saturate, signs, turned)
+    columns, inner = int(shape[1]), int(shape[2])
+    product = _of_warp(
+        (ROWS, inner, columns), (to, a_kind, right, to), from_registers,
+        "satfinite" in modifiers, (signs[0] < 0, signs[1] < 0),
+    )  # fmt: skip
+    return Shape(columns, inner, (to, a_kind, right), turned), product
+
+
+@cache
+def _of_warp(
+    shape: tuple[int, int, int], types: tuple[str, str, str, str], from_registers: bool,
+    saturate: bool, negated: tuple[bool, bool],
+) -> Product:  # fmt: skip
+    """Return the product of one warp; B is given, and A if it is not in registers."""
+    layout = layout_of(shape, types, shape[1])
+    count = shape[2] // 2 // each(types[0])
+    registers = count, 4 * from_registers, 0, count
+    given = not from_registers, True
+    return Product(
+        types, layout, registers, layout.a.shape[2], saturate, both=True, of_warpgroup=True,
+        given=given, negated=negated,
+    )  # fmt: skip
 
 
 def _fits(types: tuple[str, ...], columns: int, inner: int) -> bool:
@@ -150,38 +137,35 @@ def _number(operand: Operand) -> int:
 
 
 def _multiply(
-    decoder: Decoder, product: Product, operands: tuple[Operand, Operand, Operand, Operand]
-) -> Step:
+    decoder: Decoder, shape: Shape, product: Product,
+    operands: tuple[Operand, Operand, Operand, Operand],
+) -> Step:  # fmt: skip
     to, a_operand, right, scale = operands
     starts = [decoder.fetch(e, "b32") for e in elements(to)]
     stores = [decoder.store(e, "b32") for e in elements(to)]
-    firsts = (
-        [decoder.fetch(e, "b32") for e in elements(a_operand)]
-        if isinstance(a_operand, Vector)
-        else []
-    )
-    first = None if firsts else decoder.fetch(a_operand, "b64")
-    second = decoder.fetch(right, "b64")
+    in_registers = isinstance(a_operand, Vector)
+    firsts = [decoder.fetch(e, "b32") for e in elements(a_operand)] if in_registers else []
+    descriptors = [None if in_registers else decoder.fetch(a_operand, "b64")]
+    descriptors.append(decoder.fetch(right, "b64"))
     adds = None if isinstance(scale, Immediate) else decoder.fetch(scale, "pred")
     always = isinstance(scale, Immediate) and scale.bits != 0
     pc = decoder.pc
 
     def multiply(group: Group) -> None:
         _require_fence(decoder, group, pc)
-        registers = _registers(group, starts)
-        start = _accumulators(product, registers)
+        start = registers_of(group, starts)
         if adds is not None:
             accumulates = by_warp(group, adds(group.frame))[:, 0]
-            start = np.where(accumulates, start, start.dtype.type(0))
+            start = np.where(accumulates[:, None], start, np.uint32(0))
         elif not always:
             start = np.zeros_like(start)
         try:
-            b = _factor(group, product, second, 1)
-            a = (
-                _fragments(product, _registers(group, firsts))
-                if first is None
-                else _factor(group, product, first, 0)
-            )
+            factors = [
+                np.zeros((start.shape[1], _elements_of(shape, side)), np.int64)
+                if descriptor is None
+                else _factor(group, shape, descriptor, side)
+                for side, descriptor in enumerate(descriptors)
+            ]
         except IndexError as problem:
             raise KernelFault(
                 f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}`: the "
@@ -189,8 +173,9 @@ def _multiply(
                 f"and the block has {group.wave.shared.shape[1]} bytes",
                 "outside",
             ) from None
-        product_values = product.multiply(a, b.swapaxes(0, 1), start)
-        for store, register in zip(stores, _spread(product, product_values), strict=True):
+        a = [registers_of(group, firsts)] if firsts else []
+        results = product([*a, start], given=np.concatenate(factors, axis=1))
+        for store, register in zip(stores, results, strict=True):
             put(group, store, register)
 
     return multiply
@@ -208,63 +193,30 @@ def _require_fence(decoder: Decoder, group: Group, pc: int) -> None:
         )
 
 
-def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
-    return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
+def _elements_of(shape: Shape, side: int) -> int:
+    rows = ROWS if side == 0 else shape.columns
+    return rows * _ROW_BYTES * 8 // width(shape.types[1 + side])
 
 
-def _accumulators(product: Product, registers: Array) -> Array:
-    """Return C (16, columns, warps) from registers (n, warps, 32)."""
-    bits = BITS[product.types[0]]
-    each = registers.shape[0] * 8 // product.columns
-    fragment = accumulator(ROWS, bits)
-    parts = [
-        fragment.read(registers[k * each : k * each + each]) for k in range(product.columns // 8)
-    ]
-    accumulators = np.concatenate(parts, axis=1)
-    return accumulators.astype(np.uint16) if bits == 16 else accumulators
-
-
-def _fragments(product: Product, registers: Array) -> Array:
-    """Return A (16, inner, warps) from a warp's registers (4, warps, 32)."""
-    width = 32 if product.types[1] == "b1" else BITS[product.types[1]]
-    fragments = factor(ROWS, _ROW_BYTES * 8 // width, width).read(registers)
-    return fragments.astype(f"u{width // 8}")
-
-
-def _factor(group: Group, product: Product, fetch: Fetch, side: int) -> Array:
-    """Return the rows of a factor in shared memory, (rows, elements, warps of the group)."""
+def _factor(group: Group, shape: Shape, fetch: Fetch, side: int) -> Array:
+    """Return the elements of a factor in shared memory, (warps of the group, elements)."""
     descriptors = by_warp(group, fetch(group.frame))[:, 0].view(np.uint64)
     wave = group.wave
-    rows = ROWS if side == 0 else product.columns
-    nothing = product.elements(np.zeros((rows, _ROW_BYTES), np.uint8), side)
     running = set(group.warps.tolist())
-    columns: list[Array] = []
+    factors = np.zeros((len(descriptors), _elements_of(shape, side)), np.int64)
     cache: dict[tuple[int, int, int], Array] = {}
-    for warp, bits in zip(group.place.tolist(), descriptors.tolist(), strict=True):
+    for row, (warp, bits) in enumerate(
+        zip(group.place.tolist(), descriptors.tolist(), strict=True)
+    ):
+        if warp not in running:  # only in the group's shape
+            continue
         block, quarter = divmod(warp, wave.warps_a_block)
         key = block, bits, 0 if side else ROWS * (quarter % WARPS)
-        if warp not in running:  # only in the group's shape
-            columns.append(nothing)
-            continue
         if key not in cache:
-            read = product.read_rows(wave.shared[block], bits, side, key[2])
-            cache[key] = product.elements(read, side)
-        columns.append(cache[key])
-    return np.stack(columns, axis=-1)
-
-
-def _spread(product: Product, d: Array) -> Array:
-    """Return D (16, columns, warps) as registers (n, warps, 32)."""
-    count = product.columns // 2
-    number, lane = np.arange(count)[:, None], np.arange(LANES)[None]
-    row = lane // 4 + number % 4 // 2 * 8
-    column = number // 4 * 8 + lane % 4 * 2 + number % 2
-    fragments: Any = d[row, column].swapaxes(1, 2)
-    if product.types[0] != "f16":
-        return np.ascontiguousarray(fragments).view(np.uint32)
-    wide = fragments.astype(np.uint32)
-    packed: Array = wide[0::2] | wide[1::2] << np.uint32(16)
-    return packed
+            read = shape.read_factor(wave.shared[block], bits, side, key[2])
+            cache[key] = (read.T if side else read).reshape(-1)
+        factors[row] = cache[key]
+    return factors
 
 
 Places = NDArray[np.int64]

@@ -24,7 +24,7 @@ from ..ops.lanes import LANES, Array, scalar
 from ..warp.decoder import Decoder, Fetch, StepTable, Store
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_warp, put
-from .mma import multiply_step
+from .mma import multiply_step, registers_of
 from .product import BITS, Layout, Product, each, numbered, width
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
@@ -166,7 +166,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
 
     def store(group: Group) -> None:
         lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
-        register_words = _registers(group, fetches)
+        register_words = registers_of(group, fetches)
         if not matrix.by_rows:
             matrix_elements = replace(matrix, by_rows=True).elements(register_words)
             register_words = matrix.registers(matrix_elements, len(fetches))
@@ -176,10 +176,6 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
             write(group, lanes, access, places, [value])
 
     return store
-
-
-def _registers(group: Group, fetches: Sequence[Fetch]) -> Array:
-    return np.stack([by_warp(group, fetch(group.frame)) for fetch in fetches])
 
 
 def product_of(instruction: Instruction) -> Product:
@@ -212,9 +208,9 @@ def _product(
     register = np.arange(registers[0])[:, None, None] % used
     place = np.arange(each(to))[:, None]
     layout = Layout(
-        _numbers((m, inner), a_kind, by_rows[0])[:, :, None],
-        _numbers((inner, n), right, by_rows[1])[:, :, None],
-        _numbers((m, n), start, True)[:, :, None],
+        _numbers((m, inner), a_kind, by_rows[0])[None],
+        _numbers((inner, n), right, by_rows[1])[None],
+        _numbers((m, n), start, True)[None],
         ((register * LANES + np.arange(LANES)) * each(to) + place).reshape(-1),
     )
     return Product(types, layout, registers, 4 if a_kind == "tf32" else inner, saturate, both)

@@ -1,24 +1,22 @@
 """Matrix products as the tensor cores of compute capability 9.0 compute them.
 
-Matrices are arrays (rows, columns, warps). The rules were measured bit for bit on the hardware. One
-instruction aligns all products and the accumulator to the largest exponent among them (that of a
-product is the sum of its factors' exponents), truncates them 25 bits below it, adds them exactly,
-and truncates the sum to float32, or rounds it to nearest as f16. It sums 8-bit floats two bytes of
-every four at a time (of a sparse factor four columns of every eight), starting from zero, and adds
-the accumulator at the end. `wgmma` truncates all products of 8-bit floats and the accumulator 13
-bits below, and so the sum, if it is f32. Double precision is a chain of fused multiply-adds;
-integers are exact.
+The rules were measured bit for bit on the hardware. One instruction aligns all products and the
+accumulator to the largest exponent among them (that of a product is the sum of its factors'
+exponents), truncates them 25 bits below it, adds them exactly, and truncates the sum to float32, or
+rounds it to nearest as f16. It sums 8-bit floats two bytes of every four at a time (of a sparse
+factor four columns of every eight), starting from zero, and adds the accumulator at the end.
+`wgmma` truncates all products of 8-bit floats and the accumulator 13 bits below, and so the sum, if
+it is f32. Double precision is a chain of fused multiply-adds; integers are exact.
+
+`jit` compiles these loops: `multiply_warps` for the interpreter, `multiply` for machine code, which
+calls it with the registers of one warp.
 """
 
-from collections.abc import Callable
-from functools import cache
+from ....jit.structure import I32, I64, U32, Struct
+from ....jit.value import bits_of, double_of, multiply_add, truncate
 
-import numpy as np
-
-from ....jit.numpy_tracer import elementwise_of
-from .floating import arithmetic
-from .format import Reformat, reformat
-from .lanes import Array
+FLOATS, DOUBLES, INTEGERS, AND, XOR = range(5)
+SIGNED, UNSIGNED, REAL = range(3)
 
 KEPT_BITS = 25
 """Bits below the largest exponent that a sum keeps."""
@@ -26,171 +24,302 @@ KEPT_BITS = 25
 OCTET_BITS = 13
 """The same for a sum of `wgmma` over 8-bit floats."""
 
-_LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126}
-"""The least exponents of normal numbers."""
+NOTHING = -4096
+"""The exponent of zero."""
 
-_NOTHING = -4096
+LEAST, LARGEST = -900, 1000
+"""Bounds of the exponents that scale a sum: no number has a larger one, and sums of zeros have the
+least."""
 
-
-def of_bits(bits: Array, kind: str) -> Array:
-    """Return the elements of a matrix as float64; the low 13 bits of tf32 are ignored."""
-    if kind == "tf32":
-        bits = bits & np.uint32(0xFFFF_E000)
-        kind = "f32"
-    return reformat(Reformat(kind, "f64"))(bits).view(np.float64)
+INFINITY = 0x7FF << 52
 
 
-@cache
-def _largest() -> Callable[..., Array]:
-    """Return the function of a, b and an exponent that returns the larger of it and the exponent of
-    a * b."""
+class Format(Struct):
+    """The elements of a matrix: `width` bits above `shift` others, signed, unsigned or real.
 
-    def largest(a: Array, b: Array, least: Array) -> Array:
-        sizes = a.view(np.uint64) << 1, b.view(np.uint64) << 1
-        both = ((sizes[0] >> 53) + (sizes[1] >> 53)).view(np.int64) - 2046
-        is_zero = (sizes[0] == 0) | (sizes[1] == 0)
-        return np.where(is_zero, least, np.maximum(both, least))
-
-    return elementwise_of("largest_exponent", largest, ("f8", "f8", "i8"), "i8")
-
-
-@cache
-def _sum_cut() -> Callable[..., Array]:
-    """Return the function of a, b, a scale and a sum that adds a * b, scaled and truncated, to the
-    sum."""
-
-    def sum_cut(a: Array, b: Array, scale: Array, total: Array) -> Array:
-        cut: Array = total + np.trunc(a * b * scale)
-        return cut
-
-    return elementwise_of("sum_cut", sum_cut, ("f8",) * 4, "f8")
-
-
-def _block(a: Array, b: Array, c: Array) -> Array:
-    """Return the exact sum (m, n, warps) of c and the truncated products of one block."""
-    one = np.ones((1, 1, 1))
-    exponent = _largest()(c, one, np.array(_NOTHING, dtype=np.int64))
-    for k in range(a.shape[1]):
-        exponent = _largest()(a[:, k, None], b[None, k], exponent)
-    lift = np.maximum(exponent, -900)
-    scale = np.ldexp(1.0, (KEPT_BITS - lift).astype(np.int32))
-    total = np.trunc(c * scale)
-    for k in range(a.shape[1]):
-        total = _sum_cut()(a[:, k, None], b[None, k], scale, total)
-    block_sum: Array = total / scale
-    return block_sum
-
-
-def _special(a: Array, b: Array, c: Array, result: Array) -> Array:
-    """Set infinities and NaNs where a factor or the accumulator is one."""
-    if np.isfinite(a).all() and np.isfinite(b).all() and np.isfinite(c).all():
-        return result
-    plain = c
-    for k in range(a.shape[1]):
-        plain = plain + a[:, k, None] * b[None, k]
-    return np.where(np.isfinite(plain), result, plain)
-
-
-def multiply_floats(a: Array, b: Array, c: Array, result: str, octets: int) -> Array:
-    """Return the bits of a @ b + c as `result` (f32 or f16).
-
-    For 8-bit floats, `octets` of every 2 * `octets` columns are summed at a time; it is 0 for other
-    types.
+    Of a real one `fraction` bits are stored, `infinity` is one more than the largest finite number,
+    and no exponent counts less than `least`.
     """
-    if octets:
-        first = np.arange(a.shape[1]) % (2 * octets) < octets
-        total = np.zeros_like(c)
-        for half in (first, ~first):
-            total = _special(a[:, half], b[half], total, _cut(_block(a[:, half], b[half], total)))
-        return arithmetic("add", "f32")(
-            total.astype(np.float32), c.astype(np.float32)
-        ).view(np.uint32)  # fmt: skip
-    total = _special(a, b, c, _block(a, b, c))
-    total = _overflowed(total)
-    mode = "rn" if result == "f16" else "rz"
-    bits = reformat(Reformat("f64", result, mode))(total.view(np.uint64))
-    nan = bits.dtype.type(0x7FFF if result == "f16" else 0x7FFF_FFFF)
-    return np.where(np.isnan(total), nan, bits)
+
+    width: int
+    shift: int
+    kind: int
+    fraction: int
+    bias: int
+    infinity: int
+    nan: int
+    least: int
 
 
-def multiply_of_warpgroup(a: Array, b: Array, c: Array, result: str, octets: str) -> Array:
-    """Return the bits of a @ b + c as `wgmma` computes it; `octets` are the types of 8-bit floats,
-    `e4m3 e5m2`, or empty."""
-    if not octets:
-        total = _special(a, b, c, _block(a, b, c))
+class Matrix(Struct):
+    """A, B or C: element `numbers[k]` of the registers is element k, product by product, row by
+    row.
+
+    A register holds 2 ** `places` elements; the first one is `register` of the instruction's.
+    `is_given` is true for a matrix that is not in registers, `is_negated` for one whose sign
+    changes.
+    """
+
+    format: Format
+    numbers: I32
+    count: int
+    register: int
+    places: int
+    is_given: int
+    is_negated: int
+
+
+class Form(Struct):
+    """A form of D = A B + C: `lines` rows of A, in products of `rows` by `inner` by `columns`.
+
+    `order` are the columns of A as they are added, `stage` of them at a time to the sum of the
+    earlier ones. `d` is the element of D for each number of an element of its `registers`.
+    """
+
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    to: Format
+    d: I32
+    registers: int
+    places: int
+    arithmetic: int
+    lines: int
+    rows: int
+    inner: int
+    columns: int
+    order: I32
+    stage: int
+    kept: int
+    saturates: int
+    adds_last: int
+    cuts_sum: int
+    drops_sign: int
+
+
+class Work(Struct):
+    """The matrices of a warp, exponents of the factors, and a row of the sums."""
+
+    a: I64
+    b: I64
+    c: I64
+    d: I64
+    a_exponents: I64
+    b_exponents: I64
+    largest: I64
+    scale: I64
+    total: I64
+    plain: I64
+    sums: I64
+
+
+def work_sizes(form: Form) -> dict[str, int]:
+    """Return the numbers in each array of the Work of a form."""
+    a, b, c = form.a.count, form.b.count, form.c.count
+    sizes = {"a": a, "b": b, "c": c, "d": c, "a_exponents": a, "b_exponents": b}
+    return sizes | dict.fromkeys(("largest", "scale", "total", "plain", "sums"), form.columns)
+
+
+def multiply_warps(form: Form, warps: int, words: U32, starts: I64, given: I64, work: Work) -> None:
+    """Multiply the matrices of some warps; a register has a row of their lanes."""
+    lanes = 64 if form.a.format.width == 64 else 32
+    for warp in range(warps):
+        own = given[warp * (form.a.count + form.b.count) :]
+        multiply(form, words[warp * lanes :], starts, own, -1, work)
+
+
+def multiply(form: Form, words: U32, starts: I64, given: I64, mask: int, work: Work) -> None:
+    """Multiply the matrices of a warp, and write D to the lanes `mask` of its registers.
+
+    Register k, of D, A, B and C in turn, is in `words` from `starts[k]` on.
+    """
+    load(form.a, words, starts, given, work.a)
+    load(form.b, words, starts, given[form.a.count :], work.b)
+    load(form.c, words, starts, given, work.c)
+    if form.arithmetic == FLOATS:
+        multiply_floats(form, work)
+    elif form.arithmetic == DOUBLES:
+        multiply_doubles(form, work.a, work.b, work.c, work.d)
     else:
-        total = _special(a, b, c, _block_of_octets(a, b, c, octets.split(), result))
-    return _rounded(total + 0.0, result)
+        multiply_integers(form, work.a, work.b, work.c, work.d)
+    store(form, words, starts, mask, work.d)
 
 
-def _rounded(total: Array, result: str) -> Array:
-    """Return the bits of an exact sum: truncated to f32, or rounded to nearest f16."""
-    mode = "rn" if result == "f16" else "rz"
-    bits = reformat(Reformat("f64", result, mode))(_overflowed(total).view(np.uint64))
-    size = bits.dtype.type
-    bits = np.where(bits << size(1) == 0, size(0), bits)
-    return np.where(np.isnan(total), size(0x7FFF if result == "f16" else 0x7FFF_FFFF), bits)
+def load(matrix: Matrix, words: U32, starts: I64, given: I64, values: I64) -> None:
+    """Load a matrix as integers, or as the bits of doubles."""
+    form = matrix.format
+    for k in range(matrix.count):
+        if matrix.is_given:
+            values[k] = given[k] >> form.shift
+            continue
+        number = matrix.numbers[k]
+        lane, slot = number & 31, number >> 5
+        if form.width == 64:
+            at = starts[matrix.register + slot] + 2 * lane
+            values[k] = words[at] | words[at + 1] << 32
+        else:
+            word = words[starts[matrix.register + (slot >> matrix.places)] + lane]
+            place = slot & ((1 << matrix.places) - 1)
+            values[k] = word >> form.shift + place * form.width & (1 << form.width) - 1
+    if form.kind == SIGNED:
+        top = 1 << form.width - 1
+        for k in range(matrix.count):
+            values[k] = (values[k] ^ top) - top
+    elif form.kind == REAL and form.width < 64:
+        for k in range(matrix.count):
+            values[k] = widen(form, values[k]) ^ matrix.is_negated << 63
 
 
-def _block_of_octets(a: Array, b: Array, c: Array, kinds: list[str], result: str) -> Array:
-    """Return the sum of c and products of 8-bit floats, each truncated OCTET_BITS below the largest
-    exponent, and so the sum as f32. Subnormal numbers have the exponent of the least normal
-    ones."""
-    first, second = (_exponents(x, _LEAST[kind]) for x, kind in zip((a, b), kinds, strict=True))
-    largest = _exponents(c, _LEAST[result])
-    for k in range(a.shape[1]):
-        largest = np.maximum(largest, first[:, k, None] + second[None, k])
-    scale = np.ldexp(1.0, OCTET_BITS - np.maximum(largest, -900))
-    total: Array = np.trunc(c * scale)
-    for k in range(a.shape[1]):
-        total = total + np.trunc(a[:, k, None] * b[None, k] * scale)
-    total = total / scale
-    if result == "f16":
-        return total
-    below = np.ldexp(1.0, OCTET_BITS - np.maximum(_exponents(total, -900), -900))
-    block_sum: Array = np.trunc(total * below) / below
-    return block_sum
+def widen(form: Format, bits: int) -> int:
+    """Return a number of a format as the bits of a double."""
+    sign = 1 << form.width - 1
+    magnitude = bits & sign - 1
+    # As the fraction of a double it is too small by the ratio of the two formats' scales.
+    value = double_of(magnitude << 52 - form.fraction) * double_of(2046 - form.bias << 52)
+    wide = bits_of(value)
+    if magnitude >= form.infinity:
+        wide = INFINITY
+        if magnitude > form.infinity or form.infinity == form.nan:
+            wide = INFINITY | 1
+    return wide | (bits & sign) << 64 - form.width
 
 
-def _exponents(x: Array, least: int) -> Array:
-    """Return the exponents of numbers, at least `least`; very low for zeros, 0 for infinities and
-    NaNs."""
-    exponents = np.maximum(np.frexp(x)[1] - 1, least)
-    return np.where(x == 0, _NOTHING, np.where(np.isfinite(x), exponents, 0)).astype(np.int32)
+def narrow(form: Format, bits: int, is_nearest: int) -> int:
+    """Return a double as the bits of a format: rounded to the nearest or to zero, but to infinity
+    beyond the largest number."""
+    magnitude = bits & (1 << 63) - 1
+    exponent = (magnitude >> 52) - 1023 + form.bias
+    drop = 52 - form.fraction
+    if exponent < 1:
+        drop = drop + min(1 - exponent, 54 - drop)
+        exponent = 1
+    digits = magnitude & (1 << 52) - 1 | 1 << 52
+    number = digits >> drop
+    rest = digits & (1 << drop) - 1
+    half = 1 << drop - 1
+    if is_nearest and (rest > half or (rest == half and number & 1)):
+        number = number + 1
+    number = min(number + (exponent - 1 << form.fraction), form.infinity)
+    if magnitude > INFINITY:
+        return form.nan
+    return number | (bits >> 63 & 1) << form.width - 1
 
 
-def _overflowed(total: Array) -> Array:
-    """Return the sum with infinity where it exceeds float32, although sums are truncated."""
-    return np.where(np.abs(total) >= 2.0**128, np.copysign(np.inf, total), total)
+def exponent_of(bits: int, least: int) -> int:
+    """Return the exponent of a double, at least `least`; that of zero is NOTHING."""
+    exponent = max((bits >> 52 & 0x7FF) - 1023, least)
+    return NOTHING if bits << 1 == 0 else exponent
 
 
-def _cut(total: Array) -> Array:
-    bits = reformat(Reformat("f64", "f32", "rz"))(_overflowed(total).view(np.uint64))
-    return bits.view(np.float32).astype(np.float64)
+def multiply_floats(form: Form, work: Work) -> None:
+    """Multiply floats: exact sums of truncated products, stage by stage."""
+    columns, inner = form.columns, form.inner
+    a, b, c, d, sums = work.a, work.b, work.c, work.d, work.sums
+    a_exponents, b_exponents, largest = work.a_exponents, work.b_exponents, work.largest
+    scale, total, plain = work.scale, work.total, work.plain
+    for k in range(form.a.count):
+        a_exponents[k] = exponent_of(a[k], form.a.format.least)
+    for k in range(form.b.count):
+        b_exponents[k] = exponent_of(b[k], form.b.format.least)
+    for line in range(form.lines):
+        left = line * inner
+        right = line // form.rows * inner * columns
+        own = line * columns
+        for j in range(columns):
+            sums[j] = 0 if form.adds_last else c[own + j]
+        for first in range(0, inner, form.stage):
+            for j in range(columns):
+                largest[j] = exponent_of(sums[j], form.c.format.least)
+            for n in range(first, first + form.stage):
+                exponent = a_exponents[left + form.order[n]]
+                row = right + form.order[n] * columns
+                for j in range(columns):
+                    largest[j] = max(largest[j], exponent + b_exponents[row + j])
+            for j in range(columns):
+                largest[j] = min(max(largest[j], LEAST), LARGEST)
+                scale[j] = 1023 + form.kept - largest[j] << 52
+                plain[j] = sums[j]
+                total[j] = bits_of(truncate(double_of(sums[j]) * double_of(scale[j])))
+            for n in range(first, first + form.stage):
+                factor = double_of(a[left + form.order[n]])
+                row = right + form.order[n] * columns
+                for j in range(columns):
+                    term = factor * double_of(b[row + j])
+                    plain[j] = bits_of(double_of(plain[j]) + term)
+                    whole = truncate(term * double_of(scale[j]))
+                    total[j] = bits_of(double_of(total[j]) + whole)
+            for j in range(columns):
+                back = double_of(1023 - form.kept + largest[j] << 52)
+                exact = bits_of(double_of(total[j]) * back)
+                if form.cuts_sum:
+                    exact = cut(exact, form.kept)
+                is_finite = plain[j] >> 52 & 0x7FF != 0x7FF
+                d[own + j] = narrow(form.to, exact if is_finite else plain[j], form.to.width == 16)
+                sums[j] = widen(form.to, d[own + j])
+        if form.adds_last:
+            for j in range(columns):
+                value = double_of(sums[j]) + double_of(c[own + j])
+                d[own + j] = narrow(form.to, bits_of(value), 1)
+        if form.drops_sign:
+            for j in range(columns):
+                d[own + j] = 0 if d[own + j] << 65 - form.to.width == 0 else d[own + j]
 
 
-def multiply_doubles(a: Array, b: Array, c: Array) -> Array:
-    """Return a @ b + c in float64, as a chain of fused multiply-adds."""
-    fma = arithmetic("fma", "f64")
-    for k in range(a.shape[1]):
-        c = fma(a[:, k, None], b[None, k], c)
-    return c
+def cut(bits: int, kept: int) -> int:
+    """Return a double truncated `kept` bits below its exponent."""
+    exponent = max(exponent_of(bits, LEAST), LEAST)
+    whole = truncate(double_of(bits) * double_of(1023 + kept - exponent << 52))
+    return bits_of(whole * double_of(1023 - kept + exponent << 52))
 
 
-def multiply_integers(a: Array, b: Array, c: Array, saturate: bool) -> Array:
-    """Return a @ b + c of int64 as s32, wrapped or clamped."""
-    total = c.astype(np.int64)
-    for k in range(a.shape[1]):
-        total = total + a[:, k, None] * b[None, k]
-    if saturate:
-        total = np.clip(total, np.iinfo(np.int32).min, np.iinfo(np.int32).max)
-    return total.astype(np.int32)
+def multiply_doubles(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
+    """Multiply doubles: a chain of fused multiply-adds."""
+    columns, inner = form.columns, form.inner
+    for line in range(form.lines):
+        right = line // form.rows * inner * columns
+        for j in range(columns):
+            total = double_of(c[line * columns + j])
+            for k in range(inner):
+                factor = double_of(a[line * inner + k])
+                total = multiply_add(factor, double_of(b[right + k * columns + j]), total)
+            d[line * columns + j] = bits_of(total)
 
 
-def multiply_bits(a: Array, b: Array, c: Array, both: bool) -> Array:
-    """Return c plus the number of bits set in a AND b (or a XOR b), by words of 32 bits."""
-    total = c.astype(np.int64)
-    combine = np.bitwise_and if both else np.bitwise_xor
-    for k in range(a.shape[1]):
-        total = total + np.bitwise_count(combine(a[:, k, None], b[None, k]))
-    return total.astype(np.int32)
+def multiply_integers(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
+    """Multiply integers, or count the common or the different bits of words; wrap or clamp."""
+    columns, inner = form.columns, form.inner
+    for line in range(form.lines):
+        right = line // form.rows * inner * columns
+        own = line * columns
+        for j in range(columns):
+            d[own + j] = c[own + j]
+        for k in range(inner):
+            factor = a[line * inner + k]
+            row = right + k * columns
+            for j in range(columns):
+                if form.arithmetic == AND:
+                    d[own + j] += (factor & b[row + j]).bit_count()
+                elif form.arithmetic == XOR:
+                    d[own + j] += (factor ^ b[row + j]).bit_count()
+                else:
+                    d[own + j] += factor * b[row + j]
+        if form.saturates:
+            for j in range(columns):
+                d[own + j] = min(max(d[own + j], -(1 << 31)), (1 << 31) - 1)
+
+
+def store(form: Form, words: U32, starts: I64, mask: int, d: I64) -> None:
+    """Store D to the lanes `mask` of its registers."""
+    for register in range(form.registers):
+        for lane in range(32):
+            if mask >> lane & 1:
+                number = (register << form.places) * 32 + lane
+                word = d[form.d[number]]
+                at = starts[register] + lane
+                if form.to.width == 64:
+                    words[at + lane] = word
+                    words[at + lane + 1] = word >> 32
+                else:
+                    if form.places:  # two f16
+                        word = word | d[form.d[number + 32]] << form.to.width
+                    words[at] = word
