@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ptx.kernel import key_of
+from .access.access_arrays import AccessArrays, bind_memory
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
-from .memory.address_facts import AddressCache
 from .memory.memory import BufferPool, Memory, Shadow
-from .memory.wave_rows import WaveRows
-from .ops.lanes import LANES, Array, Bits, Mask, unpack
+from .ops.lanes import LANES, Array, Mask
 from .rows.access_rows import AccessRows
 from .rows.buffers import Buffers
 from .rows.history import RUNS
 from .rows.pattern import PatternTable
+from .rows.wave_rows import WaveRows
 from .warp.control_flow import control_flow
 from .warp.instruction_limit import SLICE, instructions_left, loop_line
 from .warp.invariant import asserted
 from .warp.machine import Machine
-from .warp.program import FrameStack, Program, WarpGroup
+from .warp.program import FrameStack, Group, Program
 from .warp.schedule import DEEPEN, ENDING, FAULT, IDLE, INTERPRET, SPINS, WOKEN, YIELD
 from .warp.simt_stack import SimtStacks, routines
 
@@ -93,10 +93,9 @@ class WaveState:
         self.blocks = blocks
         self.warps_a_block = -(-launch.threads // LANES)
         self.warps = blocks * self.warps_a_block
-        self.all_blocks = np.arange(blocks)
-        self.all_warps = np.arange(self.warps)
-        self.block_of_warp = self.all_warps // self.warps_a_block
-        self.warp_of_block = (self.all_warps % self.warps_a_block).astype(np.uint16)
+        numbers = np.arange(self.warps)
+        self.block_of_warp = numbers // self.warps_a_block
+        self.warp_of_block = (numbers % self.warps_a_block).astype(np.uint16)
         self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
         columns = self.warps_a_block * LANES
         lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
@@ -104,6 +103,7 @@ class WaveState:
         self.machine = Machine()
         together = syncing_blocks(program)
         self.stacks = SimtStacks(self.machine, flow, span, lanes, blocks, together)
+        self.accesses = AccessArrays((), program, self.warps)
         self.code_arrays: dict[object, Any] = {}
         self._fresh = self.machine.copy()
 
@@ -116,7 +116,8 @@ class WaveState:
     @property
     def nbytes(self) -> int:
         """The approximate size of the state in bytes."""
-        return self.stacks.nbytes + sum(int(each.nbytes) for each in self.code_arrays.values())
+        arrays = (self.stacks, self.accesses, *self.code_arrays.values())
+        return sum(int(each.nbytes) for each in arrays)
 
 
 def syncing_blocks(program: Program) -> int:
@@ -178,8 +179,6 @@ def state_pool_of(memory: Memory) -> WaveStatePool:
     return _POOLS.of(memory)
 
 
-MASKS_REMEMBERED = 8
-
 LOG = {"log_warp": "i4", "log_block": "i4", "log_masks": "i8", "log_repeat": "i4"}
 """The columns of the log of what ran: room for RUNS entries and one more per warp."""
 
@@ -208,7 +207,6 @@ class Wave:
         self.warps_a_block = state.warps_a_block
         self.columns = self.warps_a_block * LANES
         self.warps = state.warps
-        self.all_blocks, self.all_warps = state.all_blocks, state.all_warps
         self.block_of_warp = state.block_of_warp
         self.shared = np.zeros((self.blocks, program.shared_bytes), dtype=np.uint8)
         self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
@@ -221,12 +219,14 @@ class Wave:
         for name, kind in LOG.items():
             setattr(self.machine, name, buffers.take(name, RUNS + self.warps, kind))
         self.frames: FrameStack | None = None
-        self.facts = AddressCache(patterns)
         self.asserts = asserted()
-        self._masks: dict[tuple[bytes, int], Mask] = {}
         block = numbers[self.block_of_warp].astype(np.uint64)
         warp = state.warp_of_block
+        state.accesses.bind(self.machine)
+        bind_memory(self.machine, self)
         accesses = AccessRows(sink, patterns, block, warp, self.machine, buffers)
+        if self.machine.mapped:
+            accesses.report_outside(len(program.kernel.instructions))
         self.rows = WaveRows(sink, patterns, block, warp, accesses)
         self._tier = tier
         self._granted = self.machine.budget
@@ -236,25 +236,6 @@ class Wave:
             self.executor = tier.compiled_blocks(self, None)
         else:
             self.executor = Interpreter(self)
-
-    def lanes_of(self, active: Bits, columns: int) -> Mask:
-        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if all rows agree.
-
-        Recent masks return the same array object, so that address facts cached by identity are
-        found.
-        """
-        key = (active.tobytes(), columns)
-        mask = self._masks.get(key)
-        if mask is None:
-            grid = active.reshape(-1, columns // LANES)
-            if len(grid) > 1 and bool((grid == grid[0]).all()):
-                grid = grid[:1]
-            mask = unpack(np.ascontiguousarray(grid).reshape(-1)).reshape(len(grid), columns)
-            # Evict the oldest mask.
-            if len(self._masks) >= MASKS_REMEMBERED:
-                self._masks.pop(next(iter(self._masks)))
-            self._masks[key] = mask
-        return mask
 
     def run(self) -> bool:
         """Run until every warp has exited (True), or every warp that can run only spins (False)."""
@@ -332,10 +313,10 @@ class Wave:
         m = self.machine
         self.rows.history.write_log(self.stacks.take_log(), m.lengths, m.branches)
 
-    def group(self) -> WarpGroup:
+    def group(self) -> Group:
         """Return the warps that run now."""
         m = self.machine
-        return WarpGroup(self, self.stacks.group, m.active[: m.count].copy())
+        return Group(self, self.stacks.group, m.active[: m.count].copy())
 
     @property
     def progress(self) -> int:

@@ -1,242 +1,181 @@
-"""Loads and stores: address facts to bounds checks, gathers, scatters and trace rows."""
+"""One access of memory: its address facts and fault checks, and the lanes' bytes.
 
-from collections.abc import Iterator
+`reach` (reach.py) checks the lanes of a group, writes their rows and points them at their bytes;
+`lane_move.py` moves these.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ....jit.ufunc import select
+from ....base.dataclass import dataclass
+from ....jit.machine_code import address
 from ....traces.schema import Space
-from ...ptx.kernel import (
-    TYPE_BYTES,
-    Address,
-    Bucket,
-    Instruction,
-    Register,
-)
-from ..memory.address_facts import AddressRange
-from ..memory.memory import WINDOWS
-from ..ops.lanes import LANES, Array, Mask
-from ..warp.decoder import Decoder, StepTable
-from ..warp.invariant import require_facts
-from ..warp.program import Group, Step
-from . import cluster
-from .address import Access, describe, elements
-from .bounds import Window, check_lanes, find_window, mark_written, require_written, wrapped
+from ..memory.memory import GLOBAL_BASE, WINDOWS
+from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
+from ..warp.program import Group
+from .bounds import fault_of, uninitialized
+from .cluster import GENERIC
+from .lane_move import Update, load_lanes, store_lanes
+from .reach import routines
 
-_GENERIC = (*WINDOWS.items(), (Space.SHARED, cluster.GENERIC))
-"""State spaces and their windows of generic addresses, the distributed shared memory of clusters
-last. An address in none of them is global.
-"""
-
-_NEAR = (1 << 30) - 16
-"""Lanes at most this far from one of them share a row, whose offsets are signed 32-bit."""
+Fetch: TypeAlias = Callable[[list[Array]], Array]
+"""Reads a value from a frame, as one NumPy type."""
 
 
-def _names_parameter(instruction: Instruction) -> bool:
-    """Return whether the access is one of a parameter by name, which makes no row."""
-    return instruction.space == "param" and not any(
-        isinstance(operand, Address) and isinstance(operand.base, Register)
-        for operand in instruction.operands
-    )
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory instruction: `space` None is generic; `count` elements of `dtype` per lane.
+
+    A hidden one writes no rows: it fetches the handle behind a texture reference, or a function's
+    parameter. A narrow one has 32-bit addresses, the low half of a global address
+    (`.address_size 32`).
+    """
+
+    pc: int
+    position: int
+    space: Space | None
+    dtype: np.dtype[Any]
+    count: int
+    address: Fetch
+    offset: int
+    guard: Fetch | None
+    part: int = 0
+    hidden: bool = False
+    narrow: bool = False
+
+    @property
+    def width(self) -> int:
+        """Bytes per lane."""
+        return self.dtype.itemsize * self.count
+
+    def addresses(self, group: Group, value: Array) -> Array:
+        """Return the address of each lane of a group, (warps, 32), from the base value."""
+        addresses = as_addresses(add_offset(value, self.offset))
+        if self.narrow:
+            addresses = addresses + np.where(self.is_global(addresses), GLOBAL_BASE, 0)
+        shape = (group.rows, LANES)
+        if addresses.shape == shape:
+            return np.ascontiguousarray(addresses)
+        return np.array(np.broadcast_to(addresses, shape), order="C")
+
+    def is_global(self, addresses: Array) -> Mask:
+        """Return which addresses are of global memory."""
+        if self.space is not None:
+            return np.full((1, 1), self.space == Space.GLOBAL)
+        inside = [(addresses >= start) & (addresses < end) for start, end in _WINDOWS]
+        outside: Mask = ~np.logical_or.reduce(inside)
+        return outside
 
 
-def _load(decoder: Decoder, instruction: Instruction) -> Step | None:
-    if _names_parameter(instruction):
-        return None
-    to, source = instruction.operands[:2]
-    access = describe(decoder, instruction, source)
-    kind = instruction.type
-    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
-    if TYPE_BYTES[kind] * instruction.vector != access.width or len(stores) != access.count:
-        raise decoder.refuse(f"expected {access.count} registers")
-
-    def load(group: Group) -> None:
-        frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
-        values = read(group, lanes, access, access.address(frame))
-        for store, value in zip(stores, values, strict=True):
-            if store is not None:
-                store(frame, value)
-
-    return load
+_WINDOWS = (*(WINDOWS[space] for space in (Space.SHARED, Space.LOCAL, Space.CONST)), GENERIC)
 
 
-def _store(decoder: Decoder, instruction: Instruction) -> Step | None:
-    if _names_parameter(instruction):
-        return None
-    to, source = instruction.operands[:2]
-    access = describe(decoder, instruction, to)
-    kind = instruction.type
-    fetches = [decoder.fetch(e, kind) for e in elements(source)]
-    if len(fetches) != access.count:
-        raise decoder.refuse(f"expected {access.count} registers")
-
-    def store(group: Group) -> None:
-        frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
-        write(group, lanes, access, access.address(frame), [f(frame) for f in fetches])
-
-    return store
+def as_addresses(value: Array) -> Array:
+    """Return the bits of a 32- or 64-bit register as int64: 32-bit values are unsigned."""
+    if value.dtype.itemsize == 8:
+        return value.view(np.int64)
+    return value.view(np.uint32).astype(np.int64)
 
 
-STEPS: StepTable = {
-    "ld": _load,
-    "ldu": _load,
-    "st": _store,
-}
+def add_offset(value: Array, delta: int) -> Array:
+    """Return a register's value plus `delta`, wrapped to the register's width."""
+    if not delta:
+        return value
+    bits = np.dtype(f"u{value.dtype.itemsize}")
+    further: Array = value.view(bits) + bits.type(delta & int(np.iinfo(bits).max))
+    return further
+
+
+class Reached:
+    """The bytes that the lanes of a group access: a pointer for each of the `lanes`, one mask per
+    warp, which stays valid until the next access.
+    """
+
+    def __init__(self, group: Group, lanes: Bits) -> None:
+        self._machine = group.wave.machine
+        self.lanes = lanes
+
+    def load(self, element: int, dtype: np.dtype[Any]) -> Array:
+        """Return an element of each lane, (warps, 32); 0 for other lanes."""
+        return load_lanes(self._machine.pointers, self.lanes, element, dtype)
+
+    def store(self, element: int, value: Array, dtype: np.dtype[Any]) -> None:
+        """Write an element of each lane, in order of warp and lane."""
+        store_lanes(self._machine.pointers, self.lanes, element, dtype, value)
+
+    def update(self, run: Update, lanes: Bits, element: int, values: list[Array]) -> Array:
+        """Change an element of some lanes, in order of warp and lane; return the old ones."""
+        return run(self._machine.pointers, lanes, element, values)
+
+    def mark_written(self, access: Access) -> None:
+        """Mark the bytes that the lanes store as written."""
+        if self._machine.is_watched:
+            watched, mark = self._watched(), _mark(access.dtype)
+            for element in range(access.count):
+                store_lanes(self._machine.written_at, watched, element, access.dtype, mark)
+
+    def require_written(self, group: Group, access: Access, addresses: Array) -> None:
+        """Raise KernelFault if a lane loads an uninitialized byte."""
+        if not self._machine.is_watched:
+            return
+        watched, mark = self._watched(), _mark(access.dtype)
+        missing = np.zeros((group.rows, LANES), np.bool_)
+        for element in range(access.count):
+            written = load_lanes(self._machine.written_at, watched, element, access.dtype)
+            missing |= written != mark
+        missing &= unpack(watched)
+        if missing.any():
+            lane = int(missing.argmax())
+            where = access.space, int(addresses.reshape(-1)[lane])
+            raise uninitialized(group, access.pc, access.width, where, lane)
+
+    def _watched(self) -> Bits:
+        """Return the lanes whose bytes have a map of the written ones."""
+        places = self._machine.written_at[: len(self.lanes) * LANES].reshape(-1, LANES)
+        return self.lanes & pack(places != 0)
+
+
+def _mark(dtype: np.dtype[Any]) -> Array:
+    """Return an element with all bytes 1, (1, 1)."""
+    return np.frombuffer(b"\1" * dtype.itemsize, dtype).reshape(1, 1)
 
 
 def read(group: Group, lanes: Mask | None, access: Access, value: Array) -> list[Array]:
     """Load under `lanes`, record the rows, and return `count` arrays of elements."""
-    results = [np.zeros((1, 1), dtype=access.dtype) for _ in range(access.count)]
-    for mask, where in resolve(group, lanes, access, value):
-        require_written(group, access, value, where)
-        loaded = [where.load(element) for element in range(access.count)]
-        results = (
-            loaded
-            if mask is None
-            else [select(mask, new, old) for new, old in zip(loaded, results, strict=True)]
-        )
-    return results
+    addresses = access.addresses(group, value)
+    reached = resolve(group, lanes, access, addresses)
+    reached.require_written(group, access, addresses)
+    return [reached.load(element, access.dtype) for element in range(access.count)]
 
 
 def write(
     group: Group, lanes: Mask | None, access: Access, value: Array, values: list[Array]
 ) -> None:
     """Store `count` arrays of elements under `lanes`, and record the rows."""
-    for _, where in resolve(group, lanes, access, value):
-        for element, stored in enumerate(values):
-            where.store(element, stored)
-        mark_written(where, access.count)
+    reached = resolve(group, lanes, access, access.addresses(group, value))
+    for element, stored in enumerate(values):
+        reached.store(element, stored, access.dtype)
+    reached.mark_written(access)
 
 
-def resolve(
-    group: Group, lanes: Mask | None, access: Access, value: Array
-) -> list[tuple[Mask | None, Window]]:
-    """Return the checked memory that the lanes access, and record a row per warp for each part.
-
-    The usual case, lanes in one space within 2 GiB, is one part (mask None). Other cases have
-    several parts, each with the mask of its lanes.
+def resolve(group: Group, lanes: Mask | None, access: Access, addresses: Array) -> Reached:
+    """Check the lanes, record their rows, and return their bytes; KernelFault for the first lane
+    at fault.
     """
-    facts, delta = entry = group.wave.facts.of(value, lanes, group.columns, access.offset)
-    if group.wave.asserts:
-        require_facts(value, access.offset, lanes, entry)
-    if facts is None:
-        return []
-    space = access.space or _window(facts.low + delta, facts.high + delta)
-    # Offsets in a row are signed 32-bit, so one row cannot span more.
-    if space is None or facts.high - facts.low >= 1 << 31:
-        return _resolve_parts(group, access, facts, delta)
-    delta -= access.shift(space)
-    where = _checked(group, access, facts, delta, space)
-    _record(group, access, facts, delta, space, access.part)
-    return [(None, where)]
-
-
-def _checked(group: Group, access: Access, facts: AddressRange, delta: int, space: Space) -> Window:
-    where = find_window(group, facts, delta, space, access.dtype, access.count)
-    # `odd_bits` is the union over the lanes: a clear bit proves that every lane is aligned.
-    if (facts.odd_bits | delta) & (access.width - 1) or not where.inside:
-        check_lanes(group, facts, delta, space, access.width, access.pc)
-    return where
-
-
-def _record(
-    group: Group, access: Access, facts: AddressRange, delta: int, space: Space, part: int
-) -> None:
-    trace_delta = delta - (WINDOWS[space][0] if space == Space.GLOBAL else 0)
-    base = facts.base + trace_delta if trace_delta else facts.base
-    if not access.hidden:
-        keep = facts.keep
-        if space == Space.SHARED and cluster.is_elsewhere(facts, delta):
-            # The trace has no rows for warps that reach another block's shared memory.
-            keep = cluster.lanes_at_home(group, facts, delta)
-        group.wave.rows.accesses.add(
-            group, access.position, access.pc, space, part, base, facts.pattern, keep
-        )
-
-
-def _window(low: int, high: int) -> Space | None:
-    """Return the space with both addresses in its generic window (GLOBAL if none has)."""
-    spaces = {_space_of(low), _space_of(high)}
-    return spaces.pop() if len(spaces) == 1 else None
-
-
-def _space_of(address: int) -> Space:
-    for space, (start, end) in _GENERIC:
-        if start <= address < end:
-            return space
-    return Space.GLOBAL
-
-
-def _spaces_of(addresses: Array) -> Array:
-    """Return for each generic address the index of its space, by windows."""
-    spaces = np.full(addresses.shape, Space.GLOBAL, dtype=np.uint8)
-    for space, (start, end) in _GENERIC:
-        spaces[(addresses >= start) & (addresses < end)] = space
-    return spaces
-
-
-def _resolve_parts(
-    group: Group, access: Access, facts: AddressRange, delta: int
-) -> list[tuple[Mask | None, Window]]:
-    """Split each warp's lanes by space, and within a space where they are 2 GiB apart.
-
-    A warp's rows depend on that warp only: parts are numbered from 0 in each warp.
-    """
-    shape = (group.rows, group.columns)
-    addresses = np.broadcast_to(facts.addresses, shape) + wrapped(delta)
-    spaces = np.full(shape, access.space) if access.space else _spaces_of(addresses)
-    lanes = np.broadcast_to(True if facts.lanes is None else facts.lanes, shape)
-    where, which, warp_lanes = (each.reshape(-1, LANES) for each in (addresses, spaces, lanes))
-    parts: dict[int, tuple[AddressRange, Mask, Window]] = {}
-    # Parts are numbered per warp, but checked and accessed as segments: sets of warps with the same
-    # part number, space and range, so that one window serves each segment.
-    cuts = [
-        (number, segment)
-        for number, mask in enumerate(_parts_of_warps(where, which, warp_lanes))
-        for segment in _warps_alike(where, which, mask)
-    ]
-    for place in sorted(range(len(cuts)), key=lambda n: int(cuts[n][1].any(axis=1).argmax())):
-        _, segment = cuts[place]  # in order of warp, so that the first faulting lane is reported
-        space = Space(int(which[segment][0]))
-        own, part_lanes = addresses - access.shift(space), segment.reshape(shape)
-        part_facts, _ = group.wave.facts.of(own, part_lanes, group.columns)
-        if part_facts is not None:
-            parts[place] = part_facts, part_lanes, _checked(group, access, part_facts, 0, space)
-    for place, (part_facts, _, _) in sorted(parts.items()):  # in order of part within a warp
-        number, segment = cuts[place]
-        _record(group, access, part_facts, 0, Space(int(which[segment][0])), number)
-    return [parts[place][1:] for place in sorted(parts)]
-
-
-def _parts_of_warps(addresses: Array, spaces: Array, lanes: Array) -> Iterator[Array]:
-    """Yield masks (warps, 32): the first part of every warp, then the second of those that
-    have one.
-    """
-    remainder = lanes.copy()
-    while remainder.any():
-        first = np.arange(len(remainder)), remainder.argmax(axis=1)
-        mask = remainder & _near(addresses, spaces, addresses[first], spaces[first])
-        yield mask
-        remainder &= ~mask
-
-
-def _warps_alike(addresses: Array, spaces: Array, mask: Array) -> Iterator[Array]:
-    """Split a mask (warps, 32) where warps access several spaces, or addresses 2 GiB apart."""
-    remainder = mask.copy()
-    while remainder.any():
-        near = _near(addresses, spaces, addresses[remainder][:1], spaces[remainder][:1])
-        same = np.asarray((near | ~remainder).all(axis=1))
-        yield remainder & same[:, None]
-        remainder &= ~same[:, None]
-
-
-def _near(addresses: Array, spaces: Array, to: Array, space: Array) -> Array:
-    """Return which lanes (warps, 32) are in the `space` of each warp, within 1 GiB of its
-    address `to`.
-    """
-    low = np.maximum(to, _NEAR - (1 << 63)) - _NEAR
-    high = np.minimum(to, (1 << 63) - 1 - _NEAR) + _NEAR
-    near = (addresses >= low[:, None]) & (addresses <= high[:, None])
-    return np.asarray(near & (spaces == space[:, None]))
+    wave = group.wave
+    m, rows = wave.machine, wave.rows.accesses
+    masks = group.active if lanes is None or lanes is group.lanes else group.pack(lanes)
+    m.reach_lanes[: len(masks)] = masks
+    place, space = address(addresses), int(access.space or 0)
+    left = 1
+    while left:
+        rows.reserve_more(len(masks))
+        left = routines().reach_group(
+            m.address, place, space, access.pc, access.position, access.width, access.part,
+            access.hidden,
+        )  # fmt: skip
+    if m.fault_site >= 0:
+        raise fault_of(wave)
+    return Reached(group, masks)

@@ -1,11 +1,8 @@
 """The address operand of a memory instruction: state space, element type, register and offset."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...front.texture_reference import is_handle
@@ -21,10 +18,11 @@ from ...ptx.kernel import (
 )
 from ...ptx.lines import source_line
 from ..kernel.layout import parameter_offsets
-from ..memory.memory import GLOBAL_BASE, WINDOWS, LoadedModule
+from ..memory.memory import WINDOWS, LoadedModule
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Program, Step
+from .access import Access
 
 _SPACES = {
     "global": Space.GLOBAL,
@@ -34,39 +32,6 @@ _SPACES = {
     "param": Space.LOCAL,
 }
 """State spaces by name. Function parameters are in local memory if their address is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One memory instruction: `space` None is generic; `count` elements of `dtype` per lane.
-
-    A hidden one writes no rows: it fetches the handle behind a texture reference, or a function's
-    parameter. A narrow one has 32-bit addresses, the low half of a global address
-    (`.address_size 32`).
-    """
-
-    pc: int
-    position: int
-    space: Space | None
-    dtype: np.dtype[Any]
-    count: int
-    address: Fetch
-    offset: int
-    guard: Fetch | None
-    part: int = 0
-    hidden: bool = False
-    narrow: bool = False
-
-    def shift(self, space: Space) -> int:
-        """Return the number to subtract from its addresses to get offsets in a space."""
-        if space == Space.GLOBAL:
-            return -GLOBAL_BASE if self.narrow else 0
-        return WINDOWS[space][0] if self.space is None else 0
-
-    @property
-    def width(self) -> int:
-        """Bytes per lane."""
-        return self.dtype.itemsize * self.count
 
 
 def describe(decoder: Decoder, instruction: Instruction, operand: Operand) -> Access:

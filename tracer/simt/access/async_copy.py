@@ -17,13 +17,12 @@ from ....traces.schema import Space
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
 from ...ptx.lines import source_line
-from ..memory.address_facts import as_addresses
 from ..ops.lanes import Array, Mask, scalar
 from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import by_lane, by_warp
-from .access import read, write
-from .address import Access, describe
+from .access import Access, as_addresses, read, write
+from .address import describe
 from .atomic import update_lanes
 from .bounds import name_lane
 
@@ -211,7 +210,7 @@ def _update(
 ) -> Step:  # fmt: skip
     access, store = _word(decoder, instruction, place), decoder.store(to, "b64")
     pc = decoder.pc
-    run = update_lanes("mbarrier_arrive", "i64", _ARRIVE)
+    run = update_lanes("mbarrier_arrive", ("i64", _ARRIVE, ""))
 
     def update(group: Group) -> None:
         frame = group.frame

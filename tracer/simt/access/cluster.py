@@ -15,11 +15,10 @@ from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import Instruction
 from ...ptx.lines import source_line
-from ..memory.address_facts import AddressRange
 from ..memory.memory import WINDOWS
-from ..ops.lanes import LANES, Array, Mask
+from ..ops.lanes import Array
 from ..warp.decoder import Decoder, StepTable
-from ..warp.program import Group, Step
+from ..warp.program import Group, Step, Wave
 
 START, SPAN = 0x0F00_0000, 1 << 24
 """Shared address of the window of rank 0, and the size of a window."""
@@ -32,22 +31,6 @@ Block Clusters).
 _FIRST = WINDOWS[Space.SHARED][0] + START
 GENERIC = (_FIRST, _FIRST + MOST_BLOCKS * SPAN)
 """Range of these windows in generic addresses: first address, end."""
-
-
-def is_elsewhere(facts: AddressRange, delta: int) -> bool:
-    """Return whether a shared access may reach other blocks of the cluster."""
-    return START <= facts.high + delta < START + MOST_BLOCKS * SPAN
-
-
-def lanes_at_home(group: Group, facts: AddressRange, delta: int) -> Mask:
-    """Return the warps (rows, warps per row) that access their own block with all lanes."""
-    shape = (group.rows, group.columns)
-    addresses: Array = np.broadcast_to(facts.addresses, shape) + delta
-    elsewhere: Mask = np.greater_equal(addresses, START)
-    if facts.lanes is not None:
-        elsewhere = np.logical_and(elsewhere, facts.lanes)
-    home: Mask = np.logical_not(elsewhere.reshape(group.rows, -1, LANES).any(axis=2))
-    return home if facts.keep is None else home & facts.keep
 
 
 def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
@@ -63,27 +46,11 @@ def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
     return owner, np.where(elsewhere, (addresses - START) % SPAN, addresses)
 
 
-def is_inside(group: Group, addresses: Array, width: int) -> Mask:
-    """Return which shared addresses (rows, columns) have `width` bytes of memory."""
-    owner, offset = owner_and_offset(group, addresses)
-    inside: Mask = (owner >= 0) & (offset >= 0) & (offset <= group.wave.shared.shape[1] - width)
-    return inside
-
-
-def find_elsewhere(
-    group: Group, facts: AddressRange, delta: int, itemsize: int, pitch: int
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Return element indices into the shared memory of all blocks, `pitch` elements each, and the
-    lanes that target an exited block.
-    """
-    shape = (group.rows, group.columns)
-    owner, offset = owner_and_offset(group, np.broadcast_to(facts.addresses, shape) + delta)
-    stacks = group.wave.stacks
-    over: Mask = np.logical_and.reduce(stacks.ended().reshape(-1, stacks.warps_a_block), axis=1)
-    ended: Mask = np.logical_and(over[owner], owner >= 0)
-    if facts.lanes is not None:
-        ended = np.logical_and(ended, facts.lanes)
-    return owner * pitch + offset // itemsize, ended
+def locate(wave: Wave, warp: int, address: int) -> tuple[int, int]:
+    """Return the block of the wave that owns a shared address of a warp, and the offset there."""
+    size, own = wave.program.launch.blocks_a_cluster, int(wave.block_of_warp[warp])
+    rank, offset = divmod(address - START, SPAN)
+    return own // size * size + rank, offset
 
 
 def _split(

@@ -1,9 +1,8 @@
-"""Machine code as the executor of a wave's basic blocks, and its access rows.
+"""Machine code as the executor of a wave's basic blocks.
 
 `CompiledBlocks` gives machine code what it needs: frames for the registers, the memories, room for
 rows. Where the code returns, or calls back, it runs an instruction or the end of a block in the
-interpreter, or raises a fault. `MachineRows` merges the rows that machine code writes with those of
-the interpreter, in the order of the accesses.
+interpreter, or raises a fault.
 """
 
 import ctypes
@@ -14,72 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....jit.machine_code import address
-from ....traces.schema import Space
+from ..access.access_arrays import AccessArrays
 from ..access.address import parameter_image
-from ..access.bounds import check_lanes
+from ..access.bounds import fault_of
+from ..access.reach import routines
 from ..call.argument_passing import too_deep
 from ..interp.decode import decoder_of
 from ..interp.interpreter import Interpreter
 from ..kernel.layout import levels_within
-from ..memory.address_facts import AddressRange
-from ..ops.lanes import LANES, Array, Mask
-from ..rows.access_rows import FEW_ROWS, ROWS, AccessRows, Warps
+from ..ops.lanes import LANES, Array
+from ..rows.access_rows import FEW_ROWS, ROWS
 from ..warp.instruction_limit import never_ends
-from ..warp.machine import Machine
-from ..warp.program import FrameStack, WarpGroup, Wave
-from .access_arrays import AccessArrays
-from .access_check import LEAST, MOST
-from .compiled_kernel import CompiledKernel, finish_rows_routine
+from ..warp.program import FrameStack, Group, Wave
+from .compiled_kernel import CompiledKernel
+from .emit_block import NEEDS_ROWS
 from .emit_call import LOST, NEEDS_FRAMES
 from .fallback import Fallbacks, stored_as
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
-
-
-class MachineRows(AccessRows):
-    """Access rows that machine code adds, too, in the order of the accesses.
-
-    `before` is the number of accesses of the current basic block before the instruction that the
-    interpreter runs. The `rows` of the wave so far are taken over.
-    """
-
-    def __init__(self, rows: AccessRows, machine: Machine, code: CompiledKernel) -> None:
-        super().__init__(rows.sink, rows.patterns, rows.block, rows.warp, machine, rows.buffers)
-        self.before = 0
-        self._machine = machine
-        self._code = code
-        self._site_pc, self._site_space = code.site_pc, code.site_space
-        self._site_part = code.site_part
-        machine.row_limit = FEW_ROWS
-        room = machine.rows + code.capacity(machine.warps)
-        self.reserve(room, room)
-        if machine.runs:
-            numbers = np.array([self._site(site) for site in rows.sites], np.int32)
-            machine.run_site[: machine.runs] = numbers[machine.run_site[: machine.runs]]
-
-    def add(
-        self, group: Warps, position: int, pc: int, space: Space, part: int,
-        base: Array, pattern: Array, keep: Mask | None,
-    ) -> None:  # fmt: skip
-        """Add the rows of an instruction that the interpreter runs."""
-        # Take the rows of earlier accesses first: these must follow them.
-        self._finish_before()
-        super().add(group, position, pc, space, part, base, pattern, keep)
-        m = self._machine
-        self.reserve(m.rows + int(m.site_count[m.number]) * m.warps, m.runs + self._code.most_sites)
-
-    def skip(self, pc: int) -> None:
-        """Drop the machine's rows of the access at `pc` if it has generic addresses: the array
-        engine has made the access."""
-        m = self._machine
-        site = int(m.first_site[m.number]) + self.before
-        if self.before < m.site_count[m.number] and self._code.sites[site][:2] == (pc, ""):
-            self._finish_before()
-            m.finished = self.before + 1
-
-    def _finish_before(self) -> None:
-        self._machine.upto = self.before
-        finish_rows_routine()(self._machine.address)
-
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -102,8 +52,6 @@ class CompiledBlocks:
         self.wave = wave
         self.program, self.stacks = wave.program, wave.stacks
         self._code = code
-        self._patterns = wave.patterns
-        self._epoch = wave.patterns.epoch
         m = self._machine = wave.machine
         self._escapes = escapes
         self._raised: BaseException | None = None
@@ -111,8 +59,9 @@ class CompiledBlocks:
         for name, table in code.tables.items():
             setattr(m, name, table)
         if code not in wave.code_arrays:
-            wave.code_arrays[code] = AccessArrays(code, wave.program, wave.blocks, wave.warps)
+            wave.code_arrays[code] = AccessArrays(code.made.sites, wave.program, wave.warps)
         wave.code_arrays[code].bind(m)
+        m.lanes_on = np.zeros(len(code.made.counted) * wave.blocks + 1, np.int64)
         self._bind_memory()
         self._bind_rows()
         self._bind_registers()
@@ -125,22 +74,13 @@ class CompiledBlocks:
         m.parameters = np.concatenate((parameter_image(program), np.zeros(WIDEST, np.uint8)))
         m.global_bytes = address(memory.global_.bytes) - memory.global_.base
         m.const_bytes = address(memory.const.bytes) - memory.const.base
-        m.shared_bytes, m.shared_size = address(self.wave.shared), program.shared_bytes
-        m.local_bytes, m.local_size = address(self.wave.local), program.local_bytes
-        m.starts, m.ends = memory.global_.bounds()
-        m.allocations = len(memory.global_.allocations)
-        m.const_starts, m.const_ends = memory.const.bounds()
-        m.const_allocations = len(memory.const.allocations)
-        m.low, m.high = MOST, LEAST
-        if program.launch.options.bounds == "report":
-            m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
-            m.mapped = len(m.mapped_starts) - 1
+        m.shared_bytes, m.local_bytes = address(self.wave.shared), address(self.wave.local)
 
     def _bind_rows(self) -> None:
-        wave = self.wave
-        self._machine.table = self._patterns.store.table
-        rows = MachineRows(wave.rows.accesses, self._machine, self._code)
-        wave.rows.accesses = self._access_rows = rows
+        m, self._rows = self._machine, self.wave.rows.accesses
+        m.row_limit = FEW_ROWS
+        room = m.rows + self._code.capacity(m.warps)
+        self._rows.reserve(room, room)
 
     def _bind_registers(self) -> None:
         """Allocate the frames, and the special register tables of these blocks."""
@@ -150,6 +90,7 @@ class CompiledBlocks:
         crosses = self._code.made.crosses_lanes
         take = buffers.take_zeros if crosses else buffers.take
         m.frames = take("frames", self.wave.warps * frame.size + 64, "u1")
+        m.frame_words = m.frames[: self.wave.warps * frame.size].view(np.int64)
         tables = frame.specials.tables(self.program.launch, self.wave.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
@@ -194,7 +135,6 @@ class CompiledBlocks:
         after its calls.
         """
         slots, frame = decoder_of(self.program).slots, self._code.frame
-        interpreter.write_back()
         live: dict[tuple[int, str], tuple[Place, Array]] = {}
         for slot, value in enumerate(interpreter.registers):
             key = slots.key_of(slot)
@@ -214,8 +154,8 @@ class CompiledBlocks:
     def _all_lanes(self, value: Array, place: Place) -> Array:
         """Return a register of the interpreter as lanes of a place."""
         wave = self.wave
-        lanes = np.array(np.broadcast_to(value, (wave.blocks, wave.columns)), order="C")
-        return lanes.view(stored_as(place)).reshape(-1, LANES)
+        lanes = np.array(np.broadcast_to(value, (wave.warps, LANES)), order="C")
+        return lanes.view(stored_as(place))
 
     def enter(self) -> object:
         """Return the callback that machine code calls for an instruction without code."""
@@ -230,20 +170,19 @@ class CompiledBlocks:
         yield m.frames[: self.wave.warps * m.frame_bytes]
 
     def prepare(self) -> None:
-        """Reserve pattern storage for the rows that may come before the next write."""
+        """Reserve patterns for the rows that may come before the next write."""
         m = self._machine
         if m.rows >= m.row_limit:
             m.row_limit = ROWS
-        self._reserve()
-        if self._epoch != self._patterns.epoch:
-            self._epoch = self._patterns.epoch
-            m.site_pattern[:] = -1
+        self._rows.begin_blocks(self._code.capacity(self.wave.warps, m.row_limit))
 
-    def _reserve(self) -> None:
-        rows = self._code.capacity(self.wave.warps, self._machine.row_limit)
-        self._patterns.store.reserve(rows)
+    def _make_room_for_rows(self) -> None:
+        """Make room for the rows of the rest of the block, after rows that it has not reserved."""
+        m = self._machine
+        self._rows.reserve(m.rows + (self._code.most_sites + 1) * m.warps, m.runs + FEW_ROWS)
+        self._rows.patterns.store.reserve(self._code.capacity(self.wave.warps, m.row_limit))
 
-    def _group(self) -> WarpGroup:
+    def _group(self) -> Group:
         """Return the warps that run now, as the interpreter's steps need them."""
         if self.wave.frames is not None:
             depth = self.lanes_of_place(self._code.frame.depth)
@@ -275,29 +214,32 @@ class CompiledBlocks:
         self.stacks.meetings.outcomes.clear()
 
     def _escape(self, pc: int, accesses: int) -> int:
-        """Run an instruction with the array engine for the current group; return 1 if it raises."""
-        self._access_rows.before = accesses
+        """Run an instruction in the interpreter for the current group; return 1 if it raises."""
         try:
             if accesses == NEEDS_FRAMES:
                 self._deeper(pc)
             elif accesses == LOST:
                 self._report_lost(pc)
+            elif accesses == NEEDS_ROWS:
+                self._make_room_for_rows()
             else:
-                self._run_step(pc)
-                self._access_rows.skip(pc)
+                self._run_step(pc, accesses)
         except BaseException as problem:  # it must not be lost on its way through machine code
             self._raised = problem
             self._machine.fault_site = 0
             return 1
         return 0
 
-    def _run_step(self, pc: int) -> None:
+    def _run_step(self, pc: int, accesses: int) -> None:
+        # Take the rows of earlier accesses first: those of the step follow them.
+        self._machine.upto = accesses
+        routines().finish_some(self._machine.address)
         group, escaped = self._group(), self._escapes.find(pc)
         self._escapes.enter(self.lanes_of_place, group, escaped)
         assert escaped.step is not None
         escaped.step(group)
         self._escapes.leave(self.lanes_of_place, group, escaped)
-        self._reserve()
+        self._make_room_for_rows()
 
     def _report_lost(self, pc: int) -> NoReturn:
         """Run the call with the array engine, which raises the error for a pointer to no
@@ -310,35 +252,12 @@ class CompiledBlocks:
 
     def raise_fault(self) -> NoReturn:
         """Raise what a callback raised, or the fault of an access."""
-        m = self._machine
         if self._raised is not None:
             raise self._raised
-        site = int(m.site_as[m.first_site[m.number] + m.fault_site])
-        pc, space, size = self._code.sites[site]
-        warp = np.array([m.fault_warp], dtype=np.intp)
-        group = WarpGroup(self.wave, warp, np.array([m.fault_mask], dtype=np.uint32))
-        addresses = np.zeros((group.rows * group.warps_a_row, LANES), dtype=np.int64)
-        addresses[group.place == warp] = m.fault_addresses
-        addresses = addresses.reshape(group.rows, group.columns)
-        none: NDArray[Any] = np.zeros((1, 1), dtype=np.int64)
-        facts = AddressRange(addresses, group.lanes, 0, 0, 0, none, none.astype(np.uint32), None)
-        check_lanes(group, facts, 0, Space[space.upper()], size, pc)
-        raise AssertionError(f"no lane is at fault at {pc}")
+        raise fault_of(self.wave)
 
     def finish(self) -> None:
         """Hand over what machine code has counted."""
-        self._count_lanes()
-        self._tell_outside()
-
-    def _count_lanes(self) -> None:
         sums = self._machine.lanes_on[:-1].reshape(-1, self.wave.blocks)
         for pc, lanes in zip(self._code.made.counted, sums, strict=True):
             self.wave.rows.count_lanes_on(pc, lanes.astype(np.uint64))
-
-    def _tell_outside(self) -> None:
-        """Report the lanes that accessed memory outside of allocations."""
-        m = self._machine
-        for site in np.flatnonzero(m.outside_lanes).tolist():
-            warp, lane = int(m.outside_warp[site]), int(m.outside_lane[site])
-            details = int(m.outside_lanes[site]), warp, lane, int(m.outside_address[site])
-            self.wave.rows.outside.note(self._code.sites[site][0], *details)

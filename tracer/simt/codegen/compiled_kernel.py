@@ -4,19 +4,14 @@
 it. `CompiledKernel` also holds the arrays over basic blocks and accesses that all waves use.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache, lru_cache
-from itertools import pairwise
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import CutraceError
-from ....jit.loop_codegen import translate
 from ....jit.machine_code import compile_assembly
-from ....traces.schema import Space
 from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
 from ..access.address import parameters_start
 from ..access.stack import stack_bytes
@@ -26,7 +21,6 @@ from ..kernel.spin_loop import endless_of
 from ..memory.memory import LoadedModule
 from ..rows.access_rows import ROWS
 from ..warp.program import Program
-from .access_check import REGIONS, finish_some
 from .emit_kernel import KernelText, write_kernel
 from .register_frame import PARAMETERS, Place
 
@@ -34,19 +28,6 @@ BUFFER_BYTES = 1 << 28
 """Maximum bytes of registers and rows of a wave; a kernel that needs more is not compiled."""
 
 _NAME = "kernel"
-_SPACES = {
-    "global": Space.GLOBAL,
-    "shared": Space.SHARED,
-    "local": Space.LOCAL,
-    "const": Space.CONST,
-}
-
-
-@cache
-def finish_rows_routine() -> Callable[[int], int]:
-    """Return the compiled `finish_some`; it takes the address of a Machine."""
-    find = compile_assembly(translate([finish_some]), vectors=False)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("finish_some"))
 
 
 def compile_kernel(program: Program) -> "CompiledKernel":
@@ -97,7 +78,6 @@ class CompiledKernel:
             "site_count": sites.astype(np.int32),
             "first_site": np.array(kernel_text.first_site, dtype=np.int32),
         }
-        self._arrange()
         self.zeroed = self._places_read_first(kernel)
 
     def _places_read_first(self, kernel: Kernel) -> list[Place]:
@@ -122,28 +102,6 @@ class CompiledKernel:
                 f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
                 f"its registers and rows, more than {BUFFER_BYTES}"
             )
-
-    def _arrange(self) -> None:
-        kernel_sites = self.made.sites
-        sites = self.sites = [*kernel_sites, *self._sites_anywhere()]
-        self.site_pc = np.array([pc for pc, _, _ in sites], dtype=np.uint32)
-        spaces = [_SPACES.get(space, 0) for _, space, _ in sites]
-        self.site_space = np.array(spaces, dtype=np.uint8)
-        parts = [
-            pc == before for (pc, _, _), (before, _, _) in pairwise([(-1, "", 0), *kernel_sites])
-        ]
-        self.site_part = np.array([*parts, *[0] * (len(sites) - len(kernel_sites))], dtype=np.uint8)
-
-    def _sites_anywhere(self) -> list[tuple[int, str, int]]:
-        """Return the accesses with generic addresses, once per state space."""
-        kernel_text = self.made
-        site_in: NDArray[np.int32] = np.full(len(kernel_text.sites), -1, dtype=np.int32)
-        site_in[kernel_text.anywhere] = np.arange(len(kernel_text.anywhere)) * len(REGIONS) + len(
-            kernel_text.sites
-        )
-        self.tables["site_in"] = site_in
-        each = (kernel_text.sites[number] for number in kernel_text.anywhere)
-        return [(pc, space.name.lower(), size) for pc, _, size in each for space in REGIONS]
 
 
 def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:

@@ -1,15 +1,15 @@
 """Codegen of the loads, stores, atomics and copies of one warp.
 
 The emitted code checks the addresses, writes the access row, and then moves the data. `emit_check`
-emits the first two; generic addresses first need `add_look` for the whole group. `loaded` and
-`stored` emit the gathers and scatters of a register's lanes: few lanes one by one, and more at once
-with LLVM's masked vectors.
+emits the first two by `touch` (access/reach.py); for generic addresses `reach_anywhere` has done
+both for the whole group, of whose lanes `add_lanes` tells it. `access/lane_move.py` has the moves.
 """
 
 from functools import cache
 
 from ....base.dataclass import dataclass
 from ....jit.loop_codegen import translate
+from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -21,10 +21,11 @@ from ...ptx.kernel import (
     Symbol,
     Vector,
 )
+from ..access.lane_move import TYPES, load_text, store_text, update_text
+from ..access.reach import touch
 from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
 from ..warp.decoder import immediate
-from .access_check import CONST, LOCAL, SHARED, look, touch
 from .emit_lane import Refuse
 from .emit_lines import WarpText
 
@@ -33,16 +34,16 @@ _TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
 
 @dataclass(frozen=True, slots=True)
 class SpaceRule:
-    """The rule of a state space: the window that its trace addresses leave out, and the arena (1
-    global, 2 constant) that must contain the lane's allocation; 0: a limit applies instead."""
+    """The rule of a state space: the window that its trace addresses leave out, and the space as an
+    arena that must contain the lane's allocation; 0: a limit applies instead."""
 
     window: int
     arena: int
 
 
 SPACES = {
-    "global": SpaceRule(GLOBAL_BASE, 1),
-    "const": SpaceRule(0, 2),
+    "global": SpaceRule(GLOBAL_BASE, int(Space.GLOBAL)),
+    "const": SpaceRule(0, int(Space.CONST)),
     "shared": SpaceRule(0, 0),
     "local": SpaceRule(0, 0),
 }
@@ -101,7 +102,9 @@ def emit_check(
     """
     space = space or instruction.space
     if not space:
-        return _touched_anywhere(text, instruction, operand, bytes_, position, number, refuse)
+        at = text.emit("shl i64 %place, 5")
+        at = text.emit(f"getelementptr i64, ptr {text.field('pointers', 'ptr')}, i64 {at}")
+        return Reached("0", "0", at, text.lanes_on(instruction))
     rule = SPACES.get(space)
     if rule is None or not isinstance(operand, Address):
         raise refuse("an access without a state space")
@@ -109,73 +112,28 @@ def emit_check(
     if space == "global" and isinstance(base, Register) and TYPE_BYTES[base.type] == 4:
         raise refuse("an address of 32 bits")
     addresses, offset = _addresses(text, operand, refuse)
-    start, step = _start(text, space)
-    where = _Where(str(offset), str(rule.window), str(rule.arena), start, step)
-    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number, lanes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Names or numbers: the value added to addresses, the window and the arena as in SpaceRule, the
-    base of the space, and the bytes between its lanes."""
-
-    offset: str
-    window: str
-    arena: str
-    start: str
-    step: str
-
-
-def _touch_lanes(
-    text: WarpText, instruction: Instruction, addresses: str, where: _Where, bytes_: int,
-    position: int, number: int, lanes: str = "",
-) -> Reached:  # fmt: skip
     mask = lanes or text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
-    fixed = f"i64 {where.offset}, i64 {bytes_}, i64 {where.window}, i64 {where.arena}"
+    fixed = f"i64 {offset}, i64 {bytes_}, i64 {rule.window}, i64 {rule.arena}"
     called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
     good_mask = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
-    start = text.emit(f"add i64 {where.start}, {where.offset}")
-    return Reached(start, where.step, addresses, good_mask)
+    start = text.emit(f"add i64 %{space}, {offset}")
+    return Reached(start, "%local_size" if space == "local" else "0", addresses, good_mask)
 
 
-def _touched_anywhere(
-    text: WarpText, instruction: Instruction, operand: Operand, bytes_: int, position: int,
-    number: int, refuse: Refuse,
-) -> Reached:  # fmt: skip
-    """Emit the check and the row of an access in the space that `decide` selected for the whole
-    group."""
-    addresses, offset = generic_addresses(text, operand, refuse)
-    shift = text.field("shift")
-    region = text.field("region")
-    start, step = "%global", "0"
-    for other, name in ((SHARED, "%shared"), (LOCAL, "%local"), (CONST, "%const")):
-        is_other = text.emit(f"icmp eq i64 {region}, {other}")
-        start = text.emit(f"select i1 {is_other}, i64 {name}, i64 {start}")
-        if other == LOCAL:
-            step = text.emit(f"select i1 {is_other}, i64 %local_size, i64 0")
-    by = text.emit(f"sub i64 {offset}, {shift}")
-    where = _Where(by, text.field("window"), text.field("arena"), start, step)
-    return _touch_lanes(text, instruction, addresses, where, bytes_, position, number)
-
-
-def generic_addresses(text: WarpText, operand: Operand, refuse: Refuse) -> tuple[str, int]:
-    """Return a pointer to 32 generic addresses, and the constant offset to add."""
+def add_lanes(text: WarpText, instruction: Instruction, refuse: Refuse) -> tuple[int, int]:
+    """Emit the store of the lanes that access generic addresses; return the place of these in the
+    frame, and the constant offset."""
+    place = 0 if instruction.opcode in ("st", "red") else 1
+    operand = instruction.operands[place]
     base = operand.base if isinstance(operand, Address) else None
     if not isinstance(base, Register) or TYPE_BYTES[base.type] != 8:
         raise refuse("a generic address of this form")
     assert isinstance(operand, Address)
-    return text.place(base), operand.offset
-
-
-def add_look(text: WarpText, instruction: Instruction, refuse: Refuse) -> int:
-    """Emit the scan of the addresses of an access with generic addresses; return the constant
-    offset."""
-    place = 0 if instruction.opcode in ("st", "red") else 1
-    addresses, offset = generic_addresses(text, instruction.operands[place], refuse)
-    called = text.fragments.once("look", "ptr, ptr, i64", _look(), "i64")
-    text.emit(f"call i64 @{called}(ptr %m, ptr {addresses}, i64 {text.lanes_on(instruction)})")
-    return offset
+    lanes = text.emit(f"trunc i64 {text.lanes_on(instruction)} to i32")
+    at = text.emit(f"getelementptr i32, ptr {text.field('reach_lanes', 'ptr')}, i64 %place")
+    text.add(f"store i32 {lanes}, ptr {at}")
+    return text.frame.place(text.function, base.name).offset, operand.offset
 
 
 def add_pointed(
@@ -235,11 +193,6 @@ define i1 @is_inside(ptr %addresses, i64 %offset, i64 %last, i64 %mask) {
 
 
 @cache
-def _look() -> str:
-    return translate([look])
-
-
-@cache
 def _touch() -> str:
     return translate([touch])
 
@@ -263,12 +216,6 @@ def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, i
         start = address
     text.fill("%scratch", start)
     return "%scratch", operand.offset
-
-
-def _start(text: WarpText, space: str) -> tuple[str, str]:
-    if space == "local":
-        return "%local", "%local_size"
-    return f"%{space}", "0"
 
 
 def _value(
@@ -334,45 +281,6 @@ define void @{name}(i64 %mask, ptr %from, ptr %to) {{
     text.add(f"call void @{called}(i64 {mask}, ptr %olds, ptr {text.place(to)})")
 
 
-_ATOMIC = """define internal {t} @{name}.new({t} %old, {t} %b, {t} %d) alwaysinline {{
-  {body}
-  ret {t} %new
-}}
-define void @{name}({arguments}, ptr %bs, ptr %ds) {{
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [0, %entry], [%next, %after]
-  %bit = lshr i64 %mask, %i
-  %on = trunc i64 %bit to i1
-  br i1 %on, label %change, label %after
-change:
-  %pa = getelementptr i64, ptr %addresses, i64 %i
-  %a = load i64, ptr %pa
-  %own = mul i64 %step, %i
-  %a0 = add i64 %a, %start
-  %a1 = add i64 %a0, %own
-  %pw = inttoptr i64 %a1 to ptr
-  %pb = getelementptr {t}, ptr %bs, i64 %i
-  %b = load {t}, ptr %pb, align 1
-  %pd = getelementptr {t}, ptr %ds, i64 %i
-  %d = load {t}, ptr %pd, align 1
-  %old = load {t}, ptr %pw, align 1
-  %new = call {t} @{name}.new({t} %old, {t} %b, {t} %d)
-  store {t} %new, ptr %pw, align 1
-  %po = getelementptr {t}, ptr %lanes, i64 %i
-  store {t} %old, ptr %po, align 1
-  br label %after
-after:
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, 32
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}}
-"""
-
-
 def add_atomic(
     text: WarpText, instruction: Instruction, position: int, number: int, refuse: Refuse
 ) -> None:
@@ -392,9 +300,7 @@ def add_atomic(
     reach = emit_check(text, instruction, operands[0], size, position, number, refuse)
     values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
     name = f"atomic_{operation}_{kind}_{instruction.space}"
-    element, body, definitions = recipe
-    definition = _ATOMIC.format(name=name, t=element, body=body, arguments=ARGUMENTS)
-    called = text.fragments.once(name, f"{TYPES}, ptr, ptr", definitions + definition)
+    called = text.fragments.once(name, f"{TYPES}, ptr, ptr", update_text(name, *recipe))
     arguments = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
     arguments = f"{arguments}, ptr %olds, ptr {values[0]}, ptr {values[-1]}"
     text.add(f"call void @{called}({arguments})")
@@ -463,66 +369,6 @@ def add_copy(
     text.add(f"call void @{called}({arguments}, i64 {mask})")
 
 
-ARGUMENTS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
-_LANES = ", ".join(f"i64 {lane}" for lane in range(32))
-TYPES = "i64, i64, ptr, i64, ptr"
-"""Parameter types of a gather or scatter: the base of the space, the bytes between its lanes, the
-addresses, the mask of the lanes, the register."""
-
-_GATHER = """
-declare i64 @llvm.ctpop.i64(i64)
-declare i64 @llvm.cttz.i64(i64, i1)
-declare <32 x i{n}> @llvm.masked.gather.v32i{n}.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i{n}>)
-declare void @llvm.masked.scatter.v32i{n}.v32p0(<32 x i{n}>, <32 x ptr>, i32, <32 x i1>)
-"""
-FEW = 2
-"""Up to this many lanes are moved one by one. A later read of the whole register must wait until
-the stores of single lanes have reached the cache, so that a gather is faster for more lanes."""
-
-_ACCESS = f"""
-define void @{{name}}({{arguments}}) {{{{
-entry:
-  %count = call i64 @llvm.ctpop.i64(i64 %mask)
-  %is_none = icmp eq i64 %count, 0
-  br i1 %is_none, label %done, label %any
-any:
-  %is_few = icmp ule i64 %count, {FEW}
-  br i1 %is_few, label %each, label %many
-each:
-  %rest = phi i64 [%mask, %any], [%after, %each]
-  %i = call i64 @llvm.cttz.i64(i64 %rest, i1 true)
-  %pa = getelementptr i64, ptr %addresses, i64 %i
-  %ea = load i64, ptr %pa, align 8
-  %es = mul i64 %step, %i
-  %eb = add i64 %start, %es
-  %ew = add i64 %ea, %eb
-  %ep = inttoptr i64 %ew to ptr
-  %el = getelementptr i{{wide}}, ptr %lanes, i64 %i
-  {{each}}
-  %less = sub i64 %rest, 1
-  %after = and i64 %rest, %less
-  %more = icmp ne i64 %after, 0
-  br i1 %more, label %each, label %done
-many:
-  %a = load <32 x i64>, ptr %addresses, align 8
-  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
-  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
-  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %l = mul <32 x i64> %n, <{{numbers}}>
-  %b = add <32 x i64> %s, %l
-  %w = add <32 x i64> %a, %b
-  %p = inttoptr <32 x i64> %w to <32 x ptr>
-  %m32 = trunc i64 %mask to i32
-  %m = bitcast i32 %m32 to <32 x i1>
-  {{many}}
-  br label %done
-done:
-  ret void
-}}}}
-"""
-
-
 def loaded(
     text: WarpText, kind: str, element: Operand, blended: bool, refuse: Refuse
 ) -> tuple[str, str]:
@@ -537,18 +383,7 @@ def loaded(
     name = f"load{bits}" if bits == wide else f"load{bits}_{grow}{wide}"
     name += "_blended" if blended else ""
     how = "bitcast" if bits == wide else grow
-    called = text.fragments.once(name, TYPES, _access(name, bits, wide, f"""
-  %e = load i{bits}, ptr %ep, align 1
-  %f = {how} i{bits} %e to i{wide}
-  store i{wide} %f, ptr %el, align {wide // 8}
-""", f"""
-  %x = call <32 x i{bits}> @llvm.masked.gather.v32i{bits}.v32p0(
-    <32 x ptr> %p, i32 1, <32 x i1> %m, <32 x i{bits}> zeroinitializer)
-  %v = {how} <32 x i{bits}> %x to <32 x i{wide}>
-  %old = load <32 x i{wide}>, ptr %lanes, align 8
-  %kept = select <32 x i1> %m, <32 x i{wide}> %v, <32 x i{wide}> %old
-  store <32 x i{wide}> {"%kept" if blended else "%v"}, ptr %lanes, align 8
-"""))  # fmt: skip
+    called = text.fragments.once(name, TYPES, load_text(name, bits, wide, how, blended))
     return called, text.place(element)
 
 
@@ -556,27 +391,5 @@ def stored(text: WarpText, kind: str, wide: int) -> str:
     """Return the function that stores lanes of a type, from a register of `wide` bits per lane."""
     bits = 8 * TYPE_BYTES[kind]
     name = f"store{bits}_{wide}"
-    cut = "bitcast" if bits == wide else "trunc"
-    called: str = text.fragments.once(name, TYPES, _access(name, bits, wide, f"""
-  %f = load i{wide}, ptr %el, align {wide // 8}
-  %e = {cut} i{wide} %f to i{bits}
-  store i{bits} %e, ptr %ep, align 1
-""", f"""
-  %v = load <32 x i{wide}>, ptr %lanes, align 8
-  %x = {cut} <32 x i{wide}> %v to <32 x i{bits}>
-  call void @llvm.masked.scatter.v32i{bits}.v32p0(
-    <32 x i{bits}> %x, <32 x ptr> %p, i32 1, <32 x i1> %m)
-"""))  # fmt: skip
+    called: str = text.fragments.once(name, TYPES, store_text(name, bits, wide))
     return called
-
-
-def _access(name: str, bits: int, wide: int, each: str, many: str) -> str:
-    """Return a function that moves `bits` per lane between memory and registers of `wide` bits per
-    lane.
-
-    `each` moves a lane in memory at %ep and in the register at %el; `many` moves all lanes, at %p
-    and %lanes.
-    """
-    return _GATHER.format(n=bits) + _ACCESS.format(
-        name=name, arguments=ARGUMENTS, wide=wide, numbers=_LANES, each=each, many=many
-    )

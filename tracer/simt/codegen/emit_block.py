@@ -11,6 +11,9 @@ from ....base.dataclass import dataclass
 from ..warp.machine import Machine
 from ..warp.schedule import FAULT
 
+NEEDS_ROWS = -3
+"""The number of accesses with which machine code asks for room for rows."""
+
 _FIELDS = {name: number for number, name in enumerate(Machine.fields)}
 
 # `old_frame` is `frame` under a name that LLVM does not see through. From a load, a select of lanes
@@ -95,17 +98,20 @@ each{n}:
 after{n}:
 """
 
-_DECISION = """  br label %each{n}
+_REACH = """  br label %each{n}
 each{n}:
-  %whole{n} = call i64 @{decide}(ptr %m, i64 {accesses}, i64 {offset})
-  %is_whole{n} = icmp ne i64 %whole{n}, 0
-  br i1 %is_whole{n}, label %after{n}, label %apart{n}
-apart{n}:
+  %left{n} = call i64 @{reach}
+  %is_done{n} = icmp eq i64 %left{n}, 0
+  br i1 %is_done{n}, label %end{n}, label %more{n}
+more{n}:
   %escape.at{n} = getelementptr i64, ptr %m, i64 {field}
   %escape{n} = load ptr, ptr %escape.at{n}
   %escaped{n} = call i64 %escape{n}(i64 {pc}, i64 {accesses})
-  %sound{n} = icmp eq i64 %escaped{n}, 0
-  br i1 %sound{n}, label %after{after}, label %faulty
+  br label %each{n}
+end{n}:
+  %fault{n} = load i64, ptr %fault.at
+  %sound{n} = icmp slt i64 %fault{n}, 0
+  br i1 %sound{n}, label %after{n}, label %faulty
 after{n}:
 """
 
@@ -146,17 +152,16 @@ _OF_LANE = re.compile(r"%(lane\b|on\b|x\d+)")
 class Segment:
     """Lines that run for one warp after another, up to the label `last`; or a fallback.
 
-    A fallback is the instruction `pc` that the array engine runs, after `accesses` accesses of the
-    basic block. With generic addresses, plus `offset`, it runs only if the function named `decide`
-    returns 0; the next segment handles the other case.
+    A fallback is the instruction `pc` that the interpreter runs, after `accesses` accesses of the
+    basic block. With `reach`, a call, it takes the group through an access with generic addresses;
+    the callback then makes room for further rows.
     """
 
     lines: list[str]
     last: str = ""
     pc: int | None = None
     accesses: int = 0
-    offset: int = 0
-    decide: str = ""
+    reach: str = ""
 
 
 def block_text(name: str, segments: list[Segment], finish: str = "") -> str:
@@ -213,10 +218,10 @@ def _segments(segments: list[Segment]) -> Iterator[str]:
             lines = _own("\n".join(segment.lines), n)
             yield _SEGMENT.format(n=n, before=before, last=segment.last, lines=lines)
         else:
-            form = _DECISION if segment.decide else _ESCAPE
+            form = _REACH if segment.reach else _ESCAPE
             yield form.format(
                 n=n, field=_FIELDS["escape"], pc=segment.pc, accesses=segment.accesses,
-                offset=segment.offset, decide=segment.decide, after=n + 1,
+                reach=segment.reach,
             )  # fmt: skip
         before = f"after{n}"
 

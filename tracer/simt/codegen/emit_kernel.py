@@ -8,6 +8,7 @@ from functools import cache
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....jit.loop_codegen import translate
+from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
@@ -22,11 +23,12 @@ from ...ptx.kernel import (
 )
 from ...ptx.kernel import Part as Selected
 from ...ptx.opcodes import destinations, sources
+from ..access.access_arrays import Site
+from ..access.reach import finish_rows, reach_anywhere
 from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..matrix.ldmatrix import ROW_BYTES
 from ..ops.family import find_rule
 from ..warp.control_flow import ends
-from .access_check import decide, finish_rows
 from .block_part import (
     ACCESS,
     ATOMIC,
@@ -45,12 +47,21 @@ from .emit_access import (
     add_access,
     add_atomic,
     add_copy,
-    add_look,
+    add_lanes,
     add_pointed,
     copied_bytes,
     element_operands,
 )
-from .emit_block import SUPPORT, Segment, block_text, metadata, run_text, with_loops, with_sizes
+from .emit_block import (
+    NEEDS_ROWS,
+    SUPPORT,
+    Segment,
+    block_text,
+    metadata,
+    run_text,
+    with_loops,
+    with_sizes,
+)
 from .emit_call import Calls, CallWriter, add_switch, find_calls
 from .emit_lane import Fragments, Lane, Write, compute, converted_address, llvm_type, move
 from .emit_lines import WarpText
@@ -65,19 +76,17 @@ class KernelText:
 
     `places` maps each instruction that the array engine runs (its pc), and the last one of each
     basic block, to the places of its registers; `escaped` is the reason why such an instruction is
-    not compiled. `sites` holds pc, state space and bytes of each access, `anywhere` the numbers of
-    those with generic addresses, and `first_site` the first access of each basic block. `counted`
-    holds the pcs at which lanes are counted. `support` holds the functions that the text calls, and
-    whether to vectorize their loops. `codes` has for each block the first with the same code, whose
-    function it runs. `crosses_lanes` says whether lanes may read registers of others.
+    not compiled. `sites` holds the accesses, `first_site` the first one of each basic block.
+    `counted` holds the pcs at which lanes are counted. `support` holds the functions that the text
+    calls, and whether to vectorize their loops. `codes` has for each block the first with the same
+    code, whose function it runs. `crosses_lanes` says whether lanes may read registers of others.
     """
 
     frame: Frame
     text: str = ""
     escaped: Mapping[int, str] = field(default_factory=dict)
     places: dict[int, dict[str, Place]] = field(default_factory=dict)
-    sites: list[tuple[int, str, int]] = field(default_factory=list)
-    anywhere: list[int] = field(default_factory=list)
+    sites: list[Site] = field(default_factory=list)
     first_site: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)
     support: dict[str, tuple[str, bool]] = field(default_factory=dict)
@@ -179,7 +188,7 @@ class BlockEmitter:
                 self._escape(segments[-1], block, part.pcs[0])
                 continue
             if part.kind == GENERIC:
-                self._look(segments, block, part.pcs[0])
+                self._reach(segments, block, part.pcs[0])
             text = WarpText(kernel_text.frame, block.function, self.fragments)
             try:
                 self._add_part(text, block, part, parts[number + 1 :])
@@ -189,8 +198,7 @@ class BlockEmitter:
             segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
             segments[-1].last = self._last
         self._keep_places(block, block.last - 1)
-        skipped = bool(parts) and parts[-1].kind == GENERIC  # a fallback skips its segment
-        if not segments or segments[-1].pc is not None or skipped:
+        if not segments or segments[-1].pc is not None:
             self._last = f"each{len(segments)}"
             segments.append(Segment([], self._last))
         lines = self._ending(block, ends)
@@ -199,22 +207,24 @@ class BlockEmitter:
             segments[-1].last = self._last
         return segments
 
-    def _look(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
-        """Emit the address scan of an access with generic addresses, and begin a segment for the
-        access."""
+    def _reach(self, segments: list[Segment], block: BasicBlock, pc: int) -> None:
+        """Emit the access of the whole group to generic addresses, and begin a segment that moves
+        the bytes."""
         text = WarpText(self._made.frame, block.function, self.fragments)
-        segment = Segment([])
+        segment, instruction = Segment([], pc=pc), self._kernel.instructions[pc]
+        segment.accesses = NEEDS_ROWS
+        place = offset = 0
         try:
-            segment.offset = add_look(text, self._kernel.instructions[pc], self._refusal(pc))
+            place, offset = add_lanes(text, instruction, self._refusal(pc))
         except CutraceError as problem:
             self._refuse(pc, problem)
-        segments[-1].lines += [line.replace("%u", f"%look{len(segments)}.") for line in text.lines]
+        segments[-1].lines += [line.replace("%u", f"%reach{len(segments)}.") for line in text.lines]
         segments[-1].last = self._last
-        self._escape(segment, block, pc)
-        definition = _decide()
-        segment.decide = self.fragments.once("decide", "ptr, i64, i64", definition, "i64")
+        number = len(self._made.sites) - self._made.first_site[-1]
+        words = place, offset, pc, pc - block.first, _bytes_of(instruction), number
+        called = self.fragments.once("reach_anywhere", "ptr" + ", i64" * 6, _anywhere(), "i64")
+        segment.reach = f"{called}(ptr %m, {', '.join(f'i64 {word}' for word in words)})"
         self._last = f"each{len(segments) + 1}"
-        # The fallback runs the access if `decide` returns 0; otherwise the next segment does.
         segments += [segment, Segment([], self._last)]
 
     def _escape(self, segment: Segment, block: BasicBlock, pc: int) -> None:
@@ -294,10 +304,10 @@ class BlockEmitter:
             if "async" in instruction.modifiers and add is not add_copy:
                 raise refuse("this instruction")
             add(text, instruction, position, number, refuse)
-            if part.kind == GENERIC:
-                self._made.anywhere.append(len(self._made.sites))
             size = _bytes_of(instruction)
-            self._made.sites += [(pc, space, size) for space, _ in accesses_of(instruction)]
+            for number, (space, _) in enumerate(accesses_of(instruction)):
+                own = Space[space.upper()] if space else None
+                self._made.sites.append((pc, own, number, size))
         else:
             add_warp(text, instruction, refuse)
             self._made.crosses_lanes = True
@@ -451,5 +461,5 @@ def _finish_rows() -> str:
 
 
 @cache
-def _decide() -> str:
-    return translate([decide])
+def _anywhere() -> str:
+    return translate([reach_anywhere])

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import BasicBlock
 from ..interp.decode import decode_instruction, decoder_of
-from ..ops.lanes import ALL_LANES, LANES, Array, unpack
+from ..ops.lanes import Array
 from ..warp import shuffle_vote
 from ..warp.decoder import Decoder
-from ..warp.program import Program, Step, Terminator, WarpGroup, Wave
-from ..warp.special_register import special_values
+from ..warp.program import Group, Program, Step, Terminator
+from ..warp.special_register import special_registers
 from .emit_kernel import KernelText
 from .register_frame import Place
 
@@ -101,37 +101,33 @@ class Fallbacks:
             return None
         return places.get(key[1]) or self._made.frame.place(*key)
 
-    def enter(self, lanes_of: LanesOf, group: WarpGroup, escaped: Fallback) -> None:
+    def enter(self, lanes_of: LanesOf, group: Group, escaped: Fallback) -> None:
         """Load the registers that the instruction reads into the group's array frame."""
-        wave = group.wave
         frame = list(decoder_of(self._program).slots.zeros)
         for slot in escaped.reads:
             frame[slot.number] = _group_lanes(lanes_of(slot.place), group, slot.dtype)
         if escaped.specials:
-            values = special_values(wave.program.launch, wave.numbers)
+            wave, names = group.wave, [name for _, name in escaped.specials]
+            values = special_registers(wave.program.launch, wave.numbers, names)
             for number, name in escaped.specials:
-                frame[number] = _shaped(wave, group, values[name])
+                value = values[name]
+                frame[number] = value if len(value) == 1 else value[group.warps]
         group.frame, group.committed = frame, list(frame)
 
-    def leave(self, lanes_of: LanesOf, group: WarpGroup, escaped: Fallback) -> None:
+    def leave(self, lanes_of: LanesOf, group: Group, escaped: Fallback) -> None:
         """Write the results of the instruction to the frames of the warps."""
-        every = bool((group.active == ALL_LANES).all())
-        lanes = None if every else unpack(group.active)
         for slot in escaped.writes:
             value = group.frame[slot.number]
             if value is group.committed[slot.number]:
                 continue
             lane_values = np.broadcast_to(value, (group.rows, group.columns))
-            lane_values = (
-                np.ascontiguousarray(lane_values).view(stored_as(slot.place)).reshape(-1, LANES)
-            )
-            if not group.compacted and not group.whole:
-                lane_values = lane_values[group.warps]
+            lane_values = np.ascontiguousarray(lane_values).view(stored_as(slot.place))
             frame_lanes = lanes_of(slot.place)
-            if lanes is None:
-                frame_lanes[slice(None) if group.whole else group.warps] = lane_values
+            if group.lanes is None:
+                frame_lanes[group.warps] = lane_values
             else:
-                frame_lanes[group.warps] = np.where(lanes, lane_values, frame_lanes[group.warps])
+                old = frame_lanes[group.warps]
+                frame_lanes[group.warps] = np.where(group.lanes, lane_values, old)
 
 
 def _block_of(blocks: tuple[BasicBlock, ...], pc: int) -> BasicBlock:
@@ -143,18 +139,7 @@ def stored_as(place: Place) -> np.dtype[Any]:
     return np.dtype(np.complex128) if place.size == 16 else np.dtype(f"u{place.size}")
 
 
-def _group_lanes(frame_lanes: NDArray[Any], group: WarpGroup, dtype: np.dtype[Any]) -> Array:
-    """Return the lanes of a place (warps, 32) in the shape of a group."""
-    values = frame_lanes[group.warps] if group.compacted else np.array(frame_lanes)
-    values = values.reshape(group.rows, group.columns)
+def _group_lanes(frame_lanes: NDArray[Any], group: Group, dtype: np.dtype[Any]) -> Array:
+    """Return the lanes of a place (warps, 32) of the warps of a group."""
+    values = frame_lanes[group.warps]
     return values != 0 if dtype == np.bool_ else values.view(dtype)
-
-
-def _shaped(wave: Wave, group: WarpGroup, value: Array) -> Array:
-    """Return a special register, (blocks or 1, columns or 1), in the shape of a group."""
-    if not group.compacted or value.size == 1:
-        return value
-    if value.shape[1] == 1:
-        return value[wave.block_of_warp[group.warps]]
-    by_warp = value.reshape(-1, LANES)
-    return by_warp[group.warps % wave.warps_a_block if value.shape[0] == 1 else group.warps]

@@ -17,7 +17,7 @@ from ...ptx.lines import source_line
 from ...ptx.reconvergence import mask_of, sync_key
 from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
 from ..kernel.function_pointer import callees, function_address
-from ..ops.lanes import LANES, Array, Bits
+from ..ops.lanes import LANES, Bits
 from ..warp.barrier import Arrival, Reduction, SyncArrival
 from ..warp.decoder import Decoder, Fetch
 from ..warp.program import Group, Step, Terminator
@@ -234,8 +234,7 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     if fetch is None:
         return np.zeros(len(group.warps), dtype=np.int64)
     value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
-    firsts = value[:, ::LANES].reshape(-1).astype(np.int64)
-    return firsts if group.compacted else firsts[group.warps]
+    return value[:, 0].astype(np.int64)
 
 
 _TERMINATORS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
@@ -275,24 +274,19 @@ def decode_warp_sync(decoder: "Decoder", instruction: Instruction, after: int) -
 
     def meet(group: "Group") -> None:
         stacks = group.wave.stacks
-        masks, *columns = (_rows(group, fetch(group.frame)) for fetch in (fetch_masks, *fetches))
+        values = (fetch(group.frame) for fetch in (fetch_masks, *fetches))
+        masks, *columns = (by_warp(group, value) for value in values)
         if _has_waiting_lanes(group, masks):
             for row, warp in enumerate(group.warps.tolist()):
-                values = tuple(column[row].copy() for column in columns)
+                own = tuple(column[row].copy() for column in columns)
                 lanes = int(group.active[row])
-                arrival = SyncArrival(key, lanes, masks[row].copy(), values, slots, compute)
+                arrival = SyncArrival(key, lanes, masks[row].copy(), own, slots, compute)
                 stacks.meetings.arrive(warp, arrival)
         else:
             at_once(group)
         stacks.jump(group.warps, after)
 
     return meet
-
-
-def _rows(group: "Group", value: Array) -> Array:
-    """Return a value as (warps of the group, 32)."""
-    rows = by_warp(group, value)
-    return rows if group.compacted else rows[group.warps]
 
 
 def _has_waiting_lanes(group: "Group", masks: Bits) -> bool:

@@ -6,7 +6,7 @@ the message for each.
 """
 
 from ...ptx.kernel import BasicBlock, Instruction, Kernel, key_of
-from ..access import access, address, async_copy, atomic, cluster, stack
+from ..access import address, async_copy, atomic, cluster, load_store, stack
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
 from ..kernel.launch import Launch
@@ -160,7 +160,7 @@ _FAMILIES: tuple[StepTable, ...] = (
     bulk_copy.STEPS,
     tensor_map_edit.STEPS,
     stack.STEPS,
-    access.STEPS,
+    load_store.STEPS,
     move.STEPS,
     call.STEPS,
     atomic.STEPS,

@@ -28,9 +28,6 @@ from ..ops.rule import Rule
 from ..warp.decoder import Decoder, Fetch, StepTable, Store, skip
 from ..warp.program import Group, Step
 
-_STEPPED = frozenset({"add.s64", "add.u64", "add.s32", "add.u32"})
-"""Sums: if one operand is uniform, the result shares the other's address facts, shifted."""
-
 
 def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
     """Bind an operation table's row to the instruction's operands."""
@@ -47,8 +44,6 @@ def decode_alu(decoder: Decoder, instruction: Instruction, rule: Rule) -> Step:
     if rule.carry_out:
         stores.append(decoder.store_slot(carry, "pred"))
     guard = decoder.guard()
-    if instruction.mnemonic in _STEPPED and guard is None:
-        return _sum(decoder, operands, fetches, stores[0])
     step = _bind(rule, fetches, stores)
     return step if guard is None else _counted(step, guard, decoder.pc)
 
@@ -100,37 +95,13 @@ def _nothing(group: Group) -> None:
     """Do nothing: the result is unused."""
 
 
-def _sum(
-    decoder: Decoder, operands: list[Operand], fetches: list[Fetch], store: Store | None
-) -> Step:
-    """Add; if one operand is uniform, record the sum as an offset of the other in the address
-    cache.
-    """
-    if store is None:
-        return _nothing
-    slots = [
-        decoder.slots.of(decoder.function, o) if isinstance(o, Register) else -1 for o in operands
-    ]
-    pairs = ((slots[0], fetches[1]), (slots[1], fetches[0]))
-
-    def step(group: Group) -> None:
-        frame = group.frame
-        result = np.add(fetches[0](frame), fetches[1](frame))
-        for slot, other in pairs:
-            if slot >= 0 and frame[slot].size > 1 and (addend := other(frame)).size == 1:
-                group.wave.facts.note_sum(result, frame[slot], addend)
-        store(frame, result)
-
-    return step
-
-
 def _counted(step: Step, guard: Fetch, pc: int) -> Step:
     """Return the step extended to count the lanes with a true guard."""
 
     def counted(group: Group) -> None:
-        on = guard(group.frame)
-        lanes = group.lanes
-        group.wave.rows.add_lanes_on(pc, group, on if lanes is None else on & lanes)
+        lanes = np.bitwise_count(group.pack(guard(group.frame)))
+        sums = np.bincount(group.row_block, lanes, group.wave.blocks)
+        group.wave.rows.count_lanes_on(pc, sums.astype(np.uint64))
         step(group)
 
     return counted
@@ -201,10 +172,8 @@ def _clock(decoder: Decoder, to: Operand, kind: str, begin: int) -> Step:
     position = scalar(begin + decoder.position, dtype)[0, 0]
 
     def clock(group: Group) -> None:
-        steps = group.wave.step[group.place].astype(dtype) + position
-        lanes = np.repeat(steps, group.columns // group.warps_a_row)
         if store is not None:
-            store(group.frame, lanes.reshape(group.rows, group.columns))
+            store(group.frame, (group.step.astype(dtype) + position)[:, None])
 
     return clock
 
@@ -290,21 +259,13 @@ def _convert_address(decoder: Decoder, instruction: Instruction) -> Step:
         start = place_parameters(decoder)[0]
     shift = DTYPES[kind].type(start)
     back = "to" in instruction.modifiers
-    slot = decoder.slots.of(decoder.function, source) if isinstance(source, Register) else None
 
     def convert(group: Group) -> None:
-        frame = group.frame
-        value = fetch(frame)
-        if not start:
-            if store is not None:
-                store(frame, value)
-            return
-        result = value - shift if back else value + shift
-        if slot is not None and value.size > 1:
-            delta = np.array([[-start if back else start]], dtype=np.int64)
-            group.wave.facts.note_sum(result, frame[slot], delta)
+        value = fetch(group.frame)
+        if start:
+            value = value - shift if back else value + shift
         if store is not None:
-            store(frame, result)
+            store(group.frame, value)
 
     return convert
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from ..access.access import read, write
-from ..access.address import Access, describe, elements
-from ..ops.lanes import LANES, Array, Mask, pack
+from ..access.access import Access, read, write
+from ..access.address import describe, elements
+from ..ops.lanes import LANES, Array, Mask, pack, unpack
 from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
 from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
@@ -53,10 +53,9 @@ def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
 
 
 def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
-    """Return the mask of the lanes that hold addresses, in the group's shape; the same object each
-    time."""
+    """Return the lanes that hold addresses, in the group's shape."""
     active = pack(active_lanes(group, guard)) & np.uint32((1 << 8 * count) - 1)
-    return group.wave.lanes_of(active, group.columns)
+    return unpack(active)
 
 
 def _load(decoder: Decoder, instruction: Instruction) -> Step:

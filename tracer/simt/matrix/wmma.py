@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ...ptx.kernel import Instruction
-from ..access.access import read, write
-from ..access.address import Access, describe, elements
-from ..memory.address_facts import as_addresses
+from ..access.access import Access, as_addresses, read, write
+from ..access.address import describe, elements
 from ..ops.lanes import LANES, Array, scalar
 from ..warp.decoder import Decoder, Fetch, StepTable, Store
 from ..warp.program import Group, Step

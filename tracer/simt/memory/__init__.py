@@ -1,4 +1,4 @@
 """Device memory: arena, constant bank, device heap, textures and surfaces with their filtering.
 
-Imports `kernel`, `ops` and `rows`. Instructions that reach memory are in `access` and `texture`.
+Imports `kernel` and `ops`. Instructions that reach memory are in `access` and `texture`.
 """

@@ -1,9 +1,7 @@
 """Arrays over lanes: the NumPy types of PTX types, and lane masks as bits and as booleans.
 
-A register value is a two-dimensional array that broadcasts to (rows, columns) lanes. While all
-warps of a wave run together, a row is a thread block and a column is a thread: `%ctaid.x` is (rows,
-1), `%tid.x` is (1, columns), and a parameter (1, 1). If only some warps run, a row is one warp and
-the columns are its 32 lanes.
+A register value is a two-dimensional array that broadcasts to (warps, 32): `%ctaid.x` is (warps,
+1), `%laneid` (1, 32), and a parameter (1, 1).
 """
 
 from collections.abc import Mapping

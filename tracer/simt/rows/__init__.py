@@ -1,4 +1,4 @@
-"""Rows of the trace: address patterns, paths of warps, batches of accesses, for both engines.
+"""Rows of the trace: address patterns, paths of warps, batches of accesses.
 
-Imports `kernel`, `ops`, `jit` and `traces`. Nothing here runs an instruction.
+Imports `kernel`, `memory`, `ops`, `jit` and `traces`. Nothing here runs an instruction.
 """

@@ -5,7 +5,7 @@ batches.
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,37 +15,8 @@ from ....jit.machine_code import compile_assembly
 from ....jit.structure import I32, I64, U8, U16, U32, Struct
 from ....traces.schema import Space
 from ..kernel.launch import Sink
-from ..ops.lanes import Array, Mask
 from .buffers import Buffers
-from .pattern import PatternTable
-
-
-class Warps(Protocol):
-    """Warps (indices in the wave, ascending) with their lanes in arrays (rows, columns).
-
-    `place` (rows * warps per row) is each warp's index in the wave, `step` its running instruction
-    number; `row_block` (rows,) is the thread block of each row.
-    """
-
-    warps: NDArray[np.intp]
-    rows: int
-    columns: int
-    compacted: bool
-    row_block: NDArray[np.intp]
-    step: NDArray[np.uint32]
-
-    @property
-    def warps_a_row(self) -> int:
-        """Warps side by side in a row."""
-
-    @property
-    def blocks_in_wave(self) -> int:
-        """Thread blocks of the wave."""
-
-    @property
-    def place(self) -> NDArray[np.intp]:
-        """Each warp's index in the wave."""
-
+from .pattern import PatternTable, Questions, Table
 
 ROWS = 1 << 15
 """Maximum buffered rows: a megabyte, written as one record batch."""
@@ -55,7 +26,14 @@ class RowBuffer(Struct):
     """Access rows that wait to be written: `rows` rows, in `runs` runs of one access each.
 
     A row has the warp of the wave, its running instruction number, the lowest address, and the
-    number of its pattern. A run has the number of its access, and its rows.
+    number of its pattern. A run has the pc, state space and part of its access, and its rows.
+
+    Patterns are numbered by `table`; `site_pattern` is the last pattern per access and warp, -1 for
+    none. The `questions` for patterns of new rows are answered together.
+
+    If the launch `reports`, lanes outside of all allocations but in mapped memory are counted per
+    instruction (`outside_lanes`). Warps may run in any order: the other `outside` arrays are the
+    first such lane of the lowest warp.
     """
 
     rows: int
@@ -64,20 +42,25 @@ class RowBuffer(Struct):
     row_step: U32
     row_base: I64
     row_pattern: I32
-    run_site: I32
+    run_pc: I32
+    run_space: I32
+    run_part: I32
     run_count: I32
+    table: Table
+    site_pattern: I32
+    questions: Questions
+    reports: int
+    outside_lanes: I64
+    outside_warp: I64
+    outside_lane: I64
+    outside_address: I64
 
 
-_COLUMNS_OF_ROWS = {
-    **{"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"},
-    **{"run_site": "i4", "run_count": "i4"},
-}
+_OF_ROWS = {"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"}
+_OF_RUNS = dict.fromkeys(("run_pc", "run_space", "run_part", "run_count"), "i4")
 
 FEW_ROWS = 1 << 12
 """Rows for which room is reserved at first: to clear room for ROWS takes a while."""
-
-Site: TypeAlias = tuple[int, int, int]
-"""An access of an instruction: its pc, the state space, and which part of the instruction it is."""
 
 
 class AccessRows:
@@ -94,63 +77,42 @@ class AccessRows:
     ) -> None:
         self.sink, self.patterns, self.block, self.warp = sink, patterns, block, warp
         self.buffer, self.buffers = buffer, buffers
-        self.sites: dict[Site, int] = {}
-        self._site_pc: NDArray[np.uint32] = np.empty(0, np.uint32)
-        self._site_space: NDArray[np.uint8] = np.empty(0, np.uint8)
-        self._site_part: NDArray[np.uint8] = np.empty(0, np.uint8)
-        for name, kind in _COLUMNS_OF_ROWS.items():
+        self._epoch = patterns.epoch
+        buffer.table = patterns.store.table
+        for name, kind in (_OF_ROWS | _OF_RUNS).items():
             setattr(buffer, name, buffers.take(name, FEW_ROWS, kind))
+        self._room = min(len(buffer.row_warp), len(buffer.run_pc))
 
-    def add(
-        self, group: Warps, position: int, pc: int, space: Space, part: int,
-        base: Array, pattern: Array, keep: Mask | None,
-    ) -> None:  # fmt: skip
-        """Add a row for each warp of the group's shape that `keep` (rows, warps per row)
-        selects.
-        """
-        shape = (group.rows, group.warps_a_row)
-        site = pc, int(space), part
-        step = group.step + np.uint32(position)
-        base = np.broadcast_to(base, shape).reshape(-1)
-        pattern = np.broadcast_to(pattern, shape).reshape(-1)
-        if keep is None:
-            self._append(site, group.place, step, base, pattern)
-        else:
-            on = np.broadcast_to(keep, shape).reshape(-1)
-            self._append(site, group.place[on], step[on], base[on], pattern[on])
-
-    def _append(self, site: Site, warps: Array, step: Array, base: Array, pattern: Array) -> None:
-        """Add a run of rows."""
+    def report_outside(self, instructions: int) -> None:
+        """Count lanes outside of all allocations."""
         m = self.buffer
-        rows = slice(m.rows, m.rows + len(warps))
-        self.reserve(rows.stop, m.runs + 1)
-        m.row_warp[rows] = warps
-        m.row_step[rows] = step
-        m.row_base[rows] = base
-        m.row_pattern[rows] = pattern.view(np.int32)
-        m.run_site[m.runs] = self._site(site)
-        m.run_count[m.runs] = len(warps)
-        m.rows, m.runs = rows.stop, m.runs + 1
+        m.reports = 1
+        for name in ("outside_lanes", "outside_warp", "outside_lane", "outside_address"):
+            setattr(m, name, np.zeros(instructions, np.int64))
+
+    def begin_blocks(self, rows: int) -> None:
+        """Reserve patterns for the rows of the next basic blocks."""
+        self.patterns.store.reserve(rows)
+        if self._epoch != self.patterns.epoch:
+            self._epoch = self.patterns.epoch
+            self.buffer.site_pattern[:] = -1
+
+    def reserve_more(self, more: int) -> None:
+        """Make room for `more` rows, their patterns, and the runs of one access."""
+        self.patterns.store.reserve(more)
+        m = self.buffer
+        self.reserve(m.rows + more, m.runs + len(Space))
 
     def reserve(self, rows: int, runs: int) -> None:
         """Make room for this many rows and runs."""
-        m, buffers = self.buffer, self.buffers
-        if rows > len(m.row_warp):
-            for name in ("row_warp", "row_step", "row_base", "row_pattern"):
-                setattr(m, name, buffers.widen(name, 2 * rows))
-        if runs > len(m.run_site):
-            for name in ("run_site", "run_count"):
-                setattr(m, name, buffers.widen(name, 2 * runs))
-
-    def _site(self, site: Site) -> int:
-        """Return the number of an access."""
-        if site not in self.sites:
-            self.sites[site] = len(self._site_pc)
-            pc, space, part = site
-            self._site_pc = np.append(self._site_pc, np.uint32(pc))
-            self._site_space = np.append(self._site_space, np.uint8(space))
-            self._site_part = np.append(self._site_part, np.uint8(part))
-        return self.sites[site]
+        if max(rows, runs) <= self._room:
+            return
+        m = self.buffer
+        for names, size in ((_OF_ROWS, rows), (_OF_RUNS, runs)):
+            for name in names:
+                if size > len(getattr(m, name)):
+                    setattr(m, name, self.buffers.widen(name, 2 * size))
+        self._room = min(len(m.row_warp), len(m.run_pc))
 
     def write_full(self) -> None:
         """Write the batches that are full."""
@@ -179,11 +141,10 @@ class AccessRows:
         pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
         columns = columns_of(
             rows.stop - rows.start,
-            run_site=m.run_site[runs],
+            run_pc=m.run_pc[runs],
+            run_space=m.run_space[runs],
+            run_part=m.run_part[runs],
             run_count=m.run_count[runs],
-            site_pc=self._site_pc,
-            site_part=self._site_part,
-            site_space=self._site_space,
             row_warp=m.row_warp[rows],
             row_step=m.row_step[rows],
             row_base=m.row_base[rows],
@@ -201,29 +162,26 @@ class AccessRows:
         if first == m.rows:
             m.rows = m.runs = 0
             return
-        for column in (m.row_warp, m.row_step, m.row_base, m.row_pattern):
-            column[: m.rows - first] = column[first : m.rows].copy()
-        for column in (m.run_site, m.run_count):
-            column[: m.runs - first_run] = column[first_run : m.runs].copy()
+        for names, begin, end in ((_OF_ROWS, first, m.rows), (_OF_RUNS, first_run, m.runs)):
+            for column in (getattr(m, name) for name in names):
+                column[: end - begin] = column[begin:end].copy()
         m.rows, m.runs = m.rows - first, m.runs - first_run
 
 
 class Columns(Struct):
     """Input and output columns of `fill_columns`.
 
-    Input: `runs` runs of rows, each with `run_count` rows of the access `run_site`. An access has
-    `site_pc`, `site_part` and `site_space`: its pc, part and state space. Each row has its
-    `row_step`, `row_base` and `row_warp`, its warp in the wave, which is the warp `warp_number` of
-    the block `warp_block`. Output: the columns `block`, `warp`, `step`, `part`, `pc`, `space` and
-    `base`.
+    Input: `runs` runs of `run_count` rows each, with the pc, part and state space of their access.
+    Each row has its `row_step`, `row_base` and `row_warp`, its warp in the wave, which is the warp
+    `warp_number` of the block `warp_block`. Output: the columns `block`, `warp`, `step`, `part`,
+    `pc`, `space` and `base`.
     """
 
     runs: int
-    run_site: I32
+    run_pc: I32
+    run_part: I32
+    run_space: I32
     run_count: I32
-    site_pc: U32
-    site_part: U8
-    site_space: U8
     row_warp: I32
     row_step: U32
     row_base: I64
@@ -255,9 +213,9 @@ def fill_columns(c: Columns) -> None:
     first = 0
     for run in range(c.runs):
         last = first + c.run_count[run]
-        pc = c.site_pc[c.run_site[run]]
-        part = c.site_part[c.run_site[run]]
-        space = c.site_space[c.run_site[run]]
+        pc = c.run_pc[run]
+        part = c.run_part[run]
+        space = c.run_space[run]
         for row in range(first, last):
             block[row] = warp_block[row_warp[row]]
             warp[row] = warp_number[row_warp[row]]
@@ -293,7 +251,7 @@ def columns_of(rows: int, **columns: Any) -> dict[str, NDArray[Any]]:
     """
     c = Columns()
     filled = {name: np.empty(rows, dtype=kind) for name, kind in _COLUMNS.items()}
-    c.runs = len(columns["run_site"])
+    c.runs = len(columns["run_pc"])
     for name, array in (columns | filled).items():
         setattr(c, name, array)
     _fill()(c.address)

@@ -18,7 +18,7 @@ from ....jit.machine_code import address, compile_assembly
 from ....jit.structure import I32, I64, U32, Struct
 from ....jit.value import assembly, prefetch
 from ..kernel.launch import Sink
-from ..ops.lanes import LANES, Array, Bits
+from ..ops.lanes import LANES
 
 _DRAWN = Random(20)
 _ODD = [_DRAWN.getrandbits(31) | 1 for _ in range(LANES)]
@@ -294,22 +294,6 @@ class PatternTable:
         self.waves = 0
         self._written = 0
         self._forget()
-
-    def intern(self, active: Bits, offsets: Array) -> NDArray[np.uint32]:
-        """Return the numbers (n,) of patterns given as masks (n,) and offsets (n, 32).
-
-        An empty mask is no pattern, since no lane accesses memory: it gets number 0.
-        """
-        if not (on := active != 0).all():
-            identifiers = np.zeros(len(active), dtype=np.uint32)
-            if on.any():
-                identifiers[on] = self.intern(active[on], offsets[on])
-            return identifiers
-        narrow = offsets.astype(np.int32, copy=False)
-        if len(active) > 1 and bool((active == active[0]).all() and (narrow == narrow[0]).all()):
-            one = self.store.find(active[:1], narrow[:1])
-            return np.full(len(active), one[0], dtype=np.uint32)
-        return self.store.find(active, narrow).astype(np.uint32)
 
     def write(self, numbers: NDArray[np.uint32], sink: Sink) -> NDArray[np.uint32]:
         """Return the identifiers of rows' patterns; write new patterns to the sink first."""

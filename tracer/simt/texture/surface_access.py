@@ -16,8 +16,8 @@ from ....traces.schema import Space
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Instruction, Operand, TextureAddress
 from ...ptx.lines import source_line
-from ..access.access import read, write
-from ..access.address import Access, elements
+from ..access.access import Access, read, write
+from ..access.address import elements
 from ..access.atomic import update_lanes
 from ..access.bounds import name_lane
 from ..memory.surface import Surface, Texel, texel_of
@@ -161,7 +161,7 @@ def _reduce(decoder: Decoder, instruction: Instruction) -> Step:
 def _reduction(operation: str, kind: str) -> Callable[..., Array]:
     update_code = update(operation, kind, True)
     assert update_code is not None
-    return update_lanes(f"surface_{operation}_{kind}", *update_code[:2])
+    return update_lanes(f"surface_{operation}_{kind}", update_code)
 
 
 def _access(form: _Form, dtype: np.dtype[Any], count: int, addresses: Array) -> Access:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Operand, Register, TextureAddress
+from ..access.access import as_addresses
 from ..access.address import elements
-from ..memory.address_facts import as_addresses
 from ..ops.lanes import DTYPES, scalar
 from ..ops.update import OPERATIONS
 from ..warp.decoder import Decoder, Fetch, StepTable, constant, skip

@@ -19,10 +19,10 @@ from ....traces.out_of_bounds import gap_text
 from ....traces.schema import Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ...ptx.lines import source_line
+from ..access.access import add_offset, as_addresses
 from ..access.address import address_of
 from ..access.bounds import name_lane
 from ..access.cluster import GENERIC, START, owner_and_offset
-from ..memory.address_facts import add_offset, as_addresses
 from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, Array, Mask, scalar
 from ..ops.update import update

@@ -1,13 +1,8 @@
 """The program of a launch and a wave that runs it, as instructions see them.
 
-`Program` is the decoded kernel with its launch; `Wave` and `Group` are protocols of a wave and of
-the warps that run a basic block together, a `WarpGroup`. `FrameStack` saves the registers of
-recursive calls, for each lane.
-
-A group has one of three forms. Whole: all warps of the wave, all lanes active; registers are
-written in place. Blended: all or most warps, some lanes; the block's results are merged into the
-registers under the lanes. Compacted: few warps; the registers that they read are gathered,
-(warps, 32), and scattered back later.
+`Program` is the decoded kernel with its launch, `Wave` the protocol of a wave, and `Group` the
+warps that run a basic block together. `FrameStack` saves the registers of recursive calls, for each
+lane.
 """
 
 from collections.abc import Callable
@@ -19,16 +14,14 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import Kernel
 from ..kernel.launch import Launch
-from ..memory.address_facts import AddressCache
 from ..memory.memory import LoadedModule, Memory, Shadow
-from ..memory.wave_rows import WaveRows
-from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack
-from ..rows.access_rows import Warps
+from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack, unpack
 from ..rows.buffers import Buffers
 from ..rows.pattern import PatternTable
+from ..rows.wave_rows import WaveRows
 from .machine import Machine
 from .simt_stack import SimtStacks
-from .special_register import special_values
+from .special_register import special_registers
 
 
 class FrameStack:
@@ -78,15 +71,12 @@ class Wave(Protocol):
     warps_a_block: int
     columns: int
     warps: int
-    all_blocks: NDArray[np.intp]
-    all_warps: NDArray[np.intp]
     block_of_warp: NDArray[np.intp]
     shared: NDArray[np.uint8]
     local: NDArray[np.uint8]
     shadow: Shadow | None
     step: NDArray[np.uint32]
     frames: FrameStack | None
-    facts: AddressCache
     asserts: bool
     fenced: Mask
     stacks: SimtStacks
@@ -96,102 +86,45 @@ class Wave(Protocol):
     buffers: Buffers
     code_arrays: dict[object, Any]
 
-    def lanes_of(self, active: Bits, columns: int) -> Mask:
-        """Return masks (warps,) as booleans (rows, columns), or (1, columns) if rows agree."""
-
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the grid numbers of the blocks of these warps."""
 
-    def group(self) -> "WarpGroup":
+    def group(self) -> "Group":
         """Return the warps that run now."""
 
 
-class Group(Warps, Protocol):
-    """Warps that run one basic block together: the context that an instruction reads and writes.
+class Group:
+    """Warps (indices in the wave, ascending) that run one basic block together: the context that an
+    instruction reads and writes.
 
-    `frame` holds a value per register slot, broadcastable to (rows, columns); `lanes` the active
-    lanes in that shape, None for all; `active` the same as a mask for each of `warps`.
+    `frame` holds a value per register slot, broadcastable to (rows, columns): a row per warp, a
+    column per lane. `lanes` are the active lanes in that shape, None for all; `active` the same as
+    a mask for each of `warps`; `step` is the running instruction number of each warp.
     """
 
-    wave: Wave
-    active: Bits
-    whole: bool
-    lanes: Mask | None
-    frame: list[Array]
-
-    def pack(self, lanes: Mask) -> Bits:
-        """Pack booleans of the group's shape to a mask for each of `warps`, active lanes only."""
-
-    def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes with a true `guard`; None means all."""
-
-
-class WarpGroup:
-    """A `Group`: warps (indices in the wave, ascending) at one basic block, and the layout of their
-    values.
-
-    `frame` holds a value per register slot, broadcastable to (rows, columns); `lanes` the active
-    lanes in that shape, None for all; `active` the same as a mask for each of `warps`. `step` is
-    the running instruction number of each warp of the shape.
-    """
+    columns = LANES
 
     def __init__(self, wave: Wave, warps: NDArray[np.intp], active: Bits) -> None:
         self.wave = wave
-        self.warps = warps
+        self.warps = self.place = warps
         self.active = active
-        # Below half of the warps a gather and scatter costs less than computing on all of them.
-        self.compacted = 2 * len(warps) < wave.warps
-        self.whole = len(warps) == wave.warps
-        if self.compacted:
-            self.rows, self.columns = len(warps), LANES
-            self.row_block = wave.block_of_warp[warps]
-        else:
-            self.rows, self.columns = wave.blocks, wave.columns
-            self.row_block = wave.all_blocks
-        self.lanes = self._lanes()
-        self.step: NDArray[np.uint32] = wave.step[self.place]
+        self.rows = len(warps)
+        self.whole = self.rows == wave.warps
+        self.lanes = None if bool((active == ALL_LANES).all()) else unpack(active)
+        self.step: NDArray[np.uint32] = wave.step[warps]
         self.frame: list[Array] = []
         self.committed: list[Array] = []
 
-    def _lanes(self) -> Mask | None:
-        if self.compacted:
-            full = bool((self.active == ALL_LANES).all())
-            return None if full else self.wave.lanes_of(self.active, LANES)
-        if self.whole and bool((self.active == ALL_LANES).all()):
-            return None
-        active = np.zeros(self.wave.warps, dtype=np.uint32)
-        active[self.warps] = self.active
-        return self.wave.lanes_of(active, self.columns)
-
     @property
-    def warps_a_row(self) -> int:
-        """Warps side by side in a row."""
-        return self.columns // LANES
-
-    @property
-    def blocks_in_wave(self) -> int:
-        """Thread blocks of the wave."""
-        return self.wave.blocks
-
-    @property
-    def place(self) -> NDArray[np.intp]:
-        """The index in the wave of each warp of the shape (rows * warps per row)."""
-        return self.warps if self.compacted else self.wave.all_warps
+    def row_block(self) -> NDArray[np.intp]:
+        """The thread block of each warp, as an index in the wave."""
+        return self.wave.block_of_warp[self.warps]
 
     def pack(self, lanes: Mask) -> Bits:
         """Pack booleans of the group's shape to a mask for each of `warps`, active lanes only."""
-        if lanes.size == 1:
-            return self.active if lanes[0, 0] else np.zeros_like(self.active)
         if lanes.shape[1] == 1:
-            bits = np.where(lanes, np.uint32(ALL_LANES), np.uint32(0))
-            bits = np.broadcast_to(bits, (self.rows, self.warps_a_row)).reshape(-1)
-        elif lanes.shape[0] == 1:
-            bits = np.tile(pack(lanes.reshape(-1, LANES)), self.rows)
-        else:
-            bits = pack(lanes.reshape(-1, LANES))
-        if not self.compacted and not self.whole:
-            bits = bits[self.warps]
-        return bits & self.active
+            return np.where(lanes[:, 0], self.active, np.uint32(0))
+        return pack(lanes) & self.active
 
     def guarded(self, guard: Mask | None) -> Mask | None:
         """Return the active lanes with a true `guard`; None means all."""
@@ -251,11 +184,13 @@ class Program:
         return spoken_name(self.kernel, self.launch)
 
     def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
-        """Return zeroed registers, with the special registers of these blocks in their slots."""
+        """Return zeroed registers of all warps of these blocks, with the special registers in their
+        slots."""
         registers = list(self.zeros)
-        values = special_values(self.launch, numbers) if self.specials else {}
-        for name, slot in self.specials.items():
-            registers[slot] = values[name]
+        if self.specials:
+            values = special_registers(self.launch, numbers, self.specials)
+            for name, slot in self.specials.items():
+                registers[slot] = values[name]
         return registers
 
 

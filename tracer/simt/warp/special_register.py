@@ -1,6 +1,6 @@
 """The special registers of a launch: %tid, %ctaid, %laneid and others, as arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
 from typing import TypeAlias
@@ -44,6 +44,25 @@ RESERVED_USED = 288
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
     return {**thread_values(launch), **block_values(launch, numbers)}
+
+
+def special_registers(
+    launch: Launch, numbers: NDArray[np.int64], names: Iterable[str]
+) -> dict[str, Array]:
+    """Return special registers of the warps of these blocks, (warps or 1, 32 or 1)."""
+    values, warps = special_values(launch, numbers), -(-launch.threads // LANES)
+    return {name: _by_warp(values[name], len(numbers), warps) for name in names}
+
+
+def _by_warp(value: Array, blocks: int, warps: int) -> Array:
+    """Return (blocks or 1, columns or 1) as (warps or 1, 32 or 1)."""
+    rows, columns = value.shape
+    if rows == 1 and columns in (1, LANES):
+        return value
+    if columns == 1:
+        return np.repeat(value, warps, axis=0)
+    by_warp = value.reshape(rows, -1, LANES)
+    return np.broadcast_to(by_warp, (blocks, warps, LANES)).reshape(-1, LANES)
 
 
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:

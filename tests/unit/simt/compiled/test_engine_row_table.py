@@ -8,11 +8,10 @@ from cutrace.tracer.simt.rows.access_rows import columns_of
 def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:
     columns = columns_of(
         5,
-        run_site=np.array([1, 0, 1], dtype=np.int32),
+        run_pc=np.array([9, 7, 9], dtype=np.int32),
+        run_part=np.array([1, 0, 1], dtype=np.int32),
+        run_space=np.array([2, 1, 2], dtype=np.int32),
         run_count=np.array([2, 1, 2], dtype=np.int32),
-        site_pc=np.array([7, 9], dtype=np.uint32),
-        site_part=np.array([0, 1], dtype=np.uint8),
-        site_space=np.array([1, 2], dtype=np.uint8),
         row_warp=np.array([0, 3, 2, 1, 0], dtype=np.int32),
         row_step=np.array([10, 11, 12, 13, 14], dtype=np.uint32),
         row_base=np.array([-1, 0, 1, 2, 1 << 40], dtype=np.int64),

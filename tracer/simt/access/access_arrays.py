@@ -1,0 +1,106 @@
+"""What a wave's accesses need: arrays that later waves reuse, and the memories."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....jit.machine_code import address
+from ....traces.schema import Space
+from ..memory.memory import Shadow
+from ..ops.lanes import LANES
+from ..rows.pattern import no_questions
+from ..warp.machine import Machine
+from ..warp.program import Program, Wave
+
+Site = tuple[int, Space | None, int, int]
+"""An access of machine code: its pc, state space (None: generic), part, and bytes per lane."""
+
+
+class AccessArrays:
+    """The arrays for `warps` warps whose machine code has these sites."""
+
+    def __init__(self, sites: Sequence[Site], program: Program, warps: int) -> None:
+        count = len(sites) + 1  # one for the interpreter
+        limits = [*(_limit(program, space, size) for _, space, _, size in sites), -1]
+        self._sites = len(sites)
+        self._at_first: dict[str, NDArray[Any]] = {
+            "site_pc": np.array([*(pc for pc, *_ in sites), 0], np.int32),
+            "site_space": np.array([*(space or 0 for _, space, _, _ in sites), 0], np.int32),
+            "site_part": np.array([*(part for _, _, part, _ in sites), 0], np.int32),
+            "site_low": np.zeros(count, np.int64),
+            "site_limit": np.array(limits, np.int64),
+            "site_pattern": np.full(count * warps, -1, np.int32),
+            "reach_lanes": np.zeros(warps, np.uint32),
+            "part_lanes": np.zeros(warps, np.uint32),
+            "part_space": np.zeros(warps, np.int32),
+        }
+        self._arrays = {name: array.copy() for name, array in self._at_first.items()}
+        self._pointers: NDArray[np.int64] = np.zeros((2, warps * LANES), np.int64)
+        self._questions = no_questions()
+
+    def bind(self, m: Machine) -> None:
+        """Reset the arrays, and give them to a machine."""
+        for name, array in self._arrays.items():
+            array[:] = self._at_first[name]
+            setattr(m, name, array)
+        m.sites = self._sites
+        m.pointers, m.written_at = self._pointers
+        self._questions.count = 0
+        m.questions = self._questions
+        m.part, m.fault_site = 0, -1
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in bytes."""
+        return self._pointers.nbytes + 2 * sum(array.nbytes for array in self._arrays.values())
+
+
+def _limit(program: Program, space: Space | None, size: int) -> int:
+    """Return the largest valid offset of an access to shared or local memory, -1 for other
+    spaces."""
+    own = {Space.SHARED: program.shared_bytes, Space.LOCAL: program.local_bytes}
+    return -1 if space is None else max(own.get(space, 0) - size, -1)
+
+
+def bind_memory(m: Machine, wave: Wave) -> None:
+    """Give a machine the memories of its wave."""
+    program, memory = wave.program, wave.program.memory
+    m.space_bytes = _places(wave, None)
+    m.is_watched = int(wave.shadow is not None)
+    if wave.shadow is not None:
+        m.space_written = _places(wave, wave.shadow)
+    m.shared_size, m.local_size = program.shared_bytes, program.local_bytes
+    m.cluster_blocks = program.launch.blocks_a_cluster
+    arenas = {space: memory.arena(space) for space in (Space.GLOBAL, Space.CONST, Space.SURFACE)}
+    counts: NDArray[np.int32] = np.zeros(len(Space) + 2, np.int32)
+    for space, arena in arenas.items():
+        counts[space + 1] = len(arena.allocations)
+    m.first_allocation = counts.cumsum(dtype=np.int32)
+    bounds = [arena.bounds() for arena in arenas.values()]
+    m.starts = np.concatenate([starts[:-1] for starts, _ in bounds])
+    m.ends = np.concatenate([ends[:-1] for _, ends in bounds])
+    m.mapped = 0
+    if program.launch.options.bounds == "report":
+        m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
+        m.mapped = len(m.mapped_starts) - 1
+
+
+def _places(wave: Wave, shadow: Shadow | None) -> NDArray[np.int64]:
+    """Return for each state space the address of its bytes, or of their map: that of the byte at
+    address 0, or 0 if there is none."""
+    memory = wave.program.memory
+    places: NDArray[np.int64] = np.zeros(len(Space) + 1, np.int64)
+    bytes_: dict[Space, tuple[NDArray[np.uint8] | None, int]] = {
+        Space.GLOBAL: (memory.global_.bytes, memory.global_.base),
+        Space.CONST: (memory.const.bytes, memory.const.base),
+        Space.SURFACE: (memory.surface.bytes, memory.surface.base),
+        Space.SHARED: (wave.shared, 0),
+        Space.LOCAL: (wave.local, 0),
+    }
+    for space, (own, base) in bytes_.items():
+        array = own if shadow is None else shadow.of(space)
+        if array is not None:
+            places[space] = address(array) - base
+    return places
