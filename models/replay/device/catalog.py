@@ -109,17 +109,20 @@ def _spellings() -> Mapping[str, str]:
 
 def _names() -> Sequence[str]:
     """Return the names that a user may type for a device, the maker's name left out."""
-    return [name for stem, (_, *aliases) in _heads().items() for name in (stem, *aliases)]
+    return [name for stem, (_, *aliases, _) in _heads().items() for name in (stem, *aliases)]
 
 
 @cache
 def _heads() -> Mapping[str, Sequence[str]]:
-    """Map the stem of every device's file to its maker's name and its aliases."""
+    """Map the stem of every device's file to its name, its aliases, and nvidia-smi's name."""
     heads = {
         stem: tomllib.loads((FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
         for stem in device_names()
     }
-    return {stem: (head["name"], *head.get("aliases", ())) for stem, head in heads.items()}
+    return {
+        stem: (head["name"], *head.get("aliases", ()), head.get("cuda_name", head["name"]))
+        for stem, head in heads.items()
+    }
 
 
 def _plain(name: str) -> str:
