@@ -27,11 +27,11 @@ from ..base.executor import Executor, run_tasks
 from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_measured
 from ..models.replay.histogram.counts import LaunchCounts
-from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
+from ..models.replay.interface.options import CODE, DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.replay import cores, replay_in_jobs, run_beside
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.remote import bring, origin
-from ..traces.schema import Manifest
+from ..traces.schema import Launch, Manifest
 from .counting.atomic_contention import AtomicContention, count_contention
 from .counting.bounds import Bound, find_bounds, find_roof, sampled_bounds
 from .counting.derived_columns import (
@@ -59,7 +59,7 @@ from .counting.interval import sum_intervals
 from .counting.left_out import find_left_out
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
-from .machine.machine_code import machine_shares
+from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
@@ -190,7 +190,9 @@ def _profile(
         facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
     facts["millionths"] = 10**6
     facts["ps_of_ns"] = 1000  # a column: polars would divide many launches by a scalar differently
+    unread = _unread_code(launch, device) if question.options.code == CODE[0] else ""
     warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
+    warnings = (*warnings, unread) if unread and not refusal else warnings
     raw = Raw(
         counts,
         facts,
@@ -268,6 +270,24 @@ def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Ite
         yield f"{counts.occupancy.refusal}; counted as if it could"
     if counts.launch.kept.is_whole and did_nothing(sums):
         yield NOTHING
+
+
+def _unread_code(launch: Launch, device: Device) -> str:
+    """Return a warning if a device's own assembler may change accesses that are counted as in PTX.
+
+    What ptxas does to them for the oldest architecture whose machine code is read tells whether.
+    """
+    if device.capability < SINCE or launch.assembled_for(device.capability):
+        return ""
+    changed = sum(len(each.accesses) for each in launch.assembled[:1])
+    if not changed:
+        return ""
+    major, minor = device.capability
+    accesses = "a load or store" if changed == 1 else f"{changed} loads and stores"
+    return (
+        f"counted as in the PTX: for {launch.assembled[0].arch} the assembler changes {accesses} of"
+        f" this kernel; its machine code for {major}.{minor} is not read"
+    )
 
 
 def _remarks(

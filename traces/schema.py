@@ -238,9 +238,14 @@ class Resources:
     constant_bytes: int
     spill_stores: int = 0
     spill_loads: int = 0
-    accesses: tuple[AssembledAccess, ...] = ()  # of sm_90: loads and stores that became others
-    schedule: str = ""  # of sm_90: its machine code, as traces/machine_schedule.py packs it
+    accesses: tuple[AssembledAccess, ...] = ()  # since sm_70: loads and stores that became others
+    schedule: str = ""  # since sm_70: its machine code, as traces/machine_schedule.py packs it
     barriers: int = -1
+
+    @property
+    def number(self) -> int:
+        """Return the architecture's number: 90 for `sm_90a`."""
+        return int(self.arch.removeprefix("sm_").rstrip("af"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +390,20 @@ class Launch:
     def blocks(self) -> int:
         """Return the thread blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def assembled(self) -> tuple[Resources, ...]:
+        """Return the resources that have machine code, oldest architecture first."""
+        decoded = (each for each in self.resources if each.schedule or each.accesses)
+        return tuple(sorted(decoded, key=lambda each: each.number))
+
+    def assembled_for(self, capability: tuple[int, int]) -> Resources | None:
+        """Return the machine code of the newest architecture up to a capability, if there is one.
+
+        Devices before 7.0 have none.
+        """
+        own = capability[0] * 10 + capability[1]
+        return next((each for each in reversed(self.assembled) if each.number <= own), None)
 
     @property
     def threads(self) -> int:

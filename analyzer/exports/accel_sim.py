@@ -63,8 +63,8 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
 
 
 ASSEMBLED = (
-    "The files have the accesses of the PTX. ptxas changed some of them, and 9.0 counts those by\n"
-    "default: an import counts what --code ptx does, other requests, wavefronts and bounds.\n"
+    "The files have the accesses of the PTX. ptxas changed some of them, and devices from 7.0 on\n"
+    "count those: an import counts what --code ptx does, other requests, wavefronts and bounds.\n"
 )
 
 

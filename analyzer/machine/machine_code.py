@@ -41,7 +41,7 @@ from ...models.replay.device.device import Device
 from ...models.replay.device.measured import Measured
 from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.machine_schedule import Scheduled, unpack_schedule
-from ...traces.schema import Launch
+from ...traces.schema import Launch, Resources
 
 History = Sequence[tuple[int, int]]
 BRANCH, CALLS, INDIRECT, LEAVES = 0x147, (0x143, 0x144), (0x149, 0x14A), (0x14D, 0x150)
@@ -113,13 +113,19 @@ def read_machine_code(text: str) -> MachineCode | None:
     return MachineCode(schedule, blocks, loops, depths, _places(schedule, blocks))
 
 
-def code_for(launch: Launch, arch: str) -> MachineCode | None:
-    """Return a launch's machine code for an architecture; None if the trace lacks it."""
-    text = next((resource.schedule for resource in launch.resources if resource.arch == arch), "")
+def code_for(launch: Launch, capability: tuple[int, int]) -> MachineCode | None:
+    """Return a launch's machine code for a device of a capability; None if the trace has none."""
+    return _code_of(launch, launch.assembled_for(capability))
+
+
+def _code_of(launch: Launch, resources: Resources | None) -> MachineCode | None:
+    if resources is None:
+        return None
     try:
-        return read_machine_code(text)
+        return read_machine_code(resources.schedule)
     except ValueError as problem:
-        raise CutraceError(f"{launch.kernel}, resources of {arch}: {problem}") from problem
+        message = f"{launch.kernel}, resources of {resources.arch}: {problem}"
+        raise CutraceError(message) from problem
 
 
 def _inside(loop: Loop) -> Iterator[Loop]:
@@ -338,10 +344,11 @@ XU = frozenset({0x100, 0x102, 0x104, 0x105, 0x106, 0x107, 0x108, 0x109, 0x110, 0
 """FLO, FCHK, F2F, F2I, I2F, FRND, MUFU, POPC, and their 64-bit forms."""
 ALU = frozenset({
     *(0x002, 0x006, 0x007, 0x009, 0x00B, 0x00C, 0x00F, 0x010, 0x011, 0x012, 0x013, 0x016),
+    *(0x017, 0x076),
     *(0x019, 0x01A, 0x01C, 0x036, 0x03E, 0x045, 0x048),
 })  # fmt: skip
-"""MOV, VOTE, SEL, FMNMX, FSETP, ISETP, VIMNMX3, IADD3, LEA, LOP3, IABS, PRMT; SHF, SGXT, PLOP3,
-VIADD, F2FP, I2FP, VIMNMX."""
+"""MOV, VOTE, SEL, FMNMX, FSETP, ISETP, VIMNMX3, IADD3, LEA, LOP3, IABS, PRMT; IMNMX, FMNMX3; SHF,
+SGXT, PLOP3, VIADD, F2FP, I2FP, VIMNMX."""
 NOP = 0x118
 
 
@@ -371,9 +378,9 @@ def _sum(mix: Mapping[int, float], operations: frozenset[int]) -> float:
 
 
 SINCE = (5, 0)
-"""First capability with LOP3 and IADD3."""
-KNOWN = "sm_90"
-"""Architecture whose machine code a trace has; neighbouring architectures merge alike."""
+"""First capability with LOP3 and IADD3: its machine code, which no trace has, merges like that of
+the oldest architecture that the trace has.
+"""
 RESERVE = 0.95
 """Safety factor: the assembler moves instructions between blocks, and drops a few that remain in
 other blocks. Of 201 kernels an H200 issued less than `LeastCode.issued` for five, by 4.6 % at most
@@ -401,7 +408,8 @@ def machine_shares(
     `counts` are those of a launch by pc. Shares are at most 1; empty where no machine code is
     known.
     """
-    code = code_for(launch, KNOWN) if device.capability >= SINCE else None
+    nearest = launch.assembled_for(device.capability) or next(iter(launch.assembled), None)
+    code = _code_of(launch, nearest) if device.capability >= SINCE else None
     if code is None:
         return {}
     rows = rows_of(instructions, "pc", "block")

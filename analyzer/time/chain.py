@@ -282,7 +282,7 @@ def runs_in_machine_code(
     `code` are the steps of each basic block of the PTX. Raises `CutraceError` for a damaged
     schedule.
     """
-    machine = code_for(launch, "sm_{}{}".format(*device.capability))
+    machine = code_for(launch, device.capability)
     if machine is None:
         return None
     steps = {step.pc: step for block in code.values() for step in block}

@@ -9,8 +9,8 @@ recorded ones. Accesses without an active lane move nothing: they are counted as
 counters of issued instructions.
 
 Limits: the lanes that run together are those of PTX, although ptxas unrolls loops whose lanes leave
-in different iterations. Spills, which PTX has not, are missing. The architecture is that of the
-trace.
+in different iterations. Spills, which PTX has not, are missing. The architecture is the newest of
+the trace that is not newer than the device's; devices before 7.0 have none.
 
 Source: `tracer/session/resources.py`; for the accuracy, docs/validation.md.
 """
@@ -46,8 +46,8 @@ _KEYS = ("pc", "array", "scope")
 
 def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
     """Return the machine-code accesses of a launch; none if the trace has none."""
-    arch = "sm_{}{}".format(*capability)
-    return next((resource.accesses for resource in launch.resources if resource.arch == arch), ())
+    assembled = launch.assembled_for(capability)
+    return assembled.accesses if assembled else ()
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 """Measure a kernel per architecture: registers, shared, local, constant bytes, spills.
 
 ptxas assembles the PTX, and its report is parsed. Constant bytes come from the cubin's sections,
-since the report omits them for sm_90 and newer. For one architecture the cubin's machine code is
-also analysed (sass.py). Results are cached between runs: ten architectures take 0.2 s of CPU time
-even for a small kernel.
+since the report omits them for sm_90 and newer. For architectures with instructions of 128 bits the
+cubin's machine code is also analysed (sass.py). Results are cached between runs: ten architectures
+take 0.2 s of CPU time even for a small kernel.
 """
 
 import json
 import re
 import subprocess
-from collections.abc import Sequence
-from dataclasses import asdict, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, field
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -28,8 +28,8 @@ ARCHS = (
     *("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"),
 )
 """Architectures that are measured by default."""
-SASS_ARCHITECTURE = "sm_90"
-"""Architecture whose machine code is analysed: that of the GPUs that validate the counters."""
+FIRST_DECODED = 70
+"""Oldest architecture whose machine code is analysed: since Volta an instruction has 128 bits."""
 KIND, MOST_BYTES = "resources", 1 << 24
 """Cache kind of measurements, and its size limit in bytes."""
 
@@ -47,11 +47,11 @@ _LOCAL = re.compile(r"(\d+) bytes lmem")
 class Measured:
     """The assembler's report on a kernel.
 
-    `facts` describe the machine code for SASS_ARCHITECTURE, by PTX line; empty if not measured.
+    `facts` describe the machine code of each architecture since FIRST_DECODED.
     """
 
     resources: tuple[Resources, ...] = ()
-    facts: Facts = field(default_factory=Facts)
+    facts: Mapping[str, Facts] = field(default_factory=dict)
 
 
 def resources(
@@ -85,35 +85,51 @@ def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, .
     data = load(KIND, key)
     if data is not None:
         return _read(data)
-    facts = Facts()
+    marked = mark_lines(ptx)
+    facts: dict[str, Facts] = {}
     kernel_resources: list[Resources] = []
     for arch in archs:
-        text, more = (mark_lines(ptx), ("-lineinfo",)) if arch == SASS_ARCHITECTURE else (ptx, ())
+        is_decoded = _number_of(arch) >= FIRST_DECODED
+        text, more = (marked, ("-lineinfo",)) if is_decoded else (ptx, ())
         if answer := _assemble(text, kernel, arch, (*options, *more)):
             kernel_resources.append(answer[0])
-            facts = read_facts(answer[1], kernel) if arch == SASS_ARCHITECTURE else facts
-    measured = Measured(tuple(kernel_resources), facts)
+            if is_decoded:
+                facts[arch] = read_facts(answer[1], kernel, _number_of(arch))
     record = {
         "resources": [asdict(each) for each in kernel_resources],
-        "facts": {
-            line: [asdict(one) for one in machine_code]
-            for line, machine_code in facts.by_line.items()
-        },
-        "schedule": pack_schedule(facts.schedule),
+        "facts": {arch: _write_facts(each) for arch, each in facts.items()},
     }
     keep(KIND, key, json.dumps(record).encode(), MOST_BYTES)
-    return measured
+    return Measured(tuple(kernel_resources), facts)
 
 
 def _read(data: bytes) -> Measured:
-    """Decode a cached measurement from JSON; its keys are strings."""
+    """Decode a cached measurement from JSON."""
     record = json.loads(data)
-    facts = {
-        int(line): [MachineInstruction(**each) for each in machine_code]
-        for line, machine_code in record["facts"].items()
-    }
     kernel_resources = (Resources(**{**each, "accesses": ()}) for each in record["resources"])
-    return Measured(tuple(kernel_resources), Facts(facts, unpack_schedule(record["schedule"])))
+    facts = {arch: _read_facts(*each) for arch, each in record["facts"].items()}
+    return Measured(tuple(kernel_resources), facts)
+
+
+def _write_facts(facts: Facts) -> tuple[list[tuple[object, ...]], str]:
+    rows = [(line, *astuple(one)) for line, each in facts.by_line.items() for one in each]
+    return rows, pack_schedule(facts.schedule)
+
+
+def _read_facts(rows: list[tuple[int, int, str, int, bool]], schedule: str) -> Facts:
+    by_line: dict[int, list[MachineInstruction]] = {}
+    for line, *values in rows:
+        by_line.setdefault(line, []).append(MachineInstruction(*values))
+    return Facts(by_line, unpack_schedule(schedule))
+
+
+def _number_of(arch: str) -> int:
+    """Return the number of an architecture.
+
+    >>> _number_of("sm_90a")
+    90
+    """
+    return int(re.sub(r"\D", "", arch))
 
 
 @cache
@@ -179,7 +195,7 @@ def _end_of_body(ptx: str, at: int) -> int:
 
 def _retarget(ptx: str, arch: str) -> str:
     """Write an older `arch` into the `.target` line; for a newer one keep the text."""
-    number = int(re.sub(r"\D", "", arch))
+    number = _number_of(arch)
 
     def older(match: re.Match[str]) -> str:
         return f"{match[1]}sm_{number}" if number < int(match[2]) else match[0]
@@ -288,7 +304,7 @@ def _choose(ptx: str, arch: str) -> tuple[str, str]:
     match = _VERSION.search(ptx)
     if not match or (int(match[2]), int(match[3])) <= NEWEST:
         return "ptxas", ptx
-    if int(re.sub(r"\D", "", arch)) >= LEAST_OF_13 and find_file("ptxas 13"):
+    if _number_of(arch) >= LEAST_OF_13 and find_file("ptxas 13"):
         return "ptxas 13", ptx
     older = ".".join(map(str, NEWEST))
     return "ptxas", _VERSION.sub(lambda each: f"{each[1]}{older}", ptx, count=1)

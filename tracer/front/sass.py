@@ -71,8 +71,9 @@ class Facts:
     schedule: Sequence[Scheduled] = ()
 
 
-def read_facts(cubin: bytes, kernel: str) -> Facts:
-    """Return the facts of a kernel; empty if it calls functions or has no line table.
+def read_facts(cubin: bytes, kernel: str, arch: int) -> Facts:
+    """Return the facts of a kernel for an architecture (90); empty if it calls functions or has no
+    line table.
 
     The cubin comes from PTX of `mark_lines`, assembled with `-lineinfo`.
     """
@@ -87,7 +88,7 @@ def read_facts(cubin: bytes, kernel: str) -> Facts:
     facts_by_line: dict[int, list[MachineInstruction]] = {}
     for each in decode(code.of(cubin)):
         facts_by_line.setdefault(line[each.address], []).append(each)
-    return Facts(facts_by_line, tuple(read_schedule(code.of(cubin), line)))
+    return Facts(facts_by_line, tuple(read_schedule(code.of(cubin), line, arch)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +203,10 @@ def _signed(code: bytes, place: int) -> tuple[int, int]:
 _BRANCHES = frozenset({0x143, 0x144, 0x147})
 """BRA, and CALL to an address in the same function."""
 _ALWAYS = 7
+_SPLIT_OFFSETS = 90
 
 
-def read_schedule(code: bytes, pcs: Mapping[int, int]) -> Iterator[Scheduled]:
+def read_schedule(code: bytes, pcs: Mapping[int, int], arch: int) -> Iterator[Scheduled]:
     """Yield the instructions of a function in order; `pcs` maps addresses to pcs."""
     for address in range(0, len(code) - BYTES + 1, BYTES):
         word = int.from_bytes(code[address : address + BYTES], "little")
@@ -217,12 +219,18 @@ def read_schedule(code: bytes, pcs: Mapping[int, int]) -> Iterator[Scheduled]:
             reads=control >> 8 & 7,
             waits=control >> 11 & 63,
             guarded=int(word >> 12 & 15 != _ALWAYS),
-            target=_target(word, address) if operation in _BRANCHES else -1,
+            target=_target(word, address, arch) if operation in _BRANCHES else -1,
         )
 
 
-def _target(word: int, address: int) -> int:
-    """Return a branch's target: the offset counts words of four bytes from the next instruction."""
-    words = (word >> 34 & (1 << 30) - 1) << 8 | word >> 16 & 0xFF
+def _target(word: int, address: int, arch: int) -> int:
+    """Return a branch's target: the offset counts words of four bytes from the next instruction.
+
+    9.0 split the offset: its lowest 8 bits are elsewhere.
+    """
+    if arch < _SPLIT_OFFSETS:
+        words = word >> 34 & (1 << 38) - 1
+    else:
+        words = (word >> 34 & (1 << 30) - 1) << 8 | word >> 16 & 0xFF
     signed = words - (1 << 38) if words >> 37 else words
     return (address + 4 * signed) // BYTES + 1

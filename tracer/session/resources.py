@@ -1,8 +1,8 @@
 """Assemble a kernel in the background while it runs, and compare the result with its PTX.
 
-`ask_resources` returns a future of the kernel's resources on each architecture. For one of them
-`sass_accesses` finds the loads and stores that ptxas widened, merged, split, narrowed or removed,
-and those that warps issue without an active lane.
+`ask_resources` returns a future of the kernel's resources on each architecture. For those whose
+machine code is decoded, `sass_accesses` finds the loads and stores that ptxas widened, merged,
+split, narrowed or removed, and those that warps issue without an active lane.
 """
 
 import os
@@ -19,7 +19,7 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.machine_schedule import pack_schedule
 from ...traces.schema import AssembledAccess, Resources
-from ..front.resources import SASS_ARCHITECTURE, measure
+from ..front.resources import measure
 from ..front.sass import ByLine, Facts, MachineInstruction
 from ..ptx.digraph import immediate_dominators
 from ..ptx.kernel import (
@@ -37,7 +37,7 @@ from ..ptx.kernel import (
 from ..ptx.opcodes import destinations, sources
 from ..simt.call.call import BROUGHT
 
-DRIVER_REGISTERS = 32
+DRIVER_ARCH, DRIVER_REGISTERS = "sm_90", 32
 """Registers per thread of the driver's functions on 9.0; a kernel has the maximum of its callees.
 
 Source: eight kernels on an H100, tests/validate/counters/print.cu; others were not measured.
@@ -74,16 +74,16 @@ def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple
 
 def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator[Resources]:
     measured = measure(ptx, kernel.name, options=options)
+    graph = _Graph(kernel)
     for each in measured.resources:
-        if each.arch == SASS_ARCHITECTURE:
-            yield replace(
-                each,
-                registers=max(each.registers, DRIVER_REGISTERS * _calls_driver(kernel)),
-                accesses=sass_accesses(kernel, measured.facts.by_line),
-                schedule=_schedule(kernel, measured.facts),
-            )
-        else:
-            yield each
+        facts = measured.facts.get(each.arch, Facts())
+        least = DRIVER_REGISTERS if each.arch == DRIVER_ARCH and _calls_driver(kernel) else 0
+        yield replace(
+            each,
+            registers=max(each.registers, least),
+            accesses=_accesses_in(graph, facts.by_line),
+            schedule=_schedule(kernel, facts),
+        )
 
 
 def _calls_driver(kernel: Kernel) -> bool:
@@ -113,17 +113,62 @@ Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 def sass_accesses(kernel: Kernel, facts: ByLine) -> tuple[AssembledAccess, ...]:
     """Return the accesses that differ between PTX and machine code, in order of pc."""
+    return _accesses_in(_Graph(kernel), facts)
+
+
+def _accesses_in(graph: "_Graph", facts: ByLine) -> tuple[AssembledAccess, ...]:
     if not facts:
         return ()
-    return tuple(sorted(_Comparison(kernel, facts).changes(), key=lambda access: access.pc))
+    return tuple(sorted(_Comparison(graph, facts).changes(), key=lambda access: access.pc))
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """What every architecture's comparison needs to know of a kernel's PTX."""
+
+    kernel: Kernel
+
+    @cached_property
+    def read(self) -> frozenset[Register]:
+        return frozenset(r for one in self.kernel.instructions for r in sources(one))
+
+    @cached_property
+    def block(self) -> Mapping[int, BasicBlock]:
+        return {pc: b for b in self.kernel.blocks for pc in range(b.first, b.last)}
+
+    @cached_property
+    def dominators(self) -> Mapping[int, int]:
+        """Return the immediate dominator of each block within its function."""
+        graph = {b.number: list(b.successors) for b in self.kernel.blocks}
+        dominators: dict[int, int] = {}
+        for span in self.kernel.functions:
+            dominators |= {
+                b: d for b, d in immediate_dominators(graph, span.entry).items() if b != d
+            }
+        return dominators
+
+    @cached_property
+    def defined(self) -> Mapping[tuple[int, object], Sequence[int]]:
+        """Return the pcs that define each register of a function."""
+        definition_pcs: dict[tuple[int, object], list[int]] = {}
+        for block in self.kernel.blocks:
+            for pc in range(block.first, block.last):
+                for register in destinations(self.kernel.instructions[pc]):
+                    definition_pcs.setdefault((block.function, register), []).append(pc)
+        return definition_pcs
 
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A kernel and its machine code."""
+    """A kernel and its machine code for one architecture."""
 
-    kernel: Kernel
+    graph: _Graph
     facts: ByLine
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel's PTX."""
+        return self.graph.kernel
 
     def changes(self) -> Iterator[AssembledAccess]:
         """Yield the accesses that differ."""
@@ -201,16 +246,16 @@ class _Comparison:
 
         They are in the same basic block, or in blocks that it dominates.
         """
-        block, mine = self._block[pc], self.kernel.instructions[pc]
+        block, mine = self.graph.block[pc], self.kernel.instructions[pc]
         address = _address(mine)
         if address is None:
             return {}
         key = block.function, address.base
-        sets, addresses = self._defined.get(key, ()), self._from_base[(*key, mine.opcode)]
+        sets, addresses = self.graph.defined.get(key, ()), self._from_base[(*key, mine.opcode)]
         offsets: dict[int, int] = {}
         first = bisect_right(addresses, (address.offset - reach, len(self.kernel.instructions)))
         for offset, place in addresses[first : bisect_left(addresses, (address.offset + reach, 0))]:
-            other = self._block[place]
+            other = self.graph.block[place]
             # If the base has several definitions, offsets compare only within a block without a
             # definition in between. With a single definition dominance suffices.
             if len(sets) > 1:
@@ -229,7 +274,7 @@ class _Comparison:
         for pc in self._machine_accesses:
             one = self.kernel.instructions[pc]
             if address := _address(one):
-                key = self._block[pc].function, address.base, one.opcode
+                key = self.graph.block[pc].function, address.base, one.opcode
                 accesses_by_base.setdefault(key, []).append((address.offset, pc))
         return {key: sorted(places) for key, places in accesses_by_base.items()}
 
@@ -237,18 +282,8 @@ class _Comparison:
         """Return True if `above` dominates `block`."""
         number: int | None = block.number
         while number is not None and number != above.number:
-            number = self._dominators.get(number)
+            number = self.graph.dominators.get(number)
         return number is not None
-
-    @cached_property
-    def _defined(self) -> Mapping[tuple[int, object], Sequence[int]]:
-        """Return the pcs that define each register of a function."""
-        definition_pcs: dict[tuple[int, object], list[int]] = {}
-        for block in self.kernel.blocks:
-            for pc in range(block.first, block.last):
-                for register in destinations(self.kernel.instructions[pc]):
-                    definition_pcs.setdefault((block.function, register), []).append(pc)
-        return definition_pcs
 
     def _unjoined(self, pc: int) -> Pieces:
         """Return the (offset, bytes) pieces of an access that was not merged with others."""
@@ -275,11 +310,9 @@ class _Comparison:
         if one.opcode == "st" or not isinstance(one.operands[0], Vector):
             return list(range(one.vector))
         elements = one.operands[0].elements
-        return [k for k, e in enumerate(elements) if isinstance(e, Register) and e in self._read]
-
-    @cached_property
-    def _read(self) -> frozenset[Register]:
-        return frozenset(r for one in self.kernel.instructions for r in sources(one))
+        return [
+            k for k, e in enumerate(elements) if isinstance(e, Register) and e in self.graph.read
+        ]
 
     def _issued(self, pc: int) -> int:
         """Return the pc of the branch or guard that determines the issuing warps, else -1.
@@ -290,10 +323,10 @@ class _Comparison:
         if not all(m.guarded for m in self._machine_accesses[pc]):
             return -1
         issued = pc if self.kernel.instructions[pc].guard else -1
-        block = self._block[pc]
+        block = self.graph.block[pc]
         # Climb the dominators: each branch that became a predicate extends the issuing warps to
         # those at the branch; a branch that still exists in machine code stops the climb.
-        while (above := self._dominators.get(block.number)) is not None:
+        while (above := self.graph.dominators.get(block.number)) is not None:
             arm, block = block, self.kernel.blocks[above]
             last = self.kernel.instructions[block.last - 1]
             if last.opcode in ("bra", "brx", "ret", "exit") and last.guard:
@@ -312,21 +345,6 @@ class _Comparison:
         ends = [n for n in after if n.opcode == "bra" and n.guard is None]
         lines = (n.ptx_line for n in (self.kernel.instructions[block.last - 1], *ends))
         return any(m.operation in _LEAVING for n in lines for m in self.facts.get(n, ()))
-
-    @cached_property
-    def _block(self) -> Mapping[int, BasicBlock]:
-        return {pc: b for b in self.kernel.blocks for pc in range(b.first, b.last)}
-
-    @cached_property
-    def _dominators(self) -> Mapping[int, int]:
-        """Return the immediate dominator of each block within its function."""
-        graph = {b.number: list(b.successors) for b in self.kernel.blocks}
-        dominators: dict[int, int] = {}
-        for span in self.kernel.functions:
-            dominators |= {
-                b: d for b, d in immediate_dominators(graph, span.entry).items() if b != d
-            }
-        return dominators
 
 
 def _accesses(one: Instruction) -> bool:

@@ -53,7 +53,7 @@ class ReplayOptions:
     dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
     code: str = option(
         CODE[0],
-        "Count loads and stores in the assembled code (9.0 only), or in the PTX.",
+        "Count loads and stores in the assembled code (since 7.0), or in the PTX.",
         "|".join(CODE),
     )
     cache_config: str | None = option(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import warp
@@ -55,6 +56,38 @@ def test_joined_loads_are_one_request_on_the_device_that_joins_them(
 def test_devices_of_one_question_each_run_their_own_code(tmp_path: Path) -> None:
     counted = cutrace.analyze(traced(tmp_path, *JOINED), ["h200", "a100", "h100"]).launches
     assert [one.counters[LOADS] for one in counted] == [2, 8, 2]
+
+
+REGISTER_TILE = """
+__global__ void tile(float *out, const float *a)
+{
+    __shared__ float rows[8 * 128];
+    for (int i = threadIdx.x; i < 1024; i += 256)
+        rows[i] = a[i];
+    __syncthreads();
+    float sum = 0.0f;
+    for (int k = 0; k < 8; ++k)
+        for (int i = 0; i < 8; ++i)
+            sum += rows[k * 128 + threadIdx.x / 16 * 8 + i];
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_eight_neighbouring_words_are_two_wide_loads_since_7_0(tmp_path: Path) -> None:
+    # nvdisasm 13.5 of this kernel for 7.5 to 12.0: LDS.128, two for each of 8 rows; a warp of 8
+    # loads two pieces of each: 8 warps x 8 x 2; in PTX (and for 6.1, said so) 8 x 8 x 8
+    with cutrace.Session(tmp_path / "t.cutrace") as gpu:
+        a = gpu.to_device(np.arange(1024, dtype=np.float32), name="a")
+        out = gpu.to_device(np.zeros(256, np.float32), name="out")
+        gpu.compile(REGISTER_TILE).get_function("tile")[1, 256](out, a)
+    names = ("t4", "a100", "rtx3060", "rtx4090", "h100", "b200", "rtx5090", "gtx1080")
+    counted = cutrace.analyze(tmp_path / "t.cutrace", [*names]).launches
+    assert [one.counters[LOADS] for one in counted] == [*[128] * 7, 512]
+    assert ["its machine code for 6.1 is not read" in str(one.warnings) for one in counted] == [
+        *[False] * 7,
+        True,
+    ]
 
 
 def test_a_load_in_two_pieces_is_two_requests(tmp_path: Path) -> None:

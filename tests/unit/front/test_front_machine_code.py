@@ -48,7 +48,7 @@ def test_statements_say_their_own_lines_and_no_other() -> None:
 
 
 def test_an_assembled_kernel_tells_its_accesses_by_line() -> None:
-    facts = measure(PTX, "k", archs=("sm_90",)).facts
+    facts = measure(PTX, "k", archs=("sm_90",)).facts["sm_90"]
     found = [
         (line, m.operation, m.bytes) for line in (11, 12) for m in facts.by_line[line] if m.bytes
     ]
@@ -74,7 +74,9 @@ def test_a_schedule_is_read_as_nvdisasm_and_the_paper_read_it() -> None:
     low = 0x147 | 4 << 9 | 0 << 12 | (back & 0xFF) << 16 | (back >> 8 & (1 << 30) - 1) << 34
     branch = low & (1 << 64) - 1, (low >> 64) | (5 | 7 << 5 | 7 << 8) << 41
     found = [
-        *read_schedule(b"".join(word(*each) for each in (load, add, branch)), {0: 8, 16: 9, 32: 10})
+        *read_schedule(
+            b"".join(word(*each) for each in (load, add, branch)), {0: 8, 16: 9, 32: 10}, 90
+        )
     ]
     none = NO_SCOREBOARD
     assert found == [
@@ -82,6 +84,14 @@ def test_a_schedule_is_read_as_nvdisasm_and_the_paper_read_it() -> None:
         Scheduled(9, 0x021, 4, none, none, 0b100, 0, -1),
         Scheduled(10, 0x147, 5, none, none, 0, 1, 0),
     ]
+
+
+@pytest.mark.parametrize("arch", [75, 86, 89])
+def test_offsets_of_branches_are_in_one_piece_before_hopper(arch: int) -> None:
+    # `nvdisasm` 13.5 of cubins for sm_75 to sm_89: `@!P0 BRA 0x260` at 0x170
+    branch = word(0x0000_00E0_0000_8947, 0x000F_EA00_0380_0000)
+    (found,) = read_schedule(branch, {0: 0}, arch)
+    assert found.target == (0xE0 + 0x10) // 16
 
 
 LOOP = """.version 8.8
@@ -107,6 +117,6 @@ ret;
 
 def test_the_loop_that_was_measured_waits_24_cycles_a_round() -> None:
     """That of tests/validate/time/empty.cu: 31 cycles were measured, taken_cycles is the rest."""
-    schedule = measure(LOOP, "k", archs=("sm_90",)).facts.schedule
+    schedule = measure(LOOP, "k", archs=("sm_90",)).facts["sm_90"].schedule
     (end,) = (place for place, each in enumerate(schedule) if 0 <= each.target < place)
     assert sum(each.stall for each in schedule[schedule[end].target : end + 1]) == 24
