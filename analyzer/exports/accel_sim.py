@@ -2,8 +2,9 @@
 
 Instructions are PTX with the nearest SASS mnemonic; those that an assembler removes are left out.
 Global addresses are those of the trace, since cache sets depend on them; shared and local addresses
-are mapped into windows. Lines follow tracer version 3, which has no immediates. The simulator
-treats address 0 as no access: it drops a lane that is the only one in the first sector of memory.
+are mapped into windows. The simulator treats address 0 as no access: a trace with an array there is
+moved to another one, so that other lines share a cache set. Lines follow tracer version 3, which
+has no immediates.
 
 The format cannot represent: addresses of constants and texels; the shared side of an asynchronous
 copy; source files; lanes disabled by a predicate, unless in all warps of a block; names.
@@ -33,6 +34,8 @@ DEVICE = ""
 SHARED_WINDOW, LOCAL_WINDOW = 0x7FFD00000000, 0x7FFE00000000
 """Windows of shared and local memory: the simulator takes a generic address for shared only from
 the first bound up to the second."""
+MOVED = 1 << 40
+"""Bytes by which global memory is moved if it has an array at address 0."""
 WINDOWS = {Space.SHARED: SHARED_WINDOW, Space.LOCAL: LOCAL_WINDOW}
 ADDRESSED = (Space.GLOBAL, Space.SHARED, Space.LOCAL)
 """State spaces whose addresses the format represents."""
@@ -55,9 +58,10 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
         _check(launch)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernelslist.g").write_text("".join(_commands(trace)))
+    windows = {**WINDOWS, Space.GLOBAL: _global_window(trace)}
     for launch in trace.launches:
         with (folder / f"kernel-{launch.number + 1}.traceg").open("w") as file:
-            _Kernel(launch).write(file)
+            _Kernel(launch, windows).write(file)
     note = ASSEMBLED if any(_is_assembled(launch.launch) for launch in trace.launches) else ""
     return f"{folder / 'kernelslist.g'}\n{note}next: cutrace import {folder / 'kernelslist.g'}"
 
@@ -82,10 +86,17 @@ def _check(trace: LaunchTrace) -> None:
         )
 
 
+def _global_window(trace: Trace) -> int:
+    """Return how far global memory is moved."""
+    arrays = (array for launch in trace.manifest.launches for array in launch.arrays)
+    return MOVED * any(array.space == Space.GLOBAL and not array.offset for array in arrays)
+
+
 def _commands(trace: Trace) -> Iterator[str]:
     """Yield the lines of the list: copies to the device, and kernels."""
+    moved = _global_window(trace)
     addresses = {
-        array.name: array.offset
+        array.name: array.offset + moved
         for launch in trace.manifest.launches
         for array in launch.arrays
         if array.space == Space.GLOBAL
@@ -103,6 +114,7 @@ class _Kernel:
     """Writes one launch as a file."""
 
     trace: LaunchTrace
+    windows: Mapping[Space, int]
 
     @property
     def launch(self) -> Launch:
@@ -176,7 +188,7 @@ class _Kernel:
         whole = {name: values[order].astype(np.int64) for name, values in control.items()}
         mask = keeps_blocks(self.launch.kept, whole["block"])
         whole = {name: values[mask] for name, values in whole.items()}
-        addresses = _Addresses(self.trace)
+        addresses = _Addresses(self.trace, self.windows)
         paths, templates = read_paths(self.trace), dict[int, _Template]()
         warp_lines: list[list[str]] = []
         last = -1
@@ -275,7 +287,8 @@ class _Template:
 class _Addresses:
     """The accesses of a launch, indexed by warp and step."""
 
-    def __init__(self, trace: LaunchTrace) -> None:
+    def __init__(self, trace: LaunchTrace, windows: Mapping[Space, int]) -> None:
+        self._windows = windows
         names = ("block", "warp", "step", "part", "pc", "space", "base", "pattern")
         rows = read_columns(trace.access_batches(), names)
         some = np.isin(rows["space"], ADDRESSED)
@@ -316,7 +329,7 @@ class _Addresses:
         return mask, f"{mode} 0x{self._base(row):x}{tail}"
 
     def _base(self, row: int) -> int:
-        return int(self._rows["base"][row]) + WINDOWS.get(Space(int(self._rows["space"][row])), 0)
+        return int(self._rows["base"][row]) + self._windows[Space(int(self._rows["space"][row]))]
 
     def _several(self, rows: range) -> tuple[int, str]:
         """Merge the parts of one instruction; of a copy, use the read."""

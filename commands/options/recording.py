@@ -13,6 +13,12 @@ from .complete import kernels
 SOURCES = (".cu", ".ptx", ".py")
 
 
+ARRAYS = (
+    "An array is NAME:TYPE[SIZE]=VALUES, with zeros, arange, random:SEED (floats from 0 to below 1,"
+    " integers from 0 to below the number of elements) or FILE.npy."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Recording(RecordOptions):
     """Options that record a source: launch lines, compiler options and session options."""
@@ -20,7 +26,7 @@ class Recording(RecordOptions):
     launch: tuple[str, ...] = option(
         (),
         "A launch as CUDA writes it, in quotes; several run in order. Without it the"
-        " source's own `// cutrace:` comments count.",
+        f" source's own `// cutrace:` comments count. {ARRAYS}",
         "KERNEL<<<GRID,BLOCK>>>(ARGS)",
     )
     arch: str | None = option(None, "The architecture to compile for.", "compute_NN")

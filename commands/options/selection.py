@@ -11,7 +11,7 @@ from ...base.errors import CutraceError, nearest
 from ...base.options import option
 from .command_line import takes
 from .complete import kernels
-from .recording import Recording
+from .recording import ARRAYS, Recording
 
 if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace, Trace
@@ -29,7 +29,7 @@ class Selection:
     launch: tuple[str, ...] = option(
         (),
         "Of a trace, only these launches, counted from 0. For a source, a launch as CUDA writes"
-        " it, in quotes, in place of its `// cutrace:` comments; several run in order.",
+        f" it, in quotes, in place of its `// cutrace:` comments; several run in order. {ARRAYS}",
         "N|N-M,...|KERNEL<<<GRID,BLOCK>>>(ARGS)",
         panel="Options",
     )

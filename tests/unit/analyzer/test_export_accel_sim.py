@@ -35,6 +35,8 @@ LINE = re.compile(  # trace_parser.cc, inst_trace_t::parse_from_string, tracer v
     r"(\d+ )?[0-9a-f]{4,} [0-9a-f]{8} (0|1 R\d+) [A-Z][A-Z0-9._]* [0-4]( R\d+){0,4} "
     r"(0|\d+ (1 0x[0-9a-f]+ -?\d+|2 0x[0-9a-f]+( -?\d+)*|0( 0x[0-9a-f]+)+)) "
 )
+PLACED = re.compile("dram")
+"""Counters of a full L2: arrays of an exported trace are moved if one is at address 0."""
 HEADER = re.compile(r"^-(.+) = (.*)$", re.MULTILINE)
 KNOWN = ("60", "61", "70", "75", "80", "86")
 """Binary versions of gpu-simulator/ISA_Def/*_opcode.h; trace_driven.cc leaves at another, and takes
@@ -46,6 +48,10 @@ def kernels() -> Iterator[Any]:
         if find_launch_comments(path.read_text()):
             marks = [] if path.stem in QUICK else [pytest.mark.slow]
             yield pytest.param(path, id=path.stem, marks=marks)
+
+
+def _is_close(one: float | None, other: float | None) -> bool:
+    return None not in (one, other) and one == pytest.approx(other, rel=0.02)
 
 
 def exported(trace: Path, folder: Path) -> Path:
@@ -68,6 +74,8 @@ def test_a_round_trip_keeps_every_counter_that_the_format_can_carry(
         lines = [text for text in path.read_text().splitlines() if text[:1].isdigit()]
         assert lines
         assert [text for text in lines if not LINE.fullmatch(text)] == []
+        # the simulator takes address 0 for no access
+        assert [text for text in lines if " 0x0 " in text and " 00000000 " not in text] == []
     before, after = (
         cutrace.analyze(path, device=list(DEVICES), code="ptx") for path in (trace, again)
     )
@@ -78,6 +86,7 @@ def test_a_round_trip_keeps_every_counter_that_the_format_can_carry(
             for name in one.counters
             if one.counters[name] != other.counters[name]
             and not NOT_CARRIED.fullmatch(name)
+            and not (PLACED.search(name) and _is_close(one.counters[name], other.counters[name]))
             and not (reads and CONSTANTS.match(name))
         }
         assert differs == set()

@@ -91,6 +91,7 @@ def test_arrays_have_several_dimensions_and_files_or_seeds_to_start_with() -> No
         ("k<<<4, 256>>>(out:double[4])", 19, "got `double`; nearest: f64"),
         ("k<<<4, 256>>>(out:i32[4]=ones)", 26, "expected one of zeros, arange"),
         ("k<<<4, 256>>>(out:i32[4]=random)", 26, "nearest: random:SEED"),
+        ("k<<<4, 256>>>(out:i32[4]=random)", 26, "random floats are in [0, 1), integers from 0"),
         ("k<<<4, 256>>>(out:i32[4] 5)", 26, "expected `,` or `)`, got `5)`"),
         ("k<<<4, 256>>>(1, )", 18, "expected a number, or an array"),
         ("k<<<4, 256>>>(1", 16, "expected `,` or `)`, got `the end of the line`"),

@@ -355,6 +355,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
 }
 """Element types of a launch line: kind and bits."""
 
+RANGE = "random floats are in [0, 1), integers from 0 to below the number of elements"
 _FORMS = ("zeros", "arange", "random:SEED", "file.npy")
 
 
@@ -365,7 +366,8 @@ def check_initial(initial: str) -> str:
     word, _, seed = initial.partition(":")
     if word == "random" and seed.isascii() and seed.isdigit():
         return ""
-    return f"expected one of {', '.join(_FORMS)}, got `{initial}`{nearest(initial, _FORMS)}"
+    expected = f"expected one of {', '.join(_FORMS)}, got `{initial}`{nearest(initial, _FORMS)}"
+    return f"{expected}; {RANGE}" if word == "random" else expected
 
 
 def describe_fill(values: NDArray[Any], initial: str) -> str:
