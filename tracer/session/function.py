@@ -36,13 +36,17 @@ from .texture import Texture
 
 @dataclass(frozen=True)
 class Linked:
-    """A kernel in a session; `source` is its key among the trace's sources."""
+    """A kernel in a session; `source` is its key among the trace's sources.
+
+    `shared_names` are the names in its source of shared arrays, where the PTX has others.
+    """
 
     facts: LinkedKernel
     loaded: LoadedModule
     signature: Signature
     source: str
     resources: "Future[tuple[schema.Resources, ...]]"
+    shared_names: Mapping[str, str]
 
     def registers(self, capability: int) -> int:
         """Return its register count; see `Function.registers`."""
@@ -255,7 +259,7 @@ class ConfiguredFunction:
         self, arguments: tuple[schema.Argument, ...], row_selection: schema.Kept
     ) -> schema.Launch:
         linked = self.linked
-        shared = describe_shared(linked.facts.shared, self.shared_dynamic)
+        shared = describe_shared(linked.facts.shared, self.shared_dynamic, linked.shared_names)
         arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared))
         return schema.Launch(
             kernel=linked.signature.mangled,

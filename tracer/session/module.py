@@ -14,6 +14,7 @@ from ..simt.memory.memory import Allocation, NoRoomError
 from .arguments import read_signature
 from .function import Function, Linked
 from .kernel_facts import known_kernel, known_module
+from .numba_names import numba_names
 from .recording import Recording
 from .resources import ask_resources
 from .surface import Surface
@@ -92,7 +93,9 @@ class Module:
         parameters = kernel_facts.kernel.parameters
         signature = read_signature(kernel_signature, parameters, self._loaded.module.address_size)
         answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, self._compiled.assembly)
-        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer)
+        variables = [each.name for each in kernel_facts.shared.variables.values()]
+        names = numba_names(variables, kernel_facts.instructions, self._compiled.sources)
+        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer, names)
         return Function(self._recording, linked)
 
     def _find(self, name: str) -> KernelSignature:

@@ -104,9 +104,17 @@ def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
     return tuple(described)
 
 
-def describe_shared(layout: Layout, dynamic: int) -> tuple[Array, ...]:
-    """Return a kernel's shared variables; open-size ones have the launch's `dynamic` bytes."""
-    names = _distinct([variable.name for variable in layout.variables.values()])
+def describe_shared(
+    layout: Layout, dynamic: int, own_names: Mapping[str, str]
+) -> tuple[Array, ...]:
+    """Return a kernel's shared variables; open-size ones have the launch's `dynamic` bytes.
+
+    `own_names` has names of other languages by PTX name.
+    """
+    ptx_names = [variable.name for variable in layout.variables.values()]
+    names = [
+        own_names.get(n, plain) for n, plain in zip(ptx_names, _distinct(ptx_names), strict=True)
+    ]
     return tuple(
         Array(
             name,
