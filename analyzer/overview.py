@@ -17,12 +17,13 @@ from .counting.evaluate import Value
 from .counting.vocabulary import Counter, heading
 from .launch_profile import MOVED, LaunchProfile
 from .profile import Profile
+from .report.document import Table, row
+from .report.view import View
 from .sheet import select_counters
 from .summary_text import summary_lines
 from .text.launch_text import NAME_WIDTH, ROOM, launch_text, ranges_text, short_name
 from .text.number import number
 from .time.estimate_text import about_text
-from .view import View
 
 MANY = 12
 """Maximum number of launches shown one by one."""
@@ -116,28 +117,29 @@ def _first(row: KernelRow) -> tuple[float, float, int, int, str]:
     return -took, -least, -moved, -executed, row.name
 
 
-def overview_tables(profile: Profile) -> Iterator[list[tuple[str, ...]]]:
+def overview_tables(profile: Profile) -> Iterator[Table]:
     """Yield a table per device: a heading, a row per kernel, and the columns that are not all 0."""
     selection = profile.view.counters
     view = replace(profile.view, counters=selection or COLUMNS)
     counters = [c for group in select_counters(profile.launches, view) for c in group]
     for device in profile.devices:
         rows = kernel_rows(profile, device)
-        cells = [[row.cell(counter) for row in rows] for counter in counters]
+        cells = [[one.cell(counter) for one in rows] for counter in counters]
         indices = [n for n, column in enumerate(cells) if selection or set(column) - {"", "0"}]
-        estimated, timed = any(row.is_estimated for row in rows), any(row.cost[1] for row in rows)
+        estimated, timed = any(one.is_estimated for one in rows), any(one.cost[1] for one in rows)
         limits = ("time",) * estimated + ("no faster than", "limit") * timed
         names = (counters[n].name for n in indices)
-        table = [(device, "launches", "different", *limits, *names, "costliest")]
-        for place, row in enumerate(rows):
-            took = about_text(row.cost[0]) if row.is_estimated else ""
+        columns = ("launches", "different", *limits, *names, "costliest")
+        table = []
+        for place, one in enumerate(rows):
+            took = about_text(one.cost[0]) if one.is_estimated else ""
             shown = (took,) * estimated
-            shown += (time_text(row.cost[1]), row.costliest.limited_by) * timed
+            shown += (time_text(one.cost[1]), one.costliest.limited_by) * timed
             counted = (cells[n][place] for n in indices)
-            which = f"launch {row.costliest.number}"
-            launches = str(len(row.launches)), str(row.different)
-            table.append((short_name(row.name), *launches, *shown, *counted, which))
-        yield table
+            which = f"launch {one.costliest.number}"
+            launches = len(one.launches), one.different
+            table.append(row(short_name(one.name), *launches, *shown, *counted, which))
+        yield Table(columns, tuple(table), corner=device)
 
 
 def costliest_only(profile: Profile) -> Profile:

@@ -24,10 +24,8 @@ from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
 from .build_profile import ProfileRequest, profile_launches, read_request
 from .launch_profile import LaunchProfile
+from .report.view import View
 from .sheet import sheets
-from .text.number import number
-from .view import View
-from .wording import is_folded
 
 FRAME = {
     "launch": pl.Int64,
@@ -178,11 +176,10 @@ def show_launches(launches: Sequence[LaunchProfile], view: View) -> str:
     parts = []
     for sheet in sheets((launch for launch in launches if launch.number in first), view):
         rows = [
-            (row.counter.name, *(number(value, row.counter) for value in row.values))
-            for block in sheet.blocks
-            for section in block.sections
-            for row in section.rows
-            if not is_folded(row, section, view) and any(row.values)
+            (row.name, *map(row.text, range(len(row.cells))))
+            for table in sheet.tables.tables
+            for row in table.rows
+            if not row.is_folded and any(cell.value for cell in row.cells)
         ]
         if any(sheet.refusals):
             rows.insert(0, ("launch", *(refusal or "runs" for refusal in sheet.refusals)))

@@ -7,6 +7,8 @@ and applies its threshold.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from typing import TypeAlias
 
 import polars as pl
 
@@ -17,67 +19,16 @@ from .counting.evaluate import Value
 from .counting.interval import Interval
 from .counting.vocabulary import Counter, check_parts, era, find_counters, heading, vocabularies
 from .launch_profile import KEYS, Costliest, LaunchProfile, costliest
+from .report.document import Cell, Key, Row, Table, TableSet
+from .report.view import COUNTERS, View
 from .summary import Summary, summarize
 from .summary_text import time_line
 from .text.launch_text import launch_text, ranges_text
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine
-from .view import COUNTERS, View
 
-Key = dict[str, str | int]
 Values = Mapping[str, Value]
 Intervals = Mapping[str, Interval | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A counter's values, one per device; None if the device does not have the counter.
-
-    Values of a sample have an interval each; for a complete trace there are none.
-    """
-
-    counter: Counter
-    values: tuple[Value, ...]
-    intervals: tuple[Interval | None, ...] = ()
-
-    def interval(self, device: int) -> Interval | None:
-        """Return the confidence interval of the value on a device, for a sample of blocks."""
-        return self.intervals[device] if self.intervals else None
-
-    @property
-    def is_zero(self) -> bool:
-        """Return whether every device has the counter and all values are 0."""
-        return all(value == 0 for value in self.values)
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether no device has the counter."""
-        return all(value is None for value in self.values)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The rows of one vocabulary."""
-
-    vocabulary: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The counters of one source line, array or instruction, or of the whole launch.
-
-    `key` maps the columns that identify the group to their values; it is empty for the launch.
-    """
-
-    key: Key
-    sections: tuple[Section, ...]
-
-    @property
-    def every(self) -> Iterator[Row]:
-        """Return the rows of all sections."""
-        for section in self.sections:
-            yield from section.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +46,7 @@ class Sheet:
     heading: str
     devices: tuple[str, ...]
     refusals: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    tables: TableSet
     costliest: tuple[Costliest | None, ...]
     notes: tuple[str, ...]
     bounds: tuple[tuple[Bound, ...], ...] = ()
@@ -107,11 +58,13 @@ class Sheet:
     summaries: tuple[Summary | None, ...] = ()
     left_out: str = ""
     ranges: str = ""
+    is_sample: bool = False
 
     @property
     def follows_ptx(self) -> bool:
         """Return whether any counter shown depends on the assembler's choices."""
-        return any(row.counter.follows_ptx for block in self.blocks for row in block.every)
+        rows = (row for table in self.tables.tables for row in table.rows)
+        return any(row.counter and row.counter.follows_ptx for row in rows)
 
 
 def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
@@ -159,15 +112,16 @@ def select_counters(
 
 def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
     """Lay out one launch on all devices."""
-    blocks, left_out = sift(tuple(_blocks(on, view)), view)
+    tables, left_out = sift(tuple(_tables(on, view)), view)
+    devices, refusals = tuple(p.device for p in on), tuple(p.refusal for p in on)
     return Sheet(
         number=on[0].number,
         heading=launch_text(on[0].launch),
-        devices=tuple(p.device for p in on),
-        refusals=tuple(p.refusal for p in on),
-        blocks=blocks,
+        devices=devices,
+        refusals=refusals,
+        tables=TableSet(devices, tables, refusals, view.by),
         costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
-        notes=_notes(on, blocks),
+        notes=_notes(on, tables),
         bounds=tuple(p.bounds for p in on),
         bounds_between=tuple(p.bounds_between for p in on),
         estimates=tuple(p.estimate for p in on),
@@ -177,33 +131,35 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
         summaries=tuple(summarize(p) for p in on),
         left_out=left_out,
         ranges=ranges_text(on[0].launch),
+        is_sample=any(p.launch.kept.sample.blocks for p in on if not p.refusal),
     )
 
 
-def _blocks(on: Sequence[LaunchProfile], view: View) -> Iterator[Block]:
-    """Yield the launch's totals, or a block per line, array or instruction.
+def _tables(on: Sequence[LaunchProfile], view: View) -> Iterator[Table]:
+    """Yield the tables of the launch's totals, or of each line, array or instruction.
 
     Unless requested by name, a counter that no device has is left out; so is, in the smaller
-    blocks, one that counted nothing.
+    tables, one that counted nothing.
     """
     groups = select_counters(on, view)
     if view.by == "launch":
-        yield Block({}, _sections(groups, [p.counters for p in on], [p.intervals for p in on]))
+        totals, intervals = [p.counters for p in on], [p.intervals for p in on]
+        for group in groups:
+            yield _table(group, on, totals, intervals, {}, view)
         return
     keys = KEYS[view.by]
     tables = [_by_key(p.table(view.by), keys) for p in on]
     spans = [_intervals_by_key(p, view.by, keys) for p in on]
     for key in sorted({key for table in tables for key in table}):
-        sections = _sections(
-            groups, [t.get(key, {}) for t in tables], [s.get(key, {}) for s in spans]
-        )
+        values, intervals = [t.get(key, {}) for t in tables], [s.get(key, {}) for s in spans]
+        named = dict(zip(keys, key, strict=True))
+        some = [_table(group, on, values, intervals, named, view) for group in groups]
         if not view.counters:
-            sections = tuple(
-                Section(s.vocabulary, tuple(r for r in s.rows if _says_something(r, on)))
-                for s in sections
-            )
-        if any(section.rows for section in sections):
-            yield Block(dict(zip(keys, key, strict=True)), sections)
+            some = [
+                replace(t, rows=tuple(r for r in t.rows if _says_something(r, on))) for t in some
+            ]
+        if any(table.rows for table in some):
+            yield from some
 
 
 def _by_key(table: pl.DataFrame, keys: Sequence[str]) -> dict[tuple[str | int, ...], Values]:
@@ -230,46 +186,62 @@ def _says_something(row: Row, on: Sequence[LaunchProfile]) -> bool:
     """Return whether a counter is nonzero on any device, or unknown because the trace lacks its
     data.
     """
-    if any(row.values):
+    if any(cell.value for cell in row.cells):
         return True
     return any(
-        value is None and bool(p.raw.left_out.anywhere()) and row.counter.exists_on(p.capability)
-        for value, p in zip(row.values, on, strict=True)
+        cell.value is None
+        and bool(p.raw.left_out.anywhere())
+        and row.counter is not None
+        and row.counter.exists_on(p.capability)
+        for cell, p in zip(row.cells, on, strict=True)
     )
 
 
-def _sections(
-    groups: tuple[tuple[Counter, ...], ...],
+IN_FULL = frozenset({"cuda-profiler"})
+"""Vocabularies whose zeros are shown."""
+
+
+def _table(
+    group: tuple[Counter, ...],
+    on: Sequence[LaunchProfile],
     values: Sequence[Values],
     intervals: Sequence[Intervals],
-) -> tuple[Section, ...]:
-    """Return a section per vocabulary, from the values and intervals of each device by name."""
-    sampled = any(intervals)
-    return tuple(
-        Section(
-            group[0].vocabulary,
-            tuple(
-                Row(
-                    c,
-                    tuple(v.get(heading(c)) for v in values),
-                    tuple(i.get(heading(c)) for i in intervals) if sampled else (),
-                )
-                for c in group
-            ),
+    key: Key,
+    view: View,
+) -> Table:
+    """Return the table of a vocabulary, from the values and intervals of each device by name.
+
+    Unless requested by name, counters that no device has are folded, and zeros of vocabularies
+    other than the first profiler's.
+    """
+    vocabulary = group[0].vocabulary
+    rows = []
+    for counter in group:
+        name = heading(counter)
+        cells = tuple(
+            Cell(value.get(name), interval=interval.get(name))
+            for value, interval in zip(values, intervals, strict=True)
         )
-        for group in groups
-    )
+        row = Row(counter.name, cells, counter)
+        if not view.counters and (row.is_empty or (row.is_zero and vocabulary not in IN_FULL)):
+            row = replace(row, is_folded=True)
+        rows.append(row)
+    return Table(tuple(p.device for p in on), tuple(rows), vocabulary, key=key)
 
 
-def _notes(on: Sequence[LaunchProfile], blocks: Sequence[Block]) -> tuple[str, ...]:
+def _notes(on: Sequence[LaunchProfile], tables: Sequence[Table]) -> tuple[str, ...]:
     """Yield each note once, for all devices that it applies to."""
-    rows = [row for block in blocks for row in block.every]
+    rows = [row for table in tables for row in table.rows]
     devices: dict[str, list[str]] = {}
     for index, profile in enumerate(on):
         notes = [*profile.substitutions, *profile.remarks]
-        sampled = (r for r in rows if r.counter.scope != "all" and r.values[index] is not None)
-        if not profile.raw.whole and (first := next(sampled, None)):
-            notes.insert(0, _sample(first.counter.vocabulary, profile))
+        sampled = (
+            row.counter.vocabulary
+            for row in rows
+            if row.counter and row.counter.scope != "all" and row.cells[index].value is not None
+        )
+        if not profile.raw.whole and (first := next(sampled, "")):
+            notes.insert(0, _sample(first, profile))
         for text in notes:
             devices.setdefault(text, []).append(profile.device)
     return tuple(f"{', '.join(names)}: {text}" for text, names in devices.items())
@@ -302,58 +274,66 @@ def check_sifting(by: str, sort: str | None, threshold: float | None) -> None:
         raise CutraceError(f"--threshold {threshold:g}: {sort} is no sum that rows have a part of")
 
 
-def sift(blocks: Sequence[Block], view: View) -> tuple[tuple[Block, ...], str]:
-    """Return the rows to show by the view, and a sentence about omitted ones, or empty text.
+Group: TypeAlias = list[Table]
+"""The tables of a key."""
 
-    A row is kept if its share of the sort counter, or else of any counter shown, reaches the view's
-    threshold on any device.
+
+def sift(tables: Sequence[Table], view: View) -> tuple[tuple[Table, ...], str]:
+    """Return the tables to show by the view, and a sentence about omitted ones, or empty text.
+
+    Those of a key are kept if its share of the sort counter, or else of any counter shown, reaches
+    the view's threshold on any device.
     """
-    ordered = sorted(blocks, key=partial(_rank, view=view)) if view.sort else list(blocks)
-    if not view.threshold:
-        return tuple(ordered), ""
-    totals = _totals(blocks, view)
+    groups = [[*group] for _, group in groupby(tables, key=lambda table: table.key)]
+    ordered = sorted(groups, key=partial(_rank, view=view)) if view.sort else groups
+    totals = _totals(groups, view) if view.threshold else {}
     least = view.threshold / 100
-    selection = tuple(block for block in ordered if _share(block, totals) >= least)
+    selection = [g for g in ordered if not view.threshold or _share(g, totals) >= least]
+    shown = tuple(table for group in selection for table in group)
     missing = len(ordered) - len(selection)
     if not missing:
-        return selection, ""
+        return shown, ""
     what = view.sort or "every counter"
     rows = f"{missing} {view.by}{'s' * (missing > 1)}"
-    return selection, f"left out: {rows} with less than {view.threshold:g} % of {what}"
+    return shown, f"left out: {rows} with less than {view.threshold:g} % of {what}"
 
 
-def _rank(block: Block, view: View) -> float:
+def _rank(group: Group, view: View) -> float:
     """Return the sort key: the highest value on any device first, rows without one last."""
-    values = [value for row in _sorting(block, view) for value in row.values if value is not None]
-    return -max(values, default=-1)
+    cells = (cell for row in _sorting(group, view) for cell in row.cells)
+    return -max((cell.value for cell in cells if cell.value is not None), default=-1)
 
 
-def _sorting(block: Block, view: View) -> list[Row]:
+def _rows(group: Group) -> Iterator[tuple[Row, Counter]]:
+    yield from ((row, row.counter) for table in group for row in table.rows if row.counter)
+
+
+def _sorting(group: Group, view: View) -> list[Row]:
     """Return the rows of the sort counter."""
-    return [row for row in block.every if view.sort in (row.counter.name, row.counter.qualified)]
+    return [row for row, counter in _rows(group) if view.sort in (row.name, counter.qualified)]
 
 
-def _totals(blocks: Sequence[Block], view: View) -> dict[tuple[str, int], Value]:
+def _totals(groups: Sequence[Group], view: View) -> dict[tuple[str, int], Value]:
     """Return the sum over all rows of each deciding counter, by its name and the device."""
     totals: dict[tuple[str, int], Value] = {}
-    shown = view.counters or COUNTERS[view.by]
-    for block in blocks:
-        for row in _sorting(block, view) if view.sort else block.every:
-            if not _adds_up(row.counter) or not (view.sort or row.counter.name in shown):
+    shown = (view.sort,) if view.sort else view.counters or COUNTERS[view.by]
+    for group in groups:
+        for row, counter in _rows(group):
+            if not _adds_up(counter) or not {row.name, counter.qualified} & {*shown}:
                 continue
-            for device, value in enumerate(row.values):
-                key = row.counter.qualified, device
-                totals[key] = (totals.get(key) or 0) + (value or 0)
+            for device, cell in enumerate(row.cells):
+                key = counter.qualified, device
+                totals[key] = (totals.get(key) or 0) + (cell.value or 0)
     return totals
 
 
-def _share(block: Block, totals: dict[tuple[str, int], Value]) -> float:
+def _share(group: Group, totals: dict[tuple[str, int], Value]) -> float:
     """Return a row's largest share of any total."""
     shares = (
-        value / total
-        for row in block.every
-        for device, value in enumerate(row.values)
-        if value and (total := totals.get((row.counter.qualified, device)))
+        cell.value / total
+        for row, counter in _rows(group)
+        for device, cell in enumerate(row.cells)
+        if cell.value and (total := totals.get((counter.qualified, device)))
     )
     return max(shares, default=0.0)
 

@@ -31,7 +31,7 @@ def command(
     format: ReportFormat = "table",
 ) -> str:
     """Say what to change in a kernel, where, what shows it, and what it gains at most."""
-    from ..analyzer.report import check_format
+    from ..analyzer.report import check_format, render
 
     check_format(format)
     program = program_of(ctx)
@@ -52,4 +52,4 @@ def command(
         profile = replace(count(selection, counting), view=view)
         share.begin()
         share.expect(selection, len(counting.devices) * ADVICE_PASSES)
-        return advise_here(trace, profile, counting, format)
+        return render(advise_here(trace, profile, counting), format)

@@ -11,14 +11,14 @@ from .options.command_line import quote, typed
 from .options.complete import starting
 from .options.replay import On, first_line, replays, with_devices
 from .options.selection import Reading, reads
-from .options.tabular import FORMATS, Counters, ReportFormat, counters, render_frame, view_here
+from .options.tabular import Counters, ReportFormat, counters, view_here
 from .running.executor import replayed_on
 from .running.program import SourceOrProgram, TakesProgram, program_of
 from .running.resolve_trace import program_suffix, resolve_trace
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
 
 if TYPE_CHECKING:
-    from ..analyzer.view import View
+    from ..analyzer.report.view import View
     from ..traces.reader import Trace
 
 
@@ -77,9 +77,9 @@ def command(
 ) -> str:
     """Show what a kernel does to the memory of any device."""
     from ..analyzer.report import check_format
-    from ..analyzer.view import GROUPINGS, OF_CACHES, check_grouping
+    from ..analyzer.report.view import GROUPINGS, OF_CACHES, check_grouping
 
-    check_format(format)
+    check_format(format, of_profile=True)
     check_grouping(by, (*GROUPINGS, *OF_CACHES))
     of_caches = by in OF_CACHES
     if of_caches and (names or sort or threshold or advice or on):
@@ -104,6 +104,7 @@ def command(
     ):
         from ..analyzer.overview import is_brief, is_long
         from ..analyzer.profile import count
+        from ..analyzer.profile_report import profile_document
         from ..analyzer.report import render
         from ..traces.reader import read_trace
 
@@ -118,7 +119,7 @@ def command(
 
             share.begin()
             share.expect(selection, len(replay.devices) * ADVICE_PASSES)
-            return advise_here(trace, profile, replay, format)
+            return render(advise_here(trace, profile, replay), format)
         if is_brief(view) and format in ("table", "json") and not is_long(profile):
             from ..analyzer.advice.advise import find_fix, fix_fields
 
@@ -127,22 +128,19 @@ def command(
                 if source and fix.place and not program:
                     why = again.replace("cutrace analyze", "cutrace why", 1)
                     view = replace(view, last=f"{why} {quote(fix.place)}")
-            profile = replace(profile, view=view)
-        return render(profile, format)
+        view = replace(view, brief=view.brief and format == "table")
+        return render(profile_document(replace(profile, view=view)), format)
 
 
 def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, view: "View") -> str:
     """Replay each launch of a trace, and return the report in the requested format."""
-    from ..analyzer.reuse.reuse import render
+    from ..analyzer.report import render
+    from ..analyzer.reuse.reuse_report import reuse_document
     from ..models.replay.suppose import suppose
     from .api.miss_ratios import measure_each
 
-    if format not in FORMATS:
-        raise CutraceError(f"--by {by} is printed as {', '.join(FORMATS)}, not as {format}")
     supposed = suppose(trace, options.pad, options.align)
     miss_ratios = measure_each(supposed, options, sets=by == "set")
-    if format != "table":
-        return render_frame(by, miss_ratios.sets() if by == "set" else miss_ratios.frame(), format)
     then = {"reuse": "set", "set": "line"}[by]
     last = "" if view.quiet else f"{view.typed} --by {then}{view.program_suffix}"
-    return render(miss_ratios, by, view.width, view.first, last)
+    return render(reuse_document(miss_ratios, by, replace(view, last=last)), format)

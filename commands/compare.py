@@ -58,9 +58,10 @@ def command(
 ) -> str:
     """Compare variants of a kernel: differences, ratios, the best marked."""
     from ..analyzer.comparison.comparison import compare_profiles, split_kernels
-    from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.comparison.comparison_report import comparison_document
     from ..analyzer.comparison.measured_variant import compare_measured
     from ..analyzer.profilers.measured import is_measured, read_measured
+    from ..analyzer.report import check_format, render
 
     check_format(format)
     paths, program = named(variants, least=1), program_of(ctx)
@@ -101,7 +102,7 @@ def command(
             comparison = compare_profiles(profiles, baseline, by, view.counters)
     if by == "line":
         view = replace(view, last=f"cutrace why {quote(next(iter(paths.values())))} FILE:LINE")
-    return render(comparison, format, view)
+    return render(comparison_document(comparison, view), format)
 
 
 def named(words: list[str], least: int = 2) -> dict[str, Path]:

@@ -11,8 +11,8 @@ from ..traces.address import as_given
 from .options.command_line import quote, typed
 from .options.replay import first_line, replays, with_devices
 from .options.selection import Selection, selects
-from .options.tabular import Format, check_format, render_frame
-from .terminal.screen import width
+from .options.tabular import Format
+from .terminal.screen import has_colour, width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -49,7 +49,10 @@ def command(
     format: Format = "table",
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""
-    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers, render
+    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
+    from ..analyzer.occupancy.occupancy_report import occupancy_document
+    from ..analyzer.report import check_format, render
+    from ..analyzer.report.view import View
     from ..base.config import bytes_of
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
@@ -76,15 +79,12 @@ def command(
     else:
         need = Need(threads, options.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1)
         residents = [from_numbers(device, need, options, total, blocks) for device in devices]
-    if format != "table":
-        from .api.occupancy import Occupancies
-
-        return render_frame("occupancy", Occupancies(tuple(residents), options).frame(), format)
     has_curves = len(residents) == 1 if curves is None else curves
     drawn = [draw_curves(one, options) if has_curves else () for one in residents]
     again = f"cutrace analyze {quote(trace)}{typed(selection)}{typed(replay)}"
     last = again if trace else "cutrace devices NAME"
-    text = render(residents, drawn, width(), first_line(replay), last)
+    view = View(width=width(), colour=has_colour(), first=first_line(replay), last=last)
+    text = render(occupancy_document(residents, drawn, view), format)
     if trace is None and all(one.occupancy.refusal for one in residents):
         failed = CheckFailed(f"no block of {threads} threads fits on {', '.join(options.devices)}")
         failed.report = text

@@ -52,12 +52,13 @@ def command(
     format: ReportFormat = "table",
 ) -> str:
     """Record every variant of a suite in every size, and write one tidy table."""
-    from ..analyzer.comparison.comparison_report import check_format, render
+    from ..analyzer.comparison.comparison_report import comparison_document
     from ..analyzer.counting.vocabulary import with_counters_of
+    from ..analyzer.report import check_format, render
+    from ..analyzer.report.view import View
     from ..analyzer.sweep.destination import find_destination
     from ..analyzer.sweep.suite import list_jobs, read_suite
     from ..analyzer.sweep.sweep_table import summarize
-    from ..analyzer.view import View
     from .running.executor import named_executor
     from .running.sweep import run_suite
 
@@ -81,7 +82,7 @@ def command(
     with with_counters_of(counting.devices):
         with named_executor(on, processes) if on else nullcontext() as executor:
             tables = run_suite(plan, destination, counting, processes, executor)
-        return render(summarize(plan, tables), format, view)
+        return render(comparison_document(summarize(plan, tables), view), format)
 
 
 def find_suite(name: str) -> Path:

@@ -11,10 +11,10 @@ from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
 from .options.replay import first_line, replays, with_devices
 from .options.selection import Reading, reads
-from .options.tabular import Format, check_format, render_frame
+from .options.tabular import Format
 from .running.resolve_trace import trace_of
 from .terminal.progress import progress
-from .terminal.screen import width
+from .terminal.screen import has_colour, width
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -57,12 +57,16 @@ def command(
     format: Format = "table",
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
+    from ..analyzer.report import check_format
+
     check_format(format)
     line, access = _read_question(line, access)
     replay_options = with_devices(replay)
     with trace_of(source, recording, replay) as path, progress("searching") as share:
-        from ..analyzer.why import text
+        from ..analyzer.report import render
+        from ..analyzer.report.view import View
         from ..analyzer.why.explain import explain
+        from ..analyzer.why.why_report import why_document
         from ..traces.reader import read_trace
 
         trace = recording.select(read_trace(path))
@@ -70,16 +74,12 @@ def command(
         explanations = explain(trace, line, replay_options, access)
     if figure is not None:
         from ..analyzer.text.output import write_figure
-        from ..analyzer.why.svg import render
+        from ..analyzer.why.svg import draw_together
 
-        write_figure(figure, render(explanations))
-    if format != "table":
-        from .api.why import Why
-
-        return render_frame("why", Why(explanations).frame(), format)
-    first = first_line(replay)
+        write_figure(figure, draw_together(explanations))
     again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
-    return (f"{first}\n\n" if first else "") + text.render(explanations, width(), again)
+    view = View(width=width(), colour=has_colour(), first=first_line(replay), last=again)
+    return render(why_document(explanations, view), format)
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:

@@ -2,12 +2,20 @@
 
 import polars as pl
 
+from cutrace.analyzer import report
 from cutrace.analyzer.counting.evaluate import Raw
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import Profile
-from cutrace.analyzer.view import View
+from cutrace.analyzer.profile_report import profile_document
+from cutrace.analyzer.report.view import View
 from cutrace.models.analyses.occupancy import Need, Occupancy
 from cutrace.traces.schema import Argument, Compiler, Event, Launch, Manifest
+
+
+def render(profile: Profile, format: str) -> str:
+    """What `analyze` prints of a profile."""
+    return report.render(profile_document(profile), format)
+
 
 LAUNCH = Launch(
     kernel="_Z7reversePiPKi",

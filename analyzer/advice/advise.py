@@ -1,12 +1,11 @@
-"""Advice: run every rule on each launch and device, rank the findings, and render them.
+"""Advice: run every rule on each launch and device, rank the findings, and make a document of them.
 
 `advise` collects the findings and merges those of one line. `gain_text`, `digest` and
-`counted_reuse` serve other reports. The `render_*` functions write text, JSON, CSV and Markdown.
+`counted_reuse` serve other reports.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
@@ -30,10 +29,10 @@ from ..evidence.evidence import LEAST, WHY, WORTH, Evidence, Finding, estimate_w
 from ..evidence.trial import Rows, Trials
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
+from ..report.document import Document, Heading, Item, Next, Note, Section
+from ..report.view import View
 from ..text.launch_text import ROOM, launch_text
-from ..text.layout import csv_text, wrapped
 from ..time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE, rough_text
-from ..view import View
 from ..why.search import Searcher
 
 
@@ -159,26 +158,6 @@ def _ask(
             )
 
 
-def render_advice(
-    advice: Sequence[tuple[LaunchProfile, Sequence[Finding]]],
-    width: int | None = None,
-    first: str = "",
-    last: str = "",
-    why: str = WHY,
-) -> str:
-    """Return a paragraph per launch and device, an item per finding; `why` explains an access."""
-    lines = [first, ""] if first else []
-    for launch, findings, times in _count_repeats(advice):
-        again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
-        lines += wrapped(f"{launch.device}  {launch_text(launch.launch, ROOM)}{again}", width)
-        if not findings:
-            lines += wrapped(f"nothing to advise{_idle(launch)}", width, "  ")
-        for group in _gather(findings):
-            lines += _render_alike(group, launch, width, why)
-        lines.append("")
-    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
-
-
 def _idle(launch: LaunchProfile) -> str:
     """Return why there may be no advice: the launch did nothing, or its results are not kept."""
     counts = launch.raw.counts
@@ -209,21 +188,6 @@ def _gather(findings: Sequence[Finding]) -> Sequence[Sequence[Finding]]:
     return [*groups.values()]
 
 
-def _render_alike(
-    group: Sequence[Finding], launch: LaunchProfile, width: int | None, why: str
-) -> Iterator[str]:
-    for finding in group:
-        yield from wrapped(f"- {_head(finding)}", width)
-    first = group[0]
-    hint = f" ({why} --access {first.access})" if first.access else ""
-    yield from wrapped(f"seen: {first.evidence}{hint}", width, "  ")
-    yield from wrapped(f"change: {first.change}", width, "  ")
-    if first.proof:
-        yield from wrapped(f"tried: {first.proof}", width, "  ")
-    if gain := gain_text(max(group, key=lambda finding: finding.gain), launch):
-        yield from wrapped(f"gain: {gain}", width, "  ")
-
-
 def gain_text(finding: Finding, launch: LaunchProfile) -> str:
     """Return `about 17 us becomes about 6 us`, or by how much the lower bound falls where there is
     no estimate; empty if neither changes.
@@ -243,10 +207,9 @@ def gain_text(finding: Finding, launch: LaunchProfile) -> str:
 
 
 def _head(finding: Finding) -> str:
-    place = f"{finding.place}: " if finding.place else ""
     more = f"; the same for {_accesses(finding.others)}" if finding.others else ""
     part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
-    return f"{place}{finding.what}{more} ({finding.rule}{part})"
+    return f"{finding.what}{more} ({finding.rule}{part})"
 
 
 def _accesses(others: int) -> str:
@@ -323,53 +286,55 @@ launch's traffic of that kind, 0 to 1, `access` is the argument of `cutrace why 
 FINDING_COLUMNS = COLUMNS[3:]
 
 
-def render(advice: LaunchFindings, format: str, view: View) -> str:
-    """Render in one of FORMATS, which are those of `report/`."""
-    return FORMATS[format](advice, view)
+def advice_document(advice: LaunchFindings, view: View) -> Document:
+    """Return the document of advice: a section per launch and device, an item per finding."""
+    return Document(
+        view,
+        lambda: _sections(advice, view),
+        lambda: (
+            COLUMNS,
+            ((*_launch(p), *_finding(each)) for p, findings in advice for each in findings),
+        ),
+        lambda: _fields(advice),
+    )
 
 
-def render_table(advice: LaunchFindings, view: View) -> str:
-    """Return a paragraph per launch and device, an item per finding."""
+def _sections(advice: LaunchFindings, view: View) -> Iterator[Section]:
     is_plain = view.typed and not view.program_suffix and "--launch" not in view.typed
     why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
-    return render_advice(advice, view.width, view.first, view.last, why)
+    if view.first:
+        yield [Note(view.first)]
+    for launch, findings, times in _count_repeats(advice):
+        again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
+        heading = Heading(launch_text(launch.launch, ROOM), launch.device, again)
+        nothing = [] if findings else [Note(f"nothing to advise{_idle(launch)}", "  ", "  ")]
+        yield [heading, *nothing, *(_item(each, launch, why) for each in _gather(findings))]
+    if view.last:
+        yield [Next(view.last)]
 
 
-def render_json(advice: LaunchFindings, view: View) -> str:
-    """Return one JSON object: the launches, each with its list of findings."""
+def _item(group: Sequence[Finding], launch: LaunchProfile, why: str) -> Item:
+    """Return the item of equal findings; `why` explains an access."""
+    first = group[0]
+    hint = f" ({why} --access {first.access})" if first.access else ""
+    details = (
+        *(("seen", first.evidence + hint), ("change", first.change), ("tried", first.proof)),
+        ("gain", gain_text(max(group, key=lambda finding: finding.gain), launch)),
+    )
+    heads = tuple((finding.place, _head(finding)) for finding in group)
+    return Item(heads, tuple(detail for detail in details if detail[1]))
+
+
+def _fields(advice: LaunchFindings) -> dict[str, object]:
+    """Return the launches, each with its list of findings."""
     launches = [
         {
             **dict(zip(COLUMNS, _launch(launch), strict=False)),
-            "findings": [
-                dict(zip(FINDING_COLUMNS, _finding(finding), strict=True)) for finding in findings
-            ],
+            "findings": [dict(zip(FINDING_COLUMNS, _finding(f), strict=True)) for f in findings],
         }
         for launch, findings in advice
     ]
-    return json.dumps({"format": FORMAT, "launches": launches}, indent=1) + "\n"
-
-
-def render_csv(advice: LaunchFindings, view: View) -> str:
-    """Return one CSV row per finding, with a header; a launch without findings has no row."""
-    rows = ((*_launch(launch), *_finding(each)) for launch, findings in advice for each in findings)
-    return csv_text([COLUMNS, *rows])
-
-
-def render_markdown(advice: LaunchFindings, view: View) -> str:
-    """Return a Markdown heading per launch and device, an item per finding."""
-    parts = [view.first] if view.first else []
-    for launch, findings in advice:
-        parts.append(f"**{launch.device}** `{launch_text(launch.launch)}`")
-        parts += ["\n".join(_items(findings, launch)) if findings else "Nothing to advise."]
-    return "\n\n".join((*parts, f"Next: `{view.last}`")) + "\n"
-
-
-FORMATS: Mapping[str, Callable[[LaunchFindings, View], str]] = {
-    "table": render_table,
-    "csv": render_csv,
-    "json": render_json,
-    "md": render_markdown,
-}
+    return {"format": FORMAT, "launches": launches}
 
 
 def _launch(launch: LaunchProfile) -> tuple[object, ...]:
@@ -383,18 +348,6 @@ def _finding(finding: Finding) -> tuple[object, ...]:
         *(finding.evidence, finding.change, finding.proof, finding.access, finding.gain),
         finding.estimate,
     )
-
-
-def _items(findings: Sequence[Finding], launch: LaunchProfile) -> Iterator[str]:
-    for finding in findings:
-        place = f"`{finding.place}`: " if finding.place else ""
-        share = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
-        yield f"- {place}{finding.what} ({finding.rule}{share})"
-        details = (
-            *(("seen", finding.evidence), ("change", finding.change), ("tried", finding.proof)),
-            ("gain", gain_text(finding, launch)),
-        )
-        yield from (f"  - {word}: {text}" for word, text in details if text)
 
 
 ROWS = 1 << 22
@@ -455,10 +408,7 @@ def fix_fields(fix: Fix) -> dict[str, object]:
     return {**where, **dict(zip(FINDING_COLUMNS, _finding(fix.finding), strict=True))}
 
 
-def advise_here(
-    trace: Trace, profile: Profile, options: ReplayOptions, format: str = "table"
-) -> str:
+def advise_here(trace: Trace, profile: Profile, options: ReplayOptions) -> Document:
     """Return the advice on a trace that was replayed with these options."""
     trace = suppose(trace, options.pad, options.align)
-    findings = advise(trace, profile, options)
-    return render(findings, format, profile.view)
+    return advice_document(advise(trace, profile, options), profile.view)

@@ -8,7 +8,6 @@ row, and so do lines that replace each other. `compare` returns one tidy table.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from html import escape
 from itertools import zip_longest
 from os import PathLike
 from typing import Any
@@ -17,7 +16,6 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
-from ...base.html_table import more, render_table
 from ...traces.reader import Trace
 from ...traces.schema import Launch
 from ..counting.bounds import Bound, time_text
@@ -26,13 +24,14 @@ from ..counting.left_out import LeftOut
 from ..counting.vocabulary import Counter, check_parts, find_counters, heading, vocabularies
 from ..launch_profile import LaunchProfile
 from ..profile import Profile, analyze
+from ..report.document import Cell, Row
 from ..summary_text import time_line
 from ..text.launch_text import kept_text, launch_text
-from ..text.number import number
 from ..time.estimate_text import Range
 from .difference import Difference, difference, estimated_range
 
-"""Variants that stand side by side."""
+MOST = 8
+"""Most variants that stand side by side."""
 
 
 def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
@@ -124,50 +123,13 @@ def _estimated(side: LaunchProfile) -> Range | None:
 
 GROUPINGS = ("launch", "line")
 Line = tuple[str, int]
-MOST = 8
-"""Most tables that a notebook shows; it states how many are omitted."""
 SIMILAR, NEAR = 0.6, 40
 """Least similarity of two matching lines, and the distance within which a match is searched."""
 
 
-def ratio_text(ratio: float | None) -> str:
-    """Format the ratio of a value to the baseline's; empty if unknown.
-
-    >>> ratio_text(0.125), ratio_text(2.267), ratio_text(1.0), ratio_text(0.0)
-    ('8x less', '2.27x more', 'same', 'to 0')
-    """
-    if ratio is None:
-        return ""
-    if ratio in (0, 1):
-        return "same" if ratio else "to 0"
-    return f"{ratio:.3g}x more" if ratio > 1 else f"{1 / ratio:.3g}x less"
-
-
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A variant's value, its difference and ratio to the baseline's; None where there is none.
-
-    `is_best` marks the best values of a row if its values differ, ties included. Nothing is marked
-    if neither less nor more of the counter is better, or if variants do different work.
-    """
-
-    value: Value
-    difference: Value
-    ratio: float | None
-    is_best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A counter, with a cell per variant."""
-
-    counter: Counter
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One device: a launch, or a line of it.
+class LaunchComparison:
+    """A launch on one device, or a line of it: a row per counter, a cell per variant.
 
     `launch` is its number, None for all launches together. `places` names each variant's line
     (empty if it has none), and is empty for the launch as a whole; `text` is the line's. `refusals`
@@ -185,22 +147,6 @@ class Table:
     limits: tuple[str, ...] = ()
     verdict: Verdict | None = None
 
-    def html(self, variants: Sequence[str]) -> str:
-        """Return a notebook's HTML: the rows with different values, the best ones marked."""
-        launch = "all launches" if self.launch is None else f"launch {self.launch}"
-        rows = [
-            (
-                row.counter.name,
-                *(number(c.value, row.counter) + " *" * c.is_best for c in row.cells),
-            )
-            for row in self.rows
-            if len({cell.value for cell in row.cells}) > 1
-        ]
-        if any(self.refusals):
-            rows.insert(0, ("launch", *(refusal or "runs" for refusal in self.refusals)))
-        caption = f"{self.device}, {self.text or launch}"
-        return render_table(caption, ("counter", *variants), rows, len(rows))
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -208,15 +154,9 @@ class Comparison:
 
     variants: tuple[str, ...]
     baseline: int
-    tables: tuple[Table, ...]
+    tables: tuple[LaunchComparison, ...]
     launches: Mapping[int | None, tuple[str, ...]]
     notes: tuple[str, ...]
-
-    def _repr_html_(self) -> str:
-        """Return a notebook's HTML: the counters that differ, a column per variant."""
-        tables = [table.html(self.variants) for table in self.tables[:MOST]]
-        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
-        return "".join((*tables, *notes, more(len(self.tables) - MOST, "tables")))
 
 
 def compare_profiles(
@@ -349,7 +289,7 @@ def _tables(
     base: int,
     lines: Sequence[tuple[Line | None, ...]],
     marks: bool,
-) -> Iterator[Table]:
+) -> Iterator[LaunchComparison]:
     """Yield the table of a launch, or one for each of the aligned `lines`."""
     refusals = tuple(side.refusal for side in sides)
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
@@ -360,7 +300,7 @@ def _tables(
             time_line(side) if timed else "" for side, timed in zip(sides, is_timed, strict=True)
         )
         verdict = find_verdict(sides, base)
-        yield Table(device, number, refusals, rows, limits=limits, verdict=verdict)
+        yield LaunchComparison(device, number, refusals, rows, limits=limits, verdict=verdict)
         return
     tables = [
         {(row["file"], row["line"]): row for row in side.lines.iter_rows(named=True)}
@@ -382,7 +322,7 @@ def _tables(
             f"{p[0]}:{p[1]}" if p and row else "" for p, row in zip(places, line_rows, strict=True)
         )
         if rows:
-            yield Table(device, number, refusals, rows, named, texts[0])
+            yield LaunchComparison(device, number, refusals, rows, named, texts[0])
 
 
 def compare_rows(
@@ -398,13 +338,12 @@ def compare_rows(
     for counter in counters:
         amounts = [side.get(heading(counter)) for side in values]
         best = _best(counter, amounts) if marks else ()
-        cells = (
-            Cell(
-                value, *_against(counter, value, amounts[base]), value is not None and value in best
-            )
-            for value in amounts
-        )
-        yield Row(counter, tuple(cells))
+        cells = []
+        for value in amounts:
+            difference, ratio = _against(counter, value, amounts[base])
+            is_best = value is not None and value in best
+            cells.append(Cell(value, difference=difference, ratio=ratio, is_best=is_best))
+        yield Row(counter.name, tuple(cells), counter)
 
 
 def _against(counter: Counter, value: Value, base: Value) -> tuple[Value, float | None]:

@@ -18,8 +18,9 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..profilers.measured import demangled
 from ..profilers.measurement import Line, Measured, MeasuredLaunch
+from ..report.document import Row
 from ..text.launch_text import launch_text
-from .comparison import Comparison, Row, Table, compare_rows
+from .comparison import Comparison, LaunchComparison, compare_rows
 
 Variant = Profile | Measured
 Launched = TypeVar("Launched")
@@ -52,7 +53,7 @@ def compare_measured(
         raise CutraceError(f"cannot compare by {by!r}; expected launch or line")
     selection = _selected_counters(variants, counters, by)
     averaged = any(isinstance(v, Measured) and v.is_averaged for v in variants.values())
-    tables: list[Table] = []
+    tables: list[LaunchComparison] = []
     launches: dict[int | None, tuple[str, ...]] = {}
     without: set[str] = set()
     for launch, which in _units(first, averaged):
@@ -66,7 +67,7 @@ def compare_measured(
             tables += _line_tables(selection, variants, launch, which, base, bool(counters))
         else:
             rows = _rows(selection, present_sides, launch, base, bool(counters))
-            tables.append(Table(launch.device, launch.number, refusals, rows))
+            tables.append(LaunchComparison(launch.device, launch.number, refusals, rows))
         launches[launch.number] = tuple(side.text for side in present_sides)
     if not tables:
         raise CutraceError(_nothing(variants, first))
@@ -101,7 +102,7 @@ def _line_tables(
     which: int | None,
     base: int,
     is_by_name: bool,
-) -> Iterator[Table]:
+) -> Iterator[LaunchComparison]:
     """Yield a table for each line that has a value, in the order of the source."""
     texts: dict[Line, str] = {}
     for profile in (v for v in variants.values() if isinstance(v, Profile)):
@@ -118,7 +119,9 @@ def _line_tables(
         if found := _rows(selection, here, launch, base, is_by_name):
             places = tuple(f"{place[0]}:{place[1]}" if side.values else "" for side in here)
             refusals = ("",) * len(here)
-            yield Table(launch.device, launch.number, refusals, found, places, texts.get(place, ""))
+            yield LaunchComparison(
+                launch.device, launch.number, refusals, found, places, texts.get(place, "")
+            )
 
 
 def _lines_of(

@@ -11,17 +11,17 @@ from ...traces.reader import LaunchTrace, Trace
 from ..counting.memory_flow import trace_flow
 from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
+from ..occupancy.curve_svg import draw_curve
 from ..occupancy.occupancy import draw_curves, from_launch, share
 from ..reuse.reuse import measure
+from ..reuse.reuse_svg import draw_reuse
 from ..why.explain import Explanation, explain_worst
 from ..why.svg import draw
 from .branches_svg import draw_branches
-from .curve_svg import draw_curve
 from .figures import bad_units, tiles
 from .flame_svg import draw_flame
 from .flow_svg import draw_flow
 from .limits_svg import draw_limits
-from .reuse_svg import draw_reuse
 from .source import Context, costly_rows, draw_source
 from .value import Advice, Bounds, CostlyLine, Curves, DevicePart, Picture
 

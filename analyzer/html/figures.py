@@ -6,16 +6,15 @@ from dataclasses import replace
 import polars as pl
 
 from ..comparison.comparison import Comparison as Compared
-from ..comparison.comparison import Row as ComparedRow
-from ..comparison.comparison import Table as ComparedTable
-from ..comparison.comparison import ratio_text
+from ..comparison.comparison import LaunchComparison
 from ..counting.bounds import time_text, traffic_text
 from ..counting.evaluate import Value
 from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vocabularies
 from ..launch_profile import LaunchProfile
-from ..text.number import bracket, number
+from ..report.document import Cell, Row, Table
+from ..text.number import bracket, number, ratio_text
 from ..time.estimate_text import ERROR
-from .value import Cell, Comparison, Row, Table, Tile
+from .value import Comparison, Tile
 
 GLANCE = (
     *("estimated_time", "bound_time"),
@@ -36,7 +35,7 @@ def cell(value: Value, bar: float = 0.0, counter: Counter | None = None) -> Cell
     """Return a formatted cell, empty if there is no value."""
     if value is None:
         return Cell(None, "")
-    return Cell(value, number(value, counter or known_counter("instructions")), bar)
+    return Cell(value, number(value, counter or known_counter("instructions")), bar=bar)
 
 
 def moved_bytes(launch: LaunchProfile) -> int:
@@ -161,7 +160,7 @@ def glance(on: Sequence[LaunchProfile]) -> Table:
     """Return the main counters, devices side by side with bars."""
     rows = [_row(known_counter(name), on) for name in GLANCE]
     shown = tuple(row for row in rows if any(c.value for c in row.cells))
-    return Table("", tuple(p.device for p in on), shown)
+    return Table(tuple(p.device for p in on), shown)
 
 
 def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
@@ -183,11 +182,11 @@ def full_tables(on: Sequence[LaunchProfile]) -> tuple[tuple[Table, ...], tuple[s
         zeros += [row.name for row in valid if not any(c.value for c in row.cells)]
         nonzero = tuple(row for row in valid if any(c.value for c in row.cells))
         if nonzero:
-            tables.append(Table(f"{vocabulary.name}: {vocabulary.doc}", devices, nonzero))
+            tables.append(Table(devices, nonzero, f"{vocabulary.name}: {vocabulary.doc}"))
     return tuple(tables), tuple(dict.fromkeys(zeros))
 
 
-def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None:
+def compare_table(compared: Compared, table: LaunchComparison) -> Comparison | None:
     """Return the differing counters of one device and launch, a column per variant; None if none
     differ.
     """
@@ -205,25 +204,24 @@ def compare_table(compared: Compared, table: ComparedTable) -> Comparison | None
         return None
     launch = "all launches" if table.launch is None else f"launch {table.launch}"
     glance = sorted((r for r in rows if r.name in GLANCE), key=lambda row: GLANCE.index(row.name))
-    first = Table("", compared.variants, tuple(glance))
-    more = Table("", compared.variants, tuple(row for row in rows if row.name not in GLANCE))
+    first = Table(compared.variants, tuple(glance))
+    more = Table(compared.variants, tuple(row for row in rows if row.name not in GLANCE))
     return Comparison(table.device, launch, refusals, first, more)
 
 
-def _compare(row: ComparedRow, baseline: int) -> Row:
-    """Return a counter of all variants, with its ratio to the baseline."""
+def _compare(row: Row, baseline: int) -> Row:
+    """Return a counter of all variants, with bars and its ratio to the baseline."""
     most = max((abs(c.value) for c in row.cells if c.value is not None), default=0) or 1
     cells = tuple(
-        Cell(
-            entry.value,
-            number(entry.value, row.counter),
-            abs(entry.value or 0) / most,
-            entry.is_best,
-            "" if index == baseline else ratio_text(entry.ratio),
+        replace(
+            cell,
+            text=row.text(index),
+            bar=abs(cell.value or 0) / most,
+            note="" if index == baseline else ratio_text(cell.ratio),
         )
-        for index, entry in enumerate(row.cells)
+        for index, cell in enumerate(row.cells)
     )
-    return Row(row.counter.name, row.counter.doc, cells)
+    return replace(row, cells=cells)
 
 
 def _row(counter: Counter, on: Sequence[LaunchProfile]) -> Row:
@@ -231,7 +229,7 @@ def _row(counter: Counter, on: Sequence[LaunchProfile]) -> Row:
     values = [p.counters[name] for p in on]
     most = max((abs(v) for v in values if v is not None), default=0) or 1
     cells = tuple(
-        Cell(value, bracket(value, p.intervals.get(name), counter), abs(value or 0) / most)
+        Cell(value, bracket(value, p.intervals.get(name), counter), bar=abs(value or 0) / most)
         for value, p in zip(values, on, strict=True)
     )
-    return Row(name, counter.doc, cells)
+    return Row(name, cells, counter)

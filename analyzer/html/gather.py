@@ -14,6 +14,7 @@ from ..comparison.comparison import align_lines, compare_profiles, split_kernels
 from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
+from ..report.document import Cell
 from ..text.launch_text import launch_text, ranges_text
 from .chart_svg import draw_charts
 from .device_part import PartMaker
@@ -21,7 +22,6 @@ from .figures import cell, compare_table, full_tables, glance, moved_bytes
 from .source import MEASURES, measure
 from .value import (
     Bounds,
-    Cell,
     Comparison,
     LaunchPart,
     Listed,

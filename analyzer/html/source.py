@@ -13,9 +13,10 @@ from ...base.sanitize import sanitize
 from ..counting.evaluate import Value
 from ..counting.vocabulary import heading, known_counter
 from ..launch_profile import MOVED, LaunchProfile
+from ..report.document import Cell
+from ..report.view import COUNTERS
 from ..text.number import number
-from ..view import COUNTERS
-from .value import Bounds, Cell, Source, SourceFile, SourceRow
+from .value import Bounds, Source, SourceFile, SourceRow
 
 LINE = (*COUNTERS["line"][:4], "l1_hit_rate", "l2_hit_rate", *COUNTERS["line"][4:])
 """Columns of a source page; those that are 0 in every row are left out."""

@@ -7,7 +7,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from ...base.dataclass import dataclass
-from ..counting.evaluate import Value
+from ..report.document import Cell, Table
 
 DRAWN = 6
 """Maximum number of accesses drawn per launch and device."""
@@ -41,35 +41,6 @@ class Bounds:
         """Return bounds with half of everything that can fill a page."""
         half = max(1, self.launches // 2), max(10, self.listed // 2), max(40, self.rows // 2)
         return Bounds(*half, self.pictures // 2, max(200, self.text // 2), self.devices)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A value, its formatted text, and the length of its bar, 0 to 1."""
-
-    value: Value
-    text: str
-    bar: float = 0.0
-    is_best: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A counter with its explanation, a cell per column."""
-
-    name: str
-    doc: str
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Counters in rows. `title` may be empty."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Occupancy for users: limits, the limiting one, curves and block size advice, also as text.
+"""Occupancy for users: limits, the limiting one, curves, block size advice.
 
 The input is a trace's launch or numbers alone; the integers come from
 `models/analyses/occupancy.py`. Equations 6.3 to 6.5 of a textbook chapter on CUDA give a block
@@ -22,8 +22,6 @@ from ...models.replay.replay import fit_launch
 from ...traces.reader import LaunchTrace
 from ...traces.schema import LANES, Launch
 from ..text.launch_text import launch_text
-from ..text.layout import align, wrapped
-from ..text.svg import count_bytes
 
 SCHEDULERS = (((6, 1), 4), ((6, 0), 2), ((3, 0), 4), ((2, 0), 2), ((1, 0), 1))
 """Warp schedulers of an SM from each capability on, newest first (CUDA C Programming Guide 7.5, G.2
@@ -266,34 +264,11 @@ def _check(need: Need) -> None:
             raise CutraceError(f"--{name} {value}: expected {low} or more")
 
 
-BAR, ROOMY = 20, 80
-"""Width of a bar, and of a terminal that has room for it."""
 WORDS = {
     "threads": "threads a block",
     "registers": "registers a thread",
     "shared": "bytes of shared memory a block",
 }
-
-
-def render(
-    residents: Sequence[Resident],
-    curves: Sequence[Sequence[Curve]],
-    width: int | None = None,
-    first: str = "",
-    last: str = "",
-) -> str:
-    """Return a paragraph per launch and device, each followed by its curves, if any."""
-    lines = [*wrapped(first, width), ""] if first else []
-    heading = ""
-    for resident, drawn in zip(residents, curves, strict=True):
-        if resident.heading != heading:
-            heading = resident.heading
-            lines += [*wrapped(heading, width), ""]
-        lines += [*_resident(resident, width), ""]
-        for curve in drawn:
-            bar = BAR if width is None or width >= ROOMY else BAR // 2
-            lines += [*_curve(curve, resident.occupancy, bar), ""]
-    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
 
 
 def share(occupancy: Occupancy, warps: int) -> str:
@@ -319,91 +294,3 @@ def resident_text(occupancy: Occupancy) -> str:
         f"{fit} on an SM, limited by {', '.join(occupancy.limited_by)},"
         f" with {registers} registers a thread ({occupancy.registers_from})"
     )
-
-
-def _resident(resident: Resident, width: int | None) -> Iterator[str]:
-    occupancy = resident.occupancy
-    limited = ", ".join(occupancy.limited_by)
-    yield from wrapped(
-        f"{resident.device}: {_blocks(occupancy.blocks)} of {occupancy.need.threads} threads"
-        " on an SM,"
-        f" {occupancy.active_warps} of {occupancy.max_warps} warps,"
-        f" {share(occupancy, occupancy.active_warps)},"
-        f" limited by {limited}",
-        width,
-    )
-    if resident.occupancy.refusal:
-        yield resident.occupancy.refusal
-    if occupancy.registers_from:
-        registers = "unknown" if occupancy.registers is None else occupancy.registers
-        yield f"registers a thread: {registers} ({occupancy.registers_from})"
-    rows = [("limit", "room for", "")]
-    rows += [
-        (name, _blocks(capacity), "limits" if capacity == occupancy.blocks else "")
-        for name, capacity in occupancy.limits.items()
-    ]
-    if (room := _room_in_carveout(resident)) is not None:
-        place = [name for name, *_ in rows].index("shared")
-        least = count_bytes(occupancy.carveout)
-        text = f"{_blocks(room)} in the {least} that the driver sets aside (Nsight Compute's limit)"
-        rows[place] = (*rows[place][:2], "; ".join(filter(None, (rows[place][2], text))))
-    yield from align(rows)
-    if resident.requested_blocks is not None:
-        yield from wrapped(_verdict(resident), width)
-    yield from wrapped(f"advice: {_advice(resident.advice)}", width)
-
-
-def _room_in_carveout(resident: Resident) -> int | None:
-    """Return the blocks for which the carveout has room; None if no shared memory is set aside.
-
-    The other limit is that of the largest carveout, which a launch that needs it gets.
-    """
-    limits, occupancy = resident.limits, resident.occupancy
-    needed = occupancy.need.shared + limits.shared_reserved
-    allocated = -(-needed // limits.shared_unit) * limits.shared_unit
-    room = occupancy.carveout // allocated if allocated else None
-    return room if room and room != occupancy.limits.get("shared") else None
-
-
-def _advice(advice: Advice) -> str:
-    """Return the block with which an SM holds more warps, or that there is none."""
-    occupancy = advice.occupancy
-    if not occupancy.blocks:
-        return "no block size fits; use fewer registers a thread or less shared memory"
-    need = occupancy.need
-    shared = f" and {need.shared} bytes of shared memory" if need.shared else ""
-    grid = f"; {_blocks(advice.blocks)} for the grid" if advice.blocks else ""
-    if not advice.is_better:
-        return f"stay at {need.threads} threads a block, no size holds more warps on an SM{grid}"
-    warps = (
-        f"{occupancy.active_warps} of {occupancy.max_warps} warps,"
-        f" {share(occupancy, occupancy.active_warps)}"
-    )
-    return f"{need.threads} threads{shared} a block: {warps}{grid}"
-
-
-def _verdict(resident: Resident) -> str:
-    """Return whether the requested blocks fit, and every limit that forbids it."""
-    many = _blocks(resident.requested_blocks or 0)
-    if not resident.too_few:
-        return f"{many} at once: possible"
-    limits = (f"{name} (room for {resident.occupancy.limits[name]})" for name in resident.too_few)
-    return f"{many} at once: not possible, limited by {', '.join(limits)}"
-
-
-def _curve(curve: Curve, occupancy: Occupancy, width: int) -> Iterator[str]:
-    """Yield a row per stretch; the present value is marked."""
-    yield f"against {WORDS[curve.field]}"
-    rows = [("", "warps", "", "limited by")]
-    for part in curve.stretches:
-        is_here = curve.here is not None and part.first <= curve.here <= part.last
-        values = str(part.first) if part.first == part.last else f"{part.first} to {part.last}"
-        filled = width * part.warps // occupancy.max_warps
-        bar = "#" * filled + "." * (width - filled)
-        mark = "  <-" if is_here else ""
-        rows.append((values, str(part.warps), bar, ", ".join(part.limited_by) + mark))
-    yield from align(rows)
-
-
-def _blocks(number: int) -> str:
-    return "1 block" if number == 1 else f"{number} blocks"

@@ -8,7 +8,7 @@ from ...base.config import read_size
 from ...base.errors import CutraceError
 from ...models.replay.device.device import Device
 from ...traces.reader import Trace
-from ..comparison.comparison import Comparison, Table, compare_rows, sum_launches
+from ..comparison.comparison import Comparison, LaunchComparison, compare_rows, sum_launches
 from ..counting.evaluate import Value
 from ..counting.vocabulary import Counter, find_counters, heading, headings, vocabularies
 from ..launch_profile import LaunchProfile
@@ -131,7 +131,7 @@ def _compare(
     labels: Sequence[str],
     counters: Sequence[Counter],
     baseline: int,
-) -> Table:
+) -> LaunchComparison:
     """Return the table of one device and one combination of settings."""
     values: list[Mapping[str, Value]] = []
     refusals = []
@@ -141,7 +141,9 @@ def _compare(
         values.append(dict(zip(mine["counter"], map(_whole, mine["value"]), strict=True)))
         refusals.append(next(iter(mine["refusal"]), ""))
     here = [c for c in counters if any(heading(c) in side for side in values)]
-    return Table(title, None, tuple(refusals), tuple(compare_rows(here, values, baseline)))
+    return LaunchComparison(
+        title, None, tuple(refusals), tuple(compare_rows(here, values, baseline))
+    )
 
 
 def _whole(value: float | None) -> Value:

@@ -42,3 +42,16 @@ def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
         return number(value, counter)
     low, high = (number(end, counter) for end in interval)
     return f"{number(value, counter)} [{low}, {high}]"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Format the ratio of a value to the baseline's; empty if unknown.
+
+    >>> ratio_text(0.125), ratio_text(2.267), ratio_text(1.0), ratio_text(0.0)
+    ('8x less', '2.27x more', 'same', 'to 0')
+    """
+    if ratio is None:
+        return ""
+    if ratio in (0, 1):
+        return "same" if ratio else "to 0"
+    return f"{ratio:.3g}x more" if ratio > 1 else f"{1 / ratio:.3g}x less"

@@ -33,7 +33,7 @@ text.tiny { font-size: 10px; text-anchor: middle } text.on { fill: var(--paper) 
 """
 
 
-def render(explanations: Sequence[Explanation]) -> str:
+def draw_together(explanations: Sequence[Explanation]) -> str:
     """Return one drawing with all devices, one below the other."""
     parts: list[str] = []
     top = MARGIN

@@ -1,17 +1,17 @@
 """`cutrace.advise`: changes to make in a kernel, with the line and the evidence."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import Any
 
 import polars as pl
 
 from ...analyzer.advice import advise as rules
-from ...analyzer.advice.advise import gain_text, render_advice
+from ...analyzer.advice.advise import advice_document
 from ...analyzer.evidence.evidence import Finding
 from ...analyzer.launch_profile import LaunchProfile
 from ...analyzer.profile import count_supposed
-from ...analyzer.text.launch_text import launch_text
+from ...analyzer.report import render
+from ...analyzer.report.view import View
 from ...base.dataclass import dataclass
 from .subject import Subject, opened, replayed
 
@@ -44,7 +44,7 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
         return "\n".join(lines) or "nothing to advise"
 
     def __str__(self) -> str:
-        return render_advice(self.by_launch, None, "", "").rstrip()
+        return render(advice_document(self.by_launch, View()), "table").rstrip()
 
     def frame(self) -> pl.DataFrame:
         """Return one row per finding; `share` of the launch's traffic, 0 to 1, most `gain_ns`."""
@@ -56,22 +56,7 @@ class Advice(Sequence[tuple[LaunchProfile, Finding]]):
             yield *head, f.what, f.change, f.evidence, f.proof, f.share, f.gain, f.access
 
     def _repr_html_(self) -> str:
-        parts = []
-        for launch, group in self.by_launch:
-            heading = f"{launch.device}: {launch_text(launch.launch)}"
-            items = "".join(_item(launch, finding) for finding in group)
-            body = f"<ul>{items}</ul>" if items else "<p>nothing to advise</p>"
-            parts.append(f"<p><b>{escape(heading)}</b></p>{body}")
-        return "".join(parts)
-
-
-def _item(launch: LaunchProfile, finding: Finding) -> str:
-    gain = gain_text(finding, launch)
-    text = f"{finding.change}; {gain}" if gain else finding.change
-    return (
-        f"<li><code>{escape(finding.place)}</code> <b>{escape(finding.what)}</b>"
-        f"<br>{escape(text)}<br><small>{escape(finding.evidence)}</small></li>"
-    )
+        return render(advice_document(self.by_launch, View()), "html")
 
 
 def advise(subject: Subject, **replay: Any) -> Advice:

@@ -8,10 +8,10 @@ import polars as pl
 
 from ...analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
 from ...analyzer.budget.budget_check import Checked, Checker
-from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
+from ...analyzer.budget.budget_report import broken_text, check_document, held_text
 from ...analyzer.profile import count_supposed
+from ...analyzer.report import render
 from ...base.dataclass import dataclass
-from ...base.html_table import render_table
 from .subject import Subject, opened, replayed
 
 COLUMNS = {
@@ -40,11 +40,11 @@ class CheckResult:
         return f"{every} limits hold" if self.holds else f"{broken} of {every} limits broken"
 
     def __str__(self) -> str:
-        return render_held(self.checked) if self.holds else render_broken(self.checked)
+        return held_text(self.checked) if self.holds else broken_text(self.checked)
 
     def render(self, format: str) -> str:
         """Return the report that `cutrace check --format` prints."""
-        return FORMATS[format](self.checked)
+        return render(check_document(self.checked), "md" if format == "markdown" else format)
 
     def frame(self) -> pl.DataFrame:
         """Return one row per limit and launch; `value` is null where the divisor was zero."""
@@ -59,16 +59,7 @@ class CheckResult:
         return pl.DataFrame(rows, COLUMNS, orient="row", strict=False)
 
     def _repr_html_(self) -> str:
-        head = ("", "kernel", "counter", "device", "launch", "value", "limit", "line")
-        rows = [
-            (
-                *("ok" if v.holds else "broken", v.entry.place, v.limit.expression),
-                *(v.launch.device, str(v.launch.number), f"{v.value}"),
-                *(f"{v.limit.operator} {v.limit.number}", str(v.place or "")),
-            )
-            for v in sorted(self.checked.verdicts, key=lambda each: each.holds)
-        ]
-        return render_table(repr(self), head, rows, len(rows))
+        return render(check_document(self.checked), "html")
 
 
 def check(

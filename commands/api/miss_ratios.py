@@ -1,23 +1,23 @@
 """`cutrace.miss_ratios`: misses of caches of every size, from one replay."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from ...analyzer.html.reuse_svg import draw_reuse
 from ...analyzer.profile import first_alike
-from ...analyzer.reuse.reuse import CacheReuse, measure, percent, render, sentence, why_not
+from ...analyzer.report import render
+from ...analyzer.report.view import View
+from ...analyzer.reuse.reuse import CacheReuse, measure, sentence, why_not
+from ...analyzer.reuse.reuse_report import reuse_document
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...base.html_table import render_table
 from ...base.progress import report
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
-from .occupancy import STYLE
 from .subject import Subject, opened, replayed
 
 HEAD = {"launch": pl.Int64, "kernel": pl.String, "device": pl.String, "cache": pl.String}
@@ -43,7 +43,7 @@ class MissRatios(Sequence[CacheReuse]):
         return "\n".join(map(sentence, self.caches)) or "no load reaches a cache"
 
     def __str__(self) -> str:
-        return render(self.caches, "reuse").rstrip()
+        return render(reuse_document(self.caches, "reuse", View()), "table").rstrip()
 
     def frame(self) -> pl.DataFrame:
         """Return one row per launch, cache and size, in bytes.
@@ -96,16 +96,7 @@ class MissRatios(Sequence[CacheReuse]):
         return pl.DataFrame(rows, {**HEAD, **columns}, orient="row")
 
     def _repr_html_(self) -> str:
-        return "".join([*self._parts(), f"<style>{STYLE}</style>" if self.caches else ""])
-
-    def _parts(self) -> Iterator[str]:
-        for one in self.caches:
-            rows = [
-                (f"{p.bytes:,}", f"{p.reuses:,}", f"{p.misses:,}", percent(one.ratio(p.misses)))
-                for p in one.points
-            ]
-            head = ("bytes", "reused within", "missed", "miss ratio")
-            yield render_table(sentence(one), head, rows, len(rows)) + draw_reuse([one])
+        return render(reuse_document(self.caches, "reuse", View()), "html")
 
 
 def _head(one: CacheReuse) -> tuple[object, ...]:

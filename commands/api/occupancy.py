@@ -1,33 +1,33 @@
 """`cutrace.occupancy`: resident blocks per SM, and the resource that limits them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from ...analyzer.html.curve_svg import draw_curve
 from ...analyzer.occupancy.occupancy import (
     Resident,
     draw_curves,
     from_launch,
     from_numbers,
-    render,
     share,
 )
+from ...analyzer.occupancy.occupancy_report import occupancy_document
+from ...analyzer.report import render
+from ...analyzer.report.document import Document
+from ...analyzer.report.view import View
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...base.html_table import render_table
 from ...models.analyses.occupancy import Need
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from .subject import Subject, opened, replayed
 
-COLUMNS = {
-    **{"heading": pl.String, "device": pl.String, "threads": pl.Int64, "blocks": pl.Int64},
-    **{"warps": pl.Int64, "most_warps": pl.Int64, "occupancy": pl.Float64},
-    **{"limited_by": pl.String, "refusal": pl.String},
-}
+COLUMN_TYPES = (
+    *(pl.String, pl.String, pl.Int64, pl.Int64, pl.Int64, pl.Int64, pl.Float64),
+    *(pl.String, pl.String),
+)
 
 
 @dataclass(frozen=True)
@@ -53,48 +53,22 @@ class Occupancies(Sequence[Resident]):
         )
 
     def __str__(self) -> str:
-        return render(self.residents, [()] * len(self)).rstrip()
+        return render(self._document(False), "table").rstrip()
+
+    def _document(self, has_curves: bool) -> Document:
+        curves = [draw_curves(r, self.options) if has_curves else () for r in self.residents]
+        return occupancy_document(self.residents, curves, View())
 
     def frame(self) -> pl.DataFrame:
         """Return one row per launch and device."""
-        return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
-
-    def _rows(self) -> Iterator[tuple[object, ...]]:
-        for r in self.residents:
-            result = r.occupancy
-            yield (
-                *(r.heading, r.device, result.need.threads, result.blocks, result.active_warps),
-                *(result.max_warps, result.active_warps / result.max_warps),
-                *(", ".join(result.limited_by), result.refusal),
-            )
+        rows = self._document(False).rows
+        assert rows
+        head, values = rows()
+        types = dict(zip(head, COLUMN_TYPES, strict=True))
+        return pl.DataFrame([*values], types, orient="row")
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                *(r.device, str(r.occupancy.need.threads), str(r.occupancy.blocks)),
-                *(
-                    f"{r.occupancy.active_warps} of {r.occupancy.max_warps}",
-                    ", ".join(r.occupancy.limited_by),
-                ),
-            )
-            for r in self.residents
-        ]
-        head = ("device", "threads a block", "blocks", "warps", "limited by")
-        table = render_table("occupancy of an SM", head, rows, len(rows))
-        if len(self) > 1:
-            return table
-        curves = draw_curves(self.residents[0], self.options)
-        drawn = "".join(
-            draw_curve(curve, self.residents[0].occupancy.max_warps) for curve in curves
-        )
-        return f"{table}<style>{STYLE}</style>{drawn}"
-
-
-STYLE = """
-svg.curve .grid { stroke: #999 } svg.curve .line { fill: none; stroke: #3a6fb5; stroke-width: 2.5 }
-svg.curve circle.here { fill: #d66014 } svg.curve path.here { stroke: #d66014 }
-svg.curve text { font: 13px system-ui; fill: currentColor }
-"""
+        return render(self._document(len(self) == 1), "html")
 
 
 def occupancy(

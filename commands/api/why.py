@@ -1,32 +1,24 @@
 """`cutrace.why`: a drawing of the worst warp of a line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ...analyzer.report import render
+from ...analyzer.report.view import View
 from ...analyzer.text.output import write_figure
-from ...analyzer.why import svg, text
+from ...analyzer.why import svg
 from ...analyzer.why.explain import Explanation, explain
+from ...analyzer.why.why_report import why_document
 from ...base.dataclass import dataclass
 from .subject import Subject, opened, replayed
 
-COLUMNS: dict[str, type[pl.DataType] | pl.DataType] = {
-    "device": pl.String,
-    "place": pl.String,
-    "access": pl.String,
-    "cost": pl.Int64,
-    "ideal": pl.Int64,
-    "unit": pl.String,
-    "sentence": pl.String,
-    "reason": pl.String,
-    "refusal": pl.String,
-    "addresses": pl.List(pl.UInt64),
-}
-"""`addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
-offset into the session's memory, as arrays have it.
-"""
+TYPES: tuple[type[pl.DataType] | pl.DataType, ...] = (
+    *(pl.String, pl.String, pl.String, pl.Int64, pl.Int64, pl.String, pl.String, pl.String),
+    *(pl.String, pl.List(pl.UInt64)),
+)
 
 
 @dataclass(frozen=True)
@@ -45,12 +37,12 @@ class Why(Sequence[Explanation]):
         return "\n".join(f"{e.device}: {e.sentence or e.refusal}" for e in self.explanations)
 
     def __str__(self) -> str:
-        return text.render(self.explanations).rstrip()
+        return render(why_document(self.explanations, View()), "table").rstrip()
 
     @property
     def svg(self) -> str:
         """The drawing of `cutrace why --figure FILE.svg`."""
-        return svg.render(self.explanations)
+        return svg.draw_together(self.explanations)
 
     def save(self, path: str | Path) -> Path:
         """Write the drawing as SVG, PNG or PDF, by the suffix; return its path."""
@@ -59,18 +51,10 @@ class Why(Sequence[Explanation]):
 
     def frame(self) -> pl.DataFrame:
         """Return one row per device: the access's cost, its minimum, and the reason."""
-        return pl.DataFrame([*self._rows()], COLUMNS, orient="row")
-
-    def _rows(self) -> Iterator[tuple[object, ...]]:
-        for e in self.explanations:
-            access = e.access
-            cells = (access.identifier, access.cost, access.ideal, access.unit) if access else ()
-            place = str(e.place) if e.place else ""
-            yield (
-                *(e.device, place, *(cells or ("", None, None, ""))),
-                *(e.sentence, e.reason, e.refusal),
-                [*access.addresses] if access else [],
-            )
+        rows = why_document(self.explanations, View()).rows
+        assert rows
+        head, values = rows()
+        return pl.DataFrame([*values], dict(zip(head, TYPES, strict=True)), orient="row")
 
     def _repr_html_(self) -> str:
         return f'<div style="max-width: 1000px">{self.svg}</div>'

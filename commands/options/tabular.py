@@ -16,7 +16,7 @@ from .complete import last_of, starting
 if TYPE_CHECKING:
     import polars as pl
 
-    from ...analyzer.view import View
+    from ...analyzer.report.view import View
 
 
 def counters() -> list[str]:
@@ -99,8 +99,8 @@ def view_here(
     grouping, and `suffix` the program at its end; `sort` and `threshold` are the view's.
     """
     from ...analyzer.counting.vocabulary import check_parts, find_counters
+    from ...analyzer.report.view import View, check_grouping
     from ...analyzer.sheet import check_sifting
-    from ...analyzer.view import View, check_grouping
 
     check_grouping(by)
     counters = tuple(name for name in (names or "").split(",") if name)

@@ -22,7 +22,15 @@ from ..options.recording import Recording
 from ..options.replay import with_devices
 from ..terminal.progress import progress
 from .resolve_trace import resolve_trace
-from .trace_check import REPORTS, check_memory, check_races, failed_to_run, faulted, tried
+from .trace_check import (
+    REPORTS,
+    check_memory,
+    check_races,
+    failed_to_run,
+    faulted,
+    report_text,
+    tried,
+)
 
 if TYPE_CHECKING:
     from ...analyzer.budget.budget_check import Checked, Costs, Trial
@@ -45,7 +53,7 @@ class ProjectCheck:
         A check that cannot run does not keep the others from it: the report has its error, and
         `CutraceError` is raised if no other check failed.
         """
-        from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
+        from ...analyzer.budget.budget_report import broken_text, held_text
 
         lacking: dict[str, CutraceError] = {}
         before = self._before(lacking)
@@ -73,13 +81,13 @@ class ProjectCheck:
                 f"{check.source}: {t.report}" for t in tried_here if not t.holds and not t.is_error
             ]
             reports = (trial.report for trial in tried_here if trial.holds)
-            held = (render_held(result) for result in results if not result.broken)
+            held = (held_text(result) for result in results if not result.broken)
             lines = [*held, *reports]
             if lines or not (results or tried_here):
                 parts.append("\n".join((f"{check.name}:", *lines)))
         whole = replace(merged(self.project.path, judged), trials=tuple(trials))
-        failures += [render_broken(checked) for checked in judged if checked.broken]
-        report = FORMATS[format](whole) if format in FORMATS else ""
+        failures += [broken_text(checked) for checked in judged if checked.broken]
+        report = report_text(whole, format)
         if failures or errors:
             message = "\n\n".join((*errors, *failures))
             failed = CheckFailed(message) if failures else CutraceError(message)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...analyzer.budget.budget import Budget, name_compiler, read_budget, read_entries
 from ...analyzer.budget.budget_check import Checker
-from ...analyzer.budget.budget_report import render_broken
+from ...analyzer.budget.budget_report import broken_text
 from ...analyzer.profile import Profile, analyze, count
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.suppose import suppose
@@ -76,7 +76,7 @@ class CheckedTrace:
         checker = Checker(trace, profile, options)
         checked = checker.judge(budget, name_compiler(trace.manifest))
         if checked.broken:
-            raise AssertionError(render_broken(checked))
+            raise AssertionError(broken_text(checked))
 
 
 class CheckedProgram(CheckedTrace):

@@ -187,10 +187,12 @@ def _with_cells(text: str, ipython: Any) -> str:
 
 
 def _counted(recorded: recording, arguments: argparse.Namespace) -> str:
+    from ...analyzer.profile_report import profile_document
     from ...analyzer.report import render
-    from ...analyzer.view import View, check_grouping
+    from ...analyzer.report.view import View, check_grouping
 
     check_grouping(arguments.by)
     names = tuple(name for name in arguments.counters.split(",") if name)
     profile = recorded.profile(arguments.device or shown_device())
-    return render(replace(profile, view=View(arguments.by, names)), "table")
+    view = View(arguments.by, names)
+    return render(profile_document(replace(profile, view=view)), "table")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...analyzer.budget.budget import Budget
-    from ...analyzer.budget.budget_check import Checker, Trial
+    from ...analyzer.budget.budget_check import Checked, Checker, Trial
     from ...analyzer.why.place import Place
     from ...traces.reader import Trace
 
@@ -113,7 +113,7 @@ def check_budget(
     """
     from ...analyzer.budget.budget import Budget, name_compiler, read_budget
     from ...analyzer.budget.budget_check import Checked
-    from ...analyzer.budget.budget_report import FORMATS, render_broken, render_held
+    from ...analyzer.budget.budget_report import broken_text, held_text
 
     if budget is None:
         compiler = name_compiler(trace.manifest)
@@ -125,24 +125,33 @@ def check_budget(
         judged = checker.judge(limits, compiler, allow_missing)
         checked = replace(judged, trials=tuple(trials))
     failures = [trial.report for trial in checked.failed]
-    failures += [render_broken(checked)] if checked.broken else []
+    failures += [broken_text(checked)] if checked.broken else []
     if failures:
         failed = CheckFailed("\n\n".join(failures))
-        failed.report = FORMATS[format](checked) if format in FORMATS else ""
+        failed.report = report_text(checked, format)
         raise failed
     if format in REPORTS:
-        return FORMATS[format](checked)
-    lines = [render_held(checked)] if budget else []
+        return report_text(checked, format)
+    lines = [held_text(checked)] if budget else []
     return "\n\n".join((*(trial.report for trial in trials), *lines))
+
+
+def report_text(checked: "Checked", format: str) -> str:
+    """Return the report in a format other than text, which has none."""
+    from ...analyzer.budget.budget_report import check_document
+    from ...analyzer.report import render
+
+    if format == "text":
+        return ""
+    return render(check_document(checked), "md" if format == "markdown" else format)
 
 
 def report_failed(trial: "Trial", format: str) -> str:
     """Return the report of a check that ended before the replay."""
     from ...analyzer.budget.budget import Budget
     from ...analyzer.budget.budget_check import Checked
-    from ...analyzer.budget.budget_report import FORMATS
 
-    return FORMATS[format](Checked(Budget(Path(trial.source), ()), "", (), (), (trial,)))
+    return report_text(Checked(Budget(Path(trial.source), ()), "", (), (), (trial,)), format)
 
 
 def report_error(error: BaseException, words: "Sequence[str]", format: str) -> str:
@@ -151,10 +160,8 @@ def report_error(error: BaseException, words: "Sequence[str]", format: str) -> s
     A command line that does not parse has no source: the first of `words` that looks like a file
     takes its place.
     """
-    from ...analyzer.budget.budget_report import FORMATS
-
     format = format_or_default(format or None)
-    if format not in FORMATS or "--update" in words:
+    if format not in ("github", *REPORTS) or "--update" in words:
         return ""
     files = (word for word in words if Path(word).suffix and not word.startswith("-"))
     return report_failed(failed_to_run(error, next(files, PROJECT)), format)

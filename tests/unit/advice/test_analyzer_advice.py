@@ -10,9 +10,11 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, launch
 from warps import FULL, Warp, warp
 
-from cutrace.analyzer.advice.advise import advise, render_advice, rule_names
+from cutrace.analyzer.advice.advise import LaunchFindings, advice_document, advise, rule_names
 from cutrace.analyzer.evidence.evidence import Finding
 from cutrace.analyzer.profile import analyze, count
+from cutrace.analyzer.report import render
+from cutrace.analyzer.report.view import View
 from cutrace.commands._main import run
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.tracer.session.source.record import record
@@ -22,6 +24,11 @@ from cutrace.traces.schema import Resources, Space
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 THREE = ("8800gtx", "gtx580", "h200")
 Captured = pytest.CaptureFixture[str]
+
+
+def shown(advice: LaunchFindings, width: int | None = None) -> str:
+    """What `advise` prints."""
+    return render(advice_document(advice, View(width=width, last="x")), "table")
 
 
 def found(trace: Trace, device: str = "h200") -> list[Finding]:
@@ -380,7 +387,7 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
         " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )
     assert f"(cutrace why {trace.path} -d h200 --access 0.0.0.0.0)" in joined
-    narrow = render_advice(advise(trace, analyze(trace, "h200")), 60, last="x")
+    narrow = shown(advise(trace, analyze(trace, "h200")), 60)
     assert max(map(len, narrow.splitlines())) <= 60
 
 
@@ -388,7 +395,7 @@ def test_what_is_true_of_several_lines_is_said_once(tmp_path: Path) -> None:
     table = [instruction(pc, "st.global.f32") for pc in (0, 1)]
     rows = [Access(warp(stride=64), pc, step=pc) for pc in (0, 1)]
     trace = hand_trace(tmp_path / "two.cutrace", rows, instructions=table)
-    said = render_advice(advise(trace, analyze(trace, "h200")), last="x")
+    said = shown(advise(trace, analyze(trace, "h200")))
     assert [said.count(part) for part in ("- k.cu:1: ", "- k.cu:2: ")] == [1, 1]
     assert [said.count(part) for part in ("  seen: ", "  change: ")] == [1, 1]
 
@@ -404,7 +411,7 @@ __global__ void bad(float *out) { out[threadIdx.x * 32] = 1; }
     trace = read_trace(record(tmp_path / "k.cu", [], tmp_path / "t.cutrace"))
     told = advise(trace, analyze(trace, "h200"))
     assert [f.access.partition(".")[0] for _, found in told for f in found] == ["0", "1", "2"]
-    headings = [line for line in render_advice(told, last="x").splitlines() if "<<<" in line]
+    headings = [line for line in shown(told).splitlines() if "<<<" in line]
     assert headings == [
         "h200  bad<<<1, 32>>>(out)  (2 launches, the first is 0)",
         "h200  bad<<<1, 32>>>(out=more)",

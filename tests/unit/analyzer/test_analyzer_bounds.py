@@ -6,18 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profiles import render
 
 import cutrace
+from cutrace.analyzer import report
 from cutrace.analyzer.comparison.comparison import compare_profiles, compare_rows, find_verdict
-from cutrace.analyzer.comparison.comparison_report import render_table
+from cutrace.analyzer.comparison.comparison_report import comparison_document
 from cutrace.analyzer.counting.bounds import Bound
 from cutrace.analyzer.counting.evaluate import Raw
 from cutrace.analyzer.counting.vocabulary import find_counters, heading
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.report.json import render
+from cutrace.analyzer.report.view import View
 from cutrace.analyzer.sheet import sheets
-from cutrace.analyzer.view import View
 from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_device, load_devices
 
@@ -172,7 +173,7 @@ def test_the_limit_is_said_first_and_machines_read_it(
     row = next(line for line in lines[head:] if line.startswith("v100 "))
     assert row.split("  ")[-1].strip()
     assert "(shared memory)" in row
-    (device,) = json.loads(render(analyze(trace, "h200")))["launches"][1]["devices"]
+    (device,) = json.loads(render(analyze(trace, "h200"), "json"))["launches"][1]["devices"]
     assert device["limited_by"] == "shared memory"
     assert device["bounds"][0]["amount"] == 2048
 
@@ -193,7 +194,7 @@ def test_launches_together_take_what_each_takes_one_after_another(
 def test_a_comparison_says_what_limits_each_variant(trace: Path) -> None:
     profiles = {"old": analyze(trace, "8800gtx"), "new": analyze(trace, "8800gtx")}
     comparison = compare_profiles(profiles)
-    text = render_table(comparison, View())
+    text = report.render(comparison_document(comparison, View()), "table")
     assert text.count("     no faster than 6.07 us (DRAM, 524 kB); no estimate: latencies are") == 2
 
 

@@ -12,10 +12,11 @@ from profiles import counts, launch_profile, profile
 from warps import warp
 
 import cutrace
+from cutrace.analyzer import report
 from cutrace.analyzer.comparison.comparison import Comparison, compare_profiles
-from cutrace.analyzer.comparison.comparison_report import FORMATS, render
+from cutrace.analyzer.comparison.comparison_report import comparison_document
 from cutrace.analyzer.profile import Profile, analyze
-from cutrace.analyzer.view import View
+from cutrace.analyzer.report.view import View
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.traces.schema import Argument
@@ -35,6 +36,10 @@ def made(transactions: int, moved: int) -> Profile:
         global_store_bytes_distinct=[0, 128, 0, 0],
     )
     return profile(launch_profile("h200", (9, 0), table))
+
+
+def render(comparison: Comparison, format: str, view: View) -> str:
+    return report.render(comparison_document(comparison, view), format)
 
 
 def three(**options: str) -> Comparison:
@@ -213,7 +218,7 @@ def test_the_verb_takes_names_a_baseline_and_formats(
     assert "h200, launch 0\n" in said
     assert "the same in all variants: " in said
     assert said.endswith("--by line\n")
-    for format in FORMATS:
+    for format in report.formats():
         assert run(["compare", a, b, "-d", "h200", "--format", format]) == 0
         assert capsys.readouterr().out
 

@@ -10,6 +10,9 @@ from warps import warp
 
 import cutrace
 from cutrace.analyzer.comparison.comparison import compare_profiles
+from cutrace.analyzer.comparison.comparison_report import comparison_document
+from cutrace.analyzer.report import render
+from cutrace.analyzer.report.view import View
 from cutrace.traces.reader import Trace, read_trace
 from cutrace.traces.writer import TraceWriter
 
@@ -81,8 +84,8 @@ def test_a_comparison_has_a_column_a_variant_with_the_best_marked(tmp_path: Path
         name: cutrace.analyze(trace_of(tmp_path / f"{name}.cutrace", stride), "h200")
         for name, stride in (("far", 64), ("near", 4))
     }
-    found = rows(compare_profiles(variants)._repr_html_())
-    assert found["global_load_transactions"] == ["32", "4 *"]
+    found = rows(render(comparison_document(compare_profiles(variants), View()), "html"))
+    assert found["global_load_transactions"] == ["32", "4 *", "-28", "8x less"]
     assert "global_load_requests" not in found
 
 

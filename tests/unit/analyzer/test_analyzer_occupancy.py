@@ -1,5 +1,7 @@
 """`cutrace occupancy`: every limit, advice, curves, from numbers and from traces."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,13 +9,17 @@ import pytest
 from hand_trace import hand_trace, instruction, launch
 
 from cutrace.analyzer.occupancy.occupancy import (
+    Curve,
+    Resident,
     count_schedulers,
     draw_curves,
     from_launch,
     from_numbers,
-    render,
     textbook,
 )
+from cutrace.analyzer.occupancy.occupancy_report import occupancy_document
+from cutrace.analyzer.report import render
+from cutrace.analyzer.report.view import View
 from cutrace.commands._main import run
 from cutrace.models.analyses.occupancy import Need, occupancy
 from cutrace.models.replay.device.catalog import device_names
@@ -22,7 +28,13 @@ from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.traces.schema import Resources
 
 PLAIN = ReplayOptions()
+PIPE = View(first="device: x", last="cutrace y")
 Captured = pytest.CaptureFixture[str]
+
+
+def shown(residents: Sequence[Resident], curves: Sequence[Sequence[Curve]], view: View) -> str:
+    """What `occupancy` prints."""
+    return render(occupancy_document(residents, curves, view), "table")
 
 
 @pytest.mark.document("000.11", "schedulers x 32 threads, blocks for all of them")
@@ -86,7 +98,7 @@ def test_a_block_at_full_occupancy_is_left_alone(device: str) -> None:
     assert (
         "advice: stay at 256 threads a block, no size holds more warps on an SM; 40 blocks for"
         " the grid\n"
-    ) in render([resident], [()], 200).replace("\n  ", " ")
+    ) in shown([resident], [()], View(width=200)).replace("\n  ", " ")
 
 
 def test_every_device_has_schedulers() -> None:
@@ -113,7 +125,7 @@ def test_all_that_forbids_an_assignment_is_named(
     need = Need(threads, None, threads * bytes_a_thread)
     found = from_numbers(load_device(device), need, PLAIN, target_blocks=blocks)
     assert found.too_few == too_few
-    said = render([found], [()])
+    said = shown([found], [()], PIPE)
     assert ("possible\n" in said) == (not too_few)
     for name in too_few:
         assert f"{name} (room for {found.occupancy.limits[name]})" in said
@@ -171,9 +183,9 @@ def test_barriers_are_what_the_assembler_takes(
 @pytest.mark.parametrize("width", [60, 100, None])
 def test_no_width_cuts_anything(width: int | None) -> None:
     resident = from_numbers(load_device("gtx580"), Need(256, 48, 4096), PLAIN, 10_000, 3)
-    said = render([resident], [draw_curves(resident, PLAIN)], width, "device: x", "cutrace y")
+    said = shown([resident], [draw_curves(resident, PLAIN)], replace(PIPE, width=width))
     assert max(map(len, said.splitlines())) <= (width or 100)
-    plain = render([resident], [draw_curves(resident, PLAIN)], None, "device: x", "cutrace y")
+    plain = shown([resident], [draw_curves(resident, PLAIN)], PIPE)
     bars = {"#", "."}
     assert [w for w in said.split() if not bars & {*w}] == [
         w for w in plain.split() if not bars & {*w}

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from profiles import counts, launch_profile, profile
+from profiles import counts, launch_profile, profile, render
 
 from cutrace.analyzer.profile import Profile
-from cutrace.analyzer.report import formats, render
-from cutrace.analyzer.view import View, check_grouping
+from cutrace.analyzer.report import formats
+from cutrace.analyzer.report.view import View, check_grouping
 from cutrace.base.errors import CutraceError
 
 ASKED = ("gst_incoherent", "global_store_transactions", "sector_efficiency")
@@ -186,8 +186,8 @@ def test_csv_and_json_have_every_digit_and_nothing_for_what_is_absent() -> None:
 
 
 def test_formats_are_found_by_listing_and_a_misspelt_one_is_answered() -> None:
-    assert formats() == ("csv", "json", "md", "table")
-    with pytest.raises(CutraceError, match="no format 'tabel'; nearest: table; there are csv,"):
+    assert formats() == ("csv", "html", "json", "md", "table")
+    with pytest.raises(CutraceError, match="no format 'tabel'; nearest: table, html;"):
         render(two_devices(), "tabel")
     with pytest.raises(CutraceError, match="cannot count by 'lines'; nearest: line;"):
         check_grouping("lines")

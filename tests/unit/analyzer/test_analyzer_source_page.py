@@ -4,12 +4,11 @@ import csv
 from pathlib import Path
 
 import pytest
-from profiles import counts, launch_profile, profile
+from profiles import counts, launch_profile, profile, render
 
 from cutrace.analyzer.profile import Profile
-from cutrace.analyzer.report import render
+from cutrace.analyzer.report.view import View
 from cutrace.analyzer.sheet import check_sifting
-from cutrace.analyzer.view import View
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profiles import render
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.report.json import render
 from cutrace.analyzer.time.chain import Operands, Step, read_operands, run_chain
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.models.replay.device.device import load_device
@@ -160,7 +160,7 @@ def test_the_profilers_names_have_the_estimated_throughputs(trace: Path) -> None
 
 
 def test_json_tells_what_a_warp_waits_for_line_by_line(trace: Path) -> None:
-    launch = json.loads(render(analyze(trace, "h200")))["launches"][2]
+    launch = json.loads(render(analyze(trace, "h200"), "json"))["launches"][2]
     (device,) = launch["devices"]
     told = device["estimate"]
     assert told["lines"][0]["stall"] == "long_scoreboard"

@@ -10,9 +10,12 @@ import pytest
 from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from warps import Warp, warp
 
-from cutrace.analyzer.why import svg, text
+from cutrace.analyzer.report import render
+from cutrace.analyzer.report.view import View
+from cutrace.analyzer.why import svg
 from cutrace.analyzer.why.explain import Explanation, explain
 from cutrace.analyzer.why.search import Searcher
+from cutrace.analyzer.why.why_report import why_document
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.models.replay.interface.options import ReplayOptions
@@ -31,6 +34,11 @@ def one(
     """A trace with one access on line 1 of `k.cu`."""
     table = [instruction(0, mnemonic, bytes=bytes)]
     return hand_trace(path / "k.cutrace", [Access(lanes, space=space)], instructions=table)
+
+
+def shown(explanations: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
+    """What `why` prints."""
+    return render(why_document(explanations, View(width=width, last=last)), "table")
 
 
 def sentences(trace: Trace, devices: Sequence[str] = THREE) -> list[str]:
@@ -274,11 +282,11 @@ def test_a_device_that_refuses_the_launch_says_so(tmp_path: Path) -> None:
     trace = hand_trace(tmp_path / "k.cutrace", [Access(warp())], launch=shape)
     found = explain(trace, "k.cu:1", ReplayOptions(["8800gtx", "h200"]))
     assert [e.refusal for e in found] == ["cannot launch: 512 threads a block at most", ""]
-    assert "8800gtx: cannot launch: 512 threads a block at most" in text.render(found)
+    assert "8800gtx: cannot launch: 512 threads a block at most" in shown(found)
 
 
 def test_the_picture_names_arrays_bytes_and_lanes(tmp_path: Path) -> None:
-    lines = text.render([explained(one(tmp_path, warp(stride=8)))], last="x").splitlines()
+    lines = shown([explained(one(tmp_path, warp(stride=8)))], last="x").splitlines()
     assert lines == [
         "k.cu:1",
         "",
@@ -299,9 +307,9 @@ def test_the_picture_names_arrays_bytes_and_lanes(tmp_path: Path) -> None:
 def test_no_width_cuts_anything(tmp_path: Path, width: int) -> None:
     lanes = warp(addresses=[0x1000_0000 + 4 * (lane * lane % 7) for lane in range(32)])
     found = [explained(one(tmp_path, lanes), device) for device in THREE]
-    drawn = text.render(found, width, "x")
+    drawn = shown(found, width, "x")
     assert max(map(len, drawn.splitlines())) <= width
-    assert drawn.split() == text.render(found, None, "x").split()
+    assert drawn.split() == shown(found, None, "x").split()
 
 
 def test_the_drawing_is_one_escaped_file_without_links(tmp_path: Path) -> None:
@@ -311,7 +319,7 @@ def test_the_drawing_is_one_escaped_file_without_links(tmp_path: Path) -> None:
     trace = hand_trace(
         tmp_path / "k.cutrace", [lanes], launch=launch(arrays=arrays), instructions=table
     )
-    drawn = svg.render(explain(trace, "k.cu:1", ReplayOptions(THREE)))
+    drawn = svg.draw_together(explain(trace, "k.cu:1", ReplayOptions(THREE)))
     root = ElementTree.fromstring(drawn)
     name = "{http://www.w3.org/2000/svg}"
     # 32 lanes and their words, on each device; half of the words come second in their bank
@@ -319,7 +327,7 @@ def test_the_drawing_is_one_escaped_file_without_links(tmp_path: Path) -> None:
     assert len(wires) == 3 * 32
     assert sum(wire.get("class") == "wire late" for wire in wires) == 3 * 16
     assert drawn.count("http") == 1
-    assert drawn == svg.render(explain(trace, "k.cu:1", ReplayOptions(THREE)))
+    assert drawn == svg.draw_together(explain(trace, "k.cu:1", ReplayOptions(THREE)))
 
 
 def test_the_verb_draws_a_recorded_kernel_and_writes_the_file(

@@ -9,7 +9,7 @@ import pytest
 from hand_trace import Access, hand_trace
 from warps import warp
 
-from cutrace.analyzer.budget.budget_report import FORMATS
+from cutrace.analyzer.report import ci_formats
 from cutrace.commands._main import run
 from cutrace.commands.running.trace_check import REPORTS
 
@@ -21,6 +21,7 @@ global_load_transactions = 31
 global_load_requests = 1
 """
 CLAIM = "global_load_transactions of k on h200: 32, budget: not more than 31"
+FORMATS = ("github", *REPORTS)
 Captured = pytest.CaptureFixture[str]
 
 
@@ -43,7 +44,7 @@ def report(capsys: Captured, kind: str, name: str = "broken") -> str:
 
 
 def test_every_format_is_offered() -> None:
-    assert {*FORMATS} == {"github", *REPORTS}
+    assert {*FORMATS} == {*ci_formats(), "json", "markdown"}
 
 
 def test_json_has_all_limits_and_their_numbers(capsys: Captured) -> None:
@@ -196,7 +197,7 @@ def test_a_check_without_limits_has_no_limits_in_its_reports(capsys: Captured) -
     words = ["check", "k.cutrace", "--memory", "--format"]
     assert run([*words, "markdown"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[:3] == ["**0 of 1 check failed**", "", "| | check | source | found | line |"]
+    assert shown[:3] == ["**0 of 1 check failed**", "", "|  | check | source | found | line |"]
     assert run([*words, "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["budget"], document["limits"]) == ("", [])

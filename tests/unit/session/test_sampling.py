@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profiles import render
 
 import cutrace
-from cutrace.analyzer import report
 from cutrace.analyzer.comparison.comparison import compare_profiles, sum_launches
 from cutrace.analyzer.counting import interval
 from cutrace.analyzer.counting.interval import Interval
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
-from cutrace.analyzer.view import View
+from cutrace.analyzer.report.view import View
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.schedule.place import divide_sample
 from cutrace.traces.reader import read_trace
@@ -182,12 +182,12 @@ def test_every_format_shows_the_interval(tmp_path: Path) -> None:
     shown = type(profile)(
         profile.launches, profile.manifest, View(counters=("global_store_requests",))
     )
-    assert f"global_store_requests  {value} [{low}, {high}]" in report.render(shown, "table")
-    assert f"| {value} [{low}, {high}] |" in report.render(shown, "md")
-    header, row = report.render(shown, "csv").splitlines()
+    assert f"global_store_requests  {value} [{low}, {high}]" in render(shown, "table")
+    assert f"| {value} [{low}, {high}] |" in render(shown, "md")
+    header, row = render(shown, "csv").splitlines()
     assert header.endswith(",value,low,high")
     assert row.endswith(f",{value},{low},{high}")
-    (counter,) = json.loads(report.render(shown, "json"))["launches"][0]["counters"]
+    (counter,) = json.loads(render(shown, "json"))["launches"][0]["counters"]
     assert counter["low"] == {"h200": low}
     assert counter["high"] == {"h200": high}
 
@@ -217,7 +217,7 @@ def test_a_whole_trace_has_no_intervals(tmp_path: Path) -> None:
     profile = analyze(tmp_path / "a.cutrace", device="h200")
     assert profile.launches[0].intervals == {}
     assert profile.launches[0].interval_tables("line") is None
-    assert report.render(profile, "csv").splitlines()[0].endswith(",value")
+    assert render(profile, "csv").splitlines()[0].endswith(",value")
 
 
 def test_groups_are_spread_over_the_grid_and_ends_are_by_themselves() -> None:

@@ -1,28 +1,68 @@
-"""The explanation as text for terminals and pipes: plain lines, never truncated."""
+"""Explanations as a document: sentences, and a table of the lanes that stands for the drawing."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 
 from ...base.sanitize import one_line
+from ..report.document import Block, Document, Figure, Listing, Next, Note, Section
+from ..report.view import View
 from ..text.layout import GAP, wrapped
 from .explain import Explanation
 from .picture import Group, Piece, name_address
 from .sentence import list_lanes
+from .svg import draw_together
 
 REQUESTED, NOT_REQUESTED = "#", "."
 
 
+HANG = "    "
 FEW = 8
 """Most rows alike that are all shown."""
 
 
-def render(explanations: Sequence[Explanation], width: int | None = None, last: str = "") -> str:
-    """Return one picture per device; `width` None means a pipe, `last` is the next command."""
-    lines: list[str] = []
+def why_document(explanations: Sequence[Explanation], view: View) -> Document:
+    """Return the document of explanations, with a picture per device."""
+    return Document(
+        view,
+        lambda: _sections(explanations, view),
+        lambda: (COLUMNS, map(_values, explanations)),
+        name="why",
+    )
+
+
+COLUMNS = (
+    *("device", "place", "access", "cost", "ideal", "unit", "sentence", "reason", "refusal"),
+    "addresses",
+)
+"""`addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
+offset into the session's memory, as arrays have it.
+"""
+
+
+def _values(e: Explanation) -> tuple[object, ...]:
+    access = e.access
+    cells = (access.identifier, access.cost, access.ideal, access.unit) if access else ()
+    return (
+        *(e.device, str(e.place or ""), *(cells or ("", None, None, ""))),
+        *(e.sentence, e.reason, e.refusal),
+        [*access.addresses] if access else [],
+    )
+
+
+def _sections(explanations: Sequence[Explanation], view: View) -> Iterator[Section]:
+    if view.first:
+        yield [Note(view.first, is_whole=True)]
     for number, explanation in enumerate(explanations):
-        lines += _head(explanation, width, with_line=_is_new(explanations, number))
-        lines += [*_picture(explanation, width), ""]
-    return "\n".join((*lines, f"next: {last}" if last else "")).rstrip("\n") + "\n"
+        if _is_new(explanations, number) and explanation.place:
+            source = one_line(f"{explanation.place}  {explanation.source}".rstrip())
+            yield [Note(source, is_whole=True, is_code=True)]
+        yield [*_head(explanation)]
+        if lines := [*_picture(explanation, view.width)]:
+            listing = Listing(tuple((line, "") for line in lines[1:]))  # the first is blank
+            yield [Figure(partial(draw_together, [explanation]), (listing,))]
+    if view.last:
+        yield [Next(view.last)]
 
 
 def _is_new(explanations: Sequence[Explanation], number: int) -> bool:
@@ -30,21 +70,19 @@ def _is_new(explanations: Sequence[Explanation], number: int) -> bool:
     return number == 0 or explanations[number].place != explanations[number - 1].place
 
 
-def _head(explanation: Explanation, width: int | None, with_line: bool) -> Iterator[str]:
-    """Yield the location and the sentence."""
+def _head(explanation: Explanation) -> Iterator[Block]:
+    """Yield the sentences: what it costs, why, and of which warp."""
     access = explanation.access
-    if with_line and explanation.place:
-        yield one_line(f"{explanation.place}  {explanation.source}".rstrip())
-        yield ""
     if access is None:
-        yield f"{explanation.device}: {explanation.refusal}"
+        yield Note(f"{explanation.device}: {explanation.refusal}", is_whole=True)
         return
-    yield from _wrapped(f"{explanation.device}: {explanation.sentence}", width)
-    yield from _wrapped(explanation.reason, width)
-    yield from _wrapped(
-        f"block {explanation.block}, warp {access.warp} of {explanation.launch}", width
+    texts = (
+        f"{explanation.device}: {explanation.sentence}",
+        explanation.reason,
+        f"block {explanation.block}, warp {access.warp} of {explanation.launch}",
+        f"access {access.identifier}: {explanation.ptx}",
     )
-    yield from _wrapped(f"access {access.identifier}: {explanation.ptx}", width)
+    yield from (Note(text, hang=HANG, is_whole=True) for text in texts if text)
 
 
 def _picture(explanation: Explanation, width: int | None) -> Iterator[str]:
@@ -143,4 +181,4 @@ def _wrapped(text: str, width: int | None) -> list[str]:
     """Wrap a sentence to the terminal; a pipe gets one line."""
     if width is None:
         return [text] if text else []
-    return wrapped(text, width, hang="    ")
+    return wrapped(text, width, hang=HANG)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from math import log2
 
-from ..reuse.reuse import CacheReuse, Point, percent
 from ..text.svg import count_bytes, short, text
+from .reuse import CacheReuse, Point, percent
 
 WIDE, HIGH = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 54, 14, 14, 44

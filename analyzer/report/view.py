@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ..base.dataclass import dataclass
-from ..base.errors import CutraceError, nearest
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError, nearest
 
 GROUPINGS = ("launch", "line", "array", "instruction")
 OF_CACHES = ("reuse", "set")

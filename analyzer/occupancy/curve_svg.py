@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from html import escape
 
-from ..occupancy.occupancy import WORDS, Curve
 from ..text.svg import short, text
+from .occupancy import WORDS, Curve
 
+STYLE = """
+svg.curve .grid { stroke: #999 } svg.curve .line { fill: none; stroke: #3a6fb5; stroke-width: 2.5 }
+svg.curve circle.here { fill: #d66014 } svg.curve path.here { stroke: #d66014 }
+svg.curve text { font: 13px system-ui; fill: currentColor }
+"""
+"""The style of curves outside of the report's page."""
 WIDE, HIGH = 380, 190
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 14, 44
 

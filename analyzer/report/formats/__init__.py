@@ -1,0 +1,4 @@
+"""Formats: one file each, with `render(document) -> str`, found by listing this folder.
+
+A format's name is its file's.
+"""
