@@ -1,14 +1,18 @@
 """`cutrace devices`: what cutrace knows of each device, every number with its source."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..base.errors import CutraceError
 from .options.command_line import quote
 from .options.complete import devices, starting
-from .options.tabular import Format, check_format, render_frame
+from .options.tabular import ReportFormat, plain_view
 from .terminal.screen import width
+
+if TYPE_CHECKING:
+    from ..analyzer.report.document import Section
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -30,28 +34,43 @@ def command(
         bool,
         typer.Option("--toml", help="Print its files, in which every number has its source."),
     ] = False,
-    format: Format = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
+    from ..analyzer.report import check_format, render
+    from ..analyzer.report.document import Document, rows_of
+    from ..models.replay.device.catalog import EVERY
+    from .api.lists import devices as frame
+
+    check_format(format)
+    if toml and format != "table":
+        raise CutraceError("--toml prints files; leave --format away")
+    document = Document(
+        plain_view(),
+        lambda: _sections(name, toml),
+        lambda: rows_of(frame(name or EVERY)),
+        name="devices",
+    )
+    return render(document, format)
+
+
+def _sections(name: str | None, toml: bool) -> "Iterator[Section]":
+    """Yield the list of devices, the files of one, or its description."""
+    from ..analyzer.report.document import Listing, Next
     from ..analyzer.text.device_text import describe_device, list_devices
     from ..models.replay.device.catalog import EVERY, find_device, match_devices, read_layers
     from ..models.replay.device.device import load_device, load_devices
 
-    check_format(format)
-    if format != "table":
-        from .api.lists import devices as frame
-
-        if toml:
-            raise CutraceError("--toml prints files; leave --format away")
-        return render_frame("devices", frame(name or EVERY), format)
     if name is None or match_devices(name) is not None:
-        listed = list_devices(load_devices([name or EVERY]))
-        return "\n".join((*listed, "", "next: cutrace devices NAME"))
+        yield [list_devices(load_devices([name or EVERY]))]
+        yield [Next("cutrace devices NAME")]
+        return
     device, layers = load_device(name), read_layers(find_device(name))
     if toml:
-        texts = [layer.path.read_text(encoding="utf-8") for layer in layers]
-        return "\n".join((*texts, f"next: cutrace devices {quote(name)}"))
+        texts = (layer.path.read_text(encoding="utf-8").splitlines() for layer in layers)
+        yield from ([Listing(tuple((line, "") for line in lines))] for lines in texts)
+        yield [Next(f"cutrace devices {quote(name)}")]
+        return
     described = describe_device(device, [layer.path.name for layer in layers], width())
-    return "\n".join(
-        (*described, "", f"next: cutrace devices {quote(name)} --toml for the sources")
-    )
+    yield [Listing(tuple((line, "") for line in described))]
+    yield [Next(f"cutrace devices {quote(name)} --toml for the sources")]

@@ -11,11 +11,11 @@ import typer
 from ..base.errors import CheckFailed
 from .options.command_line import quote
 from .options.selection import Selection, selects
-from .options.tabular import Format, check_format, render_frame
+from .options.tabular import ReportFormat, plain_view
 from .terminal.progress import progress
-from .terminal.screen import fitted
 
 if TYPE_CHECKING:
+    from ..analyzer.report.document import Section
     from ..traces.reader import LaunchTrace, Trace
 
 
@@ -31,30 +31,36 @@ def command(
     trace: Annotated[Path, typer.Argument(help="A trace")],
     selection: Selection,
     verify: Annotated[bool, typer.Option("--verify", help="Run all checks of the format.")] = False,
-    format: Format = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Show what was recorded; with --verify, check that the trace is valid."""
-    from ..analyzer.text.layout import align
+    from ..analyzer.report import check_format, render
+    from ..analyzer.report.document import Document, rows_of
     from ..traces.reader import read_trace
+    from .api.lists import launches as frame
 
     check_format(format)
     opened = read_trace(trace)
     shown = selection.of_trace(opened).launches
-    if format != "table":
-        from .api.lists import launches as frame
+    verdict = _verdict(opened) if verify else ""
+    is_long = len(shown) > MANY and selection == Selection()
 
-        if verify:
-            _verdict(opened)
-        return render_frame("info", frame(shown), format)
-    rows = list(session_rows(opened))
-    if len(shown) > MANY and selection == Selection():
-        rows += [("",), *kernel_rows(opened)]
-    else:
-        for launch in shown:
-            rows += [("",), *launch_rows(launch)]
-    if verify:
-        rows += [("",), ("valid", _verdict(opened))]
-    return fitted("\n".join((*align(rows), "", f"next: cutrace analyze {quote(trace)}")))
+    def sections() -> "Iterator[Section]":
+        from ..analyzer.report.document import Next, Table, row
+
+        rows = list(session_rows(opened))
+        if is_long:
+            rows += [("",), *kernel_rows(opened)]
+        else:
+            for launch in shown:
+                rows += [("",), *launch_rows(launch)]
+        if verdict:
+            rows += [("",), ("valid", verdict)]
+        yield [Table(("",), tuple(row(*cells) for cells in rows), numbers=False)]
+        yield [Next(f"cutrace analyze {quote(trace)}")]
+
+    document = Document(plain_view(), sections, lambda: rows_of(frame(shown)), name="info")
+    return render(document, format)
 
 
 def _verdict(trace: "Trace") -> str:

@@ -11,8 +11,7 @@ from ..traces.address import as_given
 from .options.command_line import quote, typed
 from .options.replay import first_line, replays, with_devices
 from .options.selection import Selection, selects
-from .options.tabular import Format
-from .terminal.screen import has_colour, width
+from .options.tabular import ReportFormat, plain_view
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -46,13 +45,12 @@ def command(
     curves: Annotated[
         bool | None, typer.Option(help="Draw occupancy curves (default: only for a single result).")
     ] = None,
-    format: Format = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Show every limit on resident blocks, from a trace or from numbers alone."""
     from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
     from ..analyzer.occupancy.occupancy_report import occupancy_document
     from ..analyzer.report import check_format, render
-    from ..analyzer.report.view import View
     from ..base.config import bytes_of
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
@@ -83,7 +81,7 @@ def command(
     drawn = [draw_curves(one, options) if has_curves else () for one in residents]
     again = f"cutrace analyze {quote(trace)}{typed(selection)}{typed(replay)}"
     last = again if trace else "cutrace devices NAME"
-    view = View(width=width(), colour=has_colour(), first=first_line(replay), last=last)
+    view = plain_view(first_line(replay), last)
     text = render(occupancy_document(residents, drawn, view), format)
     if trace is None and all(one.occupancy.refusal for one in residents):
         failed = CheckFailed(f"no block of {threads} threads fits on {', '.join(options.devices)}")

@@ -11,10 +11,9 @@ from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote, typed
 from .options.replay import first_line, replays, with_devices
 from .options.selection import Reading, reads
-from .options.tabular import Format
+from .options.tabular import ReportFormat, plain_view
 from .running.resolve_trace import trace_of
 from .terminal.progress import progress
-from .terminal.screen import has_colour, width
 
 PANEL = "Ask"
 EXAMPLES = (
@@ -54,7 +53,7 @@ def command(
             help="Write the picture to this file, too.",
         ),
     ] = None,
-    format: Format = "table",
+    format: ReportFormat = "table",
 ) -> str:
     """Show why a line costs what it costs: its worst warp, lane by lane."""
     from ..analyzer.report import check_format
@@ -64,7 +63,6 @@ def command(
     replay_options = with_devices(replay)
     with trace_of(source, recording, replay) as path, progress("searching") as share:
         from ..analyzer.report import render
-        from ..analyzer.report.view import View
         from ..analyzer.why.explain import explain
         from ..analyzer.why.why_report import why_document
         from ..traces.reader import read_trace
@@ -78,8 +76,7 @@ def command(
 
         write_figure(figure, draw_together(explanations))
     again = f"cutrace analyze {quote(source)}{typed(recording)}{typed(replay)} --by line"
-    view = View(width=width(), colour=has_colour(), first=first_line(replay), last=again)
-    return render(why_document(explanations, view), format)
+    return render(why_document(explanations, plain_view(first_line(replay), again)), format)
 
 
 def _read_question(line: str | None, access: str | None) -> tuple[str | None, str | None]:

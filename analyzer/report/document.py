@@ -8,7 +8,7 @@ part alone.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...base.dataclass import dataclass
 from ..counting.evaluate import Value
@@ -16,6 +16,9 @@ from ..counting.interval import Interval
 from ..counting.vocabulary import Counter
 from ..text.number import bracket, number, ratio_text
 from .view import View
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Key: TypeAlias = Mapping[str, str | int]
 """What a table counts, a line, an array or an instruction; empty for a launch as a whole."""
@@ -96,7 +99,7 @@ class Table:
     """Rows under the names of their cells, `columns`; `corner` is over the names of the rows.
 
     `title` may be empty. With a `baseline`, the number of a column, the other columns have their
-    difference and ratio beside them. `numbers` are aligned at their right ends.
+    difference and ratio beside them. `numbers` are aligned at their right ends. Names may be empty.
     """
 
     columns: tuple[str, ...]
@@ -218,6 +221,11 @@ Section: TypeAlias = Sequence[Block]
 """Blocks between two blank lines."""
 Rows: TypeAlias = tuple[Sequence[str], Iterable[Sequence[object]]]
 """The names of the columns, and the rows."""
+
+
+def rows_of(frame: "pl.DataFrame") -> Rows:
+    """Return the rows of a data frame."""
+    return frame.columns, frame.rows()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
 from ...models.replay.interface.model import ACCESSES
-from .layout import align
+from ..report.document import Row, Table
+from ..report.document import row as texts
 
 WIDTH = 100
 """Width in columns if there is no terminal."""
@@ -39,14 +40,15 @@ MEANINGS = {
 LIST_HEAD = ("name", "maker's name", "cc", "SMs", "GB/s")
 
 
-def list_devices(devices: Sequence[Device]) -> list[str]:
-    """Return a line per device."""
-    return align([LIST_HEAD, *map(_row, devices)])
+def list_devices(devices: Sequence[Device]) -> Table:
+    """Return a row per device."""
+    corner, *columns = LIST_HEAD
+    return Table(tuple(columns), tuple(map(_row, devices)), corner=corner, numbers=False)
 
 
-def _row(device: Device) -> tuple[str, ...]:
+def _row(device: Device) -> Row:
     sms, bandwidth = device.chip.sms, device.chip.memory_gb_per_s
-    return (device.key, device.name, _capability(device), str(sms), f"{bandwidth:g}")
+    return texts(device.key, device.name, _capability(device), sms, f"{bandwidth:g}")
 
 
 def _capability(device: Device) -> str:

@@ -4,6 +4,7 @@ Cells are never cut; columns are separated by two blanks.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
 from textwrap import wrap
@@ -77,4 +78,15 @@ def wrapped(text: str, width: int | None = None, indent: str = "", hang: str = "
         subsequent_indent=indent + hang,
         break_long_words=False,
         break_on_hyphens=False,
+    )
+
+
+def fit(line: str, columns: int) -> list[str]:
+    """Wrap a line below its last column; keep commands, tables of Markdown and indented code."""
+    if len(line) <= columns or line.startswith(("next: ", "|", "    ")):
+        return [line]
+    gaps = [gap.end() for gap in re.finditer(r"\s{2,}", line[: columns // 2])]
+    indent = " " * (gaps[-1] if gaps else 0)
+    return wrap(
+        line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -1,21 +1,14 @@
-"""`--format` and `--counters`; JSON and CSV of verbs that return a data frame.
+"""`--format` and `--counters`, and the view that documents are shown by."""
 
-JSON is one object: `format` is `cutrace-VERB-1`, `rows` a list of objects by column. New columns
-are appended without notice; a change or removal of a column increments the number.
-"""
-
-import json
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from ...base.errors import CutraceError, nearest
+from ...base.errors import CutraceError
 from ..terminal.screen import has_colour, is_quiet, width
 from .complete import last_of, starting
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ...analyzer.report.view import View
 
 
@@ -33,12 +26,11 @@ def formats() -> list[str]:
     return list(formats())
 
 
-FORMATS = ("table", "json", "csv")
 ReportFormat: TypeAlias = Annotated[
     str,
     typer.Option(
         "--format",
-        metavar="table|csv|json|md",
+        metavar="table|csv|json|md|html",
         autocompletion=starting(formats),
         help="How to print it.",
     ),
@@ -52,32 +44,13 @@ Counters: TypeAlias = Annotated[
         help="Show only these counters, even if they are zero or do not differ.",
     ),
 ]
-Format: TypeAlias = Annotated[
-    str, typer.Option("--format", metavar="|".join(FORMATS), help="How to print it.")
-]
 
 
-def check_format(name: str) -> None:
-    """Raise `CutraceError` unless it is one of FORMATS."""
-    if name not in FORMATS:
-        raise CutraceError(
-            f"no format {name!r}{nearest(name, FORMATS)}; expected {', '.join(FORMATS)}"
-        )
+def plain_view(first: str = "", last: str = "") -> "View":
+    """Return the view for stdout of a verb without counters."""
+    from ...analyzer.report.view import View
 
-
-def render_frame(verb: str, frame: "pl.DataFrame", format: str) -> str:
-    """Return a frame as JSON or CSV."""
-    rows: list[dict[str, Any]] = frame.to_dicts()
-    if format == "json":
-        return json.dumps({"format": f"cutrace-{verb}-1", "rows": rows}, indent=1)
-    from ...analyzer.text.layout import csv_text
-
-    return csv_text([frame.columns, *([*map(_in_a_cell, row.values())] for row in rows)])
-
-
-def _in_a_cell(value: object) -> object:
-    """Join a list's items in one cell."""
-    return " ".join(map(str, value)) if isinstance(value, list) else value
+    return View(width=width(), colour=has_colour(), first=first, last=last, quiet=is_quiet())
 
 
 FINER = {"launch": "line", "line": "array", "array": "instruction"}

@@ -82,11 +82,12 @@ def check_memory(trace: "Trace") -> str:
 
 def check_races(trace: "Trace") -> str:
     """Return the report on races; raise `CheckFailed` with it if there are any."""
-    from ...analyzer.text.race_text import render_races
+    from ...analyzer.budget.race_report import races_document
+    from ...analyzer.report import render
     from ...models.analyses.race import find_races
 
     checks = [find_races(launch) for launch in trace.launches]
-    report = render_races(checks, trace.manifest.sources)
+    report = render(races_document(checks, trace.manifest.sources), "table").rstrip()
     if count := sum(len(check.races) for check in checks):
         pairs = f"{count} pair{'s' * (count > 1)} of lines"
         raise CheckFailed(f"races in shared memory between {pairs}\n\n{report}")

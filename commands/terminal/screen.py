@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from textwrap import wrap
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
@@ -77,17 +76,9 @@ def fitted(text: str) -> str:
     columns = width()
     if columns is None:
         return text
-    return "\n".join(part for line in text.split("\n") for part in _fitted(line, columns))
+    from ...analyzer.text.layout import fit
 
-
-def _fitted(line: str, columns: int) -> list[str]:
-    if len(line) <= columns or line.startswith(("next: ", "|", "    ")):
-        return [line]
-    gaps = [gap.end() for gap in re.finditer(r"\s{2,}", line[: columns // 2])]
-    indent = " " * (gaps[-1] if gaps else 0)
-    return wrap(
-        line, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return "\n".join(part for line in text.split("\n") for part in fit(line, columns))
 
 
 def width() -> int | None:

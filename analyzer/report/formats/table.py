@@ -21,7 +21,7 @@ from ....base.sanitize import Styled, one_line, sanitize
 from ...counting.evaluate import Value
 from ...counting.vocabulary import OURS, Counter, heading
 from ...text.launch_text import source_links
-from ...text.layout import GAP, SENTENCE, align, widths, wrapped
+from ...text.layout import GAP, SENTENCE, align, fit, widths, wrapped
 from ...text.number import number
 from ..document import (
     Block,
@@ -161,9 +161,11 @@ def _table(block: Table, view: View) -> Iterator[Line]:
             yield "", ""
         if len(parts) > 1 and not _fits(rows, view):
             rows = [(*row[:-2], row[-1]) for row in rows]
-        head, *lines = align(rows, block.numbers)
-        yield head, "bold"
-        yield from ((line, "") for line in lines)
+        named = any(rows[0])
+        for place, line in enumerate(align(rows if named else rows[1:], block.numbers)):
+            style = "" if place or not named else "bold"
+            is_whole = block.numbers or view.width is None
+            yield from ((part, style) for part in ([line] if is_whole else fit(line, view.width)))
 
 
 def _fits(rows: Sequence[tuple[str, ...]], view: View) -> bool:

@@ -1,19 +1,27 @@
-"""Shared-memory races as text: the place, both accesses, and the fix."""
+"""Shared-memory races as a document: the place, both accesses, and the fix."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ...models.analyses.race import Party, Race, RaceCheck
-from .launch_text import ROOM, launch_text
+from ..report.document import Document, Listing, Section
+from ..report.view import View
+from ..text.launch_text import ROOM, launch_text
 
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates atomically"}
 
 
-def render_races(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> str:
-    """Return one paragraph per launch; `sources` maps files, as the trace names them, to their
-    texts.
+def races_document(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> Document:
+    """Return the document of the races of some launches; `sources` maps files, as the trace names
+    them, to their texts.
     """
-    return "\n\n".join("\n".join(_launch(check, sources)) for check in checks)
+
+    def sections() -> Iterator[Section]:
+        for check in checks:
+            text = "\n".join(_launch(check, sources))
+            yield [Listing(tuple((line, "") for line in text.split("\n")))]
+
+    return Document(View(), sections)
 
 
 def _launch(check: RaceCheck, sources: Mapping[str, str]) -> Iterator[str]:
