@@ -79,7 +79,7 @@ def test_a_format_that_is_not_there_is_refused(
 ) -> None:
     monkeypatch.chdir(folder)
     assert run([*WORDS[verb], "--format", "yaml"]) == 2
-    assert "expected table, json, csv" in capsys.readouterr().err
+    assert "there are csv, html, json, md, table" in capsys.readouterr().err
 
 
 def test_advise_is_a_verb_of_its_own(
