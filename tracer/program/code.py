@@ -6,6 +6,7 @@ links several PTX texts into one by renaming their local symbols, and answers th
 find kernels, variables and their resources. SASS is never executed.
 """
 
+import ast
 import re
 import struct
 import sys
@@ -48,9 +49,22 @@ def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = No
     sources = compiled_from(ptx, typed)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
-    kernels = list_kernels(ptx, list(sources.values()))
+    kernels = list_kernels(ptx, [t for path in sources for t in _cuda_texts(path, sources[path])])
     assembly = read_options(data, capability)
     return Compiled(ptx, {}, compiler, "", sources, kernels, assembly=assembly)
+
+
+def _cuda_texts(path: str, text: str) -> Iterator[str]:
+    """Yield the CUDA C++ of a source: of a Python file the strings with kernels."""
+    if not path.endswith(".py"):
+        yield text
+        return
+    try:
+        nodes = [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError):
+        return
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    yield from (value for value in values if isinstance(value, str) and "__global__" in value)
 
 
 class Code:

@@ -1,5 +1,6 @@
 """The session: device memory, modules and launches, recorded within a `with` block."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -257,13 +258,13 @@ class Session:
 
         A trace contains no folders of this machine. A source given by an absolute path, and the
         headers beside it, are named relative to its folder; other files that PTX was compiled from
-        by their names.
+        by their names, those of CuPy's generated kernels by the kernel's.
         """
         folder = f"{source_path.parent.as_posix()}/" if source_path.is_absolute() else ""
         shown = {path: path.removeprefix(folder) for path in compiled.sources}
         return {
             path: self._recording.trace.source(
-                PurePath(name).name if PurePath(name).is_absolute() else name,
+                _plain_file(name, compiled),
                 compiled.sources[path],
             )
             for path, name in shown.items()
@@ -272,6 +273,18 @@ class Session:
     def _print(self, text: str) -> Any:
         readable = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         (self._output or sys.stdout).write(readable)
+
+
+_GENERATED = re.compile(r"[0-9a-f]{32,64}\.cubin\.cu")
+"""File of a kernel that CuPy compiled: a hash."""
+
+
+def _plain_file(path: str, compiled: Compiled) -> str:
+    """Return a path without the folders of this machine."""
+    name = PurePath(path).name
+    if compiled.kernels and _GENERATED.fullmatch(name):
+        return f"{compiled.kernels[0].name.partition('<')[0]}.cu"
+    return name if PurePath(path).is_absolute() else path
 
 
 def _read_source(source: str | Path, unnamed: str) -> tuple[str, str]:

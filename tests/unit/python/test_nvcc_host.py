@@ -96,15 +96,37 @@ def test_a_package_that_calls_nvcc_gets_ptx_with_lines_and_launches_as_of_old(
     (tmp_path / "app.py").write_text(SCRIPT)
     done = cutrace(tmp_path, "record", "app.py")
     assert done.status == 0, done.err
-    assert 'kernel.cu(1): error: identifier "nothing" is undefined' in done.out
+    lines = [line.strip() for line in SCRIPT.splitlines()]
+    slip = next(at for at, line in enumerate(lines, start=1) if "nothing()" in line)
+    assert f'app.py({slip}): error: identifier "nothing" is undefined' in done.out
     (launch,) = done.trace.launches
     assert launch.launch.grid == (2, 1, 1)
     assert launch.launch.block == (32, 1, 1)
     assert launch.launch.shared_dynamic == 128
     table = launch.instructions().select(["file", "line", "opcode", "space"]).to_pylist()
     stores = [row for row in table if row["opcode"] == "st" and row["space"] == "global"]
-    assert [row["line"] for row in stores] == [7]
-    assert all(row["file"].endswith("kernel.cu") for row in stores)
+    scaled = "data[blockIdx.x * 32 + threadIdx.x] *= kept[threadIdx.x];"
+    assert [row["line"] for row in stores] == [lines.index(scaled) + 1]
+    assert {row["file"] for row in stores} == {"app.py"}
+    assert launch.launch.signature == "scale(float *data, float by, int n)"
+
+
+OWN = """
+extern "C" __global__ void own(int *x)
+{
+    *x = 1;
+}
+"""
+
+
+def test_a_source_has_the_lines_of_the_python_file_that_it_is_written_in() -> None:
+    text = Path(__file__).read_text()
+    first = text[: text.index('OWN = """')].count("\n") + 1
+    source = nvcc_host.with_lines_of_python(f"int before;\n{OWN}int after;\n")
+    assert source == f'int before;\n\n#line {first} "{__file__}"\n{OWN}int after;\n'
+    assert nvcc_host.with_lines_of_python("int generated;") == "int generated;"
+    escaped = "__global__ void k()\n{\n}\n"  # its lines are not those of the file
+    assert nvcc_host.with_lines_of_python(escaped) == escaped
 
 
 COMPILER_CALLED = """#!{python}
@@ -167,8 +189,13 @@ def test_cupy_gets_ptx_of_its_backend_nvcc_and_the_name_of_our_compiler(
     def refuse(*said: object) -> ValueError:
         return ValueError(*said)
 
-    compiler = SimpleNamespace(_get_arch=lambda: "90", CompileException=refuse)
+    compiler = SimpleNamespace(
+        _get_arch=lambda: "90",
+        CompileException=refuse,
+        _compile_with_cache_cuda=lambda source, *options: (source, options),
+    )
     nvcc_host.serve_cupy(compiler)
+    assert compiler._compile_with_cache_cuda(OWN, "-O1")[0].endswith(f"\n{OWN}")
     log: list[str] = []
     stream = SimpleNamespace(write=log.append)
     made = compiler.compile_using_nvcc("k", ("-dc", "-O1"), "80", "k.cu", "cubin", True, stream)

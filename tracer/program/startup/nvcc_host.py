@@ -3,16 +3,21 @@
 These are PyCUDA, and CuPy if its `backend` is nvcc. The source is stored in the cache, so that the
 PTX's line information has a file to name. The output is cached with it and stays valid until an
 included file changes.
+
+CUDA C++ that is written in a Python file has its lines: `#line` directives name them.
 """
 
+import ast
 import hashlib
 import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -117,6 +122,43 @@ def _changed_since(begin: int, path: str) -> bool:
         return True
 
 
+def with_lines_of_python(source: str) -> str:
+    """Return CUDA C++ with the file and line of each part that a calling Python file has."""
+    frame = sys._getframe()
+    files = set[str]()
+    while frame := frame.f_back:  # type: ignore[assignment]
+        files.add(frame.f_code.co_filename)
+    for file in sorted(files):
+        for line, text in _cuda_texts(file):
+            before, found, after = source.partition(text)
+            if found:
+                source = f'{before}\n#line {line} "{file}"\n{text}{after}'
+    return source
+
+
+_KERNEL = re.compile(r"\b__global__\b[^;{}]*\{")
+
+
+@lru_cache(maxsize=64)
+def _cuda_texts(file: str) -> tuple[tuple[int, str], ...]:
+    """Return line and value of each string of a Python file that has a kernel.
+
+    Left out are strings whose lines are not those of the file: with escapes, or of several parts.
+    """
+    try:
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return ()
+    return tuple(
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and _KERNEL.search(node.value)
+        and node.value.count("\n") == (node.end_lineno or 0) - node.lineno
+    )
+
+
 def serve_pycuda(compiler: Any) -> None:
     """Make `pycuda.compiler` compile a source to PTX instead of a cubin."""
 
@@ -126,7 +168,7 @@ def serve_pycuda(compiler: Any) -> None:
     ) -> bytes:  # fmt: skip
         from pycuda.driver import CompileError
 
-        compilation = make_ptx(str(source), options)
+        compilation = make_ptx(with_lines_of_python(str(source)), options)
         if compilation.status:
             message = f"nvcc compilation of {compilation.source} failed"
             raise CompileError(
@@ -163,6 +205,13 @@ def serve_cupy(compiler: Any) -> None:
         return compilation.ptx
 
     compiler.compile_using_nvcc = compile_using_nvcc
+    compile_cached = compiler._compile_with_cache_cuda
+
+    def compile_with_lines(source: str, *arguments: Any, **named: Any) -> Any:
+        """Compile with `#line` directives, which are a part of the cache's key, too."""
+        return compile_cached(with_lines_of_python(source), *arguments, **named)
+
+    compiler._compile_with_cache_cuda = compile_with_lines
 
 
 def name_nvcc(environment: Any) -> None:
