@@ -110,6 +110,7 @@ class _History:
         self._keys = keys[self._order]
         self._lengths = path_lengths(recorded)
         self._starts = entry_starts(recorded)
+        self._is_bulk = recorded.of_instructions("access") == "bulk"
 
     def check(self, rows: dict[str, Any], lanes: Ints, first: int) -> Iterator[Finding]:
         """Report rows with another pc or other lanes than the warp executed; none without
@@ -120,7 +121,8 @@ class _History:
         yield from report(~ran, "the warp ran no such step", first)
         pc, active = self._at(row, rows["step"])
         yield from report(ran & (pc != rows["pc"]), "the warp ran another pc at this step", first)
-        yield from report(ran & (lanes & ~active != 0), "inactive lanes take part", first)
+        beyond = (lanes & ~active != 0) & ~self._is_bulk[rows["pc"]]
+        yield from report(ran & beyond, "inactive lanes take part", first)
 
     def _find(self, rows: dict[str, Any]) -> tuple[Ints, np.ndarray]:
         """Return the row of control that covers each step, and whether there is one."""

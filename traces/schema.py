@@ -89,9 +89,17 @@ CLASSES = (
 """Classes of instructions, as NVIDIA's profilers tell them apart. What an assembler turns into
 nothing is `free`: moves, `cvta`, loads of parameters, branches without a condition."""
 
-ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy")
+ACCESS_KINDS = ("load", "store", "atomic", "reduction", "copy", "bulk")
 """What an instruction does to memory: an atomic whose result is unused is a reduction; a copy
-(`cp.async`) reads one space and writes another."""
+(`cp.async`) reads one space and writes another.
+
+A bulk copy, which one lane starts, has rows of the global memory that it reads or writes, none of
+shared memory: pieces of BULK_PIECE bytes, as if each of 32 lanes moved one. Its rows from the
+256th on have part MOST_PARTS."""
+
+BULK_PIECE = 16
+"""Bytes that bulk copies move are multiples of so many, and so are their addresses."""
+MOST_PARTS = 255
 
 COLLISIONS = ("serial", "elected", "counted", "compared", "spun", "swapped", "turn")
 """What becomes of an atomic whose lanes share an address (tracer/isa/table.py): one after

@@ -15,6 +15,7 @@ from .recorded_tables import Finding, Flags, Ints, Recorded, column, lanes_of, r
 from .row_filter import in_ranges, keeps_blocks, keeps_pcs
 from .schema import (
     ACCESS_KINDS,
+    MOST_PARTS,
     BARRIERS,
     CLASSES,
     COLLISIONS,
@@ -38,8 +39,10 @@ def check_access_order(recorded: Recorded) -> Iterator[Finding]:
     last = _Last()
     for first, rows in recorded.accesses():
         key, before, order = last.follow(rows, rows["part"])
-        opens = (before >> _STEP != key >> _STEP) & (key >> _PART & 0xFF == 0)
-        wrong = ~opens & (key - before != 1 << _PART)
+        part = key >> _PART & MOST_PARTS
+        opens = (before >> _STEP != key >> _STEP) & (part == 0)
+        further = (before == key) & (part == MOST_PARTS)
+        wrong = ~opens & ~further & (key - before != 1 << _PART)
         yield from _report_falling(key, before, order, first)
         text = "its part or pc does not follow from the warp's row before"
         yield from report(_in_file(wrong, order), text, first)
@@ -221,10 +224,12 @@ def check_widths(recorded: Recorded) -> Iterator[Finding]:
 
 
 def check_access_lanes(recorded: Recorded) -> Iterator[Finding]:
-    """Check that accessing lanes belong to threads of the block."""
+    """Check that accessing lanes belong to threads of the block; pieces of a bulk copy do not."""
     active = recorded.patterns[0].astype(np.int64)
+    is_bulk = recorded.of_instructions("access") == "bulk"
     for first, rows in recorded.accesses():
         beyond = active[rows["pattern"]] & ~recorded.lanes(rows["warp"])
+        beyond[is_bulk[rows["pc"]]] = 0
         yield from report(beyond != 0, "lanes that the warp does not have", first)
 
 
@@ -272,8 +277,11 @@ def _is_mapped(recorded: Recorded, rows: dict[str, Any], width: Ints) -> Flags:
 
 
 def _least_bytes(recorded: Recorded) -> Ints:
-    """Return the least bytes that each instruction moves: one for a formatted store."""
+    """Return the least bytes that each instruction moves: one for a formatted store, and for the
+    last piece of a row of a tensor.
+    """
     formatted = recorded.of_instructions("operation") == "formatted"
+    formatted |= recorded.of_instructions("access") == "bulk"
     return np.where(formatted, 1, recorded.of_instructions("bytes"))
 
 

@@ -26,7 +26,12 @@ OPERATIONS = tuple(
     for operation in ("add", "mul", "fma", "special")
 )
 EXECUTED = ("lanes_executed", "lanes_on", "control_instructions")
-LANES = tuple(f"{space}_{a}_lanes" for space, accesses in ACCESSES.items() for a in accesses)
+LANES = tuple(
+    f"{space}_{access}_lanes"
+    for space, accesses in ACCESSES.items()
+    for access in accesses
+    if space != "bulk"  # whose lanes are pieces of a copy
+)
 ATOMICS = tuple(f"{s}_{a}" for s in ("global", "shared") for a in ("atomic", "reduction"))
 MIX_COLUMNS = (
     *EXECUTED,
@@ -177,7 +182,10 @@ NOTHING = (
     " numbers, or another shape"
 )
 NOT_KEPT = "no thread stored anything to global memory"
-KEEPING = ("global_store", "global_atomic", "global_reduction", "surface_store")
+KEEPING = (
+    *("global_store", "global_atomic", "global_reduction", "surface_store"),
+    *("bulk_store", "bulk_reduction"),
+)
 """Accesses whose effect outlives the launch."""
 READING = ("const_",)
 """Accesses that a bounds check makes."""

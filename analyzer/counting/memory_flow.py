@@ -20,6 +20,7 @@ TITLES = {
     "texture": "Texture",
     "const": "Constant",
     "shared": "Shared",
+    "bulk": "Bulk copies",
 }
 """State spaces of the picture, top to bottom."""
 CACHES = {

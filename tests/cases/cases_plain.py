@@ -19,7 +19,7 @@ from cases.closed_form import (
     sectors,
     warps,
 )
-from cases.counter_cases import Case, Constants, Formula, record_samples
+from cases.counter_cases import Case, Constants, Formula, record_bulk_copies, record_samples
 from cases.counter_kernel import PLAIN as NOTHING
 from cases.counter_kernel import record_everything
 
@@ -149,6 +149,24 @@ PLAIN = [
         },
     ),
     Case(record_everything, "h200", FIRST, SECOND, ON_H200),
+    Case(
+        record_bulk_copies,
+        "h200",
+        {"blocks": 3, "bytes": 2048, "loads": 1, "stores": 3, "reductions": 2, "offset": 0},
+        {"blocks": 5, "bytes": 4096, "loads": 2, "stores": 4, "reductions": 1, "offset": 16},
+        {
+            "bulk_load_bytes": lambda c: c["blocks"] * c["loads"] * c["bytes"],
+            "bulk_store_bytes": lambda c: (
+                c["blocks"] * (c["stores"] + c["reductions"]) * c["bytes"]
+            ),
+            # half a sector at the beginning is another at the end
+            "bulk_transactions": lambda c: (
+                c["blocks"]
+                * (c["loads"] + c["stores"] + c["reductions"])
+                * (c["bytes"] // 32 + c["offset"] // 16)
+            ),
+        },
+    ),
     Case(
         record_everything,
         "8800gtx",

@@ -92,6 +92,51 @@ class Case:
     other_device: str = ""
 
 
+BULK_COPIES = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry copy(.param .u64 data)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<4>;
+    .reg .pred %p;
+    .shared .align 128 .b8 tile[4096];
+    .shared .align 8 .b64 bar;
+    ld.param.u64 %rd1, [data];
+    cvta.to.global.u64 %rd1, %rd1;
+    mov.u32 %r1, %ctaid.x;
+    mul.wide.u32 %rd2, %r1, 8192;
+    add.s64 %rd1, %rd1, %rd2;
+    mov.u32 %r2, %tid.x;
+    setp.ne.u32 %p, %r2, 0;
+    @%p bra END;
+    mbarrier.init.shared.b64 [bar], 1;
+    BODY
+END:
+    ret;
+}
+"""
+
+
+def record_bulk_copies(path: Path, constants: Constants) -> Path:
+    """A lane of each block copies `bytes` of its 8192 to shared memory and back, from `offset`."""
+    place, size = f"[%rd1+{constants['offset']}]", constants["bytes"]
+    lines = {
+        "loads": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+        f"[tile], {place}, {size}, [bar];",
+        "stores": f"cp.async.bulk.global.shared::cta.bulk_group {place}, [tile], {size};",
+        "reductions": "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 "
+        f"{place}, [tile], {size};",
+    }
+    body = [line for name, line in lines.items() for _ in range(constants[name])]
+    with cutrace.Session(path) as gpu:
+        data = gpu.device_array(8192 * constants["blocks"], np.uint8, name="data")
+        ptx = BULK_COPIES.replace("BODY", "\n    ".join(body))
+        gpu.load_ptx(ptx).get_function("copy")[constants["blocks"], 32](data)
+    return path
+
+
 def record_samples(path: Path, constants: Constants) -> Path:
     """Blocks of a warp sample row 2 of an image of 32 x 8 floats at points, and again."""
     with cutrace.Session(path) as gpu:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ...traces.schema import BARRIERS, INSTRUCTIONS, Space
+from ...traces.schema import BARRIERS, BULK_PIECE, INSTRUCTIONS, Space
 from ..ptx.digraph import spread
 from ..ptx.kernel import (
     TYPE_BYTES,
@@ -147,7 +147,7 @@ def _other_operation(opcode: str, modifiers: tuple[str, ...]) -> str:
     """Return the operation of an instruction other than floating-point arithmetic."""
     if opcode in ("bra", "brx"):
         return "branch"
-    if opcode in _ATOMIC:
+    if opcode in _ATOMIC or (opcode == "cp" and "reduce" in modifiers):
         return next((name for name in modifiers if name in _UPDATES), "")
     if opcode in ("bar", "barrier", "mbarrier") and "arrive" in modifiers:
         return "arrive"
@@ -164,6 +164,8 @@ def _access(opcode: str, modifiers: tuple[str, ...], result_read: bool) -> str:
     """Return one of `traces.schema.ACCESS_KINDS`; empty if the instruction writes no trace rows."""
     if "param" in modifiers or opcode in ("prefetch", "prefetchu"):
         return ""
+    if opcode == "cp" and "bulk" in modifiers:
+        return "bulk" if Space.GLOBAL in _spaces(modifiers) else ""
     if opcode == "cp":
         return "copy" if modifiers[:1] == ("async",) and len(_spaces(modifiers)) > 1 else ""
     if opcode == "wmma":
@@ -178,6 +180,10 @@ def _reach(opcode: str, modifiers: tuple[str, ...], access: str) -> tuple[int, i
     spaces = _spaces(modifiers) or _GENERIC
     if access == "copy":  # cp.async.ca.shared.global: the destination is written first
         return 1 << spaces[1], 1 << spaces[0]
+    if access == "bulk":  # the destination is written first; a prefetch names the source alone
+        writes = spaces[0] == Space.GLOBAL and "prefetch" not in modifiers
+        reads = not writes or "reduce" in modifiers
+        return reads << Space.GLOBAL, writes << Space.GLOBAL
     if opcode in _TEXTURES:
         spaces = (Space.TEXTURE,)
     elif opcode in _SURFACES:
@@ -259,8 +265,8 @@ def bytes_moved(instruction: Instruction) -> int:
     """Return the bytes that one lane moves: all elements of its vector; 0 without a memory access.
 
     The type of a texture instruction is that of its result. Each lane that supplies an address to
-    `ldmatrix` or `stmatrix` moves one row of a matrix. Bulk copies, which one lane starts for all,
-    count as 0.
+    `ldmatrix` or `stmatrix` moves one row of a matrix. Of a bulk copy, which one lane starts for
+    all, it is a piece.
     """
     opcode, modifiers = instruction.opcode, instruction.modifiers
     if opcode == "cp":
@@ -277,7 +283,9 @@ def bytes_moved(instruction: Instruction) -> int:
 def _copied(instruction: Instruction) -> int:
     """Return the size operand of `cp.async.ca.shared.global [to], [from], 16`."""
     modifiers = instruction.modifiers
-    if modifiers[:1] != ("async",) or "bulk" in modifiers or len(instruction.operands) < 3:
+    if "bulk" in modifiers:
+        return BULK_PIECE if Space.GLOBAL in _spaces(modifiers) else 0
+    if modifiers[:1] != ("async",) or len(instruction.operands) < 3:
         return 0
     size = instruction.operands[2]
     return size.bits if isinstance(size, Immediate) and 0 <= size.bits < 1 << 16 else 0

@@ -24,8 +24,11 @@ ACCESSES: Mapping[str, tuple[str, ...]] = {
     "const": ("load",),
     "texture": ("load",),
     "surface": ("load", "store", "reduction"),
+    "bulk": ("load", "store", "reduction"),
 }
-"""The accesses of each state space; a raw counter is `<space>_<access>_<counter>`."""
+"""The accesses of each state space; a raw counter is `<space>_<access>_<counter>`.
+
+`bulk` is the global memory that bulk copies move: its requests are pieces of a copy."""
 
 
 ROW_SHIFT, SLICE_SHIFT = 32, 49

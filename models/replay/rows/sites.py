@@ -77,12 +77,14 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
 def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
     """Return the kind of an instruction in a space; its access is empty if it has none."""
     access, cache = access_to(row, space), str(row["cache"])
-    if not cache and space is Space.GLOBAL and access == "load":
+    if not cache and space is Space.GLOBAL and access == "load" and row["access"] != "bulk":
         cache = "strong" if row["order"] in STRONG_LOADS and row["scope"] != "cta" else dlcm
     collision = str(row["collision"])
     if space is not Space.SHARED and collision in _SHARED:
         collision = "serial"
-    return Kind(space.name.lower(), access, cache, int(str(row["bytes"])), collision=collision)
+    is_bulk = row["access"] == "bulk"
+    name = "bulk" if is_bulk and space is Space.GLOBAL else space.name.lower()
+    return Kind(name, access, cache, int(str(row["bytes"])), collision=collision)
 
 
 def access_to(row: Instruction, space: Space) -> str:
@@ -90,8 +92,8 @@ def access_to(row: Instruction, space: Space) -> str:
     reads, writes = (int(str(row[name])) >> space & 1 for name in ("reads", "writes"))
     if not reads and not writes:
         return ""
-    if row["access"] == "copy":
-        return "store" if writes else "load"
+    if row["access"] in ("copy", "bulk"):
+        return ("reduction" if reads else "store") if writes else "load"
     return str(row["access"])
 
 

@@ -61,7 +61,7 @@ def test_the_table_has_a_row_for_each_instruction_of_each_function() -> None:
         ("atom.global.add.f16x2 %r1, [%rd1], %r2;", 4),
         ("red.shared.add.u64 [%rd1], %rd2;", 8),
         ("cp.async.cg.shared.global [%r1], [%rd1], 16;", 16),
-        ("cp.async.bulk.shared.global [%r1], [%rd1], 64, [%r2];", 0),
+        ("cp.async.bulk.shared.global [%r1], [%rd1], 64, [%r2];", 16),  # a piece
         ("cp.async.commit_group;", 0),
         ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%rd1];", 16),
         ("tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1, %r2}];", 4 * 4),

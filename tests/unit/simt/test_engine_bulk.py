@@ -1,6 +1,7 @@
 """Bulk copies: bytes, boxes of tensors and reductions, told to an mbarrier when they have come."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import KernelFault
+from cutrace.traces.reader import read_trace
+from cutrace.traces.verify import verify
 from cutrace.tracer.session.array import DeviceArray
 from cutrace.tracer.simt.tma.tensor_map import TensorMap
+from cutrace.tracer.simt.tma.transfer import pieces_of, rows_of
 
 HEAD = """typedef unsigned long long u64; typedef unsigned u32;
 struct alignas(64) Map { char bytes[128]; };
@@ -320,3 +324,84 @@ def test_boxes_that_the_chip_does_not_store_are_faults(corner: str, kind: str, s
     tensor = TensorMap(0, 0, 0, (64, 8), (64,), (16, 4), (1, 1))
     with pytest.raises(KernelFault, match=said):
         launch(body, (1, 32), tensor, np.zeros(512, np.int8))
+
+
+def lanes_on(masks: NDArray[np.uint32]) -> list[int]:
+    """Return the number of pieces of each row."""
+    return [int(mask).bit_count() for mask in masks]
+
+
+def test_no_row_ends_within_a_sector() -> None:
+    base, masks, offsets = rows_of(pieces_of(0x1010, 40 * 16))
+    # piece 31 is at 0x1200, the first half of the sector of piece 32
+    assert lanes_on(masks) == [31, 9]
+    assert base.tolist() == [0x1010, 0x1200]
+    assert offsets[0, :31].tolist() == list(range(0, 31 * 16, 16))
+    assert offsets[1, 9:].tolist() == [0] * 23
+
+
+def test_pieces_2_gib_apart_have_a_row_each() -> None:
+    pieces = np.array([16, (3 << 30), 32])
+    base, masks, offsets = rows_of(pieces)
+    assert (base.tolist(), lanes_on(masks)) == (pieces.tolist(), [1, 1, 1])
+    assert not offsets.any()
+
+
+BULK = """k(int *out, const int *in)
+{
+    __shared__ alignas(16) int tile[4096];
+    __shared__ u64 gate;
+    if (threadIdx.x == 0) { init(&gate, 1); expect(&gate, 2 * 4096 + 64); }
+    __syncthreads();
+    if (threadIdx.x < 3)
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], %2, [%3];"
+                     :: "r"(sh(tile + 1024 * threadIdx.x)), "l"(in + 1028 * threadIdx.x),
+                        "r"(threadIdx.x < 2 ? 4096 : 64), "r"(sh(&gate)) : "memory");
+    await(&gate, 0);
+    if (threadIdx.x == 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], 1024;" :: "l"(in) : "memory");
+}"""
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_copies_of_several_lanes_count_their_own_sectors(tmp_path: Path, engine: str) -> None:
+    trace = tmp_path / "bulk.cutrace"
+    with cutrace.Session(trace, engine=engine) as gpu:
+        module = gpu.compile(f'{HEAD}extern "C" __global__ void {BULK}', arch="compute_90a")
+        out, given = gpu.device_array(16, np.int32), gpu.device_array(8192, np.int32)
+        module.get_function("k")[2, 32](out, given)
+    assert not verify(read_trace(trace))
+    counters = cutrace.analyze(trace, device="h200").launches[0].counters
+    # two blocks; copies begin at bytes 0, 4112 and 8224, the second in the midst of a sector
+    assert counters["bulk_load_bytes"] == 2 * (4096 + 4096 + 64 + 1024)
+    assert counters["bulk_transactions"] == 2 * (128 + 129 + 2 + 32)
+    assert counters["bulk_store_bytes"] == 0
+    assert counters["global_load_requests"] == 0
+
+
+BOX = """k(const __grid_constant__ Map map, char *at, int x, int y)
+{
+    extern __shared__ __align__(128) char tile[];
+    if (threadIdx.x == 0)
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group "
+                     "[%0, {%1, %2}], [%3];"
+                     :: "l"(&map), "r"(x), "r"(y), "r"(sh(tile)) : "memory");
+}"""
+
+
+def test_a_box_counts_what_is_within_the_tensor(tmp_path: Path) -> None:
+    trace = tmp_path / "box.cutrace"
+    # 100 halves of a row of 224 bytes, 50 rows; a box of 64 x 64 at (64, 32)
+    tensor = TensorMap(0, 0, 6, (100, 50), (224,), (64, 64), (1, 1))
+    with cutrace.Session(trace) as gpu:
+        module = gpu.compile(f'{HEAD}extern "C" __global__ void {BOX}', arch="compute_90a")
+        array = gpu.device_array(50 * 224 - 24, np.uint8)
+        given = replace(tensor, address=array.address).encode()
+        module.get_function("k")[1, 32, 0, 8192](given, array, 64, 32)
+    assert not verify(read_trace(trace))
+    counters = cutrace.analyze(trace, device="h200").launches[0].counters
+    # 18 rows from byte 128 to 200: five pieces, in three sectors
+    assert counters["bulk_store_bytes"] == 18 * 5 * 16
+    assert counters["bulk_transactions"] == 18 * 3
+    assert counters["bulk_load_bytes"] == 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ....jit.loop_codegen import translate
 from ....jit.machine_code import compile_assembly
 from ....jit.structure import I32, I64, U8, U16, U32, Struct
-from ....traces.schema import Space
+from ....traces.schema import MOST_PARTS, Space
 from ..kernel.launch import Sink
 from .buffers import Buffers
 from .pattern import PatternTable, Questions, Table
@@ -102,6 +102,18 @@ class AccessRows:
         self.patterns.store.reserve(more)
         m = self.buffer
         self.reserve(m.rows + more, m.runs + len(Space))
+
+    def add_pieces(
+        self, warp: int, step: int, pc: int, first: int, base: Array, pattern: Array
+    ) -> None:
+        """Add a row of each of `base` (n,) and `pattern` (n,) for one warp (its index in the wave):
+        pieces of global memory, parts from `first` on.
+        """
+        for row in range(len(base)):
+            site = pc, int(Space.GLOBAL), min(first + row, MOST_PARTS)
+            only = slice(row, row + 1)
+            steps = np.full(1, step, np.uint32)
+            self._append(site, np.full(1, warp), steps, base[only], pattern[only])
 
     def reserve(self, rows: int, runs: int) -> None:
         """Make room for this many rows and runs."""

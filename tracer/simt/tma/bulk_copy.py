@@ -1,7 +1,7 @@
 """`cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async` (PTX ISA 9.7.9.25).
 
 Each completes when it is issued, and then signals its mbarrier; waiting for a group of bulk copies
-does nothing. They write no rows: the copies bypass the load/store unit.
+does nothing. Copies write rows of the global memory that they move, `st.async` and `red.async` none.
 """
 
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....traces.schema import BULK_PIECE
 from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Operand, Register, TextureAddress
 from ..access.access import as_addresses
 from ..access.address import elements
@@ -29,6 +30,7 @@ from .tensor_map import (
     shared_places,
 )
 from .transfer import (
+    BulkRows,
     Bytes,
     Lane,
     Site,
@@ -41,13 +43,14 @@ from .transfer import (
     lanes_of,
     mask_of,
     outside_global,
+    pieces_of,
     reduce_bytes,
     shared_bytes,
     site_of,
     targets,
 )
 
-_NOTHING = frozenset({"commit_group", "wait_group", "prefetch"})
+_NOTHING = frozenset({"commit_group", "wait_group"})
 
 
 def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -59,7 +62,23 @@ def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
         return _decode_tensor_copy(decoder, instruction)
     if modifiers & _NOTHING:
         return skip(decoder, instruction)
-    return _copy(decoder, instruction)
+    return (_prefetch if "prefetch" in modifiers else _copy)(decoder, instruction)
+
+
+def _prefetch(decoder: Decoder, instruction: Instruction) -> Step:
+    """`cp.async.bulk.prefetch.L2.global [a], size`: only its rows are written."""
+    site, guard = site_of(decoder, instruction), decoder.guard()
+    source = fetch_address(decoder, instruction.operands[0])
+    size = decoder.fetch(instruction.operands[1], "u32")
+
+    def prefetch(group: Group) -> None:
+        rows = BulkRows(group, site)
+        for lane in lanes_of(group, guard, [source(group.frame), size(group.frame)]):
+            here, count = lane.values
+            global_bytes(lane, site, here, count)
+            rows.add(lane, pieces_of(here, count))
+
+    return prefetch
 
 
 def _copy(decoder: Decoder, instruction: Instruction) -> Step:
@@ -82,7 +101,7 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
     narrow = [isinstance(o, Address) and _is_narrow(o) for o in (*operands[:2], operands[-1])]
 
     def copy(group: Group) -> None:
-        frame = group.frame
+        frame, rows = group.frame, BulkRows(group, site)
         values = [fetch(frame) for fetch in (to, source, size, barrier, mask)]
         for lane in lanes_of(group, guard, values):
             there, here, count, barrier_address, blocks = lane.values
@@ -91,7 +110,10 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
             bytes_ = _find(lane, site, spaces[1], here, count, not narrow[1])
             if spaces[0] == "global":
                 _move(global_bytes(lane, site, there, count), bytes_, operation, kind, True)
+                rows.add(lane, pieces_of(there, count))
                 continue
+            if spaces[1] == "global":
+                rows.add(lane, pieces_of(here, count))
             there, barrier_address = (
                 as_shared(there, not narrow[0]),
                 as_shared(barrier_address, not narrow[2]),
@@ -178,11 +200,11 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = instruction.modifiers
     operands = list(instruction.operands)
     site = site_of(decoder, instruction)
-    if "prefetch" in modifiers:
-        return skip(decoder, instruction)
     if any(m.startswith("tile::") for m in modifiers) or "im2col::w" in " ".join(modifiers):
         raise decoder.refuse("cutrace leaves out this way of loading (compute capability 10.0)")
     mask = mask_of(decoder, instruction, operands)
+    if "prefetch" in modifiers:
+        return _prefetch_box(decoder, _box(decoder, instruction, operands[0], operands[1:]), site)
     names = [m.partition("::")[0] for m in modifiers]
     if names.index("global") < names.index("shared"):
         return _store(decoder, instruction, operands, site)
@@ -191,12 +213,13 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
     guard = decoder.guard()
 
     def load(group: Group) -> None:
-        frame = group.frame
+        frame, rows = group.frame, BulkRows(group, site)
         values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
         for lane in lanes_of(group, guard, values):
             there, barrier_address, blocks, *coordinates = lane.values
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             box_values = _read(lane, site, tensor, places, inside)
+            rows.add(lane, _pieces(places[inside]))
             size = box_span(tensor)
             for target, word in targets(lane, site, there, barrier_address, blocks, size, ALIGN):
                 _spread(tensor, target, box_values)
@@ -204,6 +227,26 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
                 complete(word, box_bytes(tensor))
 
     return load
+
+
+def _prefetch_box(decoder: Decoder, box: "Box", site: Site) -> Step:
+    """Return the step of a prefetch of a box, of which only the rows are written."""
+    guard = decoder.guard()
+
+    def prefetch(group: Group) -> None:
+        rows = BulkRows(group, site)
+        for lane in lanes_of(group, guard, _values(box, group.frame)):
+            tensor, places, inside = _find_tensor_map(lane, site, box, list(lane.values))
+            _check(lane, site, tensor, places[inside])
+            rows.add(lane, _pieces(places[inside]))
+
+    return prefetch
+
+
+def _pieces(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pieces of elements' addresses (n,), each once where it follows itself."""
+    pieces = places // BULK_PIECE * BULK_PIECE
+    return pieces[np.diff(pieces, prepend=-1) != 0]
 
 
 def _box(
@@ -311,7 +354,7 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
     guard = decoder.guard()
 
     def store(group: Group) -> None:
-        frame = group.frame
+        frame, rows = group.frame, BulkRows(group, site)
         for lane in lanes_of(group, guard, [source(frame), *_values(box, frame)]):
             here, *coordinates = lane.values
             _require_forward(lane, site, coordinates[1:])
@@ -328,6 +371,7 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
                 box_values = _reduced(words[index], box_values, operation, tensor.type)
             words[index] = box_values
             _mark(lane, tensor, index)
+            rows.add(lane, _pieces(places[inside]))
 
     return store
 

@@ -5,6 +5,7 @@ then ends its transactions on the mbarrier (PTX ISA 9.7.13.15.5, complete-tx).
 """
 
 import ctypes
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -16,7 +17,7 @@ from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ....jit.machine_code import address, compile_function
 from ....traces.out_of_bounds import gap_text
-from ....traces.schema import Space
+from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ...ptx.lines import source_line
 from ..access.access import add_offset, as_addresses
@@ -24,7 +25,7 @@ from ..access.address import address_of
 from ..access.bounds import name_lane
 from ..access.cluster import GENERIC, START, owner_and_offset
 from ..memory.memory import WINDOWS
-from ..ops.lanes import DTYPES, Array, Mask, scalar
+from ..ops.lanes import DTYPES, LANES, Array, Mask, scalar
 from ..ops.update import update
 from ..warp.decoder import Decoder, Fetch, constant
 from ..warp.program import Group
@@ -53,6 +54,9 @@ def lanes_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iter
 
 
 OWN = WINDOWS[Space.SHARED]
+SECTOR = 32
+_FAR = (1 << 31) - 1 - BULK_PIECE
+"""Largest offset of a row, which is a signed number of 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ class Site:
 
     pc: int
     what: str
+    position: int
 
     def fault(self, lane: Lane, text: str, reason: str = "outside") -> KernelFault:
         """Return the fault of a lane."""
@@ -223,6 +228,54 @@ def reduce_bytes(
     run(count, address(to), address(operand))
 
 
+class BulkRows:
+    """Writes the rows of one execution of an instruction: the global memory that its lanes move."""
+
+    def __init__(self, group: Group, site: Site) -> None:
+        self._rows, self._group, self._site = group.wave.rows.accesses, group, site
+        self._parts: Counter[int] = Counter()
+
+    def add(self, lane: Lane, pieces: NDArray[np.int64]) -> None:
+        """Add rows for a lane's `pieces` (n,), the addresses of BULK_PIECE bytes in order."""
+        if not pieces.size:
+            return
+        base, active, offsets = rows_of(pieces - WINDOWS[Space.GLOBAL][0])
+        pattern = self._rows.patterns.intern(active, offsets)
+        warp = lane.place // LANES
+        step = int(self._group.step[warp]) + self._site.position
+        place, first = int(self._group.place[warp]), self._parts[warp]
+        self._rows.add_pieces(place, step, self._site.pc, first, base, pattern)
+        self._parts[warp] += len(base)
+
+
+def rows_of(
+    pieces: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int32]]:
+    """Return rows of up to 32 pieces: their lowest addresses (n,), masks (n,), offsets (n, 32).
+
+    No row ends within a sector, which would count twice.
+    """
+    sector, starts = pieces // SECTOR, [0]
+    while (end := starts[-1] + LANES) < pieces.size:
+        starts.append(end - int(sector[end] == sector[end - 1]))
+    first = np.array(starts)
+    count = np.diff(first, append=pieces.size)
+    lane = np.arange(LANES)
+    on = lane < count[:, None]
+    addresses = pieces[np.minimum(first[:, None] + lane, pieces.size - 1)]
+    base = np.where(on, addresses, addresses[:, :1]).min(axis=1)
+    offsets = np.where(on, addresses - base[:, None], 0)
+    if offsets.max() > _FAR:  # rows of a tensor that are far apart: one to a row
+        return pieces, np.ones(pieces.size, np.uint32), np.zeros((pieces.size, LANES), np.int32)
+    masks = (np.uint64(1) << count.astype(np.uint64)) - np.uint64(1)
+    return base, masks.astype(np.uint32), offsets.astype(np.int32)
+
+
+def pieces_of(address: int, size: int) -> NDArray[np.int64]:
+    """Return the addresses of the pieces of contiguous bytes."""
+    return np.arange(address, address + size, BULK_PIECE)
+
+
 COUNT = (1 << 20) - 1
 _BYTES = (1 << 21) - 1
 
@@ -249,7 +302,7 @@ def fetch_address(decoder: Decoder, operand: Operand) -> Fetch:
 
 def site_of(decoder: Decoder, instruction: Instruction) -> Site:
     """Return the site of the current instruction, for messages."""
-    return Site(decoder.pc, f"`{instruction.mnemonic}`")
+    return Site(decoder.pc, f"`{instruction.mnemonic}`", decoder.position)
 
 
 def mask_of(decoder: Decoder, instruction: Instruction, operands: list[Operand]) -> Fetch:
