@@ -15,10 +15,10 @@ from .recorded_tables import Finding, Flags, Ints, Recorded, column, lanes_of, r
 from .row_filter import in_ranges, keeps_blocks, keeps_pcs
 from .schema import (
     ACCESS_KINDS,
-    MOST_PARTS,
     BARRIERS,
     CLASSES,
     COLLISIONS,
+    MOST_PARTS,
     TABLES,
     Event,
     Launch,

@@ -104,16 +104,21 @@ class AccessRows:
         self.reserve(m.rows + more, m.runs + len(Space))
 
     def add_pieces(
-        self, warp: int, step: int, pc: int, first: int, base: Array, pattern: Array
-    ) -> None:
-        """Add a row of each of `base` (n,) and `pattern` (n,) for one warp (its index in the wave):
-        pieces of global memory, parts from `first` on.
+        self, warp: int, step: int, pc: int, first: int, base: NDArray[np.int64],
+        active: NDArray[np.uint32], offsets: NDArray[np.int32],
+    ) -> None:  # fmt: skip
+        """Add rows of global memory for one warp (its index in the wave), parts from `first` on:
+        lowest addresses (n,), masks (n,), offsets (n, 32).
         """
-        for row in range(len(base)):
-            site = pc, int(Space.GLOBAL), min(first + row, MOST_PARTS)
-            only = slice(row, row + 1)
-            steps = np.full(1, step, np.uint32)
-            self._append(site, np.full(1, warp), steps, base[only], pattern[only])
+        m, many = self.buffer, len(base)
+        pattern = self.patterns.store.find(active, offsets)
+        self.reserve(m.rows + many, m.runs + many)
+        rows, runs = slice(m.rows, m.rows + many), slice(m.runs, m.runs + many)
+        m.row_warp[rows], m.row_step[rows] = warp, step
+        m.row_base[rows], m.row_pattern[rows] = base, pattern
+        m.run_pc[runs], m.run_space[runs], m.run_count[runs] = pc, int(Space.GLOBAL), 1
+        m.run_part[runs] = np.minimum(first + np.arange(many), MOST_PARTS)
+        m.rows, m.runs = rows.stop, runs.stop
 
     def reserve(self, rows: int, runs: int) -> None:
         """Make room for this many rows and runs."""

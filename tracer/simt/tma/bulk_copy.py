@@ -1,7 +1,7 @@
 """`cp.async.bulk`, `cp.reduce.async.bulk`, `st.async` and `red.async` (PTX ISA 9.7.9.25).
 
 Each completes when it is issued, and then signals its mbarrier; waiting for a group of bulk copies
-does nothing. Copies write rows of the global memory that they move, `st.async` and `red.async` none.
+does nothing. Copies write rows of the global memory that they move.
 """
 
 from typing import Any

@@ -240,11 +240,10 @@ class BulkRows:
         if not pieces.size:
             return
         base, active, offsets = rows_of(pieces - WINDOWS[Space.GLOBAL][0])
-        pattern = self._rows.patterns.intern(active, offsets)
         warp = lane.place // LANES
         step = int(self._group.step[warp]) + self._site.position
         place, first = int(self._group.place[warp]), self._parts[warp]
-        self._rows.add_pieces(place, step, self._site.pc, first, base, pattern)
+        self._rows.add_pieces(place, step, self._site.pc, first, base, active, offsets)
         self._parts[warp] += len(base)
 
 
