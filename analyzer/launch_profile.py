@@ -222,9 +222,10 @@ def count_totals(profiles: Iterable[LaunchProfile]) -> None:
             vars(profile)["counters"] = Counters(values)
 
 
-MOVED = tuple(
-    f"{access}_bytes_transferred"
-    for access in ("global_load", "global_store", "global_atomic", "local_load", "local_store")
+MOVED = (
+    *(f"global_{access}_bytes_transferred" for access in ("load", "store", "atomic")),
+    *(f"local_{access}_bytes_transferred" for access in ("load", "store")),
+    *("bulk_load_bytes", "bulk_store_bytes"),
 )
 OF_LIMIT = {
     "shared memory": ("wavefronts of shared memory", "shared_wavefronts"),

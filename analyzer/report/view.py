@@ -14,7 +14,7 @@ COUNTERS = {
         *("global_bytes_transferred", "local_load_transactions", "local_store_transactions"),
         *("shared_wavefronts", "shared_ideal_wavefronts", "shared_conflicts"),
         *("constant_wavefronts", "constant_ideal_wavefronts", "texture_transactions"),
-        *("divergent_branches", "instructions"),
+        *("bulk_load_bytes", "bulk_store_bytes", "divergent_branches", "instructions"),
     ),
     "array": (
         *("memory_requests", "bytes_touched", "reuse"),
@@ -26,6 +26,7 @@ COUNTERS = {
             "shared_conflicts",
         ),
         *("constant_wavefronts", "constant_ideal_wavefronts", "texture_transactions"),
+        *("bulk_load_bytes", "bulk_store_bytes"),
     ),
 }
 COUNTERS["instruction"] = COUNTERS["line"]

@@ -2,7 +2,8 @@
 
 Reported: a pattern that repeats every few lanes, and a split that is the same in most warps with
 work on both sides; renumbered threads would then diverge by whole warps. Not reported: the edge of
-the data, the edge of a block's rows, and a leader that acts for its group while the others wait.
+the data, the edge of a block's rows, a leader that acts for its group while the others wait, and lanes
+that start bulk copies.
 """
 
 from collections import Counter
@@ -83,11 +84,9 @@ def _fixed(
     if min(sides) >= BUSY * times:
         return branch_mask, "each time the same lanes"
     few = (branch_mask if sides[0] else FULL & ~branch_mask).bit_count() <= FEW
-    return (
-        (branch_mask, "each time for the same few lanes")
-        if few and sum(sides) > HALF * steps
-        else None
-    )
+    if not few or sum(sides) <= HALF * steps or _starts_copies(evidence, block, branch_mask):
+        return None
+    return branch_mask, "each time for the same few lanes"
 
 
 def period(mask: int, width: int) -> int:
@@ -134,21 +133,47 @@ def _measure_sides(evidence: Evidence, block: int, branch_mask: int) -> tuple[in
     """Return the steps of the taken side and of the other until reconvergence, and all steps."""
     lengths = Counter(evidence.trace.instructions()["block"].to_pylist())
     sides, steps = [0, 0], 0
-    paths = evidence.trace.paths().to_pylist()
-    for path, times in zip(paths, path_times(evidence.trace).tolist(), strict=True):
-        columns = (path[name] for name in ("blocks", "active", "not_taken", "repeat"))
-        entries = [*zip(*columns, strict=True)]
+    for entries, times in _entries(evidence):
         steps += times * sum(lengths[number] * repeat for number, _, _, repeat in entries)
-        for place, entry in enumerate(entries):
-            if entry[:3] == (block, FULL, FULL & ~branch_mask):
-                # Entries with a partial mask follow until the warp reconverges.
-                # Taken 0011, for example: entry 0011 counts for side 0, entry 1100 for side 1.
-                for number, mask, _, repeat in takewhile(_is_part, entries[place + 1 :]):
-                    sides[0 if mask & branch_mask else 1] += times * lengths[number] * repeat
+        for number, mask, _, repeat in _parts(entries, block, branch_mask):
+            sides[0 if mask & branch_mask else 1] += times * lengths[number] * repeat
     return sides[0], sides[1], steps
 
 
-def _is_part(entry: tuple[int, int, int, int]) -> bool:
+def _starts_copies(evidence: Evidence, block: int, branch_mask: int) -> bool:
+    """Return whether a side of a branch starts bulk copies, which is one lane's work."""
+    table = evidence.trace.instructions()
+    places = zip(table["block"].to_pylist(), table["access"].to_pylist(), strict=True)
+    copying = {number for number, access in places if access == "bulk"}
+    return bool(copying) and any(
+        number in copying
+        for entries, _ in _entries(evidence)
+        for number, *_ in _parts(entries, block, branch_mask)
+    )
+
+
+Entry = tuple[int, int, int, int]
+"""Basic block, active lanes, those that did not take its branch, and times in a row."""
+
+
+def _entries(evidence: Evidence) -> Iterator[tuple[list[Entry], int]]:
+    """Yield the entries of each path, and how often warps ran it."""
+    paths = evidence.trace.paths().to_pylist()
+    for path, times in zip(paths, path_times(evidence.trace).tolist(), strict=True):
+        columns = (path[name] for name in ("blocks", "active", "not_taken", "repeat"))
+        yield [*zip(*columns, strict=True)], times
+
+
+def _parts(entries: list[Entry], block: int, branch_mask: int) -> Iterator[Entry]:
+    """Yield the entries of both sides of a branch, whenever it splits a full warp so."""
+    for place, entry in enumerate(entries):
+        if entry[:3] == (block, FULL, FULL & ~branch_mask):
+            # Entries with a partial mask follow until the warp reconverges.
+            # Taken 0011, for example: entry 0011 counts for side 0, entry 1100 for side 1.
+            yield from takewhile(_is_part, entries[place + 1 :])
+
+
+def _is_part(entry: Entry) -> bool:
     return entry[1] != FULL
 
 

@@ -77,6 +77,7 @@ def draw_groups(access: Access) -> tuple[Group, ...]:
 
 def name_address(address: int, space: str, arrays: Sequence[Array]) -> str:
     """Return `out+128`, bytes from the start of the array at the address; else the address."""
+    space = "global" if space == "bulk" else space
     for array in arrays:
         if array.space.name.lower() == space and 0 <= address - array.offset < array.bytes:
             return f"{array.name}+{address - array.offset}"

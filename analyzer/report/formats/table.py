@@ -279,7 +279,7 @@ SHOWN_COUNTERS = (
     *("global_excess_transactions", "shared_conflicts", "global_transactions", "shared_wavefronts"),
     *("divergent_branches", "local_load_transactions", "local_store_transactions", "reuse"),
     *("global_bytes_transferred", "constant_wavefronts", "texture_transactions", "bytes_touched"),
-    *("bulk_transactions", "bulk_load_bytes", "bulk_store_bytes"),
+    *("bulk_load_bytes", "bulk_store_bytes"),
     *("instructions", "memory_requests", "global_ideal_transactions", "shared_ideal_wavefronts"),
 )
 """Columns by priority: the last are dropped first if there is no room for all."""

@@ -58,6 +58,7 @@ _FEATURES = (
         "read-only loads", READ_ONLY_SINCE, "plain global loads", lambda r: r["cache"] == "nc"
     ),
     _Feature("asynchronous copies", (8, 0), "a load and a store", _copies),
+    _Feature("bulk copies", (9, 0), "nothing", lambda r: r["access"] == "bulk"),
     _Feature("matrix loads", (7, 5), "16 bytes for each row of a matrix", _loads_matrices),
     _Feature("32-bit atomics on global memory", (1, 1), "on 1.1", _atomic("global", 4)),
     _Feature("64-bit atomics on global memory", (1, 2), "on 1.2", _atomic("global", 8)),
