@@ -2,8 +2,8 @@
 
 Reported: a pattern that repeats every few lanes, and a split that is the same in most warps with
 work on both sides; renumbered threads would then diverge by whole warps. Not reported: the edge of
-the data, the edge of a block's rows, a leader that acts for its group while the others wait, and lanes
-that start bulk copies.
+the data, the edge of a block's rows, a leader that acts for its group while the others wait, and
+lanes that start bulk copies.
 """
 
 from collections import Counter

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import KernelFault
-from cutrace.traces.reader import read_trace
-from cutrace.traces.verify import verify
 from cutrace.tracer.session.array import DeviceArray
 from cutrace.tracer.simt.tma.tensor_map import TensorMap
 from cutrace.tracer.simt.tma.transfer import pieces_of, rows_of
+from cutrace.traces.reader import read_trace
+from cutrace.traces.verify import verify
 
 HEAD = """typedef unsigned long long u64; typedef unsigned u32;
 struct alignas(64) Map { char bytes[128]; };
