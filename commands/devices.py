@@ -12,7 +12,7 @@ from .options.tabular import ReportFormat, plain_view
 from .terminal.screen import width
 
 if TYPE_CHECKING:
-    from ..analyzer.report.document import Section
+    from ..analyzer.report.document import Rows, Section
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -38,26 +38,29 @@ def command(
 ) -> str:
     """List devices, or print the limits and the wiring of one."""
     from ..analyzer.report import check_format, render
-    from ..analyzer.report.document import Document, rows_of
-    from ..models.replay.device.catalog import EVERY
-    from .api.lists import devices as frame
+    from ..analyzer.report.document import Document
 
     check_format(format)
     if toml and format != "table":
         raise CutraceError("--toml prints files; leave --format away")
     document = Document(
-        plain_view(),
-        lambda: _sections(name, toml),
-        lambda: rows_of(frame(name or EVERY)),
-        name="devices",
+        plain_view(), lambda: _sections(name, toml), lambda: _rows(name), name="devices"
     )
     return render(document, format)
 
 
+def _rows(name: str | None) -> "Rows":
+    from ..analyzer.report.document import rows_of
+    from ..models.replay.device.catalog import EVERY
+    from .api.lists import devices
+
+    return rows_of(devices(name or EVERY))
+
+
 def _sections(name: str | None, toml: bool) -> "Iterator[Section]":
     """Yield the list of devices, the files of one, or its description."""
-    from ..analyzer.report.document import Listing, Next
-    from ..analyzer.text.device_text import describe_device, list_devices
+    from ..analyzer.device_report import describe_device, list_devices
+    from ..analyzer.report.document import Next, listing
     from ..models.replay.device.catalog import EVERY, find_device, match_devices, read_layers
     from ..models.replay.device.device import load_device, load_devices
 
@@ -68,9 +71,9 @@ def _sections(name: str | None, toml: bool) -> "Iterator[Section]":
     device, layers = load_device(name), read_layers(find_device(name))
     if toml:
         texts = (layer.path.read_text(encoding="utf-8").splitlines() for layer in layers)
-        yield from ([Listing(tuple((line, "") for line in lines))] for lines in texts)
+        yield from ([listing(lines)] for lines in texts)
         yield [Next(f"cutrace devices {quote(name)}")]
         return
     described = describe_device(device, [layer.path.name for layer in layers], width())
-    yield [Listing(tuple((line, "") for line in described))]
+    yield [listing(described)]
     yield [Next(f"cutrace devices {quote(name)} --toml for the sources")]

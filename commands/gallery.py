@@ -9,7 +9,7 @@ import typer
 from ..base.errors import CutraceError, nearest
 from .options.command_line import quote
 from .options.complete import folders, gallery, headline, starting
-from .terminal.screen import fitted, width
+from .terminal.screen import width
 
 PANEL = "Look up"
 EXAMPLES = (
@@ -44,11 +44,15 @@ def command(
 
 def _explain(folder: Path) -> str:
     """Return a family's explanation and its files."""
+    from ..analyzer.text.layout import fit
+
     text = (folder / "why.md").read_text(encoding="utf-8")
     if width():
         text = "\n\n".join(map(_unbroken, text.split("\n\n")))
     files = "\n".join(f"  {path.name}" for path in sorted(folder.iterdir()) if path.is_file())
-    return fitted(f"{text}\nfiles:\n{files}\n\nnext: cutrace gallery {folder.name} --copy .")
+    whole = f"{text}\nfiles:\n{files}\n\nnext: cutrace gallery {folder.name} --copy ."
+    columns = width() or len(whole)
+    return "\n".join(part for line in whole.split("\n") for part in fit(line, columns))
 
 
 def _unbroken(paragraph: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from ..counting.evaluate import Value
-from ..report.document import Document, Finding, Listing, Note, Section, Table, row
+from ..report.document import Document, Finding, Note, Section, Table, listing, row
 from ..report.view import View
 from ..text.launch_text import launch_text
 from ..text.layout import align
@@ -80,7 +80,7 @@ def _sections(checked: Checked) -> Iterator[Section]:
         columns = "check", "source", "found", "line"
         yield [Table(columns, tuple(trials), numbers=False)]
     for trial in checked.errors:
-        yield [Listing(tuple((line, "") for line in trial.report.splitlines()))]
+        yield [listing(trial.report.splitlines())]
 
 
 def _fields(checked: Checked) -> dict[str, object]:

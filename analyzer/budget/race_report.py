@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ...models.analyses.race import Party, Race, RaceCheck
-from ..report.document import Document, Listing, Section
+from ..report.document import Document, Section, listing
 from ..report.view import View
 from ..text.launch_text import ROOM, launch_text
 
@@ -19,7 +19,7 @@ def races_document(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> D
     def sections() -> Iterator[Section]:
         for check in checks:
             text = "\n".join(_launch(check, sources))
-            yield [Listing(tuple((line, "") for line in text.split("\n")))]
+            yield [listing(text.split("\n"))]
 
     return Document(View(), sections)
 

@@ -11,14 +11,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...base.dataclass import dataclass
-from ..counting.evaluate import Value
-from ..counting.interval import Interval
-from ..counting.vocabulary import Counter
 from ..text.number import bracket, number, ratio_text
 from .view import View
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ..counting.evaluate import Value
+    from ..counting.interval import Interval
+    from ..counting.vocabulary import Counter
 
 Key: TypeAlias = Mapping[str, str | int]
 """What a table counts, a line, an array or an instruction; empty for a launch as a whole."""
@@ -35,10 +36,10 @@ class Cell:
     None where there is none. `bar` is a length, 0 to 1; `note` stands behind the text.
     """
 
-    value: Value
+    value: "Value"
     text: str = ""
-    interval: Interval | None = None
-    difference: Value = None
+    interval: "Interval | None" = None
+    difference: "Value" = None
     ratio: float | None = None
     is_best: bool = False
     bar: float = 0.0
@@ -54,7 +55,7 @@ class Row:
 
     name: str
     cells: tuple[Cell, ...]
-    counter: Counter | None = None
+    counter: "Counter | None" = None
     is_folded: bool = False
     is_bad: bool = False
 
@@ -125,6 +126,13 @@ class Table:
                 cells += row.change(n) if n in beside else ()
             yield tuple(cells)
 
+    def shown(self, columns: Sequence[int] | None = None) -> Iterator[tuple[str, ...]]:
+        """Yield the rows that are not folded as texts, without the head."""
+        places = range(len(self.columns)) if columns is None else columns
+        for row in self.rows:
+            if not row.is_folded:
+                yield (row.name, *map(row.text, places))
+
 
 @dataclass(frozen=True, slots=True)
 class TableSet:
@@ -137,6 +145,12 @@ class TableSet:
     tables: tuple[Table, ...]
     refusals: tuple[str, ...] = ()
     by: str = "launch"
+
+    def launch_row(self, columns: Sequence[int] | None = None) -> Iterator[tuple[str, ...]]:
+        """Yield a row that says which columns have no values, if any."""
+        if any(self.refusals):
+            places = range(len(self.columns)) if columns is None else columns
+            yield ("launch", *(self.refusals[n] or "runs" for n in places))
 
 
 def by_key(set_: TableSet) -> Iterator[tuple[Key, list[Table]]]:
@@ -191,7 +205,7 @@ class Item:
 class Excerpt:
     """Lines of a source or a trace, and indented sentences about them."""
 
-    lines: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +213,16 @@ class Listing:
     """Lines that fit the view as they are, each with its style on a terminal."""
 
     lines: tuple[tuple[str, str], ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the lines without their styles."""
+        return tuple(text for text, _ in self.lines)
+
+
+def listing(lines: Iterable[str]) -> Listing:
+    """Return lines without a style."""
+    return Listing(tuple((line, "") for line in lines))
 
 
 @dataclass(frozen=True, slots=True)

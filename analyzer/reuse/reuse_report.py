@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from ..occupancy.curve_svg import STYLE
-from ..report.document import Document, Figure, Heading, Listing, Next, Note, Section, Table, row
+from ..report.document import Document, Figure, Heading, Next, Note, Section, Table, listing, row
 from ..report.view import View
 from ..text.launch_text import launch_text
 from ..text.svg import count_bytes
@@ -120,11 +120,8 @@ def _map(one: CacheReuse) -> Iterator[Section]:
         drawn = "".join(SHADES[-(-9 * part // most)] for part in parts)
         yield [
             Note(f"lost, {sets} a character, 9 is {most:,}:"),
-            Listing(
-                tuple(
-                    (f"{at * together:>6}  {drawn[at : at + WIDE]}", "")
-                    for at in range(0, len(drawn), WIDE)
-                )
+            listing(
+                f"{at * together:>6}  {drawn[at : at + WIDE]}" for at in range(0, len(drawn), WIDE)
             ),
         ]
     rows = (row(u.number, *(f"{n:,}" for n in (u.accesses, u.cold, u.lost))) for u in listed)

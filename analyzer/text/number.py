@@ -1,11 +1,14 @@
 """Format the value of a counter for people."""
 
-from ..counting.evaluate import Value
-from ..counting.interval import Interval
-from ..counting.vocabulary import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..counting.evaluate import Value
+    from ..counting.interval import Interval
+    from ..counting.vocabulary import Counter
 
 
-def number(value: Value, counter: Counter) -> str:
+def number(value: "Value", counter: "Counter") -> str:
     """Format a count with all digits, a ratio as a percentage, a missing value as empty text.
 
     Other values have seven digits. Times have their unit.
@@ -36,7 +39,7 @@ def _seven_digits(value: float) -> str:
     return rounded if "e" in rounded else f"{float(rounded):,}".removesuffix(".0")
 
 
-def bracket(value: Value, interval: Interval | None, counter: Counter) -> str:
+def bracket(value: "Value", interval: "Interval | None", counter: "Counter") -> str:
     """Return a formatted value, with its interval in brackets if it has one."""
     if interval is None or value is None:
         return number(value, counter)

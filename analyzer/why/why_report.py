@@ -5,7 +5,7 @@ from functools import partial
 from textwrap import wrap
 
 from ...base.sanitize import one_line
-from ..report.document import Block, Document, Figure, Listing, Next, Note, Section
+from ..report.document import Block, Document, Figure, Next, Note, Section, listing
 from ..report.view import View
 from ..text.layout import GAP, wrapped
 from .explain import Explanation
@@ -59,8 +59,8 @@ def _sections(explanations: Sequence[Explanation], view: View) -> Iterator[Secti
             yield [Note(source, is_whole=True, is_code=True)]
         yield [*_head(explanation)]
         if lines := [*_picture(explanation, view.width)]:
-            listing = Listing(tuple((line, "") for line in lines[1:]))  # the first is blank
-            yield [Figure(partial(draw_together, [explanation]), (listing,))]
+            drawn = listing(lines[1:])  # the first is blank
+            yield [Figure(partial(draw_together, [explanation]), (drawn,))]
     if view.last:
         yield [Next(view.last)]
 

@@ -71,16 +71,6 @@ def is_quiet() -> bool:
     return _SCREEN.get().quiet
 
 
-def fitted(text: str) -> str:
-    """Wrap lines at words to the terminal's width; keep tables and commands."""
-    columns = width()
-    if columns is None:
-        return text
-    from ...analyzer.text.layout import fit
-
-    return "\n".join(part for line in text.split("\n") for part in fit(line, columns))
-
-
 def width() -> int | None:
     """Return the terminal's width, or `$COLUMNS`; None if lines may have any length."""
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():

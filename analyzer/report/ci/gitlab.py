@@ -11,7 +11,7 @@ def render(document: Document) -> str:
     findings: dict[str, dict[str, object]] = {}
     for each in document.failures:
         fingerprint = blake2b(each.mark.encode(), digest_size=16).hexdigest()
-        finding = {
+        finding: dict[str, object] = {
             "description": each.claim,
             "check_name": each.rule,
             "fingerprint": fingerprint,

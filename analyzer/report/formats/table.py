@@ -11,16 +11,14 @@ column fits there is no page, and the tables stand one below the other instead.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import singledispatch
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from ....base.dataclass import dataclass
 from ....base.sanitize import Styled, one_line, sanitize
-from ...counting.evaluate import Value
 from ...counting.vocabulary import OURS, Counter, heading
-from ...text.launch_text import source_links
 from ...text.layout import GAP, SENTENCE, align, fit, widths, wrapped
 from ...text.number import number
 from ..document import (
@@ -41,6 +39,9 @@ from ..document import (
     title,
 )
 from ..view import COUNTERS, View
+
+if TYPE_CHECKING:
+    from ...counting.evaluate import Value
 
 Line = tuple[str, str]
 """A line of text and its rich style."""
@@ -67,17 +68,20 @@ def _lines(document: Document) -> Iterator[Line]:
         yield from legend
         legend = []
         for block in section:
-            is_page = isinstance(block, TableSet) and block.by != "launch"
-            pages = draw_pages(block, view) if is_page else None
+            pages = None
+            if isinstance(block, TableSet) and block.by != "launch":
+                pages = draw_pages(block, view)
             yield from lines_of(block, view) if pages is None else pages
             if pages and not view.quiet:
-                legend = [(line, "") for line in wrapped(LEGEND, view.width, hang="")]
+                legend = [*styled(wrapped(LEGEND, view.width, hang=""))]
 
 
 def _coloured(lines: list[Line]) -> str:
     """Return the lines with their styles as terminal codes."""
     from rich.console import Console
     from rich.text import Text
+
+    from ...text.launch_text import source_links
 
     console = Console(file=StringIO(), force_terminal=True)
     with console.capture() as captured:
@@ -89,64 +93,52 @@ def _coloured(lines: list[Line]) -> str:
     return Styled(captured.get())
 
 
-@singledispatch
 def lines_of(block: Block, view: View) -> Iterator[Line]:
     """Yield the lines of a block."""
-    raise TypeError(type(block))
+    match block:
+        case Heading(lead=""):
+            yield block.text + block.tail, "bold"
+        case Heading():
+            text = f"{block.lead}  {block.text}{block.tail}"
+            yield from styled(wrapped(text, view.width), "bold")
+        case Note(is_whole=True) if view.width is None:
+            yield block.indent + block.text, ""
+        case Note():
+            lines = wrapped(block.text, view.width, block.indent, block.hang)
+            yield from styled(lines, "bold" if block.is_strong else "")
+        case Item():
+            for place, text in block.heads:
+                yield from styled(wrapped(f"- {place}{': ' * bool(place)}{text}", view.width))
+            for label, text in block.details:
+                yield from styled(wrapped(f"{label}: {text}", view.width, "  "))
+        case Excerpt():
+            for text in block.texts:
+                yield from styled(_source_lines(text, view.width), "yellow")
+        case Listing():
+            yield from block.lines
+        case Figure():
+            for each in block.blocks:
+                yield from lines_of(each, view)
+        case Next():
+            yield f"next: {block.command}", "green"
+        case Table():
+            yield from _table(block, view)
+        case TableSet():
+            yield from _tables(block, view)
 
 
-@lines_of.register
-def _heading(block: Heading, view: View) -> Iterator[Line]:
-    text = f"{block.lead}  {block.text}{block.tail}" if block.lead else block.text + block.tail
-    yield from ((line, "bold") for line in (wrapped(text, view.width) if block.lead else [text]))
+def styled(lines: Iterable[str], style: str = "") -> Iterator[Line]:
+    """Yield lines with a style."""
+    yield from ((line, style) for line in lines)
 
 
-@lines_of.register
-def _note(block: Note, view: View) -> Iterator[Line]:
-    if block.is_whole and view.width is None:
-        yield block.indent + block.text, ""
-        return
-    style = "bold" if block.is_strong else ""
-    for line in wrapped(block.text, view.width, block.indent, block.hang):
-        yield line, style
+def _source_lines(text: str, width: int | None) -> list[str]:
+    """Return a line of a source, which only a terminal wraps, or a sentence about it."""
+    if text.startswith(" "):
+        width = min(width or SENTENCE, SENTENCE)
+    return wrap(text, width, subsequent_indent="  ") if width else [text]
 
 
-@lines_of.register
-def _item(block: Item, view: View) -> Iterator[Line]:
-    for place, text in block.heads:
-        head = f"- {place}{': ' * bool(place)}{text}"
-        yield from ((line, "") for line in wrapped(head, view.width))
-    for label, text in block.details:
-        yield from ((line, "") for line in wrapped(f"{label}: {text}", view.width, "  "))
-
-
-@lines_of.register
-def _excerpt(block: Excerpt, view: View) -> Iterator[Line]:
-    for text in block.lines:
-        if view.width is None and not text.startswith(" "):
-            yield text, "yellow"
-            continue
-        width = min(view.width or SENTENCE, SENTENCE) if text.startswith(" ") else view.width
-        yield from ((line, "yellow") for line in wrap(text, width or 0, subsequent_indent="  "))
-
-
-@lines_of.register
-def _listing(block: Listing, view: View) -> Iterator[Line]:
-    yield from block.lines
-
-
-@lines_of.register
-def _figure(block: Figure, view: View) -> Iterator[Line]:
-    for each in block.blocks:
-        yield from lines_of(each, view)
-
-
-@lines_of.register
-def _next(block: Next, view: View) -> Iterator[Line]:
-    yield f"next: {block.command}", "green"
-
-
-@lines_of.register
 def _table(block: Table, view: View) -> Iterator[Line]:
     """Yield the table; if it is too wide, a table for each column beside the baseline, without the
     differences if that is too wide as well.
@@ -164,8 +156,8 @@ def _table(block: Table, view: View) -> Iterator[Line]:
         named = any(rows[0])
         for place, line in enumerate(align(rows if named else rows[1:], block.numbers)):
             style = "" if place or not named else "bold"
-            is_whole = block.numbers or view.width is None
-            yield from ((part, style) for part in ([line] if is_whole else fit(line, view.width)))
+            fitted = fit(line, view.width) if view.width and not block.numbers else [line]
+            yield from styled(fitted, style)
 
 
 def _fits(rows: Sequence[tuple[str, ...]], view: View) -> bool:
@@ -195,8 +187,7 @@ def _columns(set_: TableSet, view: View) -> list[range]:
     return [range(*ends) for ends in zip(parts, [*parts[1:], len(columns)], strict=True)]
 
 
-@lines_of.register
-def _table_set(block: TableSet, view: View) -> Iterator[Line]:
+def _tables(block: TableSet, view: View) -> Iterator[Line]:
     """Yield counters in rows and devices in columns; if that is too wide, transpose the table, or
     show as many devices at a time as fit.
     """
@@ -257,19 +248,17 @@ def _qualified(entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
 def _entries(set_: TableSet, columns: Sequence[int]) -> Iterator[Entry]:
     """Yield the tables with these columns, row by row."""
     yield ("counter", *(set_.columns[n] for n in columns)), "bold"
-    if any(set_.refusals):
-        yield ("launch", *(set_.refusals[n] or "runs" for n in columns)), "red"
+    yield from ((cells, "red") for cells in set_.launch_row(columns))
     for key, tables in by_key(set_):
         indent = "  " if key else ""
         if key:
             yield ("",), ""
             yield (title(key),), "cyan"
         for table in tables:
-            rows = [row for row in table.rows if not row.is_folded]
+            rows = [*table.shown(columns)]
             if rows and len(tables) > 1:
                 yield (f"{indent}[{table.title}]",), "bold"
-            for row in rows:
-                yield (indent + row.name, *(row.text(n) for n in columns)), ""
+            yield from (((indent + name, *cells), "") for name, *cells in rows)
 
 
 BROAD, READABLE, NARROW = 200, 40, 24
@@ -391,7 +380,7 @@ def _draw(
         least = READABLE if len(columns) > 1 and not is_explicit else NARROW
         if text_width < min(least, longest) or max(words) > text_width:
             return None
-    return [*_source_lines(columns, places, texts, text_width, heat)]
+    return [*_page_lines(columns, places, texts, text_width, heat)]
 
 
 def _source_columns(set_: TableSet, devices: Sequence[int], view: View) -> Iterator[Column]:
@@ -421,7 +410,7 @@ def _source_columns(set_: TableSet, devices: Sequence[int], view: View) -> Itera
             yield Column(counter.name, lines, tuple(cells), _parts(values))
 
 
-def _parts(values: Sequence[Value]) -> tuple[float, ...]:
+def _parts(values: "Sequence[Value]") -> tuple[float, ...]:
     """Return each value's share of their sum, from 0 to 1."""
     total = sum(value or 0 for value in values) or 1
     return tuple((value or 0) / total for value in values)
@@ -434,13 +423,13 @@ def _heat(columns: Sequence[Column], view: View) -> tuple[float, ...]:
     return next((column.parts for column in candidates if any(column.parts)), ())
 
 
-def _cell(value: Value, counter: Counter, row: Row | None, device: int) -> str:
+def _cell(value: "Value", counter: Counter, row: Row | None, device: int) -> str:
     if value == 0 and (row is None or row.cells[device].interval is None):
         return "."
     return number(value, counter) if row is None else row.text(device)
 
 
-def _value(counter: Counter, row: Row | None, device: int) -> Value:
+def _value(counter: Counter, row: Row | None, device: int) -> "Value":
     """Return a cell: 0 if the block omits the counter because it counted nothing.
 
     A counter that only one grouping knows is never reported as 0 in that grouping.
@@ -468,7 +457,7 @@ def _text(key: Key) -> str:
     return f"{key['line']}  {str(key['text']).rstrip()}"
 
 
-def _source_lines(
+def _page_lines(
     columns: Sequence[Column],
     places: Sequence[str],
     texts: Sequence[str],

@@ -5,7 +5,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from cutrace.analyzer.text.device_text import describe_device, draw, list_devices
+from cutrace.analyzer.device_report import describe_device, draw, list_devices
 from cutrace.analyzer.text.layout import align
 from cutrace.models.replay.device.catalog import device_names
 from cutrace.models.replay.device.device import load_device, load_devices

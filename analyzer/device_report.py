@@ -9,12 +9,12 @@ from dataclasses import field, fields
 from textwrap import wrap
 from typing import Any
 
-from ...base.dataclass import dataclass
-from ...models.replay.device.device import Device
-from ...models.replay.device.wiring import Stage
-from ...models.replay.interface.model import ACCESSES
-from ..report.document import Row, Table
-from ..report.document import row as texts
+from ..base.dataclass import dataclass
+from ..models.replay.device.device import Device
+from ..models.replay.device.wiring import Stage
+from ..models.replay.interface.model import ACCESSES
+from .report.document import Row, Table
+from .report.document import row as texts
 
 WIDTH = 100
 """Width in columns if there is no terminal."""
