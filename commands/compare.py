@@ -96,7 +96,7 @@ def command(
         if files:
             every = {name: files.get(name) or profiles[name] for name in paths}
             comparison = compare_measured(every, baseline, view.counters, by)
-            shown = dict.fromkeys(row.counter.name for t in comparison.tables for row in t.rows)
+            shown = dict.fromkeys(row.name for t in comparison.tables for row in t.rows)
             view = replace(view, counters=tuple(shown), last="cutrace counters NAME")
         else:
             comparison = compare_profiles(profiles, baseline, by, view.counters)

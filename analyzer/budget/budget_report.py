@@ -1,13 +1,13 @@
 """The result of a budget check as a document, for terminals and for CI."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from ..counting.evaluate import Value
-from ..report.document import Document, Finding, Note, Section, Table, listing, row
+from ..report import render
+from ..report.document import Document, Finding, Note, Row, Section, Table, listing, row
 from ..report.view import View
 from ..text.launch_text import launch_text
-from ..text.layout import align
 from .budget import WORDS, Limit
 from .budget_check import Change, Checked, Trial, Verdict
 
@@ -60,25 +60,12 @@ def _of_trial(trial: Trial) -> Finding:
 
 def _sections(checked: Checked) -> Iterator[Section]:
     yield [Note(", ".join(_totals(checked)) or "nothing checked", is_strong=True)]
-    limits = []
-    for verdict in sorted(checked.verdicts, key=lambda each: each.holds):
-        launch, limit = verdict.launch, verdict.limit
-        cells = (
-            *(verdict.entry.place, limit.expression, launch.device, launch.number),
-            *(number_text(verdict.value), limit_words(limit), verdict.place or ""),
-        )
-        limits.append(row("ok" if verdict.holds else "broken", *cells, is_bad=not verdict.holds))
+    limits = tuple(map(_limit_row, sorted(checked.verdicts, key=lambda each: each.holds)))
     if limits:
-        columns = "kernel", "counter", "device", "launch", "value", "may be", "line"
-        yield [Table(columns, tuple(limits), numbers=False)]
-    trials = []
-    for trial in sorted(checked.trials, key=lambda each: each.holds):
-        state = "ok" if trial.holds else "error" if trial.is_error else "broken"
-        cells = trial.kind, trial.source, _first_line(trial), trial.place or ""
-        trials.append(row(state, *cells, is_bad=not trial.holds))
+        yield [Table(("kernel", *LIMIT_COLUMNS, "line"), limits, numbers=False)]
+    trials = tuple(map(_trial_row, sorted(checked.trials, key=lambda each: each.holds)))
     if trials:
-        columns = "check", "source", "found", "line"
-        yield [Table(columns, tuple(trials), numbers=False)]
+        yield [Table(("check", "source", "found", "line"), trials, numbers=False)]
     for trial in checked.errors:
         yield [listing(trial.report.splitlines())]
 
@@ -116,6 +103,28 @@ def _fields(checked: Checked) -> dict[str, object]:
     return {**document, **lists}
 
 
+LIMIT_COLUMNS = ("counter", "device", "launch", "value", "may be")
+
+
+def _limit_cells(verdict: Verdict) -> tuple[object, ...]:
+    """Return the values of LIMIT_COLUMNS, behind the kernel's place in the budget."""
+    return (
+        *(verdict.entry.place, verdict.limit.expression, verdict.launch.device),
+        *(verdict.launch.number, number_text(verdict.value), limit_words(verdict.limit)),
+    )
+
+
+def _limit_row(verdict: Verdict) -> Row:
+    state = "ok" if verdict.holds else "broken"
+    return row(state, *_limit_cells(verdict), verdict.place or "", is_bad=not verdict.holds)
+
+
+def _trial_row(trial: Trial) -> Row:
+    state = "ok" if trial.holds else "error" if trial.is_error else "broken"
+    cells = trial.kind, trial.source, _first_line(trial), trial.place or ""
+    return row(state, *cells, is_bad=not trial.holds)
+
+
 def _totals(checked: Checked) -> Iterator[str]:
     """Yield the numbers of broken limits, failed checks and checks that could not run."""
     if checked.verdicts:
@@ -133,35 +142,27 @@ def _first_line(trial: Trial) -> str:
 
 def held_text(checked: Checked) -> str:
     """Return a row per limit: place, counter, value and limit."""
-    rows = [("budget", "counter", "device", "launch", "value", "may be")]
-    for verdict in checked.verdicts:
-        launch = verdict.launch
-        limit = verdict.limit
-        rows.append(
-            (
-                verdict.entry.place,
-                limit.expression,
-                launch.device,
-                str(launch.number),
-                number_text(verdict.value),
-                limit_words(limit),
-            )
-        )
-    return "\n".join((*align(rows), *_missing(checked)))
+    rows = tuple(row(*_limit_cells(verdict)) for verdict in checked.verdicts)
+    table = Table(LIMIT_COLUMNS, rows, corner="budget", numbers=False)
+    return _text([[table, *_missing(checked)]])
 
 
 def broken_text(checked: Checked) -> str:
     """Return the broken limits, preceded by a warning if the budget is of another compiler."""
-    parts = [_headline(checked)]
-    if checked.other_compiler:
-        parts.insert(0, other_compiler(checked))
-    parts += ["\n".join(_verdict(verdict)) for verdict in checked.broken]
-    return "\n\n".join((*parts, *_missing(checked)))
-
-
-def _headline(checked: Checked) -> str:
     broken, every = len(checked.broken), len(checked.verdicts)
-    return f"{checked.budget.path}: {broken} of {every} limits broken"
+    headline = f"{checked.budget.path}: {broken} of {every} limits broken"
+    warnings = [other_compiler(checked)] if checked.other_compiler else []
+    return _text(
+        [
+            *([Note(text, is_whole=True)] for text in (*warnings, headline)),
+            *([listing(_verdict(verdict))] for verdict in checked.broken),
+            *([note] for note in _missing(checked)),
+        ]
+    )
+
+
+def _text(sections: Sequence[Section]) -> str:
+    return render(Document(View(), lambda: sections), "table").rstrip()
 
 
 def other_compiler(checked: Checked) -> str:
@@ -209,9 +210,9 @@ def limit_words(limit: Limit) -> str:
     return f"{WORDS[limit.operator]} {number_text(limit.number)}"
 
 
-def _missing(checked: Checked) -> Iterator[str]:
+def _missing(checked: Checked) -> Iterator[Note]:
     for kernel in checked.missing:
-        yield f"not in the trace, left out: {kernel}"
+        yield Note(f"not in the trace, left out: {kernel}", is_whole=True)
 
 
 def number_text(value: Value) -> str:

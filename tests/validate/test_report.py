@@ -34,10 +34,10 @@ def beside(trace: Path, by: str) -> Comparison:
 def test_requests_and_sectors_of_a_line_are_the_chips(trace: Path) -> None:
     tables = beside(trace, "line").tables
     memory = {
-        (table.launch, table.places[0], row.counter.name): [cell.value for cell in row.cells]
+        (table.launch, table.places[0], row.name): [cell.value for cell in row.cells]
         for table in tables
         for row in table.rows
-        if "memory_" in row.counter.name
+        if "memory_" in row.name
     }
     assert [ours for ours, _ in memory.values()] == [chip for _, chip in memory.values()]
     sectors = "memory_l2_theoretical_sectors_global"
@@ -62,6 +62,6 @@ def test_requests_and_sectors_of_a_launch_are_the_chips(trace: Path) -> None:
     for table in beside(trace, "launch").tables:
         for row in table.rows:
             ours, chip = (cell.value for cell in row.cells)
-            name = row.counter.name
+            name = row.name
             if ("mem_global" in name or name.startswith("memory_")) and "hit" not in name:
                 assert ours == pytest.approx(chip, rel=NEAR.get(name, 0)), (table.launch, name)

@@ -129,7 +129,7 @@ def test_a_summary_of_ncu_is_an_average_of_all_launches_of_a_kernel(
     ]
     assert file.launches[0].values["sm__maximum_warps_per_active_cycle_pct"] == 50
     found = compare_measured({"ours": profiled(trace, "h200"), "chip": file})
-    (row,) = (row for t in found.tables for row in t.rows if row.counter.name == SECTORS)
+    (row,) = (row for t in found.tables for row in t.rows if row.name == SECTORS)
     # ours touch 4 and 32 sectors; of the chip's four launches three had 1004 and one 8
     assert [cell.value for cell in row.cells] == [(4 + 32) / 2, (3 * 1004 + 8) / 4]
     assert "(average of 4)" in found.launches[0][1]
@@ -161,7 +161,7 @@ def test_launches_are_matched_by_kernel_and_number(trace: Path, tmp_path: Path) 
         "chip": read_measured(written(tmp_path / "a.csv", RAW)),
     }
     found = compare_measured(variants)
-    rows = [row for t in found.tables for row in t.rows if row.counter.name == SECTORS]
+    rows = [row for t in found.tables for row in t.rows if row.name == SECTORS]
     cells = [row.cells for row in rows]
     assert [[c.value for c in row] for row in cells] == [[4, 1004], [32, 32]]
     assert [[c.difference for c in row] for row in cells] == [[0, 1000], [0, 0]]
@@ -179,7 +179,7 @@ def test_an_average_is_said_to_be_one(trace: Path, tmp_path: Path) -> None:
     }
     found = compare_measured(variants)
     assert [t.launch for t in found.tables] == [0]
-    (transactions,) = (r for r in found.tables[0].rows if r.counter.name == "gld_transactions")
+    (transactions,) = (r for r in found.tables[0].rows if r.name == "gld_transactions")
     # one line, and 32
     assert [c.value for c in transactions.cells] == [(1 + 32) / 2, 16]
     assert found.launches[0] == (

@@ -237,7 +237,7 @@ def test_a_sample_compared_with_the_whole_says_that_it_is_one(tmp_path: Path) ->
     }
     comparison = compare_profiles(profiles, counters=("global_store_requests", "l2_reads"))
     assert any(note.startswith("part: estimated from 12 of 100") for note in comparison.notes)
-    rows = {row.counter.name: row.cells for table in comparison.tables for row in table.rows}
+    rows = {row.name: row.cells for table in comparison.tables for row in table.rows}
     assert rows["global_store_requests"][0].value == loops.sum()
     assert rows["l2_reads"][0].value is not None
     assert rows["l2_reads"][1].value is None
