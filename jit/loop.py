@@ -1,6 +1,7 @@
-"""Compiled loops: call plain Python functions as machine code, where there are rows enough.
+"""Loops: plain Python functions over arrays, called as machine code where there are rows enough.
 
-Below a threshold of rows, plain Python or NumPy does the work.
+Below a threshold of rows they run as they are. Either way they take the same arrays, and numbers,
+and (named) tuples of these. The Python body is the definition.
 """
 
 import ast
@@ -22,7 +23,7 @@ from .codegen_cache import cached_text
 from .loop_codegen import loop_text
 from .loop_expression import CHECKED, SYNTAX_LOCK
 from .machine_code import compile_assembly
-from .value import Kind, bits_of, lower, words_of
+from .value import Kind, bits_of, lower, remake, words_of
 
 
 @cache
@@ -31,12 +32,44 @@ def compile_module(name: str) -> ModuleType:
 
     They have the signatures of the module's own, but take and return integers for booleans.
     """
+    return _copy_module(name, _Loop)
+
+
+@cache
+def interpret_module(name: str) -> ModuleType:
+    """Return a copy of a module whose functions take arrays as they do when they are compiled."""
+    return _copy_module(name, _Interpreted)
+
+
+class _Interpreted:
+    """A function that is not compiled. It gets memoryviews, whose elements are Python's integers
+    and twice as fast to reach as those of arrays.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it."""
+        return self._function(*map(_view, arguments))
+
+
+def _view(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return remake(value, map(_view, value))
+    if isinstance(value, np.ndarray):
+        return value.data
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _copy_module(name: str, call: Callable[[Callable[..., Any]], Any]) -> ModuleType:
+    """Return a copy of a module with other objects for its functions."""
     module = import_module(name)
     copy = ModuleType(name, module.__doc__)
     vars(copy).update(vars(module))
     for member, function in inspect.getmembers(module, inspect.isfunction):
         if function.__module__ == name:
-            setattr(copy, member, _Loop(function))
+            setattr(copy, member, call(function))
     return copy
 
 
@@ -78,6 +111,7 @@ def _text(function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, K
 
     def make() -> str:
         text, result = loop_text(function, kinds, "loop")
+        assert not hasattr(result, "_fields"), "a loop returns plain tuples"
         return f"{result!r}\n{text}"
 
     checks = os.environ.get(CHECKED, "")
@@ -93,40 +127,21 @@ rows_asked: Counter[str] = Counter()
 """Rows so far per module of loops: they decide when compiling pays."""
 
 
-def compile_if_worth(loops: ModuleType, rows: int) -> ModuleType | None:
-    """Return the compiled loops of a module once its rows, these `rows` included, exceed its WORTH;
-    None before.
+def loops_of(module: ModuleType, rows: int) -> ModuleType:
+    """Return the loops of a module: compiled once its rows, these `rows` included, exceed its
+    WORTH, and as they are before.
     """
-    rows_asked[loops.__name__] += rows
-    return compile_module(loops.__name__) if rows_asked[loops.__name__] > loops.WORTH else None
+    rows_asked[module.__name__] += rows
+    is_worth = rows_asked[module.__name__] > module.WORTH
+    return (compile_module if is_worth else interpret_module)(module.__name__)
 
 
-def extend(values: Any, size: int, more: int) -> Any:
-    """Return a list or an array of at least `size`, padded with `more`."""
+def extend(values: NDArray[Any], size: int, more: int) -> NDArray[Any]:
+    """Return an array of at least `size`, padded with `more`."""
     missing = size - len(values)
     if missing <= 0:
         return values
-    missing = max(missing, len(values) // 2)
-    if isinstance(values, list):
-        return values + [more] * missing
-    return np.concatenate([values, np.full(missing, more, np.int64)])
-
-
-def as_list(values: Any) -> list[int]:
-    """Return a sequence of integers as uncompiled loops take it."""
-    return values if isinstance(values, list) else values.tolist()
-
-
-def as_lists(values: Any) -> Any:
-    """Return numbers, arrays, and tuples of these as uncompiled loops take them."""
-    if isinstance(values, tuple):
-        return tuple(map(as_lists, values))
-    return values.tolist() if isinstance(values, np.ndarray) else values
-
-
-def as_array(values: Any) -> NDArray[np.int64]:
-    """Return a sequence of integers as compiled loops take it."""
-    return np.asarray(values, np.int64)
+    return np.concatenate([values, np.full(max(missing, len(values) // 2), more, values.dtype)])
 
 
 def aligned(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -1,11 +1,12 @@
 """Compile plain Python loops to LLVM assembly, for arguments of given kinds.
 
 A loop is a function over integers, doubles, arrays, structures (`structure.py`) and tuples of
-these: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of constants, `return` of
-numbers, `break`, `continue`, calls of functions of its module or imported there, and `len`, `min`,
-`max`, `int`, `bool`, `bit_count`, and the functions marked by `assembly` (`value.py`). It keeps
-Python's semantics as long as integers fit into 64 bits and no index is negative. Anything else is a
-NotImplementedError with the line.
+these, plain or named: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of
+constants, `return` of numbers and tuples of them, `break`, `continue`, calls of functions and of
+named tuples of its module or imported there, and `len`, `min`, `max`, `int`, `bool`, `bit_count`,
+and the functions marked by `assembly` (`value.py`). A named tuple takes no memory: its fields are
+registers. A loop keeps Python's semantics as long as integers fit into 64 bits and no index is
+negative. Anything else is a NotImplementedError with the line.
 """
 
 import ast

@@ -23,6 +23,7 @@ from .value import (
     kind_of,
     kind_said,
     prefetch,
+    remake,
     texts_of,
     trailing_zeros,
     value_of,
@@ -183,9 +184,10 @@ def returned(kind: Kind) -> str:
 class Expressions(ControlFlow):
     """The lines of one function so far, and the values of its names.
 
-    A number has a place on the stack, which LLVM promotes to a register; an array or a tuple is
-    bound to its name. `globals_` are the names of its module; `translate` returns the name and the
-    result kind of one of the module's functions for arguments of some kinds.
+    A number has a place on the stack, which LLVM promotes to a register; so has each number of a
+    tuple. An array is bound to its name. `globals_` are the names of its module; `translate`
+    returns the name and the result kind of one of the module's functions for arguments of some
+    kinds.
     """
 
     def __init__(
@@ -222,9 +224,11 @@ class Expressions(ControlFlow):
             place = self._slot(name, value.kind)
             self._lines.append(f"  store {LLVM[value.kind]} {value.text}, ptr {place}")
             self._values.pop(name, None)
-        else:
-            self._places.pop(name, None)
-            self._values[name] = value
+            return
+        self._places.pop(name, None)
+        self._values[name] = value
+        for index, item in enumerate(value if isinstance(value, tuple) else ()):
+            self._name(f"{name}.{index}", item)
 
     def _variable(self, name: str) -> Value:
         if name in self._places:
@@ -232,24 +236,35 @@ class Expressions(ControlFlow):
             kind = place.rpartition(".")[2]
             return Number(kind, self._emit(f"load {LLVM[kind]}, ptr {place}"))
         if name in self._values:
-            return self._values[name]
+            value = self._values[name]
+            if isinstance(value, tuple):
+                return remake(value, [self._variable(f"{name}.{n}") for n in range(len(value))])
+            return value
         return _constant(self._globals[name])
+
+    def _path(self, expression: ast.expr) -> str:
+        """Return the name under which a named tuple, or a field of one, is kept; or none."""
+        name = expression.id if isinstance(expression, ast.Name) else ""
+        if isinstance(expression, ast.Attribute) and (path := self._path(expression.value)):
+            fields = getattr(self._values.get(path), "_fields", ())
+            name = f"{path}.{fields.index(expression.attr)}" if expression.attr in fields else ""
+        return name if name in self._values or "." in name else ""
 
     # elements of arrays
 
     def _element(self, target: ast.expr) -> Array:
         """Return an array element, or a structure's integer, as an array without dimensions."""
         if isinstance(target, ast.Attribute):
-            return Array(ArrayKind("i8", 0, True), self._field(target)[1], (), ())
+            place = self._field(target, self._value(target.value))[1]
+            return Array(ArrayKind("i8", 0, True), place, (), ())
         assert isinstance(target, ast.Subscript)
         element = self._subscript(target)
         assert isinstance(element, Array)
         assert not element.shape
         return element
 
-    def _field(self, node: ast.Attribute) -> tuple[Kind, str]:
+    def _field(self, node: ast.Attribute, base: Value) -> tuple[Kind, str]:
         """Return the kind and the address of a structure's field."""
-        base = self._value(node.value)
         if not isinstance(base, Structure):
             raise self._refuse(node)
         fields = base.kind.fields
@@ -362,12 +377,15 @@ class Expressions(ControlFlow):
                 part = self._subscript(expression)
                 is_element = isinstance(part, Array) and not part.shape
                 return self._get(part) if is_element else part  # type: ignore[arg-type]
-            case ast.Attribute(value, "shape"):
-                array = self._value(value)
-                assert isinstance(array, Array)
-                return tuple(Number("int", length) for length in array.shape)
-            case ast.Attribute():
-                return self._loaded(*self._field(expression))
+            case ast.Attribute(value, name):
+                if path := self._path(expression):
+                    return self._variable(path)
+                base = self._value(value)
+                if name in getattr(base, "_fields", ()):
+                    return getattr(base, name)  # type: ignore[no-any-return]
+                if isinstance(base, Array) and name == "shape":
+                    return tuple(Number("int", length) for length in base.shape)
+                return self._loaded(*self._field(expression, base))
             case ast.BinOp(left, operator, right):
                 return self._binary(operator, self._value(left), self._value(right))
             case ast.UnaryOp(ast.USub(), ast.Constant(int() as number)):
@@ -431,6 +449,8 @@ class Expressions(ControlFlow):
             return self._invoke(*values)
         if isinstance(function, FunctionType):
             return self._call_routine(function, values)
+        if isinstance(function, type) and hasattr(function, "_make"):
+            return function(*values)  # type: ignore[no-any-return]
         match name, values:
             case "int", [Number("float", text)]:
                 return Number("int", self._emit(f"fptosi double {text} to i64"))
@@ -507,7 +527,7 @@ class Expressions(ControlFlow):
 
 def _constant(value: Any) -> Value:
     if isinstance(value, tuple):
-        return tuple(_constant(item) for item in value)
+        return remake(value, map(_constant, value))
     return (
         Number("float", repr(value)) if isinstance(value, float) else Number("int", str(int(value)))
     )

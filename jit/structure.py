@@ -14,6 +14,8 @@ I32: TypeAlias = NDArray[np.int32]
 U32: TypeAlias = NDArray[np.uint32]
 I64: TypeAlias = NDArray[np.int64]
 """Arrays of routines are pointers to elements, and so is a slice `a[n:]`."""
+Column: TypeAlias = NDArray[Any]
+"""An array of a loop, of integers of any width."""
 
 
 class Struct:

@@ -1,11 +1,12 @@
 """Values of a loop during translation: numbers, arrays, structures, and tuples of these.
 
 A kind is the part that is known before the loop runs: `int`, `float`, an `ArrayKind`, or a tuple of
-kinds. A value holds the LLVM names of its words at run time.
+kinds. A value holds the LLVM names of its words at run time. The kind and the value of a named
+tuple are named tuples of the same class, whose fields are the kinds and the values.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, get_args
 
@@ -102,7 +103,7 @@ def kind_said(annotation: Any) -> Kind:
 def kind_of(value: Value) -> Kind:
     """Return the kind of a value that can be passed on."""
     if isinstance(value, tuple):
-        return tuple(kind_of(item) for item in value)
+        return remake(value, map(kind_of, value))
     assert value is not None
     return value.kind
 
@@ -137,7 +138,7 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
     """Return the value of these words; the steps between rows of a contiguous array are the
     `product` of lengths."""
     if isinstance(kind, tuple):
-        return tuple(value_of(item, words, product) for item in kind)
+        return remake(kind, [value_of(item, words, product) for item in kind])
     if isinstance(kind, type):
         return Structure(kind, next(words))
     if not isinstance(kind, ArrayKind):
@@ -156,15 +157,24 @@ def value_of(kind: Kind, words: Iterator[str], product: Callable[[str, str], str
     return Array(kind, pointer, shape, tuple(reversed(steps)))
 
 
+def remake(values: Sequence[Any], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Return a tuple of other items, named if `values` is a named tuple."""
+    make: Callable[[Iterable[Any]], tuple[Any, ...]] = getattr(values, "_make", tuple)
+    return make(items)
+
+
 def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
     """Append the words of an argument, and return its kind; `number` encodes a double as a word."""
     if isinstance(value, (tuple, list)):
-        return tuple([lower(item, words, number) for item in value])
+        return remake(value, [lower(item, words, number) for item in value])
     if isinstance(value, float):
         words.append(number(value))
         return "float"
     if isinstance(value, Fixed):
         return str(value)
+    if isinstance(value, Struct):
+        words.append(value.address)
+        return type(value)
     if not isinstance(value, np.ndarray) or not value.shape:
         words.append(int(value))
         return "int"

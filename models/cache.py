@@ -37,29 +37,22 @@ docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
-from ..jit.loop import (
-    aligned,
-    as_array,
-    as_list,
-    compile_if_worth,
-    compile_module,
-    extend,
-    rows_asked,
-)
+from ..jit.loop import aligned, compile_module, extend, loops_of, rows_asked
 from ..jit.value import Fixed
 from .replay.histogram.histogram import Pool, Repeated, strides
 from .replay.histogram.stages import cut_at_lines, slices_of
 from .replay.interface.model import ACCESSES, Batch, Ints, Kind, Step, one_lane
 from .replay.stateful import cache_sim, row_lines
+from .replay.stateful.cache_sim import Head, Kinds, Lines, Passed, Requests, Shape
+from .replay.stateful.reorder_loops import Chosen
 
-Kinds = tuple[Sequence[int], ...]
-Columns = tuple[Ints, ...]
+Columns: TypeAlias = tuple[Ints, ...]
 POLICIES = {
     "pass": cache_sim.NO_ALLOCATE,
     "evict": cache_sim.EVICT,
@@ -85,22 +78,17 @@ ROW = np.dtype(
         *(("group", "<i4"), ("row", "<i4")),
     ]
 )
-"""The fields of a row for `row_lines.py`: 32 contiguous bytes."""
+"""The fields of `row_lines.Rows`: 32 contiguous bytes."""
 PIECES = ("i4", "i8", "u1", "i4", "i4", "i4", "i4")
-"""The fields of a row's piece for `row_lines.py`, in as few bytes as hold them, since random rows
-have many pieces.
+"""The types of `row_lines.Pieces`, in as few bytes as hold them, since random rows have many
+pieces.
 """
-ROW_FIELDS, FIELDS = (
-    ("number", "shift", "group"),
-    ("number", "shift", "unit", "group", "time", "row"),
-)
 MOST_SECTORS = 8
 """The most sectors of a line: the bits of a mask."""
 WORD = 4
 """Bytes of a word, which is present as a whole or not, in a write-through cache."""
 
 _NONE = np.zeros(0, np.int64)
-_NOTHING = _NONE, _NONE, _NONE
 
 
 @dataclass
@@ -154,14 +142,16 @@ class Cache:
     adds_up: ClassVar[bool] = True
     _sets: int = field(default=0, init=False, repr=False)
     _ways: int = field(default=0, init=False, repr=False)
-    _state: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+    _lines: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _set_places: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _clocks: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _rows: Any = field(default_factory=lambda: np.empty(0, ROW), init=False, repr=False)
     _used: int = field(default=0, init=False, repr=False)
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
     _most: int = field(default=0, init=False, repr=False)
     _kind_tables: Any = field(default=((), (), ()), init=False, repr=False)
     _pool: Pool | None = field(default=None, init=False, repr=False)
-    _set_use: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _lookups: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _pieces: Any = field(default=(), init=False, repr=False)
     _is_within: bool = field(default=False, init=False, repr=False)
     _now: int = field(default=0, init=False, repr=False)
@@ -226,16 +216,23 @@ class Cache:
             )
 
     @property
-    def _shape(self) -> tuple[int, ...]:
-        """Return the geometry as `cache_sim.py` takes it."""
-        logs = [value.bit_length() - 1 for value in (self.line, self.sector)]
-        portion = max(1, self.fetch // self.sector)
-        most = [self._share(many) for many in (self.dirty_bytes, self.partial_bytes)]
-        ages = self.on_the_way or (0, 0)
-        fixed = map(Fixed, (self._ways, *logs, portion, *ages))
+    def _shape(self) -> Shape:
+        """Return the geometry; loops are compiled for most of it."""
         wavers = self.wavers and self.policy == "lru"
-        victim_rule = Fixed(wavers), Fixed(REPLACEMENTS[self.policy]), self.seed
-        return *fixed, self._sets, *most[0], *most[1], *victim_rule
+        return Shape(
+            Fixed(self._ways),
+            Fixed(self.line.bit_length() - 1),
+            Fixed(self.sector.bit_length() - 1),
+            Fixed(max(1, self.fetch // self.sector)),
+            *map(Fixed, self.on_the_way or (0, 0)),
+            Fixed(wavers),
+            Fixed(REPLACEMENTS[self.policy]),
+            self.seed,
+            self._sets,
+            1.0 / self._sets,
+            *self._share(self.dirty_bytes),
+            *self._share(self.partial_bytes),
+        )
 
     def _share(self, many: int) -> tuple[int, int]:
         """Return the number of ways that hold a number of bytes, and the lines left over."""
@@ -243,20 +240,20 @@ class Cache:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order; the loop is compiled once there were many requests."""
-        compiled = compile_if_worth(cache_sim, len(batch))
-        pieces, owners = cut_at_lines(batch, self.line, compiled)
+        loops = loops_of(cache_sim, len(batch))
+        pieces, owners = cut_at_lines(batch, self.line, loops)
         unit = np.zeros(len(pieces), np.int64) if pieces.unit is None else pieces.unit
         group = owners if pieces.group is None else pieces.group
         kinds, onward = self._encode_kinds(pieces.kinds)
-        is_asked = np.array(kinds[cache_sim.ACT], np.int64)[pieces.kind] != cache_sim.PASS
+        is_asked = kinds.act[pieces.kind] != cache_sim.PASS
         time = self._now + np.cumsum(is_asked)
         request_columns = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
         groups = len(batch) if batch.group is None else batch.groups
-        counts = np.zeros((groups, cache_sim.COLUMNS), np.int64)
-        parts: list[Columns] = [_NOTHING]
+        counts = np.zeros((groups, len(self.counters)), np.int64)
+        parts: list[Columns] = [(_NONE,) * 3]
         for part in slices_of(pieces.row, SLICE):
-            requests = tuple(np.ascontiguousarray(column[part]) for column in request_columns)
-            parts.append(self._serve(compiled, requests, kinds, counts))
+            requests = Requests(*(np.ascontiguousarray(column[part]) for column in request_columns))
+            parts.append(self._serve(loops, requests, kinds, counts))
         self._now += int(is_asked.sum())
         passed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return self._answer(counts, onward, passed if batch.passes_on else None)
@@ -266,28 +263,29 @@ class Cache:
         if rows_asked[cache_sim.__name__] + len(rows.rows) < cache_sim.WORTH:
             return None
         compiled: Any = compile_module(row_lines.__name__)
-        if not self._knows(compiled, rows.pool):
+        distinct = self._cut(compiled, rows.pool)
+        if not self._is_within:
             return None
         units = np.zeros(len(rows.rows), np.int32) if rows.unit is None else rows.unit
         many = 1 + int(units.max(initial=0))
         if len(self._rows) < len(units):
             self._rows = aligned(len(units), ROW)
-        each = tuple(self._rows[name][: len(units)] for name in FIELDS)
-        operands = tuple(rows.rows[name] for name in ROW_FIELDS), units
+        sorted_rows = row_lines.Rows(
+            *(self._rows[name][: len(units)] for name in row_lines.Rows._fields)
+        )
+        chosen = Chosen(*(rows.rows[name] for name in Chosen._fields))
         starts = np.zeros(1 + many, np.int64)
-        pool, request_counts = rows.pool, self._set_use
         requests, now, bits = compiled.arrange(
-            pool.first, request_counts, *operands, self._now, starts, each
+            distinct.first, self._lookups, chosen, units, self._now, starts, sorted_rows
         )
         if bits & (self.line - 1):
             return None
         self._now = now
         rows_asked[cache_sim.__name__] += requests
-        self._state = tuple(map(as_array, self._state))
-        self._make_room(requests, many)
-        kinds, onward = self._encode_kinds(pool.kinds)
-        counts = np.zeros((rows.groups, cache_sim.COLUMNS), np.int64)
-        passed = self._serve_rows(compiled, pool, each, requests, kinds, counts)
+        self._make_room(many)
+        kinds, onward = self._encode_kinds(rows.pool.kinds)
+        counts = np.zeros((rows.groups, len(self.counters)), np.int64)
+        passed = self._serve_rows(compiled, distinct, sorted_rows, requests, kinds, counts)
         return self._answer(counts, onward, passed if rows.passes_on else None)
 
     def _answer(self, counts: Ints, kinds: tuple[Kind, ...], passed: Iterable[Ints] | None) -> Step:
@@ -297,92 +295,90 @@ class Cache:
             out = one_lane(kinds, kind, address, row)
         return Step(dict(zip(self.counters, counts.T, strict=True)), out)
 
-    def _knows(self, compiled: Any, pool: Pool) -> bool:
-        """Precompute the pieces of a pool; return whether each request is within one line."""
+    def _cut(self, compiled: Any, pool: Pool) -> row_lines.Distinct:
+        """Cut the rows of a pool into pieces, and find out whether each request is within one
+        line.
+        """
+        fields = pool.first, pool.kind, pool.address, strides(pool.kinds)
         if self._pool is not pool:
-            kinds = tuple(
-                np.array(column, np.int64) for column in self._encode_kinds(pool.kinds)[0]
-            )
+            kinds, _ = self._encode_kinds(pool.kinds)
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
             over = (pool.address & (self.line - 1)) + widths[pool.kind] > self.line
-            is_asked = kinds[cache_sim.ACT][pool.kind] != cache_sim.PASS
+            is_asked = kinds.act[pool.kind] != cache_sim.PASS
             offsets = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
             size = max(len(pool.first), 1 + len(pool.kind))
-            pieces = tuple(np.empty(size, column) for column in PIECES)
-            operands = (
-                (pool.first, pool.kind, pool.address),
-                strides(pool.kinds),
-                kinds,
-                self._shape,
-            )
-            compiled.cut_pieces(*operands, pieces)
-            self._pool, self._set_use, self._is_within = pool, np.diff(offsets), not over.any()
-            self._pieces = pieces
-        return self._is_within
+            self._pieces = row_lines.Pieces(*(np.empty(size, column) for column in PIECES))
+            compiled.cut_pieces(row_lines.Distinct(*fields, self._pieces), kinds, self._shape)
+            self._pool, self._lookups, self._is_within = pool, np.diff(offsets), not over.any()
+        return row_lines.Distinct(*fields, self._pieces)
 
     def _serve_rows(
-        self, compiled: Any, pool: Pool, rows: Columns, requests: int, kinds: Kinds, counts: Ints
+        self,
+        compiled: Any,
+        distinct: row_lines.Distinct,
+        rows: row_lines.Rows,
+        requests: int,
+        kinds: Kinds,
+        counts: Ints,
     ) -> Columns:
         """Serve and count rows; return the requests passed on, in order."""
-        longest = int(np.diff(pool.first).max(initial=0))
-        *scratch, bases = np.empty((7, longest), np.int64)
-        near = *np.empty((3, max(BLOCK, longest)), np.int64), *np.empty((3, SLOTS), np.int64)
-        head, begin, most = np.array([0, self._used, 0]), 0, longest * self._most
-        acts = tuple(np.array(column) for column in kinds)
-        operands = (pool.first, pool.kind, pool.address), strides(pool.kinds), self._pieces
-        cache = *self._state, self._shape, 1.0 / self._sets, counts.reshape(-1)
-        while begin < len(rows[0]):
-            capacity = int(head[0]) + requests + most
+        longest = int(np.diff(distinct.first).max(initial=0))
+        *columns, bases = np.empty((7, longest), np.int64)
+        near = row_lines.Near(*np.empty((3, max(BLOCK, longest)), np.int64))
+        recent = row_lines.Recent(*np.empty((3, SLOTS), np.int64))
+        head, begin, most = self._new_head(), 0, longest * self._most
+        while begin < len(rows.number):
+            capacity = head.passed + requests + most
             self._passed = tuple(extend(column, capacity, 0) for column in self._passed)
-            passed = head, *self._passed
-            state = *cache, passed, bases
-            begin = compiled.serve_rows(
-                operands, rows, begin, most, tuple(scratch), near, acts, state
-            )
-        self._used = int(head[1])
-        back = tuple(np.empty((3, int(head[0])), np.int64))
-        compiled.put_back((head, *self._passed), np.zeros(len(rows[0]) + 1, np.int64), back)
-        return back
+            scratch = Requests(*columns), near, recent
+            cache = self._cache(head, counts, bases)
+            begin = compiled.serve_rows(distinct, rows, begin, most, *scratch, kinds, cache)
+        self._used = head.allocated
+        ordered = tuple(np.empty((3, head.passed), np.int64))
+        starts = np.zeros(len(rows.number) + 1, np.int64)
+        compiled.put_back(Passed(head, *self._passed), starts, Passed(head, *ordered))
+        return ordered
 
-    def _serve(
-        self, compiled: ModuleType | None, requests: Columns, kinds: Kinds, counts: Ints
-    ) -> Columns:
+    def _serve(self, loops: ModuleType, requests: Requests, kinds: Kinds, counts: Ints) -> Columns:
         """Serve and count a slice; return the requests passed on: address, kind and row."""
-        change = as_list if compiled is None else as_array
-        self._state = tuple(map(change, self._state))
-        self._make_room(len(requests[0]), 1 + int(requests[3].max()))
-        if len(self._passed[0]) < (capacity := len(requests[0]) * self._most):
-            self._passed = tuple(np.empty(capacity, np.int64) for _ in _NOTHING)
-        head = np.array([0, self._used, 0])
-        passed: Any = tuple(map(change, (head, *self._passed)))
-        request_columns, acts = (
-            tuple(map(change, requests)),
-            tuple(change(np.array(k)) for k in kinds),
+        self._make_room(1 + int(requests.unit.max()))
+        if len(self._passed[0]) < (capacity := len(requests.address) * self._most):
+            self._passed = tuple(np.empty((3, capacity), np.int64))
+        head = self._new_head()
+        bases = np.empty_like(requests.address)
+        loops.simulate(requests, kinds, self._cache(head, counts, bases))
+        self._used = head.allocated
+        return tuple(column[: head.passed].copy() for column in self._passed)
+
+    def _new_head(self) -> Head:
+        head = Head()
+        head.allocated = self._used
+        return head
+
+    def _cache(self, head: Head, counts: Ints, bases: Ints) -> cache_sim.Cache:
+        """Return the state with all its units."""
+        fields = (self._lines[self._ways * number :] for number in range(cache_sim.FIELDS))
+        return cache_sim.Cache(
+            Lines(*fields),
+            self._set_places,
+            self._clocks,
+            self._shape,
+            cache_sim.Counts(*counts.T),
+            Passed(head, *self._passed),
+            bases,
         )
-        tally, bases = change(counts.reshape(-1)), change(np.empty_like(requests[0]))
-        state = *self._state, self._shape, 1.0 / self._sets, tally, passed, bases
-        (compiled or cache_sim).simulate(request_columns, acts, state)
-        counts.reshape(-1)[:] = tally
-        many, self._used = map(int, passed[0][:2])
-        address, kind, row = (as_array(column[:many]).copy() for column in passed[1:])
-        return address, kind, row
 
-    def _make_room(self, requests: int, units: int) -> None:
-        """Allocate the sets of `units` units, and lines for all sets that may become new.
-
-        The array has room for all lines; pages that are not touched take no memory.
+    def _make_room(self, units: int) -> None:
+        """Allocate the sets of `units` units, and lines for all of them: pages that are not touched
+        take no memory.
         """
-        lines, sets, clocks = self._state
-        sets = extend(sets, units * self._sets, -1)
-        size = self._ways * cache_sim.STATE
-        most = len(sets) * size
-        if isinstance(lines, list):
-            lines = extend(lines, min(self._used + requests * size, most), 0)
-        elif len(lines) < most:
+        self._set_places = extend(self._set_places, units * self._sets, cache_sim.EMPTY)
+        self._clocks = extend(self._clocks, units, 0)
+        most = len(self._set_places) * self._ways * cache_sim.FIELDS
+        if len(self._lines) < most:
             larger = aligned(most, np.dtype(np.int64))
-            larger[: self._used] = lines[: self._used]
-            lines = larger
-        self._state = lines, sets, extend(clocks, units, 0)
+            larger[: self._used] = self._lines[: self._used]
+            self._lines = larger
 
     def _act(self, kind: Kind) -> tuple[int, int]:
         """Return the act of requests of a kind, and the write policy of its stores."""
@@ -407,7 +403,8 @@ class Cache:
             moves = replace(sector, access="load"), kind, replace(sector, access="store")
             numbers = [onward.setdefault(move, len(onward)) for move in moves]
             rows.append((*self._does(kind), *numbers))
-        self._kind_tables = kinds, tuple(zip(*rows, strict=True)), tuple(onward)
+        columns = np.array(rows, np.int64).reshape(-1, len(Kinds._fields)).T
+        self._kind_tables = kinds, Kinds(*np.ascontiguousarray(columns)), tuple(onward)
         return self._kind_tables[1:]  # type: ignore[no-any-return]
 
     def _does(self, kind: Kind) -> tuple[int, int, int, int]:

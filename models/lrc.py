@@ -16,17 +16,22 @@ Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.m
 """
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from ..jit.loop import as_array, as_list, compile_if_worth, extend
-from .replay.interface.model import Batch, Step, one_lane
+from ..jit.loop import extend, loops_of
+from .replay.interface.model import Batch, Ints, Step, one_lane
 from .replay.stateful import lrc_window
+from .replay.stateful.lrc_window import Passed, Requests, Window
 
 SECTOR = 32
+
+
+def _nothing() -> Ints:
+    return np.zeros(0, np.int64)
 
 
 @dataclass
@@ -40,9 +45,11 @@ class Lrc:
     period: ClassVar[int] = 0
     serves_units: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
-    _clock: Any = field(default_factory=list, init=False, repr=False)
-    _heads: Any = field(default_factory=list, init=False, repr=False)
-    _ring: Any = field(default_factory=lambda: ([], [], []), init=False, repr=False)
+    _clock: Ints = field(default_factory=_nothing, init=False, repr=False)
+    _latest: Ints = field(default_factory=_nothing, init=False, repr=False)
+    _ring: tuple[Ints, ...] = field(
+        default_factory=lambda: (_nothing(),) * 3, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Refuse impossible lines and windows."""
@@ -55,30 +62,26 @@ class Lrc:
 
     def step(self, batch: Batch) -> Step:
         """Join reads with earlier ones."""
-        compiled = compile_if_worth(lrc_window, len(batch))
-        change = as_list if compiled is None else as_array
         nothing, each = np.zeros(len(batch), np.int64), np.arange(len(batch))
         unit = nothing if batch.unit is None else batch.unit
         group = each if batch.group is None else batch.group
         counts = np.zeros(len(batch) if batch.group is None else batch.groups, np.int64)
-        self._make_room(1 + int(unit.max(initial=0)))
-        state = change(self._clock), tuple(map(change, self._ring)), change(self._heads)
-        self._clock, self._ring, self._heads = state
-        columns = batch.addresses[:, 0], batch.kind, batch.row
-        requests = tuple(change(np.ascontiguousarray(c)) for c in (*columns, unit, group))
-        is_load = change(np.array([kind.access == "load" for kind in batch.kinds], np.int64))
-        passed, joined = tuple(change(np.empty_like(nothing)) for _ in columns), change(counts)
-        size = self.window, self.line.bit_length() - 1
-        many = (compiled or lrc_window).join(requests, is_load, state, *size, joined, passed)
-        counts = as_array(joined)
+        columns = batch.addresses[:, 0], batch.kind, batch.row, unit, group
+        requests = Requests(*map(np.ascontiguousarray, columns))
+        is_load = np.array([kind.access == "load" for kind in batch.kinds], np.int64)
+        passed = Passed(*np.empty((3, len(batch)), np.int64))
+        window, line_bits = self._window(1 + int(unit.max(initial=0))), self.line.bit_length() - 1
+        loops = loops_of(lrc_window, len(batch))
+        many = loops.join(requests, is_load, window, line_bits, counts, passed)
         if not batch.passes_on:
             return Step({"joined": counts})
-        address, kind, row = (as_array(column[:many]) for column in passed)
+        address, kind, row = (column[:many] for column in passed)
         return Step({"joined": counts}, one_lane(batch.kinds, kind, address, row))
 
-    def _make_room(self, units: int) -> None:
-        """Allocate the windows of several units."""
+    def _window(self, units: int) -> Window:
+        """Return the windows of several units."""
         self._clock = extend(self._clock, units, 0)
         many = len(self._clock)
-        self._heads = extend(self._heads, many * lrc_window.BUCKETS, 0)
+        self._latest = extend(self._latest, many * lrc_window.BUCKETS, 0)
         self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)
+        return Window(self.window, self._clock, *self._ring, self._latest)

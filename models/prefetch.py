@@ -24,9 +24,11 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from ..jit.loop import as_array, compile_if_worth, extend
+from ..jit.loop import extend, loops_of
 from .replay.interface.model import Batch, Ints, Step, one_lane
 from .replay.stateful import stream_buffers
+from .replay.stateful.lrc_window import Passed, Requests
+from .replay.stateful.stream_buffers import Buffers, Counts, Kinds, Shape
 
 
 @dataclass
@@ -58,31 +60,28 @@ class Prefetch:
 
     def step(self, batch: Batch) -> Step:
         """Serve the requests in order."""
-        loops = compile_if_worth(stream_buffers, len(batch)) or stream_buffers
         rows = np.arange(len(batch))
-        unit = np.zeros(len(batch)) if batch.unit is None else batch.unit
+        unit = np.zeros(len(batch), np.int64) if batch.unit is None else batch.unit
         group = rows if batch.group is None else batch.group
         units = 1 + int(unit.max(initial=0))
         self._clock = extend(self._clock, units, 0)
         self._buffers = tuple(extend(b, len(self._clock) * self.buffers, 0) for b in self._buffers)
         columns = batch.addresses[:, 0], batch.kind, batch.row, unit, group
-        requests = tuple(as_array(np.ascontiguousarray(column)) for column in columns)
         kinds = np.array([(k.width, int(k.access == "load")) for k in batch.kinds] or [(1, 0)]).T
         block, page = (n.bit_length() - 1 for n in (self.block, self.page // self.block))
         counts = np.zeros((len(batch) if batch.group is None else batch.groups, 3), np.int64)
-        passed = tuple(np.empty((3, len(batch) * (1 + self.depth)), np.int64))
-        many = loops.serve(
-            requests,
-            tuple(map(np.ascontiguousarray, kinds.astype(np.int64))),
-            self._buffers,
-            self._clock,
-            (block, self.buffers, self.depth, page),
-            counts.reshape(-1),
+        passed = Passed(*np.empty((3, len(batch) * (1 + self.depth)), np.int64))
+        many = loops_of(stream_buffers, len(batch)).serve(
+            Requests(*map(np.ascontiguousarray, columns)),
+            Kinds(*np.ascontiguousarray(kinds)),
+            Buffers(*self._buffers, self._clock),
+            Shape(block, self.buffers, self.depth, page),
+            Counts(*counts.T),
             passed,
         )
         return Step(dict(zip(self.counters, counts.T, strict=True)), self._out(batch, passed, many))
 
-    def _out(self, batch: Batch, passed: Any, many: int) -> Batch | None:
+    def _out(self, batch: Batch, passed: Passed, many: int) -> Batch | None:
         if not batch.passes_on:
             return None
         address, kind, row = (column[:many] for column in passed)

@@ -28,10 +28,21 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from ..jit.loop import compile_if_worth, extend
+from ..jit.loop import extend, loops_of
+from .replay.histogram.hash_table import Table, enlarge, new_table
 from .replay.histogram.stages import cut_at_lines
 from .replay.interface.model import Batch, Ints, Kind, Step
-from .replay.stateful import stack_distances
+from .replay.stateful import cache_sim, stack_distances
+from .replay.stateful.stack_distances import (
+    Counted,
+    Head,
+    Kinds,
+    Lines,
+    Requests,
+    Shape,
+    Stacks,
+    Tree,
+)
 
 SLICE = 1 << 18
 """Requests that are measured at a time."""
@@ -66,11 +77,11 @@ class Reuse:
     serves_units: ClassVar[bool] = True
     adds_up: ClassVar[bool] = True
     requests: int = field(default=0, init=False)
-    _table: Any = field(default_factory=lambda: _empty(2), init=False, repr=False)
-    _lines: Any = field(default_factory=lambda: _empty(2), init=False, repr=False)
-    _stacks: Any = field(default_factory=lambda: _empty(6), init=False, repr=False)
-    _tree: Any = field(default_factory=lambda: _empty(3), init=False, repr=False)
-    _head: Ints = field(default_factory=lambda: np.zeros(3, np.int64), init=False, repr=False)
+    _table: Table = field(default_factory=lambda: new_table(1), init=False, repr=False)
+    _lines: tuple[Ints, ...] = field(default_factory=lambda: _empty(2), init=False, repr=False)
+    _stacks: tuple[Ints, ...] = field(default_factory=lambda: _empty(4), init=False, repr=False)
+    _tree: tuple[Ints, ...] = field(default_factory=lambda: _empty(3), init=False, repr=False)
+    _head: Head = field(default_factory=Head, init=False, repr=False)
     histogram: Ints = field(
         default_factory=lambda: np.zeros((1, 2), np.int64), init=False, repr=False
     )
@@ -113,8 +124,8 @@ class Reuse:
 
     def step(self, batch: Batch) -> Step:
         """Look up the requests in order."""
-        loops = compile_if_worth(stack_distances, len(batch)) or stack_distances
-        pieces, owners = cut_at_lines(batch, self.line, None)
+        loops = loops_of(stack_distances, len(batch))
+        pieces, owners = cut_at_lines(batch, self.line, loops_of(cache_sim, 0))
         sizes, acts = np.array(
             [self._does(k) for k in pieces.kinds] or [(1, stack_distances.PASS)]
         ).T
@@ -129,10 +140,9 @@ class Reuse:
         for begin in range(0, len(samples), SLICE):
             some = samples[begin : begin + SLICE]
             some = some[np.argsort(unit[some].astype(np.int16), kind="stable")]
-            part = tuple(
-                each[some].astype(np.int64) for each in (address, kind, unit, group, share)
-            )
-            self._measure(loops, part, (sizes, acts), capacities, counts.reshape(-1))
+            columns = address, kind, unit, group, share
+            part = Requests(*(column[some].astype(np.int64) for column in columns))
+            self._measure(loops, part, Kinds(sizes, acts), capacities, counts)
         beyond = self.sampled * counts[:, ::-1].cumsum(axis=1)[:, ::-1]
         accesses = beyond[:, 0]
         if self.sampled > 1:
@@ -146,7 +156,7 @@ class Reuse:
     @property
     def lines(self) -> int:
         """The number of lines that all units have used."""
-        return int(self._head[stack_distances.NUMBERED]) * self.sampled
+        return self._table.size.keys * self.sampled
 
     def misses(self, lines: int) -> Ints:
         """Return per share the misses in a cache with `lines` lines (per set)."""
@@ -191,38 +201,45 @@ class Reuse:
         return lookups[hashed[lookups] % self.sampled == 0], shares
 
     def _measure(
-        self, loops: Any, requests: Any, kinds: Any, capacities: Ints, counts: Ints
+        self, loops: Any, requests: Requests, kinds: Kinds, capacities: Ints, counts: Ints
     ) -> None:
         """Measure some requests, after room is made for all that they may add."""
-        self._evict_excess(loops, len(requests[0]), int(requests[2].max(initial=0)) + 1)
-        logs = self.line.bit_length() - 1, self.sector.bit_length() - 1
-        portion = max(1, self.fetch // self.sector)
-        most = self.histogram.shape[1] - 2
-        shape = *logs, self.line // self.sector, portion, self.sets, most
-        state = self._table, self._lines, self._stacks, self._tree, self._head
-        flat = self.histogram.reshape(-1)
-        kinds = tuple(map(np.ascontiguousarray, kinds))
-        loops.measure(requests, kinds, state, shape, 1.0 / self.sets, (capacities, counts, flat))
+        self._make_room(len(requests.address), int(requests.unit.max(initial=0)) + 1)
+        shape = Shape(
+            self.line.bit_length() - 1,
+            self.sector.bit_length() - 1,
+            self.line // self.sector,
+            max(1, self.fetch // self.sector),
+            self.sets,
+            1.0 / self.sets,
+            self.histogram.shape[1] - 2,
+        )
+        state = (
+            Lines(self._table, *self._lines),
+            Stacks(*self._stacks),
+            Tree(self._head, *self._tree),
+        )
+        loops.measure(requests, kinds, *state, shape, Counted(capacities, counts, self.histogram))
 
-    def _evict_excess(self, loops: Any, many: int, units: int) -> None:
+    def _make_room(self, many: int, units: int) -> None:
         """Allocate room for `many` further requests of `units` units."""
-        line_count, used, filled = map(int, self._head)
-        size, stacks = line_count + many + 1, units * self.sets
-        timestamps, worst = self._lines
-        many_of = self.line // self.sector
-        worst = _larger(worst, size * many_of, (line_count + 1) * many_of)
-        self._lines = _larger(timestamps, size, line_count + 1), worst
+        line_count, used = self._table.size.keys, self._head.words
+        size, stacks = line_count + many, units * self.sets
+        self._table = enlarge(self._table, size)
+        turn, worst = self._lines
+        sectors = self.line // self.sector
+        worst = _larger(worst, size * sectors, line_count * sectors)
+        self._lines = _larger(turn, size, line_count), worst
         self._stacks = tuple(extend(each, stacks, 0) for each in self._stacks)
-        slot_count = stack_distances.GROWS * size + stack_distances.SMALLEST * min(many, stacks)
-        self._table = tuple(_larger(each, filled + slot_count, filled) for each in self._table)
-        words, counts = used + slot_count // stack_distances.BITS + min(many, stacks), self._tree[0]
-        if len(counts) < words:
+        turns = stack_distances.GROWS * (size + 1) + stack_distances.SMALLEST * min(many, stacks)
+        words = used + turns // stack_distances.BITS + min(many, stacks)
+        if len(self._tree[0]) < words:
             self._tree = tuple(
                 _larger(each, words * size, used * size)
                 for each, size in zip(self._tree, (1, 1, stack_distances.BITS), strict=True)
             )
         if self.sets == 1:
-            most = int(self._stacks[stack_distances.LIVE].max(initial=0)) + many
+            most = int(self._stacks[Stacks._fields.index("lines")].max(initial=0)) + many
             self.histogram = np.stack([_larger(h, most + 2, len(h)) for h in self.histogram])
 
 

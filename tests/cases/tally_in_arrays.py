@@ -42,8 +42,9 @@ def read_chunk(batch: pa.RecordBatch, sites: Sites, shapes: Shapes, zones: Zones
     site = sites.locate(pc, space)
     places = (space << SPACE_SHIFT) + base
     zone = zones.find(places)
-    patterns, shape = shapes.number(pattern)
-    low, high = shapes.reach(patterns)
+    patterns, shape = np.unique(pattern, return_inverse=True)
+    offsets = shapes.store.take(patterns)[1].astype(np.int64)
+    low, high = offsets.min(axis=1), offsets.max(axis=1)
     mixed = leave(zones, places, zone, low[shape], high[shape] + sites.width[site])
     return Chunk(block, site, base, pattern, zone, mixed)
 

@@ -1,34 +1,123 @@
-"""Loops over rows: number, count and repeat them.
+"""Loops over rows of a trace: read, number, count and repeat them; for `jit/loop.py` to compile.
 
-They work on plain integers and sequences, so that `jit/loop.py` can compile them. Few rows are
-numbered without compiling.
-
-- `rows`: (pc, space, base, block), each (n,), as the trace has them.
-- `named`: (pattern, first, shape): the rows' patterns, (n,), and the shape of each pattern from
-  `first` on. A shape is an index in `low` and `high`.
-- `sites`: (kind, width), each (pcs * SPACES,), as in `Sites`.
-- `reach`: (low, high), each (shapes,): the lowest and the highest offset of a shape's lanes.
-- `zones`: the end of each zone, (zones,); the last one has none.
-- `slots`: an open-addressing hash table of indices in `found`, or NONE. Its size is a power of two,
-  at least twice the number of rows.
-- `found`: (FIELDS, n) at least: site, shape, phase, zone and mixed of each distinct row.
-- `runs`: (3, n) at least: runs of adjacent equal rows of one block: the number of the distinct row,
-  the block, and the length.
-- `buffers`: slots, found and runs.
+`locate` is the one place where a row gets its site and its array. The reorder buffer
+(`stateful/reorder_loops.py`) reads its rows by it, too.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-NONE, FIELDS, SPACES, SPACE_SHIFT = -1, 5, 8, 56
-SITE, SHAPE, PHASE, ZONE, MIXED = 0, 1, 2, 3, 4
-NUMBER, BLOCK, LENGTH = 0, 1, 2
+from ....jit.structure import I64, Column
+from .hash_table import NONE, Table, find
+
+SPACES, SPACE_SHIFT = 8, 56
 FAR = 1 << 62
-SPREAD = 0x9E3779B1
-WORTH = 1 << 14
+WORTH = 1 << 13
 """Rows from which on the compiled loops pay."""
 
 
-def mark_patterns(pattern: Any, first: int, flags: Any) -> None:
+class AccessRows(NamedTuple):
+    """Rows of ACCESSES, each (n,)."""
+
+    pc: Column
+    space: Column
+    base: Column
+    pattern: Column
+    block: Column
+
+
+class Facts(NamedTuple):
+    """The tables in which rows are looked up.
+
+    `kind` and `width` are those of `Sites`. `shape` is the index, in `lowest` and `highest`, of
+    each pattern from `first` on: the offsets of its outermost lanes. `zone_end` is the end of each
+    zone; the last one has none.
+    """
+
+    kind: I64
+    width: I64
+    first: int
+    shape: Column
+    lowest: I64
+    highest: I64
+    zone_end: I64
+
+
+class Bounds(NamedTuple):
+    """The lowest and the highest base that a reader can take."""
+
+    low: int
+    high: int
+
+
+ANY_BASE = Bounds(-(1 << 63), (1 << 63) - 1)
+
+
+class Located(NamedTuple):
+    """What the latest row has looked up, and what holds for the next ones too.
+
+    Adjacent rows mostly share pc, space and pattern. While the base of such a row is within [low,
+    high], all its lanes are inside the zone. A mixed row, whose lanes are in several zones, leaves
+    an empty range. `site` is NONE where an instruction cannot reach the space.
+    """
+
+    pc: int
+    space: int
+    pattern: int
+    site: int
+    shape: int
+    zone: int
+    begin: int
+    end: int
+    mixed: int
+    low: int
+    high: int
+
+
+NOWHERE = Located(NONE, NONE, NONE, 0, 0, 0, FAR, FAR, 0, FAR, -FAR)
+"""Where no row is."""
+
+
+class Runs(NamedTuple):
+    """Runs of adjacent equal rows of one block: the number of the distinct row, the block, and the
+    length, each (n,).
+    """
+
+    number: I64
+    block: I64
+    length: I64
+
+
+def is_like(rows: AccessRows, row: int, last: Located) -> bool:
+    """Return whether what the latest row looked up holds for this row."""
+    return bool(
+        rows.pc[row] == last.pc
+        and rows.space[row] == last.space
+        and rows.pattern[row] == last.pattern
+        and last.low <= rows.base[row] <= last.high
+    )
+
+
+def locate(rows: AccessRows, row: int, facts: Facts, bounds: Bounds, last: Located) -> Located:
+    """Look a row up. The zone is searched only if the base has left the latest row's."""
+    pc, space, pattern = rows.pc[row], rows.space[row], rows.pattern[row]
+    site, shape = pc * SPACES + space, facts.shape[pattern - facts.first]
+    if space >= SPACES or facts.kind[site] < 0:
+        return Located(pc, space, pattern, NONE, 0, 0, FAR, FAR, 0, FAR, -FAR)
+    base, window = rows.base[row], space << SPACE_SHIFT
+    zone, begin, end = last.zone, last.begin, last.end
+    if window + base < begin or window + base >= end:
+        zone = find_zone(facts.zone_end, window + base)
+        begin, end = -FAR if zone == 0 else facts.zone_end[zone - 1], facts.zone_end[zone]
+    before, tail = facts.lowest[shape], facts.highest[shape] + facts.width[site]
+    mixed = int(base + before < begin - window or base + tail > end - window)
+    low, high = FAR, -FAR
+    if not mixed:
+        low = max(bounds.low, begin - window - min(0, before))
+        high = min(bounds.high, end - window - max(1, tail))
+    return Located(pc, space, pattern, site, shape, zone, begin, end, mixed, low, high)
+
+
+def mark_patterns(pattern: Column, first: int, flags: Column) -> None:
     """Mark the patterns that occur, `flags` (patterns from `first` on,)."""
     last = NONE
     for row in range(len(pattern)):
@@ -37,7 +126,7 @@ def mark_patterns(pattern: Any, first: int, flags: Any) -> None:
             flags[last - first] = True
 
 
-def all_known(pattern: Any, first: int, shapes: Any) -> bool:
+def all_known(pattern: Column, first: int, shapes: Column) -> bool:
     """Return whether every pattern that occurs has a shape in `shapes`, which begins at `first`."""
     last = NONE
     for row in range(len(pattern)):
@@ -48,124 +137,62 @@ def all_known(pattern: Any, first: int, shapes: Any) -> bool:
     return True
 
 
-def number_rows(
-    rows: Any, named: Any, sites: Any, reach: Any, zones: Any, period: int, buffers: Any
-) -> tuple[int, int]:
-    """Number the rows by distinct row; return the number of distinct rows, and of runs.
+def number_rows(rows: AccessRows, facts: Facts, period: int, table: Table, runs: Runs) -> int:
+    """Number the rows by distinct row, and return the number of runs.
 
-    Returns -1 - i as the first number if row i is in a space that its instruction cannot reach.
+    The key of a distinct row is (site * zones + zone) * 2 + mixed, and shape * period + the base
+    modulo the period. Returns -1 - i if row i is in a space that its instruction cannot reach.
     """
-    pcs, spaces, bases, blocks = rows
-    patterns, first, shapes = named
-    slots, table, runs = buffers
-    kinds, widths = sites
-    lows, highs = reach
-    many, count, row, number = 0, 0, 0, NONE
-    pc, space, pattern, phase = NONE, NONE, NONE, NONE
-    zone, begin, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
+    last, count, row, number, phase = NOWHERE, 0, 0, NONE, NONE
     is_power, mask = period & (period - 1) == 0, period - 1
-    for slot in range(len(slots)):
-        slots[slot] = NONE
-    while row < len(pcs):
-        base = bases[row]
-        if not (
-            pcs[row] == pc
-            and spaces[row] == space
-            and patterns[row] == pattern
-            and base & mask == phase
-            and lowest <= base <= highest
-        ):
-            pc, space, pattern = pcs[row], spaces[row], patterns[row]
-            site, shape = pc * SPACES + space, shapes[pattern - first]
-            if space >= SPACES or kinds[site] < 0:
-                return -1 - row, count
-            window = space << SPACE_SHIFT
-            if window + base < begin or window + base >= end:
-                zone = find_zone(zones, window + base)
-                begin, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
-            low, high = begin - window, end - window
-            before, tail = lows[shape], highs[shape] + widths[site]
-            mixed = int(base + before < low or base + tail > high)
+    while row < len(rows.pc):
+        base = rows.base[row]
+        if not (is_power and base & mask == phase and is_like(rows, row, last)):
+            last = locate(rows, row, facts, ANY_BASE, last)
+            if last.site < 0:
+                return -1 - row
             phase = base & mask if is_power else base % period
-            number = find(slots, table, many, site, shape, phase, zone, mixed)
-            many += int(number == many)
-            if is_power and not mixed:
-                lowest, highest = low - min(0, before), high - max(1, tail)
-            else:
-                lowest, highest = FAR, -FAR
-        start, block = row, blocks[row]
+            place = (last.site * len(facts.zone_end) + last.zone) * 2 + last.mixed
+            number = find(table, place, last.shape * period + phase)
+        start, block = row, rows.block[row]
         row += 1
         while (
-            row < len(pcs)
-            and blocks[row] == block
-            and pcs[row] == pc
-            and spaces[row] == space
-            and patterns[row] == pattern
-            and bases[row] & mask == phase
-            and lowest <= bases[row] <= highest
+            row < len(rows.pc)
+            and is_power
+            and rows.block[row] == block
+            and rows.base[row] & mask == phase
+            and is_like(rows, row, last)
         ):
             row += 1
-        runs[NUMBER, count] = number
-        runs[BLOCK, count] = block
-        runs[LENGTH, count] = row - start
+        runs.number[count] = number
+        runs.block[count] = block
+        runs.length[count] = row - start
         count += 1
-    return many, count
+    return count
 
 
-def find(
-    slots: Any, table: Any, many: int, site: int, shape: int, phase: int, zone: int, mixed: int
-) -> int:
-    """Return the number of a row among the `many` known ones, or the next number if it is new."""
-    mask = len(slots) - 1
-    slot = (((shape * 31 + site) * 4099 + phase) * SPREAD >> 7) & mask
-    while slots[slot] >= 0:
-        if is_same(table, slots[slot], site, shape, phase, zone, mixed):
-            return slots[slot]  # type: ignore[no-any-return]
-        slot = (slot + 1) & mask
-    slots[slot] = many
-    table[SITE, many] = site
-    table[SHAPE, many] = shape
-    table[PHASE, many] = phase
-    table[ZONE, many] = zone
-    table[MIXED, many] = mixed
-    return many
-
-
-def is_same(
-    table: Any, number: int, site: int, shape: int, phase: int, zone: int, mixed: int
-) -> bool:
-    """Return whether a distinct row has these fields."""
-    return bool(
-        table[SHAPE, number] == shape
-        and table[PHASE, number] == phase
-        and table[SITE, number] == site
-        and table[ZONE, number] == zone
-        and table[MIXED, number] == mixed
-    )
-
-
-def find_zone(zones: Any, place: int) -> int:
+def find_zone(ends: I64, place: int) -> int:
     """Return the first zone that ends after a place."""
-    low, high = 0, len(zones) - 1
+    low, high = 0, len(ends) - 1
     while low < high:
         middle = (low + high) // 2
-        if zones[middle] > place:
+        if ends[middle] > place:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def count_scopes(runs: Any, first: int, scope: Any, times: Any) -> None:
+def count_scopes(runs: Runs, first: int, scope: Column, times: I64) -> None:
     """Count how often each number occurs in each scope, `times` (numbers, scopes), zeros at first.
 
-    `runs` (3, n) as above; `scope` is the scope per block from `first` on.
+    `scope` is the scope per block from `first` on.
     """
-    for run in range(runs.shape[1]):
-        times[runs[NUMBER, run], scope[runs[BLOCK, run] - first]] += runs[LENGTH, run]
+    for run in range(len(runs.number)):
+        times[runs.number[run], scope[runs.block[run] - first]] += runs.length[run]
 
 
-def find_ends(offsets: Any, low: Any, high: Any) -> None:
+def find_ends(offsets: Column, low: I64, high: I64) -> None:
     """Set the minimum and the maximum of each row of offsets, (n, lanes)."""
     for row in range(len(offsets)):
         least = greatest = offsets[row, 0]
@@ -177,7 +204,7 @@ def find_ends(offsets: Any, low: Any, high: Any) -> None:
 
 
 def sum_groups(
-    rows: Any, group: Any, table: Any, number: Any, times: Any, many: Any, sums: Any
+    rows: I64, group: I64, table: I64, number: I64, times: I64, many: I64, sums: I64
 ) -> None:
     """Sum the columns of rows per group: row i adds `table[:, number[i]]`, `times[i]` times.
 
@@ -195,7 +222,7 @@ def sum_groups(
                     sums[scope, owner, column] += often * table[column, index]
 
 
-def repeat(pool: Any, stride: Any, rows: Any, requests: Any) -> None:
+def repeat(pool: Any, stride: I64, rows: Any, requests: Any) -> None:
     """Expand rows to their requests, row by row.
 
     `pool` is (first, kind, address), as in `Pool`; `stride` (kinds,) are the bytes that a request
@@ -214,7 +241,7 @@ def repeat(pool: Any, stride: Any, rows: Any, requests: Any) -> None:
             many += 1
 
 
-def add_up(values: Any, group: Any, sums: Any) -> None:
+def add_up(values: I64, group: I64, sums: I64) -> None:
     """Add each value to the sum of its group; both (n,), `sums` (groups,)."""
     for place in range(len(values)):
         sums[group[place]] += values[place]

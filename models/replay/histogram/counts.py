@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from ....base.dataclass import dataclass
-from ....jit.loop import compile_if_worth
+from ....jit.loop import loops_of
 from ....traces.column import to_arrow
 from ....traces.schema import Launch
 from ....traces.unique import sorted_unique
@@ -71,14 +71,8 @@ class Groups:
         """
         many = np.zeros((times.shape[1], len(self.site)), np.int64)
         sums = np.zeros((*many.shape, len(table)), np.int64)
-        if (loops := compile_if_worth(counting, 0)) is not None:
-            loops.sum_groups(self.rows, self.group, table, number, times, many, sums)
-            return many, sums
-        starts = np.flatnonzero(np.diff(self.group, prepend=-1))
-        answers = table[:, number[self.rows]]
-        for scope, often in enumerate(times[self.rows].T):
-            many[scope] = np.add.reduceat(often, starts)
-            sums[scope] = np.add.reduceat(answers * often, starts, axis=1).T
+        loops = loops_of(counting, 0)
+        loops.sum_groups(self.rows, self.group, table, number, times, many, sums)
         return many, sums
 
 

@@ -8,21 +8,20 @@ rows are numbered by distinct row and counted, and a model counts each distinct 
 from collections.abc import Sequence
 from dataclasses import field
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....jit.loop import as_lists, compile_if_worth
+from ....jit.loop import loops_of
 from ....traces.column import signed
 from ..interface.model import Batch, Bools, Ints, Kind, join_batches, one_lane
-from ..rows.patterns import Reaches, Shapes
+from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import Sites, Zones
-from ..schedule.episodes import list_ranges
 from ..schedule.place import Placement
 from . import counting
+from .hash_table import NONE, Table, new_table
 
 READ = ("block", "pc", "space", "base", "pattern")
 """The columns of ACCESSES on which order-independent counts depend."""
@@ -60,44 +59,48 @@ class AccessHistogram:
     zones: Zones
     period: int
     placements: Sequence[Placement]
-    _slots: NDArray[np.int32] = field(init=False)
-    _slot_bins: Ints = field(init=False)
-    _runs: Ints = field(init=False)
+    _table: Table = field(default_factory=lambda: new_table(SLICE), init=False)
+    _runs: Ints = field(default_factory=lambda: np.empty((3, SLICE), np.int64), init=False)
     _reaches: Reaches = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate the tables."""
+        """Begin without patterns."""
         self._reaches = Reaches(self.shapes)
-        self._slots = np.empty(2 * SLICE, np.int32)
-        self._slot_bins = np.empty((counting.FIELDS, SLICE), np.int64)
-        self._runs = np.empty((3, SLICE), np.int64)
 
     def count(self, batch: pa.RecordBatch) -> Bins:
         """Find the distinct rows of a batch.
 
         Raises `CutraceError` where a row is in a space that its instruction cannot reach.
         """
-        compiled = compile_if_worth(counting, batch.num_rows)
-        rows = tuple(signed(batch, name) for name in ("pc", "space", "base", "block"))
-        named = self._reaches.name(compiled, signed(batch, "pattern"))
-        sites, ends = (self.sites.kind, self.sites.width), self._reaches.ends
-        operands: Any = (rows, named, sites, ends, np.append(self.zones.cuts, counting.FAR))
-        loops, operands = (compiled, operands) if compiled else (counting, as_lists(operands))
-        slots = self._slots[: 2 << (batch.num_rows - 1).bit_length()]
-        many, count = loops.number_rows(
-            *operands, self.period, (slots, self._slot_bins, self._runs)
-        )
-        if many < 0:
-            pc, space, _, _ = rows
-            self.sites.refuse(pc[-1 - many], space[-1 - many])
-        site, shape, phase, zone, mixed = self._slot_bins[:, :many].copy()
-        runs = self._runs[:, :count]
+        loops = loops_of(counting, batch.num_rows)
+        named = self._reaches.name(loops, signed(batch, "pattern"))
+        columns = {name: signed(batch, name) for name in ("pc", "space", "base", "block")}
+        rows = counting.AccessRows(pattern=named.pattern, **columns)
+        facts = look_up_in(self.sites, self.zones, self._reaches, named)
+        table, runs = self._table, counting.Runs(*self._runs)
+        table = table._replace(slots=table.slots[: 2 << (batch.num_rows - 1).bit_length()])
+        table.slots.fill(NONE)
+        table.size.keys = 0
+        count = loops.number_rows(rows, facts, self.period, table, runs)
+        if count < 0:
+            self.sites.refuse(rows.pc[-1 - count], rows.space[-1 - count])
+        many = table.size.keys
+        runs = counting.Runs(*self._runs[:, :count])
         times = [_count(loops, runs, many, placement) for placement in self.placements]
-        which = self._reaches.patterns[shape]
-        return Bins(site, which, phase, zone, mixed.astype(np.bool_), np.stack(times))
+        place, mixed = np.divmod(table.first[:many], 2)
+        site, zone = np.divmod(place, len(facts.zone_end))
+        shape, phase = np.divmod(table.second[:many], self.period)
+        pattern = self._reaches.patterns[shape]
+        return Bins(site, pattern, phase, zone, mixed.astype(np.bool_), np.stack(times))
 
 
-def _count(loops: ModuleType, runs: Ints, many: int, placement: Placement) -> Ints:
+def look_up_in(sites: Sites, zones: Zones, reaches: Reaches, named: Named) -> counting.Facts:
+    """Return the tables in which rows with named patterns are looked up."""
+    ends = np.append(zones.cuts, counting.FAR)
+    return counting.Facts(sites.kind, sites.width, named.first, named.shape, *reaches.ends, ends)
+
+
+def _count(loops: ModuleType, runs: counting.Runs, many: int, placement: Placement) -> Ints:
     """Return (many, scopes): the frequency of each number per scope."""
     number, block, length = runs
     first, last = int(block.min()), int(block.max())
@@ -157,15 +160,10 @@ class Pool:
         many = self.first[number + 1] - self.first[number]
         stride = strides(self.kinds)
         requests = int(many.sum())
-        if (loops := compile_if_worth(counting, requests)) is not None:
-            columns = tuple(np.empty(requests, np.int64) for _ in range(3))
-            pool, rows = (self.first, self.kind, self.address), (number, shift, row)
-            loops.repeat(pool, stride, rows, columns)
-            return one_lane(self.kinds, columns[1], columns[0], columns[2])
-        indices = list_ranges(self.first[number], many)
-        kind = self.kind[indices]
-        address = self.address[indices] + np.repeat(shift, many) * stride[kind]
-        return one_lane(self.kinds, kind, address, np.repeat(row, many))
+        address, kind, owner = np.empty((3, requests), np.int64)
+        pool, rows = (self.first, self.kind, self.address), (number, shift, row)
+        loops_of(counting, requests).repeat(pool, stride, rows, (address, kind, owner))
+        return one_lane(self.kinds, kind, address, owner)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from ....base.dataclass import dataclass
-from ....jit.loop import compile_if_worth
+from ....jit.loop import loops_of
 from ..device.wiring import Wire
 from ..interface.model import Batch, FullModel, Ints, Model, Step, join_batches
 from ..schedule.episodes import list_ranges
@@ -240,12 +240,9 @@ def _sum_by_row(columns: Sequence[Ints], row: Ints, rows: int) -> Ints:
 def _sum_by_group(columns: Sequence[Ints], owners: Ints, groups: int) -> Ints:
     """Sum counts, (m,) each, per group of `owners` (m,)."""
     total = np.zeros((len(columns), groups), np.int64)
-    loops = compile_if_worth(counting, 0)
+    loops = loops_of(counting, 0)
     for sums, column in zip(total, columns, strict=True):
-        if loops is not None:
-            loops.add_up(column, owners, sums)
-        elif column.any():
-            sums[:] = np.bincount(owners, column, groups)
+        loops.add_up(column, owners, sums)
     return total
 
 
@@ -259,16 +256,16 @@ def slices_of(row: Ints, size: int) -> Iterator[slice]:
         yield slice(start, end)
 
 
-def cut_at_lines(batch: Batch, line: int, compiled: ModuleType | None) -> tuple[Batch, Ints]:
-    """Split requests at line boundaries; return them, and the row of the batch of each."""
+def cut_at_lines(batch: Batch, line: int, loops: ModuleType) -> tuple[Batch, Ints]:
+    """Split requests at line boundaries; return them, and the row of the batch of each. `loops` are
+    those of `cache_sim.py`.
+    """
     widths = np.array([kind.width for kind in batch.kinds] or [0], np.int64)
     address = np.ascontiguousarray(batch.addresses[:, 0])
     owners = np.arange(len(batch))
-    if compiled is not None and not compiled.any_crosses_line(address, batch.kind, widths, line):
+    if not loops.any_crosses_line(address, batch.kind, widths, line):
         return batch, owners
     widths = widths[batch.kind]
-    if not ((address & (line - 1)) + widths > line).any():
-        return batch, owners
     over = (address % line + widths - 1) // line
     owners = np.repeat(owners, over + 1)
     pieces = batch.take(owners)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import CutraceError
-from ....jit.loop import compile_if_worth
+from ....jit.loop import loops_of
 from ..interface.model import Batch, Bools, Ints
 from . import touching
 
@@ -107,15 +107,9 @@ def distinct_bytes(ordered: Ints, width: int) -> Ints:
     >>> distinct_bytes(np.array([[0, 2, 8, 8, NONE]]), 4)
     array([10])
     """
-    if (loops := compile_if_worth(touching, len(ordered))) is not None:
-        distinct = np.empty(len(ordered), np.int64)
-        loops.count_bytes(ordered, width, distinct)
-        return distinct
-    if is_aligned(ordered, width):  # accesses are the same or apart
-        return width * count_true(mark_new(ordered))
-    steps = np.minimum(np.diff(ordered, axis=1), width)
-    steps[ordered[:, 1:] == NONE] = 0
-    return np.asarray(steps.sum(axis=1) + width * (ordered[:, 0] != NONE), dtype=np.int64)
+    distinct = np.empty(len(ordered), np.int64)
+    loops_of(touching, len(ordered)).count_bytes(ordered, width, distinct)
+    return distinct
 
 
 def is_aligned(addresses: Ints, width: int) -> bool:

@@ -2,18 +2,18 @@
 
 from dataclasses import field
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....jit.loop import compile_if_worth
+from ....jit.loop import loops_of
 from ..interface.model import Batch, Ints, Kind, Touched
 from . import recent_rows, touching
-from .lanes import order_lanes, unpack_masks
-from .sites import DENSE, number_rows
+from .lanes import count_true, order_lanes, unpack_masks
+from .sites import DENSE
 
 if TYPE_CHECKING:
     from ....traces.pattern_store import Patterns as Store
@@ -45,23 +45,11 @@ class Shapes:
         """Return the number of patterns."""
         return len(self.store)
 
-    def number(self, pattern: Ints) -> tuple[Ints, Ints]:
-        """Return the distinct patterns of rows, rising, and each row's index in them, (n,)."""
-        first, last = int(pattern.min()), int(pattern.max())
-        if first == last:
-            return np.array([first]), np.zeros(len(pattern), np.int64)
-        distinct, number = number_rows(pattern - first, last - first + 1)
-        return distinct + first, number
-
-    def reach(self, pattern: Ints, loops: ModuleType | None = None) -> tuple[Ints, Ints]:
-        """Return the lowest and the highest offset of each pattern, both (n,).
-
-        `loops` are those of `counting.py`, if they are compiled.
+    def reach(self, pattern: Ints, loops: ModuleType) -> tuple[Ints, Ints]:
+        """Return the lowest and the highest offset of each pattern, both (n,); `loops` are those of
+        `counting.py`.
         """
-        if loops is None:
-            offsets = self.store.take(pattern)[1]
-            return offsets.min(axis=1).astype(np.int64), offsets.max(axis=1).astype(np.int64)
-        low, high = np.empty(len(pattern), np.int64), np.empty(len(pattern), np.int64)
+        low, high = np.empty((2, len(pattern)), np.int64)
         for start in range(0, len(pattern), ROWS_PER_READ):
             part = slice(start, start + ROWS_PER_READ)
             loops.find_ends(self.store.take(pattern[part])[1], low[part], high[part])
@@ -78,15 +66,14 @@ class Shapes:
         """Return the batch of `rebuild`, with the rows' footprint instead of their sorted
         addresses.
         """
-        if (loops := compile_if_worth(touching, len(kind))) is None:
-            return self.rebuild(kinds, kind, base, pattern)
         active, offsets = self.store.take(pattern)
-        addresses, on = np.empty(offsets.shape, np.int64), np.empty(offsets.shape, np.bool_)
-        ordered, lines = np.empty(offsets.shape, np.int32), np.zeros((len(kind), 4), np.int64)
-        lanes, distinct = np.empty((2, len(kind)), np.int64)
-        loops.lay_out(active, offsets, base, addresses, on, ordered, lanes)
+        on, addresses = unpack_masks(active), base[:, None] + offsets
+        ordered = np.where(on, offsets, np.int32(touching.LAST))
         ordered.sort(axis=1)
+        lanes, distinct = count_true(on), np.empty(len(kind), np.int64)
+        lines = np.zeros((len(kind), 4), np.int64)
         width = np.array([each.width for each in kinds])[kind]
+        loops = loops_of(touching, len(kind))
         loops.count_touched(base, ordered, lanes, width, distinct, lines)
         footprint = Touched(lanes, distinct, lines)
         return Batch(kinds, kind, addresses, on, np.arange(len(kind)), touched=footprint)
@@ -104,10 +91,16 @@ def read_patterns(active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> Pat
 
 _NOTHING = np.zeros(0, np.int64)
 _NO_SHAPES = (0, np.zeros(0, np.int32))
-Named: TypeAlias = tuple[NDArray[np.uint32], int, NDArray[np.int32]]
-"""Patterns of rows, (n,), the first pattern, and the shape of each pattern from it on: its index in
-`ends`.
-"""
+
+
+class Named(NamedTuple):
+    """Patterns of rows, (n,), the first pattern, and the shape of each pattern from it on: its
+    index in `ends`.
+    """
+
+    pattern: NDArray[np.uint32]
+    first: int
+    shape: NDArray[np.int32]
 
 
 @dataclass(slots=True)
@@ -124,26 +117,20 @@ class Reaches:
     _shape_numbers: tuple[int, NDArray[np.int32]] = field(default=_NO_SHAPES, init=False)
     _has_gaps: bool = field(default=True, init=False)
 
-    def name(self, loops: ModuleType | None, pattern: NDArray[np.uint32]) -> Named:
+    def name(self, loops: ModuleType, pattern: NDArray[np.uint32]) -> Named:
         """Record the patterns of rows, with their offset ranges; return the patterns with their
-        shapes.
-
-        `loops` are those of `counting.py`, if they are compiled.
+        shapes. `loops` are those of `counting.py`.
         """
-        self.are_places = loops is None
-        if loops is None:
-            self._shape_numbers = _NO_SHAPES
-            self.patterns, number = self.shapes.number(pattern.astype(np.int64))
-            self.ends = self.shapes.reach(self.patterns)
-            return number.astype(np.uint32), 0, np.arange(len(self.patterns), dtype=np.int32)
+        self.are_places = False
         first, last = int(pattern.min()), int(pattern.max())
         if self._has_shapes(loops, pattern, first, last):
-            return pattern, *self._shape_numbers
+            return Named(pattern, *self._shape_numbers)
         span = last - first + 1
         if span > max(DENSE, 4 * len(pattern)):
             distinct, number = np.unique(pattern, return_inverse=True)
             self._shape_numbers, self.patterns = _NO_SHAPES, distinct.astype(np.int64)
-            named = number.astype(np.uint32), 0, np.arange(len(distinct), dtype=np.int32)
+            shape = np.arange(len(distinct), dtype=np.int32)
+            named = Named(number.astype(np.uint32), 0, shape)
             self.are_places = True
         else:
             presence, shape = np.zeros(span, np.bool_), np.full(span, -1, np.int32)
@@ -152,7 +139,7 @@ class Reaches:
             shape[places] = np.arange(len(places))
             self._shape_numbers, self.patterns = (first, shape), places + first
             self._has_gaps = len(places) < span
-            named = pattern, first, shape
+            named = Named(pattern, first, shape)
         self.ends = self.shapes.reach(self.patterns, loops)
         return named
 
@@ -171,17 +158,15 @@ COLUMNS = ("pc", "space", "base", "pattern")
 
 
 class RecentRows:
-    """Filter of the rows that repeat a recent one, in launches with many rows."""
+    """Filter of the rows that repeat a recent one."""
 
     def __init__(self) -> None:
         self._seen = np.full((2, 1 << recent_rows.SLOT_BITS), -1)
 
     def choose(self, batch: pa.RecordBatch) -> Ints:
         """Return the rows of a batch with COLUMNS, rising, that do not repeat a recent one; the
-        first of equal rows is among them. A small launch keeps all.
+        first of equal rows is among them.
         """
-        rows = np.arange(batch.num_rows)
-        if loops := compile_if_worth(recent_rows, batch.num_rows):
-            columns = (batch[name].to_numpy() for name in COLUMNS)
-            rows = rows[: loops.choose_new(*columns, *self._seen, rows)]
-        return rows
+        rows, loops = np.arange(batch.num_rows), loops_of(recent_rows, batch.num_rows)
+        columns = (batch[name].to_numpy() for name in COLUMNS)
+        return rows[: loops.choose_new(*columns, *self._seen, rows)]

@@ -6,7 +6,7 @@ nearly all of them.
 
 from typing import Any
 
-WORTH = 1 << 15
+WORTH = 1 << 13
 """Rows from which on the compiled loop pays."""
 SLOT_BITS = 16
 _LOW = (1 << 40) - 1

@@ -1,7 +1,6 @@
 """Footprints: the bytes, sectors and lines that groups of lanes touch.
 
-The loops work on plain integers and sequences, so that `jit/loop.py` can compile them. `lanes.py`
-and `transactions.py` compute the same with arrays, which is faster for few groups.
+`jit/loop.py` compiles the loops.
 
 - `ordered`: (n, lanes), the active lanes' addresses in rising order, then NONE.
 - `width`: bytes per lane.
@@ -11,7 +10,7 @@ from typing import Any
 
 NONE = (1 << 63) - (1 << 12)
 LAST = (1 << 31) - 1
-WORTH = 1 << 15
+WORTH = 1 << 10
 """Rows from which on the compiled loops pay."""
 SECTOR_BITS, SECTORS_BITS = 5, 2
 """The bits of a byte's place in its sector, and of a sector's place in its line."""
@@ -20,42 +19,24 @@ WITHIN = (1 << LINE_BITS) - 1
 """The mask of an address within its line."""
 
 
-def lay_out(
-    masks: Any, offsets: Any, base: Any, addresses: Any, active: Any, ordered: Any, lanes: Any
-) -> None:
-    """Set `addresses` and `active` (n, lanes) of patterns at bases, and the number of `lanes` (n,).
-
-    `ordered` (n, lanes) gets the active lanes' offsets, for the caller to sort, and LAST for the
-    others.
-    """
-    for row in range(len(masks)):
-        mask, many = masks[row], 0
-        for lane in range(offsets.shape[1]):
-            on = mask >> lane & 1
-            addresses[row, lane] = base[row] + offsets[row, lane]
-            active[row, lane] = on != 0
-            ordered[row, lane] = offsets[row, lane] if on else LAST
-            many += on
-        lanes[row] = many
-
-
-def lie_apart(base: int, ordered: Any, many: int, width: int) -> bool:
-    """Return whether each of the first `many` lanes is within one sector, and any two are equal or
-    disjoint.
+def lie_apart(base: int, ordered: Any, row: int, many: int, width: int) -> bool:
+    """Return whether each of the first `many` lanes of a row is within one sector, and any two are
+    equal or disjoint.
     """
     bits = 0
-    for lane in range(len(ordered)):
-        bits |= (base + ordered[lane]) * int(lane < many)
+    for lane in range(ordered.shape[1]):
+        bits |= (base + ordered[row, lane]) * int(lane < many)
     return width <= 1 << SECTOR_BITS and width & (width - 1) == 0 and bits & (width - 1) == 0
 
 
-def count_apart(first: int, ordered: Any, many: int) -> tuple[int, int, int]:
-    """Return the number of distinct offsets among the first `many`, which rise, and of their
-    sectors and lines; `first` is the place of offset 0 in its line.
+def count_apart(first: int, ordered: Any, row: int, many: int) -> tuple[int, int, int]:
+    """Return the number of distinct offsets among the first `many` of a row, which rise, and of
+    their sectors and lines; `first` is the place of offset 0 in its line.
     """
     different, sectors, lines = 1, 1, 1
-    for lane in range(1, len(ordered)):
-        here, before, on = first + ordered[lane], first + ordered[lane - 1], int(lane < many)
+    for lane in range(1, ordered.shape[1]):
+        here, before = first + ordered[row, lane], first + ordered[row, lane - 1]
+        on = int(lane < many)
         different += on & int(here != before)
         sectors += on & int(here >> SECTOR_BITS != before >> SECTOR_BITS)
         lines += on & int(here >> LINE_BITS != before >> LINE_BITS)
@@ -72,8 +53,8 @@ def count_touched(
     `width` (n,) bytes.
     """
     for row in range(len(base)):
-        if lanes[row] and lie_apart(base[row], ordered[row], lanes[row], width[row]):
-            places, sectors, many = count_apart(base[row] & WITHIN, ordered[row], lanes[row])
+        if lanes[row] and lie_apart(base[row], ordered, row, lanes[row], width[row]):
+            places, sectors, many = count_apart(base[row] & WITHIN, ordered, row, lanes[row])
             if sectors == many or sectors == many << SECTORS_BITS:
                 distinct[row] = places * width[row]
                 lines[row, sectors // many - 1] = many

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ....base.dataclass import dataclass
-from ....jit.loop import compile_if_worth
+from ....jit.loop import loops_of
 from ..interface.model import Bools, Ints, Touched
 from . import touching
 from .lanes import NONE, count_true, distinct_bytes, is_aligned, mark_new, order_lanes
@@ -191,11 +191,11 @@ def count_units(group: Lanes, unit: int) -> Totals:
             leaving = by_sectors
         else:
             leaving[:, -1] = by_sectors.sum(axis=1)
-    elif (loops := compile_if_worth(touching, len(group))) is None:
-        leaving = _together(*_touched_units(group, unit), unit)
     else:
         lines, shift = leaving[:, unit // SECTOR - 1 :], unit.bit_length() - 1
-        loops.count_units(group.ordered, group.width, shift, _LINE_BITS - shift, lines)
+        loops_of(touching, len(group)).count_units(
+            group.ordered, group.width, shift, _LINE_BITS - shift, lines
+        )
     unit_totals = leaving[:, -1] if unit == LINE else leaving @ np.arange(1, SECTORS + 1)
     return Totals(unit_totals, unit_totals * unit, leaving)
 

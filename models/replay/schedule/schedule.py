@@ -16,7 +16,7 @@ one. Where some barriers are for some warps only (`Intervals.refusal`), warps ar
 there were no barriers.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 from types import ModuleType
@@ -100,7 +100,7 @@ class Schedule:
         yield self.sm[block]
 
     @cached_property
-    def widths(self) -> tuple[int, int, int, int] | None:
+    def widths(self) -> turns.Widths | None:
         """The field widths of a sort key (`turns.key_of`), for the largest interval, turn, seat and
         SM.
 
@@ -114,29 +114,32 @@ class Schedule:
         has_room = (
             wave + interval + quantum + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
         )
-        return (interval, quantum, seat, sm) if has_room and self.policy == SCHEDULES[0] else None
+        return (
+            turns.Widths(interval, quantum, seat, sm)
+            if has_room and self.policy == SCHEDULES[0]
+            else None
+        )
 
     @property
-    def short_widths(self) -> tuple[int, int, int, int] | None:
+    def short_widths(self) -> turns.Widths | None:
         """The widths of a key of SHORT bits; turns get the bits that remain."""
         if self.widths is None:
             return None
         interval, _, seat, sm = self.widths
         wave = int(self.wave.max(initial=0)).bit_length()
         quantum = SHORT - wave - interval - seat - turns.TURN_BITS - sm
-        return (interval, quantum, seat, sm) if quantum > 0 else None
+        return turns.Widths(interval, quantum, seat, sm) if quantum > 0 else None
 
     @cached_property
-    def seating(self) -> tuple[Ints, Ints, int, int]:
+    def seating(self) -> turns.Seating:
         """The layout by which `turns.place_of` decodes the owner of a key."""
         slot, warp = np.divmod(np.argsort(self.issue_order), self.warps)
-        return slot, warp, self.resident, int(self.sm.max(initial=0)) + 1
+        return turns.Seating(slot, warp, self.resident, int(self.sm.max(initial=0)) + 1)
 
     @cached_property
     def places(self) -> Ints:
         """(blocks,): the place of each block, as `turns.place_of` decodes it."""
-        *_, resident, sms = self.seating
-        return (self.wave * resident + self.slot) * sms + self.sm
+        return (self.wave * self.resident + self.slot) * self.seating.sms + self.sm
 
     def by_place(self, of_block: NDArray[Any]) -> NDArray[Any]:
         """Reorder a column of blocks by place; a place without a block holds anything."""
@@ -145,21 +148,20 @@ class Schedule:
         return values
 
     def order_runs(
-        self, loops: ModuleType, keys: Ints, widths: tuple[int, int, int, int], wave_limit: int
+        self, loops: ModuleType, keys: Ints, widths: turns.Widths, wave_limit: int
     ) -> Iterator[Ints] | None:
         """Yield the issue order of the rows of waves before `wave_limit` by their keys, (n,), about
         TOGETHER at a time; None where the rows do not come in runs.
         """
-        interval, quantum, *below = widths
-        low, most = sum(below) + turns.TURN_BITS, len(keys) // RUN
+        low, most = widths.seat + turns.TURN_BITS + widths.sm, len(keys) // RUN
         tops, begins = np.empty((2, most), np.int64)
         if (many := loops.find_runs(keys, low, tops, begins)) > most:
             return None
         tops, begins = tops[:many], begins[:many]
         ends = np.append(begins[1:], len(keys))
         runs = np.argsort(tops, kind="stable")
-        runs = runs[tops[runs] >> (interval + quantum) < wave_limit]
-        memo = *self._cached_orders, np.empty(2 << low // 2, np.int64)
+        runs = runs[tops[runs] >> (widths.interval + widths.turn) < wave_limit]
+        memo = turns.Memo(*self._cached_orders, np.empty(2 << low // 2, np.int64))
         return _order_runs(loops, keys, tops[runs], begins[runs], ends[runs], low, memo)
 
     @cached_property
@@ -172,33 +174,6 @@ class Schedule:
     def issue_order(self) -> Ints:
         """(seats,): the turn of each warp that an SM holds."""
         return shuffle(self.resident * self.warps)
-
-    def order_compiled(
-        self, loops: ModuleType, rows: Sequence[Ints], wave_limit: int
-    ) -> Ints | None:
-        """Return `order` of the rows of waves before `wave_limit`; None where the loops cannot
-        compute it.
-
-        `rows` are block, warp, interval and since; `loops` are those of `turns.py`.
-        """
-        seated = self.wave, self.slot, self.sm
-        many, *spans = loops.measure(tuple(rows), seated, wave_limit)
-        low, high = spans[::2], spans[1::2]
-        fields = [last - first for first, last in zip(low, high, strict=True)]
-        fields += [self.resident * self.warps - 1, ISSUE_SLOT - 1, int(self.sm.max()), len(rows[0])]
-        bits = tuple(field.bit_length() for field in fields)
-        if self.policy != SCHEDULES[0] or sum(bits) > MOST_BITS or not many:
-            return None
-        keys: Ints
-        keys, spare = np.empty((2, many), np.int64)
-        loops.pack(
-            tuple(rows), seated, self.issue_order, self.warps, wave_limit, tuple(low), bits, keys
-        )
-        starts = np.empty(1 << loops.DIGIT, np.int64)
-        if loops.sort(keys, spare, bits[-1], sum(bits), starts):
-            keys = spare
-        loops.number(keys, bits[-1])
-        return keys
 
     def find_intervals(self, block: Ints, warp: Ints, step: Ints) -> tuple[Ints, Ints]:
         """Return per row the number of barriers before it, and the steps since the last."""
@@ -252,7 +227,7 @@ def _order_runs(
     before = np.cumsum(ends - begins) - (ends - begins)
     cuts = opens[np.flatnonzero(np.diff(before[opens] // TOGETHER, prepend=-1))]
     sizes = np.add.reduceat(ends - begins, cuts) if len(cuts) else cuts
-    spare = np.empty((3, int(sizes.max(initial=0))), np.int64)
+    spare = tuple(np.empty((3, int(sizes.max(initial=0))), np.int64))
     for (first, last), size in zip(
         pairwise([*cuts.tolist(), len(tops)]), sizes.tolist(), strict=True
     ):

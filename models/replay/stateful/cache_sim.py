@@ -1,68 +1,177 @@
 """Cache simulation: the state of the lines, and the loop that serves requests one by one.
 
-All functions take and return integers and flat sequences of integers, so that `jit/loop.py` can
-compile them unchanged. Small traces run them uncompiled.
+A cache has sets of ways. A set's lines are allocated together on its first use: first all tags,
+then all states, then two fields for partial stores. So a tag search reads tags only, and the index
+of a line's tag, its `place`, is that of all its fields (`Lines`).
 
-- `requests`: (address, kind, cause, unit, group, time), each (n,). The cause is a warp instruction:
-  consecutive requests of one cause to one line share a tag lookup. The group is the sum to which a
-  request's counts are added. Time is a clock over all units: it counts looked-up requests, this one
-  included.
-- `kinds`: (bytes, act, policy, parts, fetched, own, written), each (kinds,). Act is PASS, READ,
-  WRITE or ATOMIC. Policy is the write policy of a store, NO_ALLOCATE to BACK. Parts is the number
-  of PARTS of a sector that are read, or that are stored so that a load can hit them. The last three
-  are the kinds of outgoing requests: a fetched sector, the request itself, and a written sector.
-- `lines`: STATE integers per line. Within a set each field is contiguous over the ways (structure
-  of arrays), so that a tag search reads tags only. The fields are the tag (line number, or EMPTY);
-  the marks; and, where IS_STORED is set in the marks, PART_BITS per sector with the number of
-  stored PARTS (fewer than all), and the time of the last store, 0 for never. Marks are the valid
-  mask and the dirty mask of the sectors and, from MARK_BITS up, the time of the last use. The time
-  of the last store is the clock of the line's own unit, the time of the last use the clock over all
-  units. The array has room for more sets than are in use; unused entries may hold anything. The
-  place of a line is the index of its tag.
-- `sets`: the index of the first way, per set and unit; -1 for a set without any request so far.
-- `clocks`: the cycles of tag lookups per unit, one line per bank and cycle.
-- `shape`: the constants of the geometry, in the order of their names below. `inverse` is one
-  divided by the number of sets.
-- `counts`: COLUMNS integers per group.
-- `passed`: (head, address, kind, cause). The last three are columns of the requests to the next
-  stage. Head holds the number of these requests, the number of entries of `lines` in use, and a
-  number without meaning.
-- `cache`: lines, shape, counts and passed. `state`: lines, sets, clocks, shape, inverse, counts,
-  passed and bases.
-- `bases`: (n,), the index of the first way of each request's set, computed some requests ahead.
-- `asker`: the context of the request that is served: the kinds of its fetches and of its
-  write-backs, its cause, and the index of its counts.
+`jit/loop.py` compiles these functions; small traces run them as they are.
 """
 
-from typing import Any
+from typing import NamedTuple
+
+from ....jit.structure import I64, Column, Struct
 
 PASS, READ, WRITE, ATOMIC = 0, 1, 2, 3
+"""What a request does. PASS: it bypasses this cache."""
 NO_ALLOCATE, EVICT, THROUGH, BACK = 0, 1, 2, 3
-ADDRESS, KIND, INSTRUCTION, UNIT = 0, 1, 2, 3
-SIZE, ACT, OWN = 0, 1, 5
-FILLED, STORED, STATE = 2, 3, 4
-WAYS, LINE, SECTOR, PORTION, NEAR, FAR, SETS = 0, 1, 2, 3, 4, 5, 6
-DIRTY_WAYS, DIRTY_REST, PARTIAL_WAYS, PARTIAL_REST, PSEUDO_LRU, POLICY, SEED = (
-    7,
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-)
-READS, READ_HITS, WRITES, WRITE_HITS, FILLS, WRITE_BACKS = 0, 1, 2, 3, 4, 5
-MANY, OPENED, READ_AHEAD = 0, 1, 2
-TO_FETCH, TO_WRITE, CAUSE_OF, COUNTS = 0, 1, 2, 3
-COLUMNS, EMPTY = 6, -1
-BANKS, BANK_BITS = 4, 15
-SECTORS, DIRTY, IS_STORED, MARK_BITS, MARKS = 0xFF, 8, 1 << 16, 17, (1 << 17) - 1
-"""The valid mask of a line's sectors; the first bit of the dirty mask; the flag of stored parts;
-and the number and mask of the bits of marks.
+"""The write policy of a store."""
+LRU, FIFO, RANDOM, RRIP = 0, 1, 2, 3
+"""The replacement policies."""
+EMPTY = -1
+"""The tag of a way without a line; the place of a line that misses."""
+NEVER = 1 << 62
+"""A time that never comes."""
+
+
+class Requests(NamedTuple):
+    """Requests in order, each (n,).
+
+    The cause is a warp instruction: consecutive requests of one cause to one line share a tag
+    lookup. Counts are added up by group. Time is a clock over all units: it counts looked-up
+    requests, this one included.
+    """
+
+    address: Column
+    kind: Column
+    cause: Column
+    unit: Column
+    group: Column
+    time: Column
+
+
+class Kinds(NamedTuple):
+    """Per kind of request, (kinds,): its bytes, its act, and the write policy of a store.
+
+    `parts` are the PARTS of a sector that it reads, or that it stores so that a load can hit them.
+    The last three are kinds of outgoing requests: a fetched sector, the request itself, and a
+    written sector.
+    """
+
+    size: I64
+    act: I64
+    policy: I64
+    parts: I64
+    fetch: I64
+    forward: I64
+    write_back: I64
+
+
+class Lines(NamedTuple):
+    """The lines: four views of one array, each beginning at a set's first field of that name.
+
+    `state` packs the valid sectors, the dirty sectors, IS_STORED, and the age. `filled` has
+    PART_BITS per sector with the number of stored PARTS, fewer than all; `stored` is the time of
+    the last store, 0 for never, by the clock of the line's own unit. These two hold anything unless
+    IS_STORED is set.
+    """
+
+    tag: I64
+    state: I64
+    filled: I64
+    stored: I64
+
+
+FIELDS = len(Lines._fields)
+DIRTY, SECTORS, IS_STORED, AGE_BITS = 8, 0xFF, 1 << 16, 17
+"""In a state: the first bit of the dirty sectors, the mask of sectors, and the bits below the age.
 """
+FLAGS = (1 << AGE_BITS) - 1
 PARTS, PART_BITS = 32, 5
-WAY_BITS, NEVER = 24, 1 << 62
-"""Bits of a way's number in its set, and a time that never comes."""
+
+
+class Shape(NamedTuple):
+    """The geometry. `inverse` is one divided by `sets`; `portion` is the sectors per fetch.
+
+    A store hits a line if the last store to it is `near` cycles old at most, or more than `far`.
+    The most dirty lines of a set are `dirty_ways`, and `dirty_rest` more are spread over all sets;
+    so are partially stored ones.
+    """
+
+    ways: int
+    line_bits: int
+    sector_bits: int
+    portion: int
+    near: int
+    far: int
+    pseudo_lru: int
+    policy: int
+    seed: int
+    sets: int
+    inverse: float
+    dirty_ways: int
+    dirty_rest: int
+    partial_ways: int
+    partial_rest: int
+
+
+class Counts(NamedTuple):
+    """The counters, each (groups,)."""
+
+    reads: I64
+    read_hits: I64
+    writes: I64
+    write_hits: I64
+    fills: I64
+    write_backs: I64
+
+
+class Head(Struct):
+    """The number of requests passed on, and of fields of lines in use."""
+
+    passed: int
+    allocated: int
+    prefetched: int
+
+
+class Passed(NamedTuple):
+    """Requests to the next stage, in order; `head` has their number."""
+
+    head: Head
+    address: I64
+    kind: I64
+    cause: I64
+
+
+class Cache(NamedTuple):
+    """A cache with all its units.
+
+    `sets` is the place of the first way per unit and set, EMPTY before the set's first request.
+    `clocks` are the cycles of tag lookups per unit. `bases` (n,) is the place of the first way of
+    each request's set, computed some requests ahead.
+    """
+
+    lines: Lines
+    sets: I64
+    clocks: I64
+    shape: Shape
+    counts: Counts
+    passed: Passed
+    bases: I64
+
+
+class Access(NamedTuple):
+    """What the lookup of a request does on its behalf: kinds of fetches and of write-backs, the
+    cause of these, the group of its counts, and the time.
+    """
+
+    fetch: int
+    write_back: int
+    cause: int
+    group: int
+    time: int
+
+
+class Span(NamedTuple):
+    """The sectors of a line that a request touches."""
+
+    first: int
+    last: int
+    mask: int
+
+
+BANKS, BANK_BITS = 4, 15
+WAY_BITS = 24
+"""Bits of a way's number in its set."""
 AHEAD, TOGETHER = 256, 8
 """Requests whose sets are computed ahead, and integers per line of the processor's cache."""
 WORTH = 1 << 13
@@ -71,112 +180,155 @@ START = 8
 """Cycles from the issue of an instruction to its first tag lookup."""
 
 
-def simulate(requests: Any, kinds: Any, state: Any) -> None:
+def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
     """Serve requests in order.
 
     Each iteration of the outer loop looks up one tag; the inner loop serves all requests of the
     same instruction to that line.
     """
-    lines, sets, clocks, shape, inverse, counts, passed, bases = state
-    addresses, kind, issuers, units, group, time = requests
-    size, acts, policies, wholes, fetched, _, written = kinds
-    cache = lines, shape, counts, passed
-    ways, is_timed = shape[WAYS], shape[NEAR] < shape[FAR]
-    issuer, owner, banks, clock = EMPTY, 0, 0, 0
-    ready, number = 0, skip_bypassing(requests, kinds, passed, 0)
-    while number < len(addresses):
+    lines, shape, clocks = cache.lines, cache.shape, cache.clocks
+    is_timed, many = shape.near < shape.far, len(requests.address)
+    cause, owner, banks, clock = EMPTY, 0, 0, 0
+    ready, number = 0, skip_bypassing(requests, kinds, cache.passed, 0)
+    while number < many:
         if number >= ready:
-            ready = min(number + AHEAD, len(addresses))
-            prepare(requests, cache, sets, inverse, bases, number, ready)
-        unit, line, base = units[number], addresses[number] >> shape[LINE], bases[number]
+            ready = min(number + AHEAD, many)
+            prepare(requests, cache, number, ready)
+        unit, base, tag = (
+            requests.unit[number],
+            cache.bases[number],
+            line_of(shape, requests, number),
+        )
         if is_timed:
             # The lookups of an instruction are charged to its unit's clock when the next one
             # begins: only then the count of the fullest bank is known. A line costs a cycle of its
             # own bank of tags; the banks work in parallel.
-            if issuers[number] != issuer:
+            if requests.cause[number] != cause:
                 clocks[owner] += lookup_cycles(banks)
                 owner, banks = unit, 0
-            bank = BANK_BITS * bank_of(line)
+            bank = BANK_BITS * bank_of(tag)
             clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
             banks += 1 << bank
-        issuer = issuers[number]
-        place = find(lines, base, ways, line)
+        cause = requests.cause[number]
+        place = lookup(lines, base, shape.ways, tag)
         was_here = place >= 0
         is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
-        is_asked = True
-        while is_asked:
-            what = kind[number]
-            act, policy, parts = acts[what], policies[what], wholes[what]
-            asker = fetched[what], written[what], issuer, COLUMNS * group[number]
-            now = time[number]
+        is_same_lookup = True
+        while is_same_lookup:
+            kind = requests.kind[number]
+            act, policy, parts = kinds.act[kind], kinds.policy[kind], kinds.parts[kind]
+            access = Access(
+                kinds.fetch[kind],
+                kinds.write_back[kind],
+                cause,
+                requests.group[number],
+                requests.time[number],
+            )
             if place < 0 and allocates(act, policy):
-                place = evict(cache, asker, base, line, now)
+                place = evict(cache, access, base, tag)
             if place >= 0:
-                update_age(lines, shape, place, now, was_here)
-            address = addresses[number]
-            offset = address - (line << shape[LINE])
-            first, last = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
-            mask = (2 << last) - (1 << first)
+                update_age(lines, shape, place, access.time, was_here)
+            span = span_of(shape, tag, requests.address[number], kinds.size[kind])
             if act == READ:
-                read(cache, asker, place, address, size[what], policy, parts)
-            elif act == ATOMIC and policy == BACK:
-                marks = lines[place + ways]
-                valid, portion = marks & SECTORS, shape[PORTION] if line & 1 else 1
-                counts[asker[COUNTS] + WRITES] += popcount(mask)
-                counts[asker[COUNTS] + WRITE_HITS] += popcount(mask & valid)
-                fetch(cache, asker, place, mask, portion, valid)
-                lines[place + ways] |= mask << DIRTY
-                if dirty_state(lines[place + ways]) > dirty_state(marks):
-                    write_back_excess(cache, asker, base, find_set(shape[SETS], inverse, line))
-            elif act == ATOMIC:
-                if place >= 0:
-                    lines[place + ways] &= ~mask
-                    lines[place + FILLED * ways] = 0
-                forward(requests, kinds, passed, number)
+                read(cache, access, place, span, policy, parts)
             else:
-                counts[asker[COUNTS] + WRITES] += popcount(mask)
-                counts[asker[COUNTS] + WRITE_HITS] += popcount(mask) * is_hit
-                marks = EMPTY if place < 0 else lines[place + ways]
-                store(lines, shape, place, first, last, policy, parts, clock)
-                if policy == BACK:
-                    lines[place + ways] |= mask << DIRTY
-                    if dirty_state(lines[place + ways]) > dirty_state(marks):
-                        write_back_excess(cache, asker, base, find_set(shape[SETS], inverse, line))
+                if act == WRITE:
+                    write(cache, access, place, span, policy, parts, clock, is_hit)
                 else:
-                    forward(requests, kinds, passed, number)
-            number = skip_bypassing(requests, kinds, passed, number + 1)
-            is_asked = place >= 0 and number < len(addresses) and issuers[number] == issuer
-            is_asked = is_asked and addresses[number] >> shape[LINE] == line
+                    update_atomically(cache, access, place, span, policy)
+                if policy != BACK:
+                    forward(requests, kinds, cache.passed, number)
+            number = skip_bypassing(requests, kinds, cache.passed, number + 1)
+            is_same_lookup = place >= 0 and number < many and requests.cause[number] == cause
+            is_same_lookup = is_same_lookup and line_of(shape, requests, number) == tag
             # a store that evicts has emptied the line: look it up again
-            if is_asked and lines[place] != line:
-                place = find(lines, base, ways, line)
+            if is_same_lookup and lines.tag[place] != tag:
+                place = lookup(lines, base, shape.ways, tag)
     clocks[owner] += lookup_cycles(banks)
 
 
-def read(
-    cache: Any, asker: Any, place: int, address: int, size: int, policy: int, parts: int
+def read(cache: Cache, access: Access, place: int, span: Span, policy: int, parts: int) -> None:
+    """Read sectors of a line that is present, and fetch the missing ones."""
+    lines, shape, counts = cache.lines, cache.shape, cache.counts
+    valid = lines.state[place] & SECTORS
+    if policy == THROUGH and span.first == span.last and span.mask & ~valid:
+        valid |= span.mask * (parts_of(lines, place, span.first) >= parts)
+    counts.reads[access.group] += span.last - span.first + 1
+    counts.read_hits[access.group] += popcount(span.mask & valid)
+    if span.mask & ~valid and span.first == span.last and shape.portion == 1:
+        lines.state[place] |= span.mask
+        counts.fills[access.group] += 1
+        sector = (lines.tag[place] << shape.line_bits) + (span.first << shape.sector_bits)
+        emit(cache.passed, sector, access.fetch, access.cause)
+    elif span.mask & ~valid:
+        fetch(cache, access, place, span.mask, shape.portion, valid)
+
+
+def write(
+    cache: Cache,
+    access: Access,
+    place: int,
+    span: Span,
+    policy: int,
+    parts: int,
+    clock: int,
+    is_hit: bool,
 ) -> None:
-    """Read the sectors of a request from a line that is present, and fetch the missing ones."""
-    lines, shape, counts, passed = cache
-    ways, line = shape[WAYS], lines[place]
-    offset = address - (line << shape[LINE])
-    first, last = offset >> shape[SECTOR], offset + size - 1 >> shape[SECTOR]
-    mask = (2 << last) - (1 << first)
-    valid = lines[place + ways] & SECTORS
-    if policy == THROUGH and first == last and mask & ~valid:
-        valid |= mask * (parts_of(lines, ways, place, first) >= parts)
-    counts[asker[COUNTS] + READS] += last - first + 1
-    counts[asker[COUNTS] + READ_HITS] += popcount(mask & valid)
-    if mask & ~valid and first == last and shape[PORTION] == 1:
-        lines[place + ways] |= mask
-        counts[asker[COUNTS] + FILLS] += 1
-        sector = (line << shape[LINE]) + (first << shape[SECTOR])
-        emit(passed, sector, asker[TO_FETCH], asker[CAUSE_OF])
-    elif mask & ~valid:
-        fetch(cache, asker, place, mask, shape[PORTION], valid)
+    """Store to sectors; a write-back cache marks them dirty. `place` is EMPTY where a miss does not
+    allocate.
+    """
+    lines, counts = cache.lines, cache.counts
+    counts.writes[access.group] += popcount(span.mask)
+    counts.write_hits[access.group] += popcount(span.mask) * is_hit
+    before = EMPTY if place < 0 else lines.state[place]
+    if place >= 0:
+        store(lines, place, span, policy, parts, clock)
+    if policy == BACK:
+        mark_dirty(cache, access, place, span.mask, before)
 
 
-def any_crosses_line(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
+def update_atomically(cache: Cache, access: Access, place: int, span: Span, policy: int) -> None:
+    """Execute an atomic in a write-back cache, which reads the sectors, and writes them later.
+
+    Any other cache passes it on, and invalidates its sectors.
+    """
+    lines, shape, counts = cache.lines, cache.shape, cache.counts
+    if policy == BACK:
+        before = lines.state[place]
+        # an atomic fetches whole portions in odd lines only
+        portion = shape.portion if lines.tag[place] & 1 else 1
+        counts.writes[access.group] += popcount(span.mask)
+        counts.write_hits[access.group] += popcount(span.mask & before & SECTORS)
+        fetch(cache, access, place, span.mask, portion, before & SECTORS)
+        mark_dirty(cache, access, place, span.mask, before)
+    elif place >= 0:
+        lines.state[place] &= ~span.mask
+        lines.filled[place] = 0
+
+
+def mark_dirty(cache: Cache, access: Access, place: int, mask: int, before: int) -> None:
+    """Mark sectors as dirty; if the line, of state `before`, was less so, other lines of its set
+    may have to be written back.
+    """
+    lines = cache.lines
+    lines.state[place] |= mask << DIRTY
+    if dirtiness(lines.state[place]) > dirtiness(before):
+        write_back_excess(cache, access, place)
+
+
+def line_of(shape: Shape, requests: Requests, number: int) -> int:
+    """Return the line of a request."""
+    return int(requests.address[number]) >> shape.line_bits
+
+
+def span_of(shape: Shape, tag: int, address: int, size: int) -> Span:
+    """Return the sectors that a request touches in a line."""
+    offset = address - (tag << shape.line_bits)
+    first, last = offset >> shape.sector_bits, offset + size - 1 >> shape.sector_bits
+    return Span(first, last, (2 << last) - (1 << first))
+
+
+def any_crosses_line(addresses: I64, kind: Column, widths: I64, line: int) -> bool:
     """Return whether any request crosses the end of a line; `line` is in bytes."""
     for number in range(len(addresses)):
         if (addresses[number] & (line - 1)) + widths[kind[number]] > line:
@@ -184,39 +336,35 @@ def any_crosses_line(addresses: Any, kind: Any, widths: Any, line: int) -> bool:
     return False
 
 
-def prepare(
-    requests: Any, cache: Any, sets: Any, inverse: float, bases: Any, number: int, end: int
-) -> None:
+def prepare(requests: Requests, cache: Cache, number: int, end: int) -> None:
     """Compute the sets of the requests from `number` to `end`, and prefetch their tags."""
-    lines, shape, _, passed = cache
-    ways, addresses, units = shape[WAYS], requests[ADDRESS], requests[UNIT]
-    line, unit, base, read = EMPTY, EMPTY, 0, 0
+    shape, bases, tags = cache.shape, cache.bases, cache.lines.tag
+    tag, unit, base, read = EMPTY, EMPTY, 0, 0
     for one in range(number, end):
-        request_line = addresses[one] >> shape[LINE]
-        if request_line != line or units[one] != unit:
-            line, unit = request_line, units[one]
-            place = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-            base = allocate_set(lines, sets, ways, passed[0], place)
+        if line_of(shape, requests, one) != tag or requests.unit[one] != unit:
+            tag, unit = line_of(shape, requests, one), requests.unit[one]
+            base = allocate_set(cache, unit, tag)
         bases[one] = base
     for one in range(number, end):
-        for near in range(bases[one], bases[one] + FILLED * ways, TOGETHER):
-            read ^= lines[near]
-    # The XOR keeps the compiler from removing the reads, whose only purpose is to load the tags.
-    passed[0][READ_AHEAD] = read
+        for near in range(bases[one], bases[one] + 2 * shape.ways, TOGETHER):
+            read ^= tags[near]
+    # The XOR keeps the compiler from removing the reads, whose only purpose is to load tags and
+    # states, which follow the tags.
+    cache.passed.head.prefetched = read
 
 
-def skip_bypassing(requests: Any, kinds: Any, passed: Any, number: int) -> int:
+def skip_bypassing(requests: Requests, kinds: Kinds, passed: Passed, number: int) -> int:
     """Pass on requests that bypass this cache; return the number of the next one that does not."""
-    while number < len(requests[KIND]) and kinds[ACT][requests[KIND][number]] == PASS:
+    while number < len(requests.kind) and kinds.act[requests.kind[number]] == PASS:
         forward(requests, kinds, passed, number)
         number += 1
     return number
 
 
-def forward(requests: Any, kinds: Any, passed: Any, number: int) -> None:
+def forward(requests: Requests, kinds: Kinds, passed: Passed, number: int) -> None:
     """Pass on a request."""
-    own = kinds[OWN][requests[KIND][number]]
-    emit(passed, requests[ADDRESS][number], own, requests[INSTRUCTION][number])
+    own = kinds.forward[requests.kind[number]]
+    emit(passed, requests.address[number], own, requests.cause[number])
 
 
 def bank_of(line: int) -> int:
@@ -258,21 +406,25 @@ def divide(number: int, by: int, inverse: float) -> int:
     return quotient
 
 
-def allocate_set(lines: Any, sets: Any, ways: int, head: Any, number: int) -> int:
-    """Return the index of a set's first way; allocate its lines on the set's first use."""
-    if sets[number] < 0:
-        begin = sets[number] = head[OPENED]
-        head[OPENED] += ways * STATE
-        for place in range(begin, head[OPENED]):
-            lines[place] = EMPTY if place < begin + ways else 0
-    return sets[number]  # type: ignore[no-any-return]
+def allocate_set(cache: Cache, unit: int, tag: int) -> int:
+    """Return the place of the first way of a line's set; allocate the set on its first use."""
+    lines, shape, head = cache.lines, cache.shape, cache.passed.head
+    number = unit * shape.sets + find_set(shape.sets, shape.inverse, tag)
+    if cache.sets[number] < 0:
+        begin = head.allocated
+        cache.sets[number] = begin
+        head.allocated = begin + shape.ways * FIELDS
+        for way in range(begin, begin + shape.ways):
+            lines.tag[way] = EMPTY
+            lines.state[way] = lines.filled[way] = lines.stored[way] = 0
+    return int(cache.sets[number])
 
 
-def ways_of_set(shape: Any, number: int, ways: int, remainder: int) -> int:
+def ways_of_set(shape: Shape, number: int, ways: int, remainder: int) -> int:
     """Return a set's share of lines: `ways`, and one of the `remainder` lines that are spread
     evenly over all sets.
     """
-    more = number * remainder % shape[SETS] < remainder
+    more = number * remainder % shape.sets < remainder
     return max(1, ways + int(more))
 
 
@@ -281,192 +433,180 @@ def allocates(act: int, policy: int) -> bool:
     return act == READ or policy == BACK or (policy == THROUGH and act == WRITE)
 
 
-def find(lines: Any, base: int, ways: int, line: int) -> int:
-    """Return the place of a line in the set that begins at `base`, or -1.
+def lookup(lines: Lines, base: int, ways: int, tag: int) -> int:
+    """Return the place of a line in the set that begins at `base`, or EMPTY.
 
     The loop compares all ways without an early exit, since the exit would be mispredicted.
     """
-    hit_way, numbers = 0, lines[base : base + ways]
-    for way in range(len(numbers)):
-        hit_way |= (numbers[way] == line) * (way + 1)
+    hit_way, tags = 0, lines.tag[base : base + ways]
+    for way in range(len(tags)):
+        hit_way |= (tags[way] == tag) * (way + 1)
     return base + hit_way - 1 if hit_way else EMPTY
 
 
-def is_store_visible(lines: Any, shape: Any, place: int, clock: int) -> bool:
-    """Return whether the last store to a line hits: it is recent (up to NEAR cycles old) or
-    complete (more than FAR cycles old).
+def is_store_visible(lines: Lines, shape: Shape, place: int, clock: int) -> bool:
+    """Return whether the last store to a line hits: it is recent (up to `near` cycles old) or
+    complete (more than `far` cycles old).
     """
-    ways = shape[WAYS]
-    stored = lines[place + STORED * ways] if lines[place + ways] & IS_STORED else 0
-    return bool(stored == 0 or clock - stored <= shape[NEAR] or clock - stored > shape[FAR])
+    stored = lines.stored[place] if lines.state[place] & IS_STORED else 0
+    return bool(stored == 0 or clock - stored <= shape.near or clock - stored > shape.far)
 
 
-def update_age(lines: Any, shape: Any, place: int, now: int, was_here: bool) -> None:
+def update_age(lines: Lines, shape: Shape, place: int, now: int, was_here: bool) -> None:
     """Update the age of a line on its use; `was_here` is whether the line was a hit."""
-    at = place + shape[WAYS]
-    age = age_of(shape[POLICY], lines[at] >> MARK_BITS, now, was_here)
-    lines[at] = lines[at] & MARKS | age << MARK_BITS
+    state = lines.state[place]
+    age = age_of(shape.policy, state >> AGE_BITS, now, was_here)
+    lines.state[place] = state & FLAGS | age << AGE_BITS
 
 
-def evict(cache: Any, asker: Any, base: int, line: int, now: int) -> int:
+def evict(cache: Cache, access: Access, base: int, tag: int) -> int:
     """Evict the victim of a set, write it back if dirty, and return the place of the new line.
 
     A pseudo-LRU cache (`wavers`) evicts the second-oldest line for half of the misses, chosen by a
     hash of the time.
     """
-    lines, shape = cache[:2]
-    ways = shape[WAYS]
-    marks = lines[base + ways : base + 2 * ways]
-    oldest = lru_way_after(marks, EMPTY)
-    if shape[PSEUDO_LRU] and ways > 1 and oldest >> WAY_BITS and hash32(now) & 1:
-        oldest = lru_way_after(marks, oldest)
-    if shape[POLICY] == RRIP and oldest >> WAY_BITS > EVICTABLE:
-        more = (oldest >> WAY_BITS) - EVICTABLE
-        age_set(lines, base + ways, base + 2 * ways, more << MARK_BITS)
-    place = base + (oldest & (1 << WAY_BITS) - 1)
-    if shape[POLICY] == RANDOM and oldest >> WAY_BITS:
-        place = base + pick_random(shape[SEED], now, ways)
-    if dirty_state(lines[place + ways]):
-        write_back(cache, asker, place)
-    lines[place] = line
-    lines[place + ways] = 0
-    return place
+    lines, shape = cache.lines, cache.shape
+    states = lines.state[base : base + shape.ways]
+    oldest = lru_way_after(states, EMPTY)
+    if shape.pseudo_lru and shape.ways > 1 and oldest >> WAY_BITS and hash32(access.time) & 1:
+        oldest = lru_way_after(states, oldest)
+    if shape.policy == RRIP and oldest >> WAY_BITS > EVICTABLE:
+        age_set(states, (oldest >> WAY_BITS) - EVICTABLE << AGE_BITS)
+    victim = base + (oldest & (1 << WAY_BITS) - 1)
+    if shape.policy == RANDOM and oldest >> WAY_BITS:
+        victim = base + pick_random(shape.seed, access.time, shape.ways)
+    if dirtiness(lines.state[victim]):
+        write_back(cache, access, victim)
+    lines.tag[victim] = tag
+    lines.state[victim] = 0
+    return victim
 
 
-def lru_way_after(marks: Any, after: int) -> int:
-    """Return the oldest line that comes after `after`: its time of last use, shifted by WAY_BITS,
-    and its way. Lines that were never used come first, in order of their ways.
+def lru_way_after(states: I64, after: int) -> int:
+    """Return the oldest line that comes after `after`: its age, shifted by WAY_BITS, and its way.
+    Lines that were never used come first, in order of their ways.
     """
     oldest = NEVER
-    for way in range(len(marks)):
-        one = (marks[way] >> MARK_BITS << WAY_BITS) + way
+    for way in range(len(states)):
+        one = (states[way] >> AGE_BITS << WAY_BITS) + way
         oldest = min(oldest, one if one > after else NEVER)
     return oldest
 
 
-def fetch(cache: Any, asker: Any, place: int, mask: int, portion: int, valid: int) -> None:
+def fetch(cache: Cache, access: Access, place: int, mask: int, portion: int, valid: int) -> None:
     """Fetch the missing sectors of a line, in portions of `portion` sectors."""
-    lines, shape, counts, _ = cache
     missing, sector = mask & ~valid, 0
     while missing >> sector:
         if missing >> sector & ((1 << portion) - 1):
-            fetch_mask = ((1 << portion) - 1) << sector & ~valid
-            emit_sectors(cache, asker, TO_FETCH, place, fetch_mask)
-            counts[asker[COUNTS] + FILLS] += popcount(fetch_mask)
-            lines[place + shape[WAYS]] |= fetch_mask
+            fill_mask = ((1 << portion) - 1) << sector & ~valid
+            emit_sectors(cache, access.fetch, access.cause, place, fill_mask)
+            cache.counts.fills[access.group] += popcount(fill_mask)
+            cache.lines.state[place] |= fill_mask
         sector += portion
 
 
-def store(
-    lines: Any, shape: Any, place: int, first: int, last: int, policy: int, parts: int, clock: int
-) -> None:
-    """Store `parts` to the sectors `first` to `last` of a line, if it is present."""
-    ways = shape[WAYS]
-    if place < 0:
-        return
+def store(lines: Lines, place: int, span: Span, policy: int, parts: int, clock: int) -> None:
+    """Store `parts` to sectors of a line that is present."""
     if policy == EVICT:
-        lines[place] = EMPTY
-        lines[place + ways] = 0
+        lines.tag[place] = EMPTY
+        lines.state[place] = 0
         return
-    is_new = not lines[place + ways] & IS_STORED
-    if is_new:
-        lines[place + FILLED * ways] = 0
-        lines[place + STORED * ways] = 0
-        lines[place + ways] |= IS_STORED
-    if first == last:
-        have = parts_of(lines, ways, place, first)
+    if not lines.state[place] & IS_STORED:
+        lines.filled[place] = lines.stored[place] = 0
+        lines.state[place] |= IS_STORED
+    if span.first == span.last:
+        have = parts_of(lines, place, span.first)
         parts += have
-        lines[place + FILLED * ways] += min(PARTS - 1, parts) - have << first * PART_BITS
-    if parts >= (last - first + 1) * PARTS:
-        lines[place + ways] |= (2 << last) - (1 << first)
+        lines.filled[place] += min(PARTS - 1, parts) - have << span.first * PART_BITS
+    if parts >= (span.last - span.first + 1) * PARTS:
+        lines.state[place] |= span.mask
     if policy == THROUGH:
-        lines[place + STORED * ways] = clock
+        lines.stored[place] = clock
 
 
-def parts_of(lines: Any, ways: int, place: int, sector: int) -> int:
+def parts_of(lines: Lines, place: int, sector: int) -> int:
     """Return the number of stored parts of a sector, fewer than all."""
-    filled = lines[place + FILLED * ways] if lines[place + ways] & IS_STORED else 0
-    return filled >> sector * PART_BITS & (1 << PART_BITS) - 1
+    filled = lines.filled[place] if lines.state[place] & IS_STORED else 0
+    return int(filled) >> sector * PART_BITS & (1 << PART_BITS) - 1
 
 
-def dirty_state(marks: int) -> int:
+def dirty_mask(state: int) -> int:
+    """Return the dirty sectors of a line."""
+    return state >> DIRTY & SECTORS
+
+
+def dirtiness(state: int) -> int:
     """Return 0 for a clean line, 1 for a dirty one, 2 for a dirty one with partially stored
     sectors.
     """
-    dirty = marks >> DIRTY & SECTORS
-    return int(dirty != 0) + int(dirty & ~marks != 0)
+    dirty = dirty_mask(state)
+    return int(dirty != 0) + int(dirty & ~state != 0)
 
 
-def write_back_excess(cache: Any, asker: Any, base: int, number_of_set: int) -> None:
-    """Write back the least recently used dirty line of a set if more lines are dirty, or partial,
-    than may be.
+def write_back_excess(cache: Cache, access: Access, place: int) -> None:
+    """Write back the least recently used dirty line of a set if more of its lines are dirty, or
+    partial, than may be. The line at `place` is one of the set.
     """
-    lines, shape = cache[:2]
-    ways = shape[WAYS]
-    if shape[DIRTY_WAYS] >= ways and shape[PARTIAL_WAYS] >= ways:
+    lines, shape = cache.lines, cache.shape
+    if shape.dirty_ways >= shape.ways and shape.partial_ways >= shape.ways:
         return
-    dirty, partial, longest, oldest = 0, 0, EMPTY, EMPTY
-    for way in range(base, base + ways):
-        state = dirty_state(lines[way + ways])
-        if state:
+    number = find_set(shape.sets, shape.inverse, lines.tag[place])
+    base = place - place % (shape.ways * FIELDS)
+    dirty, partial, oldest_dirty, oldest_partial = 0, 0, EMPTY, EMPTY
+    for way in range(base, base + shape.ways):
+        degree = dirtiness(lines.state[way])
+        if degree:
             dirty += 1
-            if longest < 0 or lines[way + ways] < lines[longest + ways]:
-                longest = way
-        if state > 1:
+            if oldest_dirty < 0 or lines.state[way] < lines.state[oldest_dirty]:
+                oldest_dirty = way
+        if degree > 1:
             partial += 1
-            if oldest < 0 or lines[way + ways] < lines[oldest + ways]:
-                oldest = way
-    if partial > ways_of_set(shape, number_of_set, shape[PARTIAL_WAYS], shape[PARTIAL_REST]):
-        write_back(cache, asker, oldest)
+            if oldest_partial < 0 or lines.state[way] < lines.state[oldest_partial]:
+                oldest_partial = way
+    # a partial line is dirty, too: the order of the two checks decides which line goes
+    if partial > ways_of_set(shape, number, shape.partial_ways, shape.partial_rest):
+        write_back(cache, access, oldest_partial)
         dirty -= 1
-    if dirty > ways_of_set(shape, number_of_set, shape[DIRTY_WAYS], shape[DIRTY_REST]):
-        write_back(cache, asker, longest)
+    if dirty > ways_of_set(shape, number, shape.dirty_ways, shape.dirty_rest):
+        write_back(cache, access, oldest_dirty)
 
 
-def write_back(cache: Any, asker: Any, place: int) -> None:
+def write_back(cache: Cache, access: Access, place: int) -> None:
     """Write back the dirty sectors of a line; fetch its partially stored sectors first."""
-    lines, shape, counts, _ = cache
-    marks = lines[place + shape[WAYS]]
-    waiting = marks >> DIRTY & SECTORS
-    parts = waiting & ~marks
-    emit_sectors(cache, asker, TO_FETCH, place, parts)
-    emit_sectors(cache, asker, TO_WRITE, place, waiting)
-    counts[asker[COUNTS] + FILLS] += popcount(parts)
-    counts[asker[COUNTS] + WRITE_BACKS] += popcount(waiting)
-    lines[place + shape[WAYS]] = (marks | parts) & ~(SECTORS << DIRTY)
+    state = cache.lines.state[place]
+    dirty = dirty_mask(state)
+    partial = dirty & ~state
+    emit_sectors(cache, access.fetch, access.cause, place, partial)
+    emit_sectors(cache, access.write_back, access.cause, place, dirty)
+    cache.counts.fills[access.group] += popcount(partial)
+    cache.counts.write_backs[access.group] += popcount(dirty)
+    cache.lines.state[place] = (state | partial) & ~(SECTORS << DIRTY)
 
 
-def emit_sectors(cache: Any, asker: Any, what: int, place: int, mask: int) -> None:
+def emit_sectors(cache: Cache, kind: int, cause: int, place: int, mask: int) -> None:
     """Pass on the sectors of a line in `mask`."""
-    lines, shape, _, passed = cache
-    sector = 0
+    shape, sector = cache.shape, 0
     while mask >> sector:
         if mask >> sector & 1:
-            address = (lines[place] << shape[LINE]) + (sector << shape[SECTOR])
-            emit(passed, address, asker[what], asker[CAUSE_OF])
+            begin = cache.lines.tag[place] << shape.line_bits
+            emit(cache.passed, begin + (sector << shape.sector_bits), kind, cause)
         sector += 1
 
 
-def emit(passed: Any, address: int, kind: int, issuer: int) -> None:
+def emit(passed: Passed, address: int, kind: int, cause: int) -> None:
     """Append an outgoing request."""
-    head, addresses, kinds, causes = passed
-    end = head[MANY]
-    addresses[end] = address
-    kinds[end] = kind
-    causes[end] = issuer
-    head[MANY] = end + 1
+    end = passed.head.passed
+    passed.address[end] = address
+    passed.kind[end] = kind
+    passed.cause[end] = cause
+    passed.head.passed = end + 1
 
 
 def popcount(mask: int) -> int:
     """Return the number of set bits."""
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count
+    return mask.bit_count()
 
 
-LRU, FIFO, RANDOM, RRIP = 0, 1, 2, 3
 CAME, HIT, EVICTABLE = 2, 4, 1
 FIRST, SECOND, LOW = 0xE20283A7, 0xD24C5CD1, 0x7FFFFFFF
 """Multipliers and a mask of the hash that places the first set of each round of lines. The
@@ -489,10 +629,10 @@ def pick_random(seed: int, now: int, ways: int) -> int:
     return hash32(now + hash32(seed)) % ways
 
 
-def age_set(lines: Any, begin: int, end: int, more: int) -> None:
-    """Add `more` to the age of all lines of a full set, with marks from `begin` to `end`."""
-    for at in range(begin, end):
-        lines[at] -= more
+def age_set(states: I64, more: int) -> None:
+    """Age all lines of a full set by `more`, so that the oldest can be evicted."""
+    for way in range(len(states)):
+        states[way] -= more
 
 
 def hash32(number: int) -> int:

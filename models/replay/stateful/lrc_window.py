@@ -1,18 +1,11 @@
 """L2 request coalescer: a window of recent reads per unit, for `jit/loop.py` to compile.
 
-- `requests`: (address, kind, cause, unit, group), each (n,), in order. All loads of one cause from
-  one line are one read.
-- `is_load`: (kinds,), 1 for loads.
-- `turns`: the number of reads per unit; it never exceeds 2 ** 62.
-- `ring`: (line, sectors, link), `window` integers per unit. Read number t is at t % window; its
-  link is the previous read in the same hash bucket, 0 for none.
-- `heads`: the last read of each of BUCKETS buckets per unit, 0 for none.
-- `state`: turns, ring and heads.
-- `counts`: the number of joined requests per group.
-- `passed`: (address, kind, cause), each (n,), of the requests that were not joined.
+All loads of one cause from one line are one read.
 """
 
-from typing import Any
+from typing import NamedTuple
+
+from ....jit.structure import I64, Column
 
 BUCKETS = 256
 SECTOR_BITS = 5
@@ -22,52 +15,89 @@ GOLDEN, LOW, SHIFT = 0x9E3779B1, 0x7FFFFFFF, 24
 NONE = -1
 
 
+class Requests(NamedTuple):
+    """Requests in order, each (n,): the cause is a warp instruction, counts are summed by group."""
+
+    address: Column
+    kind: Column
+    cause: Column
+    unit: Column
+    group: Column
+
+
+class Passed(NamedTuple):
+    """Requests that go on."""
+
+    address: I64
+    kind: I64
+    cause: I64
+
+
+class Window(NamedTuple):
+    """The recent reads of all units.
+
+    `clock` (units,) is the number of reads, never above 2 ** 62. Read number t is at t % `reads`
+    in `line`, `sectors` and `link`, of `reads` integers per unit; its link is the previous read in
+    the same hash bucket, 0 for none. `latest` is the last read of each of BUCKETS buckets per unit.
+    """
+
+    reads: int
+    clock: I64
+    line: I64
+    sectors: I64
+    link: I64
+    latest: I64
+
+
 def join(
-    requests: Any, is_load: Any, state: Any, window: int, line_bits: int, counts: Any, passed: Any
+    requests: Requests, is_load: I64, window: Window, line_bits: int, counts: I64, passed: Passed
 ) -> int:
-    """Join reads with recent reads of the same unit; return the number of requests that go on."""
-    addresses, kinds, causes, units, group = requests
+    """Join reads with recent reads of the same unit; return the number of requests that go on.
+
+    `is_load` (kinds,); `counts` (groups,) are the joined requests.
+    """
     begin, many = 0, 0
-    while begin < len(addresses):
-        end, line, issuer, unit, sectors = begin, NONE, NONE, 0, 0
-        while end < len(addresses):
-            if is_load[kinds[end]]:
-                request_line = addresses[end] >> line_bits
-                if issuer != NONE and (request_line != line or causes[end] != issuer):
+    while begin < len(requests.address):
+        end, line, cause, unit, sectors = begin, NONE, NONE, 0, 0
+        # gather the requests of one read: stores between its loads belong to it, unjoined
+        while end < len(requests.address):
+            if is_load[requests.kind[end]]:
+                tag = requests.address[end] >> line_bits
+                if cause != NONE and (tag != line or requests.cause[end] != cause):
                     break
-                line, issuer, unit = request_line, causes[end], units[end]
-                sectors += 1 << ((addresses[end] - (line << line_bits)) >> SECTOR_BITS)
+                line, cause, unit = tag, requests.cause[end], requests.unit[end]
+                sectors += 1 << ((requests.address[end] - (line << line_bits)) >> SECTOR_BITS)
             end += 1
-        again = issuer != NONE and look_up(state, window, unit, line, sectors)
+        is_repeated = cause != NONE and look_up(window, unit, line, sectors)
         for number in range(begin, end):
-            if again and is_load[kinds[number]]:
-                counts[group[number]] += 1
+            if is_repeated and is_load[requests.kind[number]]:
+                counts[requests.group[number]] += 1
             else:
-                passed[0][many] = addresses[number]
-                passed[1][many] = kinds[number]
-                passed[2][many] = causes[number]
+                passed.address[many] = requests.address[number]
+                passed.kind[many] = requests.kind[number]
+                passed.cause[many] = requests.cause[number]
                 many += 1
         begin = end
     return many
 
 
-def look_up(state: Any, window: int, unit: int, line: int, sectors: int) -> bool:
-    """Return whether the unit's last `window` reads hold this read, and record it as the latest."""
-    clocks, (kept_lines, kept_sectors, links), heads = state
-    clock = clocks[unit] + 1
-    clocks[unit] = clock
+def look_up(window: Window, unit: int, line: int, sectors: int) -> bool:
+    """Return whether the unit's window holds this read, and record it as the latest."""
+    clock = window.clock[unit] + 1
+    window.clock[unit] = clock
     bucket = unit * BUCKETS + bucket_of(line)
-    earlier, again = heads[bucket], False
-    while earlier > 0 and clock - earlier <= window:
-        place = unit * window + earlier % window
-        if kept_lines[place] == line and kept_sectors[place] == sectors:
-            again = True
+    earlier, is_repeated = window.latest[bucket], False
+    while earlier > 0 and clock - earlier <= window.reads:
+        place = unit * window.reads + earlier % window.reads
+        if window.line[place] == line and window.sectors[place] == sectors:
+            is_repeated = True
             break
-        earlier = links[place]
-    place = unit * window + clock % window
-    kept_lines[place], kept_sectors[place], links[place] = line, sectors, heads[bucket]
-    heads[bucket] = clock
-    return again
+        earlier = window.link[place]
+    place = unit * window.reads + clock % window.reads
+    window.line[place], window.sectors[place] = line, sectors
+    window.link[place] = window.latest[bucket]
+    window.latest[bucket] = clock
+    return is_repeated
 
 
 def bucket_of(line: int) -> int:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import field, replace
 from math import lcm
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,19 +21,21 @@ from numpy.typing import NDArray
 
 from ....base import progress
 from ....base.dataclass import dataclass
-from ....jit.loop import as_lists, compile_if_worth
+from ....jit.loop import loops_of
 from ....traces.schema import Space
 from ..histogram import counting
 from ..histogram.accesses import DeviceReplay, locate
-from ..histogram.counting import NONE
+from ..histogram.hash_table import NONE, Table, new_table
 from ..histogram.histogram import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..histogram.stages import Answers, Flow, Stages, split_first
-from ..interface.model import Batch, Bools, Ints
+from ..interface.model import Batch, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
+from ..schedule.turns import Widths
 from . import reorder_loops
 from .reorder_buffer import ReorderBuffer
+from .reorder_loops import Chosen, Moves, Places, Waiting, Windows
 
 if TYPE_CHECKING:
     from ....traces.reader import LaunchTrace
@@ -83,9 +84,7 @@ class DistinctRows:
     pools: dict[str, Pool] = field(default_factory=dict)
     _period: int = field(init=False)
     _lift: int = field(init=False)
-    _slots: NDArray[np.int32] = field(init=False)
-    _slot_rows: Ints = field(init=False)
-    _head: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    _table: Table = field(init=False)
     _answered_rows: int = 0
     _buffers: list[RowBuffer] = field(default_factory=list)
 
@@ -93,8 +92,7 @@ class DistinctRows:
         """Allocate a table with room for `most` rows beyond the pooled ones."""
         self._period = lcm(1, *(wire.period for wire in self.track.front))
         self._lift = self._period * -(-(1 << 32) // self._period)  # offsets reach 2 GiB below it
-        self._slot_rows = np.empty(POOLED + self.most, np.int64)
-        self._slots = np.full(2 << (POOLED + self.most).bit_length(), NONE, np.int32)
+        self._table = new_table(POOLED + self.most)
 
     @property
     def width(self) -> int:
@@ -105,34 +103,30 @@ class DistinctRows:
     def choose(
         self,
         order: Ints,
-        columns: tuple[NDArray[np.generic], ...],
-        bits: tuple[int, int, int, int],
+        waiting: Waiting,
+        widths: Widths,
         units: NDArray[np.integer[Any]],
-        windows: tuple[Ints, Ints, Bools],
+        windows: Windows,
     ) -> OrderedRows:
-        """Number rows, at most `most`, and query the stages about new ones; `bits` are the bits of
+        """Number rows, at most `most`, and query the stages about new ones; `widths` are those of
         keys.
         """
+        table, schedule = self._table, self.track.order
         pooled = sum(len(pool.kind) for pool in self.pools.values())
-        if self._head[0] > POOLED or pooled > POOLED_REQUESTS:
-            self._slots.fill(NONE)
-            self._head[0] = self._answered_rows = 0
+        if table.size.keys > POOLED or pooled > POOLED_REQUESTS:
+            table.slots.fill(NONE)
+            table.size.keys = self._answered_rows = 0
             self.pools.clear()
-        schedule = self.track.order
-        seats = schedule.places, bits, schedule.seating
         buffers = self._buffers.pop() if self._buffers else self._grow(units.dtype)
         rows, unit = buffers[0][: len(order)], buffers[1][: len(order)]
-        inputs: Any = order, columns, (*seats, schedule.warps, self.track.local_bytes)
-        loops: ModuleType = compile_if_worth(reorder_loops, len(order)) or reorder_loops
-        if loops is reorder_loops:
-            inputs, windows = as_lists((inputs, windows))
-        table = self._slots, self._slot_rows, self._head
-        moves = len(self.shapes), self._period, self._lift
-        outputs = *(rows[name] for name in reorder_loops.OUT_FIELDS), unit
-        many, samples = loops.choose(*inputs, units, windows, table, moves, outputs)
-        fresh = int(many) - self._answered_rows
-        self._query_stages(int(many))
-        return OrderedRows(rows, unit, int(samples), fresh, buffers)
+        places = Places(schedule.places, widths, schedule.seating, units, schedule.warps)
+        moves = Moves(len(self.shapes), self._period, self._lift)
+        chosen = Chosen(*(rows[name] for name in Chosen._fields))
+        loops = loops_of(reorder_loops, len(order))
+        samples = loops.choose(order, waiting, places, windows, table, moves, chosen, unit)
+        fresh = table.size.keys - self._answered_rows
+        self._query_stages(table.size.keys)
+        return OrderedRows(rows, unit, samples, fresh, buffers)
 
     def forget(self, selection: OrderedRows) -> None:
         """Recycle the buffer of rows that are no longer in use."""
@@ -148,10 +142,9 @@ class DistinctRows:
             return
         passed: dict[str, list[Batch]] = {}
         for start in range(self._answered_rows, many, ROWS_PER_QUERY):
-            quotient, phase = np.divmod(
-                self._slot_rows[start : min(start + ROWS_PER_QUERY, many)], self._period
-            )
-            kind, pattern = np.divmod(quotient, len(self.shapes))
+            some = slice(start, min(start + ROWS_PER_QUERY, many))
+            kind, pattern = np.divmod(self._table.first[some], len(self.shapes))
+            phase = self._table.second[some]
             front = Stages(self.track.front)
             batch = self.shapes.rebuild(self.track.kinds, kind, phase + self._lift, pattern)
             front.run(batch, {}, listeners=self.track.lasting)
@@ -389,16 +382,14 @@ class Ordering:
             self._count(order, sampled, windows)
         buffer.drop(wave_limit)
 
-    def _count(
-        self, order: Ints, sampled: Mapping[str, Pool], windows: tuple[Ints, Ints, Bools]
-    ) -> None:
+    def _count(self, order: Ints, sampled: Mapping[str, Pool], windows: Windows) -> None:
         """Send rows in order, a batch at a time."""
         start = 0
         while start < len(order):
             rows = order[start : start + self._batch_rows]
             start += len(rows)
-            columns = self._reorder_buffer.columns(), self._reorder_buffer.bits
-            selection = self._distinct.choose(rows, *columns, self._units.words, windows)
+            waiting = self._reorder_buffer.waiting(), self._reorder_buffer.widths
+            selection = self._distinct.choose(rows, *waiting, self._units.words, windows)
             is_random = selection.fresh * FRESH > len(rows)
             most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
             self._batch_rows = (
@@ -431,15 +422,14 @@ class Ordering:
         site, zone, _, _ = self._reorder_buffer.groups.parts()
         return site, zone
 
-    def _windows(self) -> tuple[Ints, Ints, Bools]:
-        """Return per group: its kind, the first address of its space's window, and whether it is
-        local.
-        """
+    def _windows(self) -> Windows:
+        """Return the kind of each group, and where its space is in the memory that caches see."""
         site, *_ = self._reorder_buffer.groups.parts()
         space = site % SPACES
         begins = np.where(space == Space.CONST, CONST, 0)
         begins[space == Space.LOCAL] = LOCAL
-        return self.sites.kind[site], begins.astype(np.int64), space == Space.LOCAL
+        bytes_ = self.track.local_bytes
+        return Windows(self.sites.kind[site], begins, space == Space.LOCAL, bytes_)
 
     def _pool_samples(self) -> Mapping[str, Pool]:
         """Return the requests that the stages in front pass on for texels."""
@@ -483,9 +473,9 @@ class Ordering:
             if self._is_subscribed
             else np.zeros(0, np.int64)
         )
-        base, pattern, group = (c[rows[access_rows]] for c in self._reorder_buffer.columns()[1:4])
-        base, pattern = base.astype(np.int64), pattern.astype(np.int64)
-        kind = self._windows()[0][group]
+        _, *columns, _, _ = self._reorder_buffer.waiting()
+        base, pattern, group = (column[rows[access_rows]].astype(np.int64) for column in columns)
+        kind = self._windows().kind[group]
         batch = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
         return replace(batch, row=access_rows)
 
@@ -528,7 +518,7 @@ def read_in_order(
     row_offset, many = 0, max(1, trace.count("accesses"))
     with read_ahead(_read_batches(trace, take), many) as batches:
         for batch, settled in zip(batches, floors[1:].tolist(), strict=True):
-            named = reaches.name(compile_if_worth(counting, 0), batch["pattern"].to_numpy())
+            named = reaches.name(loops_of(counting, 0), batch["pattern"].to_numpy())
             for ordering in orderings:
                 ordering.take(batch, named, reaches)
                 ordering.release(settled)

@@ -1,217 +1,249 @@
-"""Loops of the reorder buffer, between the trace and the stages that keep state.
-
-They work on plain integers and sequences, so that `jit/loop.py` can compile them.
-
-- `rows`: (block, warp, interval, since, pc, space, base, pattern), each (n,). `interval` counts the
-  barriers that the warp has passed, `since` its instructions since the last of these.
-- `named`, `sites`, `reach` and `zones`: as in `histogram/counting.py`.
-- `scopes`: the scope per block. `heard`: per space, whether any stage subscribes to it.
-- `groups`: (slots, keys, near). Rows of one group are added up together; the key of a group is
-  ((site * zones + zone) * scopes + scope) * 2 + mixed. `slots` is an open-addressing hash table of
-  indices in `keys`, or NONE, twice as long. `near` (scopes,) caches the groups of neighbouring
-  rows.
-- `seated`: (wave, slot, sm), each (blocks,), and the issue order of each seat, (seats,). `bits` are
-  the field widths of a sort key, as in `schedule/turns.py`, and the warps per block; all but the
-  last are 0 where rows have no sort key.
-- `bounds`: the lowest and the highest base that a record can hold.
-- `inputs`: rows, named, sites, reach, zones, scopes, heard, seated, bits and bounds.
-- `head`: the number of groups, the number of buffered rows, and their lowest wave.
-- `columns`: FIELDS of each buffered row, each (n,). The key gives the issue order and the owner of
-  a row. Without sort keys it is the interval and, in the last STEP_BITS, `since`; only then rows
-  have a block and a warp.
+"""Loops of the reorder buffer, between the trace and the stages that keep state; for `jit/loop.py`
+to compile.
 """
 
-from typing import Any
+from typing import NamedTuple
 
+from ....jit.structure import I64, Column, Struct
 from ....jit.value import prefetch
-from ..histogram.counting import FAR, NONE, SPACE_SHIFT, SPACES, SPREAD, find_zone
-from ..schedule.turns import STEP_BITS, TURN_BITS, key_of, place_of, warp_of
+from ..histogram.counting import (
+    NOWHERE,
+    AccessRows,
+    Bounds,
+    Facts,
+    is_like,
+    locate,
+)
+from ..histogram.hash_table import NONE, Table, find
+from ..schedule.turns import STEP_BITS, TURN_BITS, Seating, Widths, key_of, place_of, warp_of
 
-FIELDS = ("key", "base", "pattern", "group", "block", "warp")
-OUT_FIELDS = ("number", "shift", "group")
-GROUPS, ROW_COUNT, LOWEST = 0, 1, 2
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay. A device with caches loads a compiler before."""
 AHEAD = 24
 """Rows that are prefetched."""
-MIXED = 31
-"""Bits of a key's hash, with the higher bits mixed in."""
 SAMPLED = (1 << 32) - 1
 """The pattern of a texel row; its base is its number among all of them."""
 
 
-def insert_rows(inputs: Any, groups: Any, head: Any, columns: Any, begin: int) -> int:
+class Times(NamedTuple):
+    """When rows were issued, each (n,): the warp of each, the barriers that it has passed, and its
+    instructions since the last of these.
+    """
+
+    warp: Column
+    interval: Column
+    since: Column
+
+
+class Subscriptions(NamedTuple):
+    """Per space, whether any stage subscribes to it; per block, its scope."""
+
+    is_heard: Column
+    scope: Column
+
+
+class Seats(NamedTuple):
+    """Per block: its wave, its slot and its SM. `rank` is the issue order of each seat, (seats,),
+    `warps` those of a block. The widths of a key are 0 where rows have no sort key.
+    """
+
+    wave: I64
+    slot: I64
+    sm: I64
+    rank: I64
+    warps: int
+    widths: Widths
+
+
+class Head(Struct):
+    """The number of rows that were buffered, and their lowest wave."""
+
+    rows: int
+    lowest: int
+
+
+class Groups(NamedTuple):
+    """Rows of one group are added up together. The key of a group is (site * zones + zone), and
+    scope * 2 + mixed. `near` (scopes,) caches the groups of neighbouring rows.
+    """
+
+    table: Table
+    near: I64
+
+
+class Waiting(NamedTuple):
+    """Buffered rows, each (n,). The key gives the issue order and the owner of a row. Without sort
+    keys it is the interval and, in the last STEP_BITS, the instructions since; only then rows have
+    a block and a warp.
+    """
+
+    key: Column
+    base: Column
+    pattern: Column
+    group: Column
+    block: Column
+    warp: Column
+
+
+def insert_rows(
+    rows: AccessRows,
+    times: Times,
+    facts: Facts,
+    subscriptions: Subscriptions,
+    seats: Seats,
+    bounds: Bounds,
+    groups: Groups,
+    head: Head,
+    waiting: Waiting,
+    begin: int,
+) -> int:
     """Buffer rows from `begin` on; return the number of the first row that was not buffered.
 
     The loop stops at the end, or at a row whose group, base or key does not fit. Returns -1 - i if
     row i is in a space that its instruction cannot reach.
     """
-    rows, (first, shapes), sites, reach, zones, scopes, heard, seated, bits, bounds = inputs
-    blocks, warps, intervals, sinces, pcs, spaces, bases, patterns = rows
-    kinds, widths = sites
-    lows, highs = reach
-    keys, bases_held, patterns_held, groups_held, blocks_held, warps_held = columns
-    near = groups[2]
-    waves, slots, sms, ranks = seated
-    seat_of, wave, seat, sm, scope, group = NONE, 0, 0, 0, 0, NONE
-    pc, space, pattern, site, mixed, is_heard = NONE, NONE, NONE, 0, 0, 0
-    zone, start, end, lowest, highest = 0, FAR, FAR, FAR, -FAR
-    least, many = head[LOWEST], head[ROW_COUNT]
-    for row in range(begin, len(pcs)):
-        base, block = bases[row], blocks[row]
-        # Adjacent rows mostly share pc, space and pattern. Then site, zone and `mixed` are those of
-        # the last row while the base stays within [lowest, highest]: there all lanes are inside
-        # the zone. A mixed row leaves an empty range, so that the next row is looked up again.
-        if not (
-            pcs[row] == pc
-            and spaces[row] == space
-            and patterns[row] == pattern
-            and lowest <= base <= highest
-        ):
-            if base < bounds[0] or base > bounds[1]:
-                head[ROW_COUNT], head[LOWEST] = many, least
-                return row
-            pc, space, pattern = pcs[row], spaces[row], patterns[row]
-            site, shape = pc * SPACES + space, shapes[pattern - first]
-            if space >= SPACES or kinds[site] < 0:
+    last, is_heard, group, near, widths = NOWHERE, 0, NONE, groups.near, seats.widths
+    owner, wave, seat, sm, scope = NONE, 0, 0, 0, 0
+    lowest, many, stop = head.lowest, head.rows, len(rows.pc)
+    for row in range(begin, len(rows.pc)):
+        if not is_like(rows, row, last):
+            if rows.base[row] < bounds.low or rows.base[row] > bounds.high:
+                stop = row
+                break
+            last = locate(rows, row, facts, bounds, last)
+            if last.site < 0:
                 return -1 - row
-            window = space << SPACE_SHIFT
-            if window + base < start or window + base >= end:
-                zone = find_zone(zones, window + base)
-                start, end = -FAR if zone == 0 else zones[zone - 1], zones[zone]
-            low, high = start - window, end - window
-            before, reach_end = lows[shape], highs[shape] + widths[site]
-            mixed = int(base + before < low or base + reach_end > high)
-            lowest, highest = FAR, -FAR
-            if not mixed:
-                lowest = max(bounds[0], low - min(0, before))
-                highest = min(bounds[1], high - max(1, reach_end))
-            is_heard, group = int(heard[space]), NONE
+            is_heard, group = int(subscriptions.is_heard[last.space]), NONE
             for number in range(len(near)):
                 near[number] = NONE
-        if is_heard:
-            if block != seat_of:
-                seat_of, wave, sm, scope = block, waves[block], sms[block], scopes[block]
-                seat, group = slots[block] * bits[4], near[scope]
-                least = min(least, wave)
-            if group < 0:
-                if near[scope] < 0:
-                    if 2 * head[GROUPS] >= len(groups[0]):
-                        head[ROW_COUNT], head[LOWEST] = many, least
-                        return row
-                    key = ((site * len(zones) + zone) * len(near) + scope) * 2 + mixed
-                    near[scope] = find_group(groups, head, key)
-                group = near[scope]
-            if bits[1]:
-                # the turn needs more bits than a narrow key has: the caller widens the buffer
-                if sinces[row] >> TURN_BITS + bits[1]:
-                    head[ROW_COUNT], head[LOWEST] = many, least
-                    return row
-                rank = ranks[seat + warps[row]]
-                keys[many] = key_of(wave, intervals[row], sinces[row], rank, sm, bits)
-            else:
-                keys[many] = intervals[row] << STEP_BITS | sinces[row]
-                blocks_held[many] = block
-                warps_held[many] = warps[row]
-            bases_held[many] = base
-            patterns_held[many] = pattern
-            groups_held[many] = group
-            many += 1
-    head[ROW_COUNT], head[LOWEST] = many, least
-    return len(pcs)
+        if not is_heard:
+            continue
+        if rows.block[row] != owner:
+            owner = rows.block[row]
+            wave, sm, scope = seats.wave[owner], seats.sm[owner], subscriptions.scope[owner]
+            seat, group = seats.slot[owner] * seats.warps, near[scope]
+            lowest = min(lowest, wave)
+        if group < 0:
+            if near[scope] < 0:
+                if groups.table.size.keys >= len(groups.table.first):
+                    stop = row
+                    break
+                place = last.site * len(facts.zone_end) + last.zone
+                near[scope] = find(groups.table, place, scope * 2 + last.mixed)
+            group = near[scope]
+        since = times.since[row]
+        if widths.turn:
+            # the turn needs more bits than a narrow key has: the caller widens the buffer
+            if since >> TURN_BITS + widths.turn:
+                stop = row
+                break
+            rank = seats.rank[seat + times.warp[row]]
+            waiting.key[many] = key_of(wave, times.interval[row], since, rank, sm, widths)
+        else:
+            waiting.key[many] = times.interval[row] << STEP_BITS | since
+            waiting.block[many] = owner
+            waiting.warp[many] = times.warp[row]
+        waiting.base[many] = rows.base[row]
+        waiting.pattern[many] = rows.pattern[row]
+        waiting.group[many] = group
+        many += 1
+    head.rows, head.lowest = many, lowest
+    return stop
 
 
-def find_group(groups: Any, head: Any, key: int) -> int:
-    """Return the number of a group; append a new one."""
-    slots, keys, _ = groups
-    mask = len(slots) - 1
-    slot = (key * SPREAD >> 7) & mask
-    while slots[slot] >= 0:
-        if keys[slots[slot]] == key:
-            return slots[slot]  # type: ignore[no-any-return]
-        slot = (slot + 1) & mask
-    number = head[GROUPS]
-    slots[slot] = number
-    keys[number] = key
-    head[GROUPS] = number + 1
-    return number  # type: ignore[no-any-return]
+class Windows(NamedTuple):
+    """Per group, (groups,): the kind of its rows, the first address of their space in the memory
+    that caches see, and whether that is local memory, of `local_bytes` per thread.
+    """
+
+    kind: I64
+    begin: I64
+    is_local: Column
+    local_bytes: int
+
+
+class Places(NamedTuple):
+    """The place of each block, and how a key gives it (`turns.place_of`). `unit` (places,) are the
+    packed units of each place, in all scopes; `warps` are those of a block.
+    """
+
+    of_block: I64
+    widths: Widths
+    seating: Seating
+    unit: Column
+    warps: int
+
+
+class Moves(NamedTuple):
+    """The number of patterns, the period of the stages in front, and a multiple of the period that
+    is added to the base of a distinct row.
+    """
+
+    patterns: int
+    period: int
+    lift: int
+
+
+class Chosen(NamedTuple):
+    """Rows in order, each (n,): the distinct row of each, its distance from that in bytes, and its
+    group. A texel row has NONE as number, and its own number as shift.
+    """
+
+    number: Column
+    shift: Column
+    group: Column
 
 
 def choose(
-    order: Any,
-    columns: Any,
-    seats: Any,
-    units: Any,
-    windows: Any,
-    table: Any,
-    moves: Any,
-    outputs: Any,
-) -> tuple[int, int]:
-    """Map rows in order to distinct rows, each with its distance from that.
+    order: I64,
+    waiting: Waiting,
+    places: Places,
+    windows: Windows,
+    table: Table,
+    moves: Moves,
+    chosen: Chosen,
+    unit_of: Column,
+) -> int:
+    """Map rows, numbers of waiting ones in `order` (n,), to distinct rows, and find their units.
 
-    - `order` (n,): numbers of buffered rows. `columns`: as above.
-    - `seats`: (place, bits, seating, warps, bytes): the place of each block, the key's field widths
-      and `seating` (`turns.place_of`), the warps per block, and the local memory per thread in
-      bytes.
-    - `units`: the packed units of each place, in all scopes.
-    - `windows`: (kind, window, is_local), each (groups,): the kind of a group's rows, the first
-      address of their space in the memory that caches see, and whether it is local.
-    - `table`: (slots, found, head): the hash table of distinct rows; the key of each is (kind *
-      patterns + pattern) * period + base modulo the period, (distinct,). `head` is their number.
-    - `moves`: (patterns, period, lift): the lift is a multiple of the period, added to the base of
-      a distinct row.
-    - `outputs`: OUT_FIELDS, each (n,), and units, (n,). A texel row has NONE as number, and its own
-      number as shift.
-
-    Returns the number of distinct rows, and the number of texel rows.
+    The key of a distinct row is kind * patterns + pattern, and the base modulo the period. Returns
+    the number of texel rows.
     """
-    keys, bases, patterns, groups, blocks, warps = columns
-    places, bits, seating, many_warps, local_bytes = seats
-    kinds, begins, are_local = windows
-    slots, distinct_keys, head = table
-    many, period, lift = moves
-    numbers, shifts, group_of, unit_of = outputs
+    widths, seating, period = places.widths, places.seating, moves.period
     is_power, mask = period & (period - 1) == 0, period - 1
     group, kind, begin, is_local, sampled = NONE, NONE, 0, 0, 0
-    for place in range(len(order)):
-        row, later = order[place], order[min(place + AHEAD, len(order) - 1)]
-        prefetch(keys[later])
-        seat = place_of(keys[row], bits, seating) if bits[1] else places[blocks[row]]
-        unit_of[place] = units[seat]
-        if groups[row] != group:
-            group = groups[row]
-            kind, begin, is_local = kinds[group] * many, begins[group], int(are_local[group])
-        base = bases[row]
-        group_of[place] = group
-        if patterns[row] == SAMPLED:
-            numbers[place] = NONE
-            shifts[place] = base
+    pattern, phase, number = NONE, NONE, NONE
+    for at in range(len(order)):
+        row, later = order[at], order[min(at + AHEAD, len(order) - 1)]
+        prefetch(waiting.key[later])
+        key = waiting.key[row]
+        place = (
+            place_of(key, widths, seating) if widths.turn else places.of_block[waiting.block[row]]
+        )
+        unit_of[at] = places.unit[place]
+        if waiting.group[row] != group:
+            group = waiting.group[row]
+            kind, begin = windows.kind[group], windows.begin[group]
+            is_local = int(windows.is_local[group])
+        base = waiting.base[row]
+        chosen.group[at] = group
+        if waiting.pattern[row] == SAMPLED:
+            chosen.number[at] = NONE
+            chosen.shift[at] = base
             sampled += 1
             continue
         residue = base & mask if is_power else base % period
-        numbers[place] = find_row(
-            slots, distinct_keys, head, (kind + patterns[row]) * period + residue
-        )
-        shift = base - residue - lift + begin
+        if kind * moves.patterns + waiting.pattern[row] != pattern or residue != phase:
+            # adjacent rows, of several SMs at one step, are mostly the same distinct row
+            pattern, phase = kind * moves.patterns + waiting.pattern[row], residue
+            number = find(table, pattern, phase)
+        chosen.number[at] = number
+        shift = base - residue - moves.lift + begin
         if is_local:
-            warp = warp_of(keys[row], bits, seating) if bits[1] else warps[row]
-            slot = seat // seating[3] % seating[2]
-            own = seat % seating[3] * seating[2] + slot
-            shift += (own * many_warps + warp) * local_bytes
-        shifts[place] = shift
-    return head[0], sampled
-
-
-def find_row(slots: Any, distinct_keys: Any, head: Any, key: int) -> int:
-    """Return the number of a distinct row; append a new one."""
-    mask = len(slots) - 1
-    slot = ((key ^ key >> MIXED) & (1 << MIXED) - 1) * SPREAD >> 7 & mask
-    while slots[slot] >= 0:
-        if distinct_keys[slots[slot]] == key:
-            return slots[slot]  # type: ignore[no-any-return]
-        slot = (slot + 1) & mask
-    number = head[0]
-    slots[slot] = number
-    distinct_keys[number] = key
-    head[0] = number + 1
-    return number  # type: ignore[no-any-return]
+            # a place counts SMs first, local memory lies by SM: block after block of each
+            warp = warp_of(key, widths, seating) if widths.turn else waiting.warp[row]
+            slot = place // seating.sms % seating.resident
+            own = place % seating.sms * seating.resident + slot
+            shift += (own * places.warps + warp) * windows.local_bytes
+        chosen.shift[at] = shift
+    return sampled

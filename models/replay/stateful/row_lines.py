@@ -1,59 +1,37 @@
 """Repeated rows in a cache: serve equal rows from precomputed pieces, one unit after another.
 
-The loops work on plain integers and sequences, so that `jit/loop.py` can compile them, with those
-of `cache_sim.py`. A piece is all that a distinct row reads from one line: a piece whose sectors all
-hit is counted in one step.
-
-- `pool`: (first, kind, address), as `Pool` of `histogram/histogram.py` has them: the requests of
-  distinct rows.
-- `stride`: per kind, the bytes that a request moves for each byte that its row moves.
-- `chosen`: (number, shift, group), each (n,), in order: the distinct row of each row, its distance
-  from that in bytes, and the sum for its counts.
-- `distinct`: pool, stride and pieces.
-- `rows`: (number, shift, unit, group, time, row), each (n,): the chosen rows, sorted by unit. Time
-  is that before the row's first request, and row its place in issue order.
-- `pieces`: per distinct row, the index of its first piece; a row that does not only read has none.
-  Per piece: the line, the sectors, their number, each as often as it is read, the first request,
-  the number of the row's requests up to the last of the piece, and the stride.
-- `near`: (line, base, slot) of pieces, computed ahead so that memory accesses overlap; and, per
-  unit, a direct-mapped table of recent lines, (line, base, place): the line, the first way of its
-  set, and its place there. The number of slots is a power of two.
-
-All other arguments are as in `cache_sim.py`.
+A piece is all that a distinct row reads from one line: a piece whose sectors all hit is counted in
+one step. `jit/loop.py` compiles the loops, with those of `cache_sim.py`.
 """
 
-from typing import Any
+from typing import NamedTuple
 
+from ....jit.structure import I64, Column
 from ....jit.value import prefetch
-from ..histogram.counting import SPREAD
+from ..histogram.hash_table import SPREAD
 from .cache_sim import (
-    ACT,
     BANK_BITS,
-    COLUMNS,
     EMPTY,
-    FAR,
-    LINE,
-    MANY,
-    NEAR,
     PASS,
     READ,
-    READ_HITS,
-    READS,
-    SECTOR,
-    SETS,
-    SIZE,
     START,
-    WAYS,
+    Access,
+    Cache,
+    Kinds,
+    Passed,
+    Requests,
+    Shape,
     allocate_set,
     bank_of,
     evict,
-    find,
-    find_set,
+    lookup,
     lookup_cycles,
     read,
     simulate,
+    span_of,
     update_age,
 )
+from .reorder_loops import Chosen
 
 SPREAD_BITS = 24
 """Bits below those that select a slot: rows of a matrix begin a power of two of lines apart."""
@@ -61,8 +39,69 @@ NEXT = 4
 """Rows of a unit that are prefetched ahead: those of the processor's next cache line."""
 
 
+class Rows(NamedTuple):
+    """The chosen rows, sorted by unit, each (n,). `time` is that before the row's first request,
+    `row` its place in issue order.
+    """
+
+    number: Column
+    shift: Column
+    unit: Column
+    group: Column
+    time: Column
+    row: Column
+
+
+class Pieces(NamedTuple):
+    """`begin` (distinct rows + 1,) is the first piece of each distinct row; a row that does not
+    only read has none. Per piece: its line, its sectors, their number, each as often as it is read,
+    the first request, the number of the row's requests up to the last of the piece, and the stride.
+    """
+
+    begin: Column
+    line: Column
+    mask: Column
+    sectors: Column
+    request: Column
+    end: Column
+    stride: Column
+
+
+class Distinct(NamedTuple):
+    """The distinct rows. Row r has the requests from `first[r]` to `first[r + 1]`, of `kind` and
+    `address`, (requests,). `stride` (kinds,) are the bytes that a request moves for each byte that
+    its row moves.
+    """
+
+    first: Column
+    kind: Column
+    address: Column
+    stride: Column
+    pieces: Pieces
+
+
+class Near(NamedTuple):
+    """The line, the first way of its set and the slot of each of the next pieces, computed ahead so
+    that memory accesses overlap.
+    """
+
+    line: I64
+    base: I64
+    slot: I64
+
+
+class Recent(NamedTuple):
+    """A direct-mapped table of a unit's recent lines, each (slots,), a power of two: the line, the
+    first way of its set, and its place there.
+    """
+
+    line: I64
+    base: I64
+    place: I64
+
+
 def arrange(
-    first: Any, lookups: Any, selection: Any, units: Any, now: int, starts: Any, rows: Any
+    first: Column, lookups: I64, chosen: Chosen, units: Column, now: int, starts: I64, rows: Rows
 ) -> tuple[int, int, int]:
     """Sort rows by unit, stable within a unit, and give each its time.
 
@@ -70,68 +109,68 @@ def arrange(
     rows; `starts` (units + 1,) are zeros. Returns the number of requests of all rows, the time
     after the last, and the OR of all shifts.
     """
-    numbers, shifts, groups = selection
     requests, bits = 0, 0
-    for row in range(len(numbers)):
+    for row in range(len(chosen.number)):
         starts[units[row] + 1] += 1
     for unit in range(1, len(starts)):
         starts[unit] += starts[unit - 1]
-    for row in range(len(numbers)):
-        number, shift, unit = numbers[row], shifts[row], units[row]
+    for row in range(len(chosen.number)):
+        number, shift, unit = chosen.number[row], chosen.shift[row], units[row]
         place = starts[unit]
         starts[unit] = place + 1
-        prefetch(rows[0][min(place + NEXT, len(rows[0]) - 1)])
-        rows[0][place] = number
-        rows[1][place] = shift
-        rows[2][place] = unit
-        rows[3][place] = groups[row]
-        rows[4][place] = now
-        rows[5][place] = row
+        prefetch(rows.number[min(place + NEXT, len(rows.number) - 1)])
+        rows.number[place] = number
+        rows.shift[place] = shift
+        rows.unit[place] = unit
+        rows.group[place] = chosen.group[row]
+        rows.time[place] = now
+        rows.row[place] = row
         now += lookups[number]
         requests += first[number + 1] - first[number]
         bits |= shift
     return requests, now, bits
 
 
-def cut_pieces(pool: Any, stride: Any, kinds: Any, shape: Any, pieces: Any) -> int:
+def cut_pieces(distinct: Distinct, kinds: Kinds, shape: Shape) -> int:
     """Cut distinct rows into pieces, one per line; return the number of pieces.
 
     Requests of kinds with different strides never share a piece.
     """
-    first, kind_of, address_of = pool
-    begins, lines, masks, sectors, requests, ends, moves = pieces
-    size, acts = kinds[SIZE], kinds[ACT]
-    many, moved = 0, 0
+    first, pieces = distinct.first, distinct.pieces
+    many, stride = 0, 0
     for row in range(len(first) - 1):
-        begins[row], reads, line = many, True, EMPTY
+        pieces.begin[row] = many
+        reads, line = True, EMPTY
         for one in range(first[row], first[row + 1]):
-            what, request_line = kind_of[one], address_of[one] >> shape[LINE]
-            reads = reads and acts[what] == READ
-            if request_line != line or stride[what] != moved:
-                lines[many], masks[many], sectors[many], requests[many] = request_line, 0, 0, one
-                line, moved = request_line, stride[what]
-                moves[many] = moved
+            kind, address = distinct.kind[one], distinct.address[one]
+            request_line, moved = address >> shape.line_bits, distinct.stride[kind]
+            reads = reads and kinds.act[kind] == READ
+            if request_line != line or moved != stride:
+                line, stride = request_line, moved
+                pieces.line[many], pieces.stride[many] = line, stride
+                pieces.request[many] = one
+                pieces.mask[many] = pieces.sectors[many] = 0
                 many += 1
-            offset = address_of[one] - (line << shape[LINE])
-            begin, end = offset >> shape[SECTOR], offset + size[what] - 1 >> shape[SECTOR]
-            masks[many - 1] |= (2 << end) - (1 << begin)
-            sectors[many - 1] += end - begin + 1
-            ends[many - 1] = one + 1 - first[row]
+            span = span_of(shape, line, address, kinds.size[kind])
+            pieces.mask[many - 1] |= span.mask
+            pieces.sectors[many - 1] += span.last - span.first + 1
+            pieces.end[many - 1] = one + 1 - first[row]
         if not reads:
-            many = begins[row]
-    begins[len(first) - 1] = many
+            many = pieces.begin[row]
+    pieces.begin[len(first) - 1] = many
     return many
 
 
 def serve_rows(
-    distinct: Any,
-    rows: Any,
+    distinct: Distinct,
+    rows: Rows,
     begin: int,
     capacity: int,
-    requests: Any,
-    near: Any,
-    kinds: Any,
-    state: Any,
+    requests: Requests,
+    near: Near,
+    recent: Recent,
+    kinds: Kinds,
+    cache: Cache,
 ) -> int:
     """Serve the requests of rows from row `begin` on; return the first row that was not served.
 
@@ -139,142 +178,135 @@ def serve_rows(
     passes on. A piece that hits in full is counted at once. A row that does not only read is
     expanded to `requests`, which are served one by one.
     """
-    pool, stride, pieces = distinct
-    lines, _, clocks, shape, _, counts, passed, _ = state
-    begins, _, masks, sectors, _, ends, _ = pieces
-    numbers, _, units, groups, times, _ = rows
-    ways, is_timed, cache = shape[WAYS], shape[NEAR] < shape[FAR], (lines, shape, counts, passed)
-    place, ready, here = begin, begin, 0
-    while place < len(numbers) and len(passed[1]) - passed[0][MANY] >= capacity:
-        if place == ready:
-            ready = look_ahead(pieces, rows, place, near, state)
-            here = 0
-        number, start = numbers[place], begins[numbers[place]]
-        last, hits, banks = begins[number + 1], 0, 0
-        for piece in range(start, last):
-            line, slot = near[0][here], near[2][here]
+    pieces, lines, shape, passed = distinct.pieces, cache.lines, cache.shape, cache.passed
+    is_timed, row, ready, here = shape.near < shape.far, begin, begin, 0
+    while row < len(rows.number) and len(passed.address) - passed.head.passed >= capacity:
+        if row == ready:
+            ready, here = look_ahead(pieces, rows, row, near, recent, cache), 0
+        first, last = pieces.begin[rows.number[row]], pieces.begin[rows.number[row] + 1]
+        hits, banks = 0, 0
+        for piece in range(first, last):
+            line, slot = near.line[here], near.slot[here]
             # The table only guesses the way: the tag decides, since the line may have been evicted.
-            at = near[5][slot]
-            if lines[at] != line:
-                at = find(lines, near[1][here], ways, line)
-            if is_timed and last - start > 1:
+            place = recent.place[slot]
+            if lines.tag[place] != line:
+                place = lookup(lines, near.base[here], shape.ways, line)
+            if is_timed and last - first > 1:
                 banks += 1 << BANK_BITS * bank_of(line)
-            if at >= 0 and masks[piece] & ~lines[at + ways] == 0:
-                update_age(lines, shape, at, times[place] + ends[piece], True)
-                hits += sectors[piece]
+            if place >= 0 and pieces.mask[piece] & ~lines.state[place] == 0:
+                update_age(lines, shape, place, rows.time[row] + pieces.end[piece], True)
+                hits += pieces.sectors[piece]
             else:
-                wanted = line, near[1][here], at
-                at = read_piece(distinct, rows, kinds, cache, place, piece, wanted)
-            near[5][slot] = at
+                base = near.base[here]
+                place = read_piece(distinct, rows, kinds, cache, row, piece, line, base, place)
+            recent.place[slot] = place
             here += 1
         if hits:
-            counts[COLUMNS * groups[place] + READS] += hits
-            counts[COLUMNS * groups[place] + READ_HITS] += hits
-        if last - start == 1:
-            clocks[units[place]] += START + 1
-        elif last > start:
-            clocks[units[place]] += lookup_cycles(banks)
+            cache.counts.reads[rows.group[row]] += hits
+            cache.counts.read_hits[rows.group[row]] += hits
+        if last - first == 1:
+            cache.clocks[rows.unit[row]] += START + 1
+        elif last > first:
+            cache.clocks[rows.unit[row]] += lookup_cycles(banks)
         else:
-            many = write_down(pool, stride, rows, place, kinds, requests)
-            addresses, kind, issuers, unit_of, group, time = requests
-            batch = (
-                addresses[:many],
-                kind[:many],
-                issuers[:many],
-                unit_of[:many],
-                group[:many],
-                time[:many],
+            many = write_down(distinct, rows, row, kinds, requests)
+            expanded = Requests(
+                requests.address[:many],
+                requests.kind[:many],
+                requests.cause[:many],
+                requests.unit[:many],
+                requests.group[:many],
+                requests.time[:many],
             )
-            simulate(batch, kinds, state)
-        place += 1
-    return place
+            simulate(expanded, kinds, cache)
+        row += 1
+    return row
 
 
 def read_piece(
-    distinct: Any, rows: Any, kinds: Any, cache: Any, place: int, piece: int, lookup: Any
+    distinct: Distinct,
+    rows: Rows,
+    kinds: Kinds,
+    cache: Cache,
+    row: int,
+    piece: int,
+    line: int,
+    base: int,
+    place: int,
 ) -> int:
     """Read a piece that misses in part; return the place of its line afterwards.
 
-    `lookup` is the line, the first way of its set, and its place, or -1.
+    `base` is the first way of the line's set; `place` is the line's, or EMPTY.
     """
-    (first, kind_of, address_of), stride, (_, _, _, _, starts, ends, _) = distinct
-    line, base, at = lookup
-    numbers, shifts, _, groups, times, causes = rows
-    size, _, policies, wholes, fetched, _, written = kinds
-    lines, shape, _, _ = cache
-    begin, was_here = first[numbers[place]], at >= 0
-    for one in range(starts[piece], begin + ends[piece]):
-        what, now = kind_of[one], times[place] + one + 1 - begin
-        asker = fetched[what], written[what], causes[place], COLUMNS * groups[place]
-        if at < 0:
-            at = evict(cache, asker, base, line, now)
-        update_age(lines, shape, at, now, was_here)
-        address = address_of[one] + shifts[place] * stride[what]
-        read(cache, asker, at, address, size[what], policies[what], wholes[what])
-    return at  # type: ignore[no-any-return]
-
-
-def look_ahead(pieces: Any, rows: Any, place: int, near: Any, state: Any) -> int:
-    """Compute the lines and the sets of the next pieces of a unit, and prefetch them; return the
-    row after the last.
-    """
-    begins, line_of, _, _, _, _, moves = pieces
-    numbers, shifts, units, _, _, _ = rows
-    lines, sets, _, shape, inverse, _, passed, _ = state
-    near_lines, bases, slots, latest, sets_of, places = near
-    many, unit, ways = 0, units[place], shape[WAYS]
-    if place == 0 or units[place - 1] != unit:
-        for slot in range(len(latest)):
-            latest[slot] = EMPTY
-    is_room = True
-    while is_room and place < len(numbers) and units[place] == unit:
-        number, shift = numbers[place], shifts[place]
-        is_room = many + begins[number + 1] - begins[number] <= len(near_lines)
-        if is_room:
-            for piece in range(begins[number], begins[number + 1]):
-                line = line_of[piece] + (shift * moves[piece] >> shape[LINE])
-                slot = (line * SPREAD >> SPREAD_BITS) & len(latest) - 1
-                if latest[slot] != line:
-                    which = unit * shape[SETS] + find_set(shape[SETS], inverse, line)
-                    base = allocate_set(lines, sets, ways, passed[0], which)
-                    prefetch(lines[base])
-                    prefetch(lines[base + ways])
-                    latest[slot], sets_of[slot], places[slot] = line, base, base
-                near_lines[many], bases[many], slots[many] = line, sets_of[slot], slot
-                many += 1
-            place += 1
+    begin, was_here = distinct.first[rows.number[row]], place >= 0
+    for one in range(distinct.pieces.request[piece], begin + distinct.pieces.end[piece]):
+        kind, now = distinct.kind[one], rows.time[row] + one + 1 - begin
+        access = Access(
+            kinds.fetch[kind], kinds.write_back[kind], rows.row[row], rows.group[row], now
+        )
+        if place < 0:
+            place = evict(cache, access, base, line)
+        update_age(cache.lines, cache.shape, place, now, was_here)
+        address = distinct.address[one] + rows.shift[row] * distinct.stride[kind]
+        span = span_of(cache.shape, line, address, kinds.size[kind])
+        read(cache, access, place, span, kinds.policy[kind], kinds.parts[kind])
     return place
 
 
-def write_down(pool: Any, stride: Any, rows: Any, row: int, kinds: Any, requests: Any) -> int:
+def look_ahead(
+    pieces: Pieces, rows: Rows, row: int, near: Near, recent: Recent, cache: Cache
+) -> int:
+    """Compute the lines and the sets of the next pieces of a unit, and prefetch them; return the
+    row after the last.
+    """
+    shape, unit, many, is_room = cache.shape, rows.unit[row], 0, True
+    if row == 0 or rows.unit[row - 1] != unit:
+        for slot in range(len(recent.line)):
+            recent.line[slot] = EMPTY
+    while is_room and row < len(rows.number) and rows.unit[row] == unit:
+        first, last = pieces.begin[rows.number[row]], pieces.begin[rows.number[row] + 1]
+        is_room = many + last - first <= len(near.line)
+        if is_room:
+            for piece in range(first, last):
+                moved = rows.shift[row] * pieces.stride[piece] >> shape.line_bits
+                line = pieces.line[piece] + moved
+                slot = (line * SPREAD >> SPREAD_BITS) & len(recent.line) - 1
+                if recent.line[slot] != line:
+                    base = allocate_set(cache, unit, line)
+                    prefetch(cache.lines.tag[base])
+                    prefetch(cache.lines.state[base])
+                    recent.line[slot], recent.base[slot], recent.place[slot] = line, base, base
+                near.line[many], near.base[many], near.slot[many] = line, recent.base[slot], slot
+                many += 1
+            row += 1
+    return row
+
+
+def write_down(distinct: Distinct, rows: Rows, row: int, kinds: Kinds, requests: Requests) -> int:
     """Expand the requests of a row; return their number."""
-    first, kind_of, address_of = pool
-    numbers, shifts, units, groups, times, causes = rows
-    addresses, kind, issuers, unit, group, time = requests
-    number, now, many = numbers[row], times[row], 0
-    for one in range(first[number], first[number + 1]):
-        what = kind_of[one]
-        now += kinds[ACT][what] != PASS
-        addresses[many] = address_of[one] + shifts[row] * stride[what]
-        kind[many] = what
-        issuers[many] = causes[row]
-        unit[many] = units[row]
-        group[many] = groups[row]
-        time[many] = now
+    first, now, many = distinct.first, rows.time[row], 0
+    for one in range(first[rows.number[row]], first[rows.number[row] + 1]):
+        kind = distinct.kind[one]
+        now += kinds.act[kind] != PASS
+        requests.address[many] = distinct.address[one] + rows.shift[row] * distinct.stride[kind]
+        requests.kind[many] = kind
+        requests.cause[many] = rows.row[row]
+        requests.unit[many] = rows.unit[row]
+        requests.group[many] = rows.group[row]
+        requests.time[many] = now
         many += 1
     return many
 
 
-def put_back(passed: Any, rows: Any, outputs: Any) -> None:
-    """Sort the passed requests back into the order of their rows; `rows` (n + 1,) are zeros."""
-    head, addresses, kinds, causes = passed
-    for one in range(head[MANY]):
-        rows[causes[one] + 1] += 1
-    for row in range(1, len(rows)):
-        rows[row] += rows[row - 1]
-    for one in range(head[MANY]):
-        place = rows[causes[one]]
-        rows[causes[one]] = place + 1
-        outputs[0][place] = addresses[one]
-        outputs[1][place] = kinds[one]
-        outputs[2][place] = causes[one]
+def put_back(passed: Passed, starts: I64, ordered: Passed) -> None:
+    """Sort the passed requests by their rows, stably; `starts` (rows + 1,) are zeros."""
+    for one in range(passed.head.passed):
+        starts[passed.cause[one] + 1] += 1
+    for row in range(1, len(starts)):
+        starts[row] += starts[row - 1]
+    for one in range(passed.head.passed):
+        place = starts[passed.cause[one]]
+        starts[passed.cause[one]] = place + 1
+        ordered.address[place] = passed.address[one]
+        ordered.kind[place] = passed.kind[one]
+        ordered.cause[place] = passed.cause[one]

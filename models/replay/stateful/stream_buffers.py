@@ -1,74 +1,105 @@
-"""Stream buffers of a prefetcher, and the loop that serves requests, for `jit/loop.py` to compile.
+"""Stream buffers of a prefetcher: the loop that serves requests, for `jit/loop.py` to compile."""
 
-- `requests`: (address, kind, cause, unit, group), each (n,), in order.
-- `kinds`: (bytes, is_load), each (kinds,).
-- `buffers`: (first, end, used), an integer per buffer, those of a unit contiguous. A buffer holds
-  the blocks from `first` up to `end`; `used` is the time of its last use, 0 for never.
-- `clocks`: the number of reads per unit.
-- `shape`: the bits of a block's bytes, the buffers per unit, the blocks that are fetched ahead, and
-  the bits of a page's blocks: a stream does not leave its page.
-- `counts`: COLUMNS integers per group: reads, hits, prefetches.
-- `passed`: (address, kind, cause) of outgoing requests; the kind of a prefetch comes after all
-  others.
-"""
+from typing import NamedTuple
 
-from typing import Any
+from ....jit.structure import I64
+from .lrc_window import Passed, Requests
 
-BLOCK, BUFFERS, DEPTH, PAGE = 0, 1, 2, 3
-READS, HITS, PREFETCHES, COLUMNS = 0, 1, 2, 3
 WORTH = 1 << 12
 """Requests from which on the compiled loop repays its start-up of a tenth of a second."""
 
 
+class Kinds(NamedTuple):
+    """Bytes per kind, and whether it is a load."""
+
+    size: I64
+    is_load: I64
+
+
+class Buffers(NamedTuple):
+    """The buffers, those of a unit contiguous. A buffer holds the blocks from `first` up to `end`;
+    `used` is the time of its last use, 0 for never. `clock` (units,) is the number of reads.
+    """
+
+    first: I64
+    end: I64
+    used: I64
+    clock: I64
+
+
+class Shape(NamedTuple):
+    """The bits of a block's bytes, the buffers per unit, the blocks that are fetched ahead, and the
+    bits of a page's blocks: a stream does not leave its page.
+    """
+
+    block_bits: int
+    buffers: int
+    depth: int
+    page_bits: int
+
+
+class Counts(NamedTuple):
+    """The counters, each (groups,)."""
+
+    reads: I64
+    hits: I64
+    prefetches: I64
+
+
 def serve(
-    requests: Any, kinds: Any, buffers: Any, clocks: Any, shape: Any, counts: Any, passed: Any
+    requests: Requests, kinds: Kinds, buffers: Buffers, shape: Shape, counts: Counts, passed: Passed
 ) -> int:
-    """Serve requests in order; return the number of outgoing requests."""
-    addresses, kind, causes, units, group = requests
-    sizes, is_load = kinds
+    """Serve requests in order; return the number of outgoing requests. The kind of a prefetch comes
+    after all others.
+    """
     many = 0
-    for number in range(len(addresses)):
-        what, address, unit = kind[number], addresses[number], units[number]
-        if not is_load[what] or not shape[BUFFERS]:
-            counts[COLUMNS * group[number] + READS] += is_load[what]
-            many = emit(passed, many, address, what, causes[number])
+    for number in range(len(requests.address)):
+        kind, address, cause = (
+            requests.kind[number],
+            requests.address[number],
+            requests.cause[number],
+        )
+        unit, group = requests.unit[number], requests.group[number]
+        counts.reads[group] += kinds.is_load[kind]
+        if not kinds.is_load[kind] or not shape.buffers:
+            many = emit(passed, many, address, kind, cause)
             continue
-        first_block, last = address >> shape[BLOCK], address + sizes[what] - 1 >> shape[BLOCK]
-        clocks[unit] += 1
-        at = find(buffers, unit * shape[BUFFERS], (unit + 1) * shape[BUFFERS], first_block, last)
-        counts[COLUMNS * group[number] + READS] += 1
-        if buffers[0][at] <= first_block and last < buffers[1][at]:
-            counts[COLUMNS * group[number] + HITS] += 1
-            buffers[0][at] = last
+        block, last = (
+            address >> shape.block_bits,
+            address + kinds.size[kind] - 1 >> shape.block_bits,
+        )
+        buffers.clock[unit] += 1
+        at = find_buffer(buffers, unit * shape.buffers, (unit + 1) * shape.buffers, block, last)
+        if buffers.first[at] <= block and last < buffers.end[at]:
+            counts.hits[group] += 1
+            buffers.first[at] = last
         else:
-            many = emit(passed, many, address, what, causes[number])
-            if first_block + 1 != buffers[0][at] or not buffers[2][at]:
-                buffers[0][at] = buffers[1][at] = last + 1
-        buffers[2][at] = clocks[unit]
-        until = min(last + 1 + shape[DEPTH], (last >> shape[PAGE]) + 1 << shape[PAGE])
-        for block in range(buffers[1][at], until):
-            counts[COLUMNS * group[number] + PREFETCHES] += 1
-            ahead = block << shape[BLOCK]
-            many = emit(passed, many, ahead, len(sizes) + what, causes[number])
-        buffers[1][at] = max(until, buffers[1][at])
+            many = emit(passed, many, address, kind, cause)
+            if block + 1 != buffers.first[at] or not buffers.used[at]:
+                buffers.first[at] = buffers.end[at] = last + 1
+        buffers.used[at] = buffers.clock[unit]
+        until = min(last + 1 + shape.depth, (last >> shape.page_bits) + 1 << shape.page_bits)
+        for ahead in range(buffers.end[at], until):
+            counts.prefetches[group] += 1
+            many = emit(passed, many, ahead << shape.block_bits, len(kinds.size) + kind, cause)
+        buffers.end[at] = max(until, buffers.end[at])
     return many
 
 
-def find(buffers: Any, begin: int, end: int, first_block: int, last: int) -> int:
+def find_buffer(buffers: Buffers, begin: int, end: int, block: int, last: int) -> int:
     """Return the buffer that holds some of the blocks, or whose stream begins with the first; else
     the least recently used buffer.
     """
-    first, past, used = buffers
     oldest = begin
     for at in range(begin, end):
-        if used[at] and first[at] <= first_block + 1 and last < past[at]:
+        if buffers.used[at] and buffers.first[at] <= block + 1 and last < buffers.end[at]:
             return at
-        if used[at] < used[oldest]:
+        if buffers.used[at] < buffers.used[oldest]:
             oldest = at
     return oldest
 
 
-def emit(passed: Any, many: int, address: int, kind: int, issuer: int) -> int:
+def emit(passed: Passed, many: int, address: int, kind: int, cause: int) -> int:
     """Append an outgoing request; return their number."""
-    passed[0][many], passed[1][many], passed[2][many] = address, kind, issuer
+    passed.address[many], passed.kind[many], passed.cause[many] = address, kind, cause
     return many + 1

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from cutrace.jit import loop
 from cutrace.jit.codegen_cache import source_of
-from cutrace.jit.loop import compile_module
+from cutrace.jit.loop import compile_module, interpret_module
 from cutrace.jit.loop_expression import CHECKED, SYNTAX_LOCK
+from cutrace.jit.structure import Struct
 from cutrace.jit.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower, prefetch
 from cutrace.models.replay.stateful import cache_sim
 from cutrace.models.replay.stateful.cache_sim import bank_of
@@ -94,6 +95,43 @@ def sum_ahead(numbers: Any) -> int:
         prefetch(numbers[min(place + 2, len(numbers) - 1)])
         total += numbers[place]
     return total
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Track(NamedTuple):
+    start: Point
+    steps: NDArray[np.int64]
+    scale: float
+
+
+class Sum(Struct):
+    total: int
+    many: int
+
+
+def step_on(point: Point, by: int) -> Point:
+    return Point(point.x + by, point.x)
+
+
+ORIGIN = Point(0, 0)
+
+
+def walk(path: Track, sums: Sum) -> tuple[int, int, int]:
+    """A named tuple that each iteration replaces, one of a module, and a structure."""
+    point, last = path.start, ORIGIN
+    for place in range(len(path.steps)):
+        if path.steps[place] < 0:
+            continue
+        last = point
+        point = step_on(point, path.steps[place])
+        path.steps[place] = point.y
+        sums.total += point.x
+        sums.many = sums.many + 1
+    return point.x, last.y, int(point.x * path.scale)
 
 
 def unknown(numbers: Any) -> Any:
@@ -185,6 +223,24 @@ def test_an_index_outside_of_its_array_ends_the_process_where_it_is_checked(
 def test_what_a_loop_cannot_say_names_its_line(compiled: Any) -> None:
     with pytest.raises(NotImplementedError, match=r"unknown, line \d+: \[number for number in"):
         compiled.unknown(np.zeros(3))
+
+
+@pytest.mark.parametrize("loops", [compile_module(__name__), interpret_module(__name__)])
+def test_named_tuples_and_structures_are_arguments_and_variables(loops: Any) -> None:
+    """3, 5 and 6 beyond 1: points (4, 1), (9, 4), (15, 9); the step of -2 is left out."""
+    sums, steps = Sum(), np.array([3, -2, 5, 6])
+    sums.many = 10
+    path = Track(Point(1, 7), steps, 0.5)
+    assert loops.walk(path, sums) == (15, 4, 7)
+    assert steps.tolist() == [1, -2, 4, 9]
+    assert (sums.total, sums.many) == (4 + 9 + 15, 13)
+
+
+def test_a_loop_that_is_not_compiled_gets_integers_that_do_not_wrap() -> None:
+    loops, narrow = interpret_module(__name__), np.array([1, 200, 3, 250], np.uint8)
+    sums = np.zeros(2, np.int64)
+    assert loops.widths(narrow, sums) == 450
+    assert sums.tolist() == [450, WIDE]
 
 
 @pytest.mark.parametrize("ways", [3, Fixed(3), Fixed(2), Fixed(0)])

@@ -13,6 +13,7 @@ from warps import BASE, warp
 
 from cutrace.jit.loop import rows_asked
 from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.histogram.counting import Bounds
 from cutrace.models.replay.interface.options import ReplayOptions
 from cutrace.models.replay.replay import replay
 from cutrace.models.replay.schedule import schedule as schedules
@@ -139,7 +140,7 @@ def many_loads(path: Path) -> Trace:
     ("where", "name", "value"),
     [
         (reorder_buffer, "FEW", 1),
-        (reorder_buffer, "FEW_BASES", (0, 0)),
+        (reorder_buffer, "FEW_BASES", Bounds(0, 0)),
         (reorder_buffer, "NUMBERS", 0),
         (schedules, "SHORT", 1),
         (schedules, "SHORT", 16),

@@ -9,7 +9,7 @@ from cases.cache_case import ATOMIC, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE, make_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cutrace.jit.loop import rows_asked
+from cutrace.jit.loop import interpret_module, rows_asked
 from cutrace.models import cache as cache_module
 from cutrace.models.cache import Cache
 from cutrace.models.replay.histogram import counting
@@ -91,7 +91,9 @@ def test_rows_that_repeat_find_what_their_requests_find_written_down(
         batch = replace(batch, unit=unit[batch.row], group=group[batch.row], groups=2)
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(rows_asked, cache_sim.__name__, WORTH + 1)
-            patch.setattr(cache_module, "compile_module", lambda _: row_lines)
+            patch.setattr(
+                cache_module, "compile_module", lambda _: interpret_module(row_lines.__name__)
+            )
             found = cache.step_repeated(Repeated(pool, rows, unit, 2, True))
         assert found is not None
         assert answer(found) == answer(other.step(replace(batch, passes_on=True)))
@@ -102,7 +104,9 @@ def test_requests_of_one_line_that_move_unlike_each_other_are_looked_up_apart(
 ) -> None:
     """Local memory moves 32 bytes for each of its row: 128 bytes on they are 32 lines apart."""
     monkeypatch.setitem(rows_asked, cache_sim.__name__, WORTH + 1)
-    monkeypatch.setattr(cache_module, "compile_module", lambda _: row_lines)
+    monkeypatch.setattr(
+        cache_module, "compile_module", lambda _: interpret_module(row_lines.__name__)
+    )
     rows = np.zeros(1, ROW_DTYPE)
     rows["shift"] = 128
     found = make_cache(bytes=1024).step_repeated(

@@ -6,7 +6,7 @@ import pytest
 from cases.tally_in_arrays import read_chunk, tally
 
 from cutrace.base.errors import CutraceError
-from cutrace.jit.loop import compile_if_worth, rows_asked
+from cutrace.jit.loop import compile_module, interpret_module, loops_of, rows_asked
 from cutrace.models.replay.histogram import counting
 from cutrace.models.replay.histogram.counts import group_rows
 from cutrace.models.replay.histogram.histogram import AccessHistogram, Bins
@@ -138,8 +138,8 @@ def test_the_loops_refuse_a_row_in_a_space_that_its_instruction_cannot_reach() -
 def test_loops_are_compiled_once_enough_rows_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "WORTH", 1 << 13)
     monkeypatch.setitem(rows_asked, counting.__name__, counting.WORTH)
-    assert compile_if_worth(counting, 0) is None
-    assert compile_if_worth(counting, 1) is not None
+    assert loops_of(counting, 0) is interpret_module(counting.__name__)
+    assert loops_of(counting, 1) is compile_module(counting.__name__)
 
 
 def test_the_loops_know_how_many_spaces_there_are() -> None:
