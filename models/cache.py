@@ -219,19 +219,22 @@ class Cache:
     def _shape(self) -> Shape:
         """Return the geometry; loops are compiled for most of it."""
         wavers = self.wavers and self.policy == "lru"
+        near, far = self.on_the_way or (0, 0)
+        dirty, partial = self._share(self.dirty_bytes), self._share(self.partial_bytes)
         return Shape(
             Fixed(self._ways),
             Fixed(self.line.bit_length() - 1),
             Fixed(self.sector.bit_length() - 1),
             Fixed(max(1, self.fetch // self.sector)),
-            *map(Fixed, self.on_the_way or (0, 0)),
+            Fixed(near),
+            Fixed(far),
             Fixed(wavers),
             Fixed(REPLACEMENTS[self.policy]),
             self.seed,
             self._sets,
             1.0 / self._sets,
-            *self._share(self.dirty_bytes),
-            *self._share(self.partial_bytes),
+            *dirty,
+            *partial,
         )
 
     def _share(self, many: int) -> tuple[int, int]:

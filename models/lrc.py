@@ -84,4 +84,4 @@ class Lrc:
         many = len(self._clock)
         self._latest = extend(self._latest, many * lrc_window.BUCKETS, 0)
         self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)
-        return Window(self.window, self._clock, *self._ring, self._latest)
+        return Window(self.window, self._clock, self._latest, *self._ring)

@@ -74,7 +74,7 @@ class Prefetch:
         many = loops_of(stream_buffers, len(batch)).serve(
             Requests(*map(np.ascontiguousarray, columns)),
             Kinds(*np.ascontiguousarray(kinds)),
-            Buffers(*self._buffers, self._clock),
+            Buffers(self._clock, *self._buffers),
             Shape(block, self.buffers, self.depth, page),
             Counts(*counts.T),
             passed,

@@ -132,7 +132,7 @@ class Reuse:
         address, kind = pieces.addresses[:, 0], pieces.kind
         group = owners if pieces.group is None else pieces.group
         groups = len(batch) if batch.group is None else batch.groups
-        unit = np.zeros(len(kind), np.int16) if pieces.unit is None else pieces.unit
+        unit = np.zeros(len(kind), np.int64) if pieces.unit is None else pieces.unit
         capacities, at = np.unique(self._ways_by_size(), return_inverse=True)
         counts = np.zeros((groups, len(capacities) + 2), np.int64)
         lookups = np.flatnonzero(acts[kind] != stack_distances.PASS)

@@ -6,7 +6,7 @@ cutrace's own models are tested. A user's may raise, omit a counter, or return f
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
 from time import perf_counter
@@ -17,9 +17,16 @@ import numpy as np
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ..interface.model import Batch, MemberError, Members, Step, read_members
+from ..interface.model import Batch, Kind, MemberError, Members, Step, read_members
 
 READ_ONLY = ("kind", "addresses", "active", "row")
+_PARTS = {
+    "kind": (1, "iu", "integers (rows,)"),
+    "row": (1, "iu", "integers (rows,)"),
+    "addresses": (2, "iu", "integers (rows, lanes)"),
+    "active": (2, "b", "booleans (rows, lanes)"),
+}
+"""The arrays of a batch that a model passes on: dimensions, types, and these in words."""
 MOST = 1 << 53
 """The largest count of a row."""
 MOST_ROWS = 1 << 12
@@ -98,11 +105,17 @@ class Guarded:
         return period
 
     def step_repeated(self, rows: Any) -> Step | None:
-        """Run the model on repeated rows. Raises `CutraceError` if it raises."""
+        """Run the model on repeated rows. Raises `CutraceError` as `step` does."""
         try:
             step: Step | None = self.model.step_repeated(rows)
         except (Exception, SystemExit) as error:
             raise self._fail(error) from error
+        if step is not None:
+            none = np.zeros(0, np.int64)
+            batch = replace(rows.pool.repeat(none, none, none), row=np.arange(len(rows.rows)))
+            self._check_counts(step, rows.groups, batch)
+            if step.out is not None:
+                self._check_out(step.out, batch)
         return step
 
     def step(self, batch: Batch) -> Step:
@@ -113,7 +126,7 @@ class Guarded:
         batch = replace(batch, **parts)
         began = perf_counter()
         try:
-            step = self.model.step(batch)
+            step: Step = self.model.step(batch)
         except (Exception, SystemExit) as error:
             fault = f"raises {type(error).__name__}: {error}"
             row = self._failing_row(batch)
@@ -122,23 +135,49 @@ class Guarded:
         self.spent.rows += len(batch)
         if len(batch) and self.spent.is_long():
             print(f"cutrace: {self._say_slow(batch)}", file=sys.stderr)
-        if not isinstance(step, Step):
-            raise self._refuse(f"answers {type(step).__name__}; expected a Step", batch)
         rows = len(batch) if batch.group is None else batch.groups
-        for counter in self.model.counters:
-            if counter not in step.counts:
-                raise self._refuse(f"answers without its counter `{counter}`", batch)
-            self._check(counter, np.asarray(step.counts[counter]), rows, batch)
+        self._check_counts(step, rows, batch)
         if step.out is not None:
             self._check_out(step.out, batch)
         return step
 
-    def _check_out(self, out: Batch, batch: Batch) -> None:
-        """Refuse passed rows that are not (m, lanes), or that belong to no row of the batch."""
-        many = {len(part) for part in (out.kind, out.addresses, out.active, out.row)}
+    def _check_counts(self, step: Any, rows: int, batch: Batch) -> None:
+        """Refuse what is not a Step with all counters, each (rows,) integers."""
+        if not isinstance(step, Step):
+            raise self._refuse(f"answers {type(step).__name__}; expected a Step", batch)
+        if not isinstance(step.counts, Mapping):
+            fault = f"answers counts of {type(step.counts).__name__}; expected a dict of counters"
+            raise self._refuse(fault, batch)
+        for counter in self.model.counters:
+            if counter not in step.counts:
+                raise self._refuse(f"answers without its counter `{counter}`", batch)
+            try:
+                column = np.asarray(step.counts[counter])
+            except (Exception, SystemExit) as error:
+                raise self._refuse(f"`{counter}` is no array: {error}", batch) from error
+            self._check(counter, column, rows, batch)
+
+    def _check_out(self, out: Any, batch: Batch) -> None:
+        """Refuse passed rows that are not (m, lanes) of its kinds, or of no row of the batch."""
+        if not isinstance(out, Batch):
+            raise self._refuse(f"passes on {type(out).__name__}; expected a Batch", batch)
+        for name, (dimensions, types, expected) in _PARTS.items():
+            part = getattr(out, name)
+            found = f"{part.dtype} {part.shape}" if isinstance(part, np.ndarray) else repr(part)
+            is_array = isinstance(part, np.ndarray)
+            if not is_array or part.ndim != dimensions or part.dtype.kind not in types:
+                fault = f"passes on a Batch with {name} = {found}; expected {expected}"
+                raise self._refuse(fault, batch)
+        many = {len(getattr(out, name)) for name in _PARTS}
         if len(many) > 1 or out.addresses.shape != out.active.shape:
             fault = "passes on a Batch whose kind, addresses, active and row are not equally long"
             raise self._refuse(fault, batch)
+        kinds: Any = out.kinds
+        if not isinstance(kinds, tuple) or not all(isinstance(kind, Kind) for kind in kinds):
+            raise self._refuse(f"passes on a Batch with kinds = {kinds}; expected Kinds", batch)
+        if len(out) and not 0 <= out.kind.min() <= out.kind.max() < len(kinds):
+            fault = f"passes on a Batch with a kind of {out.kind.min()} to {out.kind.max()}"
+            raise self._refuse(f"{fault}; it has {len(kinds)} kinds", batch)
         if len(out) and not np.isin(out.row, batch.row).all():
             fault = "passes on rows whose `row` is none of the batch's"
             raise self._refuse(fault, batch)

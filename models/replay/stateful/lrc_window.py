@@ -43,10 +43,10 @@ class Window(NamedTuple):
 
     reads: int
     clock: I64
+    latest: I64
     line: I64
     sectors: I64
     link: I64
-    latest: I64
 
 
 def join(

@@ -250,9 +250,9 @@ class ReorderBuffer:
         if order.widths:
             yield ready[np.argsort(key, kind="stable")]
             return
-        intervals = key >> turns.STEP_BITS, key & (1 << turns.STEP_BITS) - 1
-        owners = (column[ready].astype(np.int64) for column in (waiting.block, waiting.warp))
-        yield ready[order.order(*owners, *intervals)]
+        block, warp = (column[ready].astype(np.int64) for column in (waiting.block, waiting.warp))
+        since = key & (1 << turns.STEP_BITS) - 1
+        yield ready[order.order(block, warp, key >> turns.STEP_BITS, since)]
 
     def _waves(self, rows: Waiting) -> Ints:
         if self.track.order.widths is None:

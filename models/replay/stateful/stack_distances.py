@@ -74,10 +74,10 @@ class Head(Struct):
 
 
 class Tree(NamedTuple):
-    """Per word the Fenwick count, its bits, and the number of the line of each of its turns."""
+    """Per word the Fenwick sum, its bits, and the number of the line of each of its turns."""
 
     head: Head
-    count: I64
+    sums: I64
     bits: I64
     owner: I64
 
@@ -190,11 +190,11 @@ def access(turns: I64, stacks: Stacks, tree: Tree, number: int, stack: int) -> i
         later = tree.bits[begin + old] >> (earlier & BITS - 1)
         tree.bits[begin + old] -= 1 << (earlier & BITS - 1)
         lines = stacks.lines[stack]
-        distance = lines - count(tree.count, begin, old + 1) + popcount(later) - 1
-        move(tree.count, begin, words, old + 1, word + 1)
+        distance = lines - count(tree.sums, begin, old + 1) + popcount(later) - 1
+        move(tree.sums, begin, words, old + 1, word + 1)
     else:
         # a new line has no old bit: it comes from past the end, where nothing is subtracted
-        move(tree.count, begin, words, words + 1, word + 1)
+        move(tree.sums, begin, words, words + 1, word + 1)
     tree.bits[begin + word] += 1 << (now & BITS - 1)
     turns[number] = stacks.turn[stack] = now
     tree.owner[(begin << LOG) + now] = number
@@ -239,6 +239,6 @@ def recount(turns: I64, stacks: Stacks, tree: Tree, stack: int) -> None:
     for word in range(words):
         place, last = word + 1, (word << LOG) + BITS - 1
         width = place & (0 - place)  # a place counts so many words up to its own
-        tree.count[fresh + word] = min(last, to) - min(max(0, last - (width << LOG)), to)
+        tree.sums[fresh + word] = min(last, to) - min(max(0, last - (width << LOG)), to)
         ones = (1 << max(0, min(BITS, to + 1 - (word << LOG)))) - 1
         tree.bits[fresh + word] = ones - (word == 0)

@@ -21,10 +21,10 @@ class Buffers(NamedTuple):
     `used` is the time of its last use, 0 for never. `clock` (units,) is the number of reads.
     """
 
+    clock: I64
     first: I64
     end: I64
     used: I64
-    clock: I64
 
 
 class Shape(NamedTuple):

@@ -33,6 +33,8 @@ class Mine:
         {body}
 """
 GOOD = 'return Step({"seen": np.full(n, self.unit)})'
+PASS_ON = 'return Step({"seen": np.ones(n, int)},'
+ROWS = "(batch.kind, batch.addresses, batch.active, batch.row)"
 FAULTS = {
     "1 / int((batch.addresses[:, 0] != 0x10000400).all()); " + GOOD: (
         "raises ZeroDivisionError: division by zero, in row 2 of a batch of 4: global load, "
@@ -49,6 +51,17 @@ FAULTS = {
     'return Step({"seen": np.array([None] * n)})': "`seen` is None of object; expected integers",
     'return Step({"seen": np.array(["a"] * n)})': "`seen` is a of <U1; expected integers",
     'return Step({"seen": np.full(n, 1 << 62)})': "`seen` is 4611686018427387904 of int64",
+    "return Step(None)": "answers counts of NoneType; expected a dict of counters, in row 0",
+    'return Step({"seen": [[1], [1, 2]]})': "`seen` is no array: ",
+    f"{PASS_ON} 3)": "passes on int; expected a Batch, in row 0 of a batch of 4",
+    f"{PASS_ON} Batch(None, *{ROWS}))": "passes on a Batch with kinds = None; expected Kinds",
+    f"{PASS_ON} Batch((), *{ROWS}))": "passes on a Batch with a kind of 0 to 0; it has 0 kinds",
+    f"{PASS_ON} Batch(batch.kinds, *[a[:, None] for a in {ROWS}]))": (
+        r"passes on a Batch with kind = int64 \(4, 1\); expected integers \(rows,\)"
+    ),
+    f"{PASS_ON} Batch(batch.kinds, *{ROWS.replace('batch.row', '1.5 * batch.row')}))": (
+        r"passes on a Batch with row = float64 \(4,\); expected integers \(rows,\)"
+    ),
     'return Step({"seen": np.array([1.0, np.nan, 1.0, 1.0])[:n]})': (
         "`seen` is nan of float64; expected integers, in row 1"
     ),
@@ -144,6 +157,26 @@ def test_a_member_that_is_missing_or_wrong_is_named_with_its_line(
     (tmp_path / "mine.py").write_text(f"{body}def helper(): return [][0]\n")
     with pytest.raises(CutraceError, match=rf"model .*{said}.* \(.*mine.py:{number}\)$"):
         seen(trace, own_device(tmp_path, "mine.py:Mine"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("3", "answers int; expected a Step"),
+        ("Step({})", "answers without its counter `seen`"),
+        ('Step({"seen": np.zeros(rows.groups + 1, int)})', r"`seen` has the shape \(\d+,\)"),
+    ],
+)
+def test_a_model_that_errs_on_repeated_rows_is_named_with_its_line(
+    tmp_path: Path, trace: Trace, answer: str, said: str
+) -> None:
+    """Behind the coalescer a model gets the requests of equal rows together."""
+    text = f"    def step_repeated(self, rows):\n        return {answer}\n"
+    (tmp_path / "mine.py").write_text(FILE.format(body=GOOD) + text)
+    file = Path(own_device(tmp_path, "mine.py:Mine"))
+    file.write_text(file.read_text().replace('["global"]', '["coalescer"]'))
+    with pytest.raises(CutraceError, match=rf"model .*mine.py:Mine: {said}.*mine.py:\d+\)$"):
+        seen(trace, str(file))
 
 
 def test_a_model_of_a_package_that_raises_is_named_with_its_line(
