@@ -19,8 +19,6 @@ FILES = (
 )
 TEXTURES = "h200_footprints.json"
 TEMPLATE = Path(__file__).parent / "validation.md"
-WORST = 10
-"""How many of the largest differences a table lists."""
 LOCAL = (
     "everyday unseen fresh fresh_groups fresh_tensor fresh2 fresh2_types fresh2_groups loops ways"
 )
@@ -48,7 +46,6 @@ def page() -> str:
         families=_lines(_families(counts)),
         counters=_lines((*_counters(counts), *_textures())),
         reasons=_lines(_reasons(counts.filter(verdict="unequal"))),
-        worst=_worst(counts.filter(verdict="unequal")),
         caches=_lines(_caches(caches)),
         cache_reasons=_lines(_cache_reasons(caches.filter(verdict="far"))),
         section=section(),
@@ -221,18 +218,6 @@ def _by_reason(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 def _cache_reasons(far: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     for reason, mine in _by_reason(far):
         yield reason, len(mine), mine.select("source", "kernel").n_unique()
-
-
-def _worst(rows: pl.DataFrame) -> str:
-    """The largest relative differences, one of each kernel."""
-    least, most = pl.min_horizontal("chip", "cutrace"), pl.max_horizontal("chip", "cutrace")
-    ordered = rows.sort(least / most, maintain_order=True)
-    furthest = ordered.unique(["source", "kernel"], keep="first", maintain_order=True).head(WORST)
-    return _lines(
-        (f"{r['source']} {r['kernel']} {r['launch']}", f"`{r['metric']}`", *map(_number, both))
-        for r in furthest.iter_rows(named=True)
-        for both in [(r["chip"], r["cutrace"])]
-    )
 
 
 def _apart(counts: pl.DataFrame) -> dict[str, object]:

@@ -222,10 +222,15 @@ def _left_out(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
 
 
 def _reasons(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    """Why comparable counts are not near, the most frequent reason first."""
-    for why, many in Counter(map(reason, far)).most_common():
+    """Why comparable counts are not near, the most frequent reason first, those of one at once."""
+    reasons = Counter(map(reason, far))
+    for why, many in reasons.most_common():
         programs = sorted({b.run[2] for b in far if reason(b) == why})
-        yield why, many, ", ".join(programs[:4]) + (" ..." if len(programs) > 4 else "")
+        if many > 1:
+            yield why, many, ", ".join(programs[:4]) + (" ..." if len(programs) > 4 else "")
+    if singles := [why for why, many in reasons.items() if many == 1]:
+        programs = sorted({b.run[2] for b in far if reason(b) in singles})
+        yield "one each: " + "; ".join(singles), len(singles), ", ".join(programs)
 
 
 def reason(beside: Beside) -> str:
