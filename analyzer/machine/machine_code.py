@@ -184,7 +184,7 @@ def _places(
                 continue
             if not each.guarded or each.operation == BRANCH:
                 block_counts[each.pc][each.operation] += 1
-        copies = {pc: min(operations.values()) for pc, operations in block_counts.items()}
+        copies = {pc: median_low(each.values()) for pc, each in block_counts.items()}
         usual = median_low(copies.values()) if copies else 0
         for pc, operations in block_counts.items():
             for operation in operations:

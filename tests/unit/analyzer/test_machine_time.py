@@ -18,6 +18,7 @@ from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
 LOAD, ADD, LOGIC, BRANCH, EXIT, BARRIER = 0x181, 0x021, 0x012, 0x147, 0x14D, 0x11D
+COUNTER = 0x010
 LATENCY, TAKEN = 30.0, 7.0
 
 
@@ -104,6 +105,22 @@ def test_an_unrolled_loop_of_several_blocks_takes_the_rounds_that_it_can() -> No
     mix = machine_mix(code, times)
     assert [mix[each] for each in (LOAD, BARRIER, ADD)] == [34, 34, 1 + 34]
     assert mix[BRANCH] == 8 + 2
+
+
+def test_an_unrolled_loop_is_known_though_its_counter_stands_at_another_pc() -> None:
+    """pc 2 became two instructions in each of four copies; the loop's counter has its pc, too."""
+    two = [one(2, ADD, 4), one(2, LOGIC, 4)]
+    code = made([
+        *[one(0, LOAD, 1, sets=0)] * 4,
+        *[one(1, ADD, 4, waits=1)] * 4,
+        *two * 4,
+        *(one(2, COUNTER, 4), one(3, COUNTER, 4), one(4, BRANCH, 5, target=0)),
+        *(one(0, LOAD, 1, sets=0), one(1, ADD, 4, waits=1), *two, one(4, BRANCH, 5, target=19)),
+        one(5, EXIT, 5),
+    ])  # fmt: skip
+    times, _ = count_runs(code, [(0, 18), (1, 1)], dict.fromkeys(range(5), 0) | {5: 1})
+    assert (times[0], times[1]) == (4, 2)
+    assert machine_mix(code, times)[LOAD] == 18
 
 
 def test_a_block_that_runs_at_times_takes_its_share() -> None:
