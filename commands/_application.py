@@ -14,13 +14,12 @@ from ..base.claim import sweep, sweep_scratch
 from ..base.errors import CutraceError
 from ..base.version import __version__
 from .options.command_line import quote
-from .options.help import Verb, Verbs
+from .options.help import Verbs
+from .options.verb import PANELS, VERBS, command_of
 from .terminal.screen import WHEN, is_quiet, screen_of, without_next
 
 SOURCES = (".cu", ".ptx", ".py")
 ABOUT = "What a CUDA kernel does to the memory system, and why, without a GPU."
-PANELS = ("Record", "Ask", "Compare", "Look up")
-"""Groups of verbs in the help, in order."""
 
 
 def call(arguments: list[str]) -> object:
@@ -61,11 +60,15 @@ def assemble(verb_name: str = "") -> typer.Typer:
     modules = iter_modules(commands.__path__)
     names = [m.name for m in modules if not m.ispkg and not m.name.startswith("_")]
     verb_names = [verb_name] if verb_name in names else names
-    verbs = [import_module(f"{commands.__name__}.{name}") for name in verb_names]
-    for verb in sorted(verbs, key=lambda verb: PANELS.index(verb.PANEL)):
-        name = verb.__name__.rpartition(".")[2]
-        kind, shown = getattr(verb, "CLASS", Verb), "\n".join(verb.EXAMPLES)
-        app.command(name, cls=kind, rich_help_panel=verb.PANEL, epilog=shown)(verb.command)
+    for name in verb_names:
+        import_module(f"{commands.__name__}.{name}")
+    verbs = sorted(verb_names, key=lambda name: PANELS.index(VERBS[name].panel))
+    for name in verbs:
+        spec = VERBS[name]
+        examples = "\n".join(spec.examples)
+        app.command(name, cls=spec.cls, rich_help_panel=spec.panel, epilog=examples)(
+            command_of(spec)
+        )
     return app
 
 

@@ -1,55 +1,121 @@
 """`cutrace advise`: what to change in a kernel, with the line, the evidence and what it gains."""
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from ..base.dataclass import dataclass
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import quote, typed
-from .options.replay import first_line, replays, with_devices
-from .options.selection import Reading, reads
-from .options.tabular import ReportFormat, view_here
-from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace
-from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAY, progress
+from .options.replay import with_devices
+from .options.selection import Reading
+from .options.tabular import ReportFormat, view_of
+from .options.verb import READING, REPLAY, Line, ProgramWords, SubjectOrProgram, shown, verb
+from .running.resolve_trace import open_trace
+from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAYING, progress
 
-PANEL = "Ask"
-EXAMPLES = (
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..analyzer.advice.advise import LaunchFindings
+    from ..analyzer.evidence.evidence import Finding
+    from ..analyzer.launch_profile import LaunchProfile
+    from ..analyzer.report.document import Document
+    from ..analyzer.report.view import View
+
+
+@dataclass(frozen=True)
+class Advice(Sequence[tuple["LaunchProfile", "Finding"]]):
+    """All findings, each with its launch on a device, the best first."""
+
+    by_launch: "LaunchFindings"
+
+    @property
+    def findings(self) -> "tuple[tuple[LaunchProfile, Finding], ...]":
+        """Every finding with its launch."""
+        return tuple((launch, finding) for launch, group in self.by_launch for finding in group)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.findings[index]
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __repr__(self) -> str:
+        lines = (f"{f.place or p.launch.name} ({f.rule}): {f.change}" for p, f in self.findings)
+        return "\n".join(lines) or "nothing to advise"
+
+    def __str__(self) -> str:
+        from ..analyzer.report import render
+        from ..analyzer.report.view import View
+
+        return render(self.document(View()), "table").rstrip()
+
+    def document(self, view: "View") -> "Document":
+        """Return the findings as a document."""
+        from ..analyzer.advice.advise import advice_document
+
+        return advice_document(self.by_launch, view)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return one row per finding; `share` of the launch's traffic, 0 to 1, most `gain_ns`."""
+        import polars as pl
+
+        columns = {
+            **{"launch": pl.Int64, "kernel": pl.String, "device": pl.String, "rule": pl.String},
+            **{"place": pl.String, "what": pl.String, "change": pl.String, "evidence": pl.String},
+            **{"proof": pl.String, "share": pl.Float64, "gain_ns": pl.Float64},
+            **{"access": pl.String},
+        }
+        return pl.DataFrame([*self._rows()], columns, orient="row")
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        for p, f in self.findings:
+            head = p.number, p.launch.name, p.device, f.rule, f.place
+            yield *head, f.what, f.change, f.evidence, f.proof, f.share, f.gain, f.access
+
+    def _repr_html_(self) -> str:
+        from ..analyzer.report import render
+        from ..analyzer.report.view import View
+
+        return render(self.document(View()), "html")
+
+
+@verb(
+    "Ask",
     "cutrace advise scale.cu",
     "cutrace advise scale.cutrace -d h100,gtx580 --format json",
 )
-CLASS = TakesProgram
+def advise(
+    subject: SubjectOrProgram = None,
+    *,
+    program: ProgramWords = None,
+    replay: ReplayOptions = REPLAY,
+    recording: Reading = READING,
+    **options: Any,
+) -> Advice:
+    """Say what to change in a kernel, where, what shows it, and what it gains at most.
 
+    In Python `options` are those of `analyze`, and of a recording; the findings are those of every
+    rule for each launch on each device. Raises `CutraceError` as `analyze` does.
+    """
+    from ..analyzer.advice import advise as rules
+    from ..analyzer.profile import count
+    from ..models.replay.suppose import suppose
 
-@reads
-@replays
-def command(
-    ctx: typer.Context,
-    replay: ReplayOptions,
-    recording: Reading,
-    source: SourceOrProgram = None,
-    format: ReportFormat = "table",
-) -> str:
-    """Say what to change in a kernel, where, what shows it, and what it gains at most."""
-    from ..analyzer.report import check_format, render
-
-    check_format(format)
-    program = program_of(ctx)
-    named = f" {quote(source)}" if source else ""
-    again = f"cutrace analyze{named}{typed(recording)}{typed(replay)}"
-    view = view_here("launch", None, first_line(replay), again, suffix=program_suffix(program))
     counting = with_devices(replay)
-    with (
-        resolve_trace(source, program, recording, replay) as path,
-        progress("replaying", sizes=(REPLAY * len(counting.devices), ADVICE)) as share,
-    ):
-        from ..analyzer.advice.advise import advise_here
-        from ..analyzer.profile import count
-        from ..traces.reader import read_trace
-
-        trace = read_trace(path)
+    sizes = REPLAYING * len(counting.devices), ADVICE
+    trace = open_trace(subject, recording, replay, program)
+    with progress("replaying", sizes=sizes) as share:
         selection = recording.select(trace)
-        profile = replace(count(selection, counting), view=view)
+        profile = count(selection, counting)
         share.begin()
         share.expect(selection, len(counting.devices) * ADVICE_PASSES)
-        return render(advise_here(trace, profile, counting), format)
+        groups = rules.advise(suppose(trace, replay.pad, replay.align), profile, counting)
+        return Advice(tuple((launch, tuple(findings)) for launch, findings in groups))
+
+
+@shown(advise)
+def _show(answer: Advice, line: Line, format: ReportFormat = "table") -> str:
+    from ..analyzer.report import render
+
+    again = line.again("analyze", line.values["subject"])
+    return render(answer.document(view_of(line, "launch", None, again)), format)

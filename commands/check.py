@@ -1,43 +1,121 @@
 """`cutrace check`: fail where a trace is not as it should be, for people and for CI."""
 
 import inspect
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from ..base.dataclass import dataclass
 from ..base.errors import CheckFailed, CutraceError, KernelFault
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import quote, typed
-from .options.replay import replays
-from .options.selection import Reading, reads
-from .running.program import SourceOrProgram, TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace
+from .options.command_line import quote
+from .options.selection import Reading
+from .options.verb import (
+    READING,
+    REPLAY,
+    Line,
+    ProgramWords,
+    SubjectOrProgram,
+    Typed,
+    flag,
+    shown,
+    value,
+    verb,
+)
+from .running.resolve_trace import open_trace
 from .running.trace_check import (
     PROJECT,
     RACE_PASSES,
     REPORTS,
-    check_budget,
     check_memory,
     check_races,
+    check_trace,
     faulted,
     format_or_default,
+    report_checked,
     report_failed,
+    report_text,
     tried,
-    update,
+    update_budget,
 )
 from .terminal.progress import progress
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from ..analyzer.budget.budget import Budget
+    from ..analyzer.budget.budget_check import Checked
     from ..models.replay.device.conformance import Build
+    from ..traces.reader import Trace
     from .running.project import ProjectCheck
 
-PANEL = "Compare"
-CLASS = TakesProgram
-EXAMPLES = (
+FORMATS = ("text", "github", *REPORTS)
+
+
+def _check_format(name: str | None) -> None:
+    if format_or_default(name) not in FORMATS:
+        raise CutraceError(f"no format {name!r}; expected {' or '.join(FORMATS)}")
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Every limit on every launch; true if all of them hold."""
+
+    checked: "Checked"
+    trace: "Trace" = field(repr=False)
+    has_limits: bool = True
+    written: str = ""
+    """What was written to the budget file, if it was to be updated."""
+
+    @property
+    def holds(self) -> bool:
+        """True if no limit is exceeded."""
+        return not self.checked.broken
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __repr__(self) -> str:
+        broken, every = len(self.checked.broken), len(self.checked.verdicts)
+        return f"{every} limits hold" if self.holds else f"{broken} of {every} limits broken"
+
+    def __str__(self) -> str:
+        from ..analyzer.budget.budget_report import broken_text, held_text
+
+        return held_text(self.checked) if self.holds else broken_text(self.checked)
+
+    def render(self, format: str) -> str:
+        """Return the report that `cutrace check --format` prints."""
+        return report_text(self.checked, format)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return one row per limit and launch; `value` is null where the divisor was zero."""
+        import polars as pl
+
+        columns = {
+            **dict.fromkeys(("kernel", "line", "array", "device"), pl.String),
+            **{"launch": pl.Int64, "expression": pl.String, "value": pl.Float64},
+            **{"operator": pl.String, "limit": pl.Float64, "holds": pl.Boolean},
+            **{"place": pl.String, "why": pl.String},
+        }
+        rows = [
+            (
+                *(v.entry.kernel, v.entry.line, v.entry.array, v.launch.device, v.launch.number),
+                *(v.limit.expression, v.value, v.limit.operator, v.limit.number, v.holds),
+                *(str(v.place or ""), v.why),
+            )
+            for v in self.checked.verdicts
+        ]
+        return pl.DataFrame(rows, columns, orient="row", strict=False)
+
+    def _repr_html_(self) -> str:
+        return report_text(self.checked, "html")
+
+
+@verb(
+    "Compare",
     "cutrace check",
     "cutrace check --against main --format junit",
     "cutrace check --trend 10",
@@ -47,103 +125,121 @@ EXAMPLES = (
     "cutrace check --model my_model.toml",
     "cutrace check scale.cu --budget budget.toml --format junit",
 )
-FORMATS = ("text", "github", *REPORTS)
-
-
-@reads
-@replays
-def command(
-    ctx: typer.Context,
-    replay: ReplayOptions,
-    recording: Reading,
-    source: SourceOrProgram = None,
-    races: Annotated[
-        bool, typer.Option("--races", help="Fail on data races between warps in shared memory.")
-    ] = False,
-    memory: Annotated[
-        bool,
-        typer.Option("--memory", help="Fail on accesses outside of every array."),
-    ] = False,
+def check(
+    subject: SubjectOrProgram = None,
     budget: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Fail where a kernel, line or array exceeds its limits in this file.",
-        ),
-    ] = None,
-    update_: Annotated[
-        bool,
-        typer.Option("--update", help="Write the present values into the budget file instead."),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|NAME",
-            help="Test a user-defined model: its file, or a device file that uses it.",
-        ),
+        str | Path | Mapping[str, Mapping[str, object]] | None,
+        value("Fail where a kernel, line or array exceeds its limits in this file.", "FILE"),
+        Typed(Path | None, place=2),
     ] = None,
     allow_missing: Annotated[
-        bool,
-        typer.Option("--allow-missing", help="Accept a trace without some kernels of the budget."),
+        bool, flag("Accept a trace without some kernels of the budget."), Typed(place=4)
     ] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(FORMATS),
-            help="Format of the result; github adds annotations (default where $GITHUB_ACTIONS is "
-            "set, else text).",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REF|FILE",
-            help="Projects: compare with a git ref or baseline file (default: `baseline` of the"
-            " project file).",
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--write-baseline",
-            metavar="FILE",
-            help="Projects: write the present counters as a baseline.",
-        ),
-    ] = None,
-    trend: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Projects: show counters at the last N commits, and now."
-        ),
-    ] = None,
-) -> str:
+    *,
+    races: Annotated[
+        bool, flag("Fail on data races between warps in shared memory."), Typed(place=1)
+    ] = False,
+    memory: Annotated[
+        bool, flag("Fail on accesses outside of every array."), Typed(place=1)
+    ] = False,
+    update: Annotated[
+        bool, flag("Write the present values into the budget file instead."), Typed(place=3)
+    ] = False,
+    program: ProgramWords = None,
+    replay: ReplayOptions = REPLAY,
+    recording: Reading = READING,
+    **options: Any,
+) -> CheckResult:
     """Check a kernel against budgets or for races; the exit status is 1 if a check fails.
 
     Without a source, check all that cutrace.toml in this folder says.
+
+    In Python the answer is true if every limit holds on every launch. `budget` is a file, or limits
+    by kernel: `{"turn": {"shared_conflicts": 0}}`. The devices are those of the options, else those
+    of the file. Raises `CutraceError` for names that do not exist; no exceeded limit raises.
     """
-    shown = format_or_default(format)
-    if shown not in FORMATS:
-        raise CutraceError(f"no format {format!r}; expected {' or '.join(FORMATS)}")
-    is_asked = races or memory or budget is not None
-    program = program_of(ctx)
+    name = str(getattr(subject, "path", subject) or " ".join(program or ()))
+    trace = recording.select(open_trace(subject, recording, replay, program, must_run=True))
+    trials = []
+    if races:
+        with progress("looking for races") as share:
+            share.expect(trace, RACE_PASSES)
+            trials.append(tried("races", check_races, trace, name))
+    if memory:
+        trials.append(tried("memory", check_memory, trace, name))
+    limits = None if budget is None or update else _read_limits(budget)
+    with progress("counting"):
+        checked = check_trace(trace, limits, replay, allow_missing, trials)
+        answer = CheckResult(checked, trace, limits is not None)
+        if update and not checked.failed:
+            answer = replace(answer, written=update_budget(trace, Path(str(budget)), replay))
+    return answer
+
+
+def _read_limits(budget: str | Path | Mapping[str, Mapping[str, object]]) -> "Budget":
+    from ..analyzer.budget.budget import Budget, read_budget, read_entries
+
+    if not isinstance(budget, Mapping):
+        return read_budget(Path(budget))
+    tables = [{"kernel": kernel, **limits} for kernel, limits in budget.items()]
+    named = Path("the budget")
+    return Budget(named, read_entries(tables, named))
+
+
+@shown(check, is_lazy=True)
+def _show(
+    answer: Callable[[], CheckResult],
+    line: Line,
+    model: Annotated[
+        str | None,
+        value("Test a user-defined model: its file, or a device file that uses it.", "FILE|NAME"),
+        Typed(place=3),
+    ] = None,
+    format: Annotated[
+        str | None,
+        value(
+            "Format of the result; github adds annotations (default where $GITHUB_ACTIONS is "
+            "set, else text).",
+            "|".join(FORMATS),
+        ),
+        Typed(check=_check_format, place=5),
+    ] = None,
+    against: Annotated[
+        str | None,
+        value(
+            "Projects: compare with a git ref or baseline file (default: `baseline` of the"
+            " project file).",
+            "REF|FILE",
+        ),
+        Typed(place=5),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        value("Projects: write the present counters as a baseline.", "FILE", "--write-baseline"),
+        Typed(place=5),
+    ] = None,
+    trend: Annotated[
+        int | None,
+        value("Projects: show counters at the last N commits, and now.", "N", min=1),
+        Typed(place=5),
+    ] = None,
+) -> str:
+    source, budget, is_update = (line.values[name] for name in ("subject", "budget", "update"))
+    shown_format = format_or_default(format)
+    is_asked = line.values["races"] or line.values["memory"] or budget is not None
     if model is not None:
-        if source or program or is_asked:
+        if source or line.program or is_asked:
             raise CutraceError("--model tries a model alone, without a trace")
         return check_model_here(model)
-    if source is None and program is None and not is_asked:
+    if source is None and line.program is None and not is_asked:
         source = Path(PROJECT)
     if source is not None and source.name == PROJECT:
-        if recording.launch or recording.kernels:
-            raise CutraceError(
-                f"--launch and --kernels: of a trace or a source; the checks of {source} have"
-                " launches of their own"
-            )
-        whole = _project(source, recording, replay, allow_missing, against)
+        whole = _project(source, line, against)
         if trend:
             from .running.project import show_trend
 
             return show_trend(whole, trend, format or "text")
-        return whole.write(baseline) if baseline else whole.run(shown)
+        return whole.write(baseline) if baseline else whole.run(shown_format)
     if against or baseline or trend:
         raise CutraceError(f"--against, --write-baseline and --trend: of a project, in {PROJECT}")
     if not is_asked:
@@ -151,55 +247,36 @@ def command(
             "nothing to check: --budget FILE holds kernels to what they may cost, --races looks for"
             " races in shared memory, --memory for accesses outside of every array"
         )
-    if update_ and budget is None:
+    if is_update and budget is None:
         raise CutraceError("--update: say which, --budget FILE")
-    if format in REPORTS and update_:
+    if format in REPORTS and is_update:
         raise CutraceError(f"--format {format}: a report of checks; --update writes a budget")
-    from ..traces.reader import read_trace
-
-    format = shown
-    trials, reports = [], []
-    name = str(source or " ".join(program or ()))
     try:
-        with resolve_trace(source, program, recording, replay, must_run=True) as path:
-            trace = recording.select(read_trace(path))
-            if races:
-                with progress("looking for races") as share:
-                    share.expect(trace, RACE_PASSES)
-                    trials.append(tried("races", check_races, trace, name))
-            if memory:
-                trials.append(tried("memory", check_memory, trace, name))
-            with progress("counting"):
-                limits = None if update_ else budget
-                if limits or trials:
-                    reports.append(
-                        check_budget(trace, limits, replay, allow_missing, format, trials)
-                    )
-                if budget is not None and update_:
-                    reports.append(update(trace, budget, replay))
+        result = answer()
     except KernelFault as fault:
-        if format == "text" or update_ or source is None:
+        if shown_format == "text" or is_update or source is None:
             raise
-        fault.report = report_failed(faulted(fault, source), format)
+        fault.report = report_failed(faulted(fault, source), shown_format)
         raise
-    if format in REPORTS:
+    reports = []
+    if result.has_limits or result.checked.trials:
+        reports.append(report_checked(result.checked, result.has_limits, shown_format))
+    if shown_format in REPORTS:
         return reports[0]
-    named = f" {quote(source)}" if source else ""
-    reports.append(f"next: cutrace analyze{named}{typed(recording)}{program_suffix(program)}")
-    return "\n\n".join(reports)
+    last = f"next: {line.again('analyze', source, replay=False)}{line.suffix}"
+    return "\n\n".join((*reports, *filter(None, (result.written, last))))
 
 
-def _project(
-    path: Path,
-    recording: Reading,
-    replay: ReplayOptions,
-    allow_missing: bool,
-    against: str | None,
-) -> "ProjectCheck":
+def _project(path: Path, line: Line, against: str | None) -> "ProjectCheck":
     """Return all checks of a project file."""
     from ..analyzer.budget.project import read_project
     from .running.project import ProjectCheck
 
+    if line.recording.launch or line.recording.kernels:
+        raise CutraceError(
+            f"--launch and --kernels: of a trace or a source; the checks of {path} have"
+            " launches of their own"
+        )
     if not path.is_file():
         raise CutraceError(
             f"nothing to check: name a trace or a source, or write {path}, which lists them"
@@ -207,7 +284,7 @@ def _project(
     project = read_project(path)
     if against:
         project = replace(project, baseline=against)
-    return ProjectCheck(project, recording, replay, allow_missing)
+    return ProjectCheck(project, line.recording, line.replay, line.values["allow_missing"])
 
 
 def check_model_here(name: str) -> str:

@@ -1,107 +1,114 @@
 """`cutrace compare`: variants side by side on any devices."""
 
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..base.errors import CutraceError
 from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import quote, typed
+from .options.command_line import quote
 from .options.recording import Recording
-from .options.replay import On, first_line, replays, with_devices
-from .options.selection import Selection, selects
-from .options.tabular import Counters, ReportFormat, view_here
-from .running.executor import replayed_on
-from .running.program import TakesProgram, program_of
-from .running.resolve_trace import program_suffix, resolve_trace
+from .options.replay import with_devices
+from .options.selection import Selection
+from .options.tabular import Counters, ReportFormat, view_of
+from .options.verb import REPLAY, SELECTION, Line, ProgramWords, argument, shown, value, verb
+from .running.executor import On, with_executor
+from .running.resolve_trace import open_trace
 from .terminal.progress import progress
 
-PANEL = "Compare"
-CLASS = TakesProgram
-EXAMPLES = (
+if TYPE_CHECKING:
+    from ..analyzer.comparison.comparison import Comparison
+    from ..analyzer.profilers.measurement import Measured
+
+
+@verb(
+    "Compare",
     "cutrace compare before=scale.cu after=fixed.cu",
     "cutrace compare old.cutrace new.cutrace --by line",
     "cutrace compare both_kernels.cutrace --launch 0,1",
     "cutrace compare scale.cutrace scale.ncu-rep --by line",
 )
-
-
-@replays
-@selects
-def command(
-    ctx: typer.Context,
-    replay: ReplayOptions,
-    selection: Selection,
+def compare(
     variants: Annotated[
         list[str],
-        typer.Argument(
-            metavar="[NAME=]TRACE... [-- ARGUMENTS]",
-            help="Traces, sources with launch comments, reports of Nsight Compute (.ncu-rep), what"
+        argument(
+            "Traces, sources with launch comments, reports of Nsight Compute (.ncu-rep), what"
             " ncu and nvprof print, or programs,"
             " which all get the arguments behind --; of one alone, its kernels",
+            "[NAME=]TRACE... [-- ARGUMENTS]",
         ),
     ],
     baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The variant to compare with (default: the first)."),
+        str | None, value("The variant to compare with (default: the first).", "NAME")
     ] = None,
     names: Counters = None,
-    by: Annotated[
-        str, typer.Option(metavar="launch|line", help="Compare launches, or source lines.")
-    ] = "launch",
-    format: ReportFormat = "table",
+    by: Annotated[str, value("Compare launches, or source lines.", "launch|line")] = "launch",
     on: On = None,
-) -> str:
+    *,
+    program: ProgramWords = None,
+    selection: Selection = SELECTION,
+    replay: ReplayOptions = REPLAY,
+    **options: Any,
+) -> "Comparison":
     """Compare variants of a kernel: differences, ratios, the best marked."""
     from ..analyzer.comparison.comparison import compare_profiles, split_kernels
-    from ..analyzer.comparison.comparison_report import comparison_document
     from ..analyzer.comparison.measured_variant import compare_measured
-    from ..analyzer.profilers.measured import is_measured, read_measured
-    from ..analyzer.report import check_format, render
+    from ..analyzer.profile import count
 
-    check_format(format)
-    paths, program = named(variants, least=1), program_of(ctx)
-    files = {n: read_measured(path) for n, path in paths.items() if is_measured(path)}
+    paths = named(variants, least=1)
+    files = _measured(paths)
     if len(paths) == len(files) == 1:
         raise CutraceError("nothing to compare with: give two files or more")
     if baseline is not None and baseline not in paths and (stem := Path(baseline).stem) in paths:
         baseline = stem
-    words = " ".join(map(quote, variants))
-    again = f"cutrace compare {words}{typed(selection)}{typed(replay)}"
-    view = view_here(by, names, first_line(replay), again, suffix=program_suffix(program))
-    trace_options, replay = replay, with_devices(replay)
+    counters = tuple(name for name in (names or "").split(",") if name)
+    counting = with_executor(on, with_devices(replay))
     recording = Recording(launch=selection.lines)
-    with (
-        ExitStack() as stack,
-        replayed_on(on, replay) as replay,
-        progress("comparing"),
-    ):
-        from ..analyzer.profile import count
-        from ..traces.reader import read_trace
-
+    with progress("comparing"):
         profiles = {}
         for number, (name, path) in enumerate(paths.items()):
             if name not in files:
-                source = resolve_trace(path, program, recording, trace_options)
-                trace = selection.select(read_trace(stack.enter_context(source)))
+                trace = selection.select(open_trace(path, recording, replay, program))
                 with part(number, 1, len(paths)):
-                    profiles[name] = count(trace, replay)
+                    profiles[name] = count(trace, counting)
         if len(paths) == 1:
             ((name, profile),) = profiles.items()
             profiles = split_kernels(profile, name)
-        if files:
-            every = {name: files.get(name) or profiles[name] for name in paths}
-            comparison = compare_measured(every, baseline, view.counters, by)
-            shown = dict.fromkeys(row.name for t in comparison.tables for row in t.rows)
-            view = replace(view, counters=tuple(shown), last="cutrace counters NAME")
-        else:
-            comparison = compare_profiles(profiles, baseline, by, view.counters)
+        if not files:
+            return compare_profiles(profiles, baseline, by, counters)
+        every = {name: files.get(name) or profiles[name] for name in paths}
+        return compare_measured(every, baseline, counters, by)
+
+
+def _measured(paths: dict[str, Path]) -> "dict[str, Measured]":
+    """Return the variants that are reports of profilers."""
+    from ..analyzer.profilers.measured import is_measured, read_measured
+
+    return {name: read_measured(path) for name, path in paths.items() if is_measured(path)}
+
+
+@shown(compare, is_lazy=True)
+def _show(
+    answer: "Callable[[], Comparison]",
+    line: Line,
+    format: ReportFormat = "table",
+) -> str:
+    from ..analyzer.comparison.comparison_report import comparison_document
+    from ..analyzer.profilers.measured import is_measured
+    from ..analyzer.report import render
+
+    variants, by = line.values["variants"], line.values["by"]
+    view = view_of(line, by, line.values["names"], line.again("compare", *variants))
+    comparison = answer()
+    paths = named(variants, least=1).values()
+    if any(map(is_measured, paths)):
+        rows = (row for table in comparison.tables for row in table.rows)
+        columns = dict.fromkeys(row.name for row in rows)
+        view = replace(view, counters=tuple(columns), last="cutrace counters NAME")
     if by == "line":
-        view = replace(view, last=f"cutrace why {quote(next(iter(paths.values())))} FILE:LINE")
+        view = replace(view, last=f"cutrace why {quote(next(iter(paths)))} FILE:LINE")
     return render(comparison_document(comparison, view), format)
 
 

@@ -1,12 +1,12 @@
 """`cutrace counters`: what can be counted, and how each counter is defined."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from .options import tabular
 from .options.complete import starting
-from .options.tabular import ReportFormat, counters, plain_view
+from .options.tabular import ReportFormat, plain_view
+from .options.verb import Line, argument, shown, verb
 from .terminal.screen import width
 
 if TYPE_CHECKING:
@@ -15,44 +15,49 @@ if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter
     from ..analyzer.report.document import Section, Table
 
-PANEL = "Look up"
-EXAMPLES = (
-    "cutrace counters",
-    "cutrace counters global_transactions",
-)
 SCOPES = {"sm": "the profiled SM", "cluster": "the profiled cluster", "all": "the whole grid"}
 
 
-def command(
+@verb("Look up", "cutrace counters", "cutrace counters global_transactions")
+def counters(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="A counter, to see its definition, or a part of names",
-            autocompletion=starting(counters),
+        argument(
+            "A counter, to see its definition, or a part of names",
+            complete=starting(tabular.counters),
         ),
     ] = None,
-    format: ReportFormat = "table",
-) -> str:
-    """List the counters, or print the definition of one."""
-    from ..analyzer.report import check_format, render
+) -> "pl.DataFrame":
+    """List the counters, or print the definition of one.
+
+    In Python a frame with a row per counter of every vocabulary, its definition and its source.
+    """
+    import polars as pl
+
+    from ..analyzer.counting.vocabulary import containing, find_counters, vocabularies
+
+    every = [counter for vocabulary in vocabularies() for counter in vocabulary.counters]
+    if name is not None:
+        named = {(c.vocabulary, c.name) for c in containing(name) or find_counters([name])}
+        every = [counter for counter in every if (counter.vocabulary, counter.name) in named]
+    rows = [
+        (c.vocabulary, c.name, c.unit, c.devices, c.doc, c.formula, c.better, c.source)
+        for c in every
+    ]
+    head = ("vocabulary", "counter", "unit", "devices", "doc", "formula", "better", "source")
+    return pl.DataFrame(rows, head, orient="row")
+
+
+@shown(counters, is_lazy=True)
+def _show(answer: "Callable[[], pl.DataFrame]", line: Line, format: ReportFormat = "table") -> str:
+    from ..analyzer.report import render
     from ..analyzer.report.document import Document, rows_of
 
-    check_format(format)
+    name = line.values["name"]
     document = Document(
-        plain_view(), lambda: _sections(name), lambda: rows_of(_frame(name)), name="counters"
+        plain_view(), lambda: _sections(name), lambda: rows_of(answer()), name="counters"
     )
     return render(document, format)
-
-
-def _frame(name: str | None) -> "pl.DataFrame":
-    from ..analyzer.counting.vocabulary import containing, find_counters
-    from .api.lists import counters as frame
-
-    table = frame()
-    if name is None:
-        return table
-    named = [(c.vocabulary, c.name) for c in containing(name) or find_counters([name])]
-    return table.filter([pair in named for pair in table.select(table.columns[:2]).rows()])
 
 
 def _sections(name: str | None) -> "Iterator[Section]":

@@ -1,60 +1,69 @@
 """`cutrace devices`: what cutrace knows of each device, every number with its source."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from ..base.errors import CutraceError
+from .options import complete
 from .options.command_line import quote
-from .options.complete import devices, starting
 from .options.tabular import ReportFormat, plain_view
+from .options.verb import Line, argument, flag, shown, verb
 from .terminal.screen import width
 
 if TYPE_CHECKING:
-    from ..analyzer.report.document import Rows, Section
+    import polars as pl
 
-PANEL = "Look up"
-EXAMPLES = (
-    "cutrace devices",
-    "cutrace devices h100",
-    "cutrace devices h100 --toml",
-)
+    from ..analyzer.report.document import Section
 
 
-def command(
-    name: Annotated[
+@verb("Look up", "cutrace devices", "cutrace devices h100", "cutrace devices h100 --toml")
+def devices(
+    pattern: Annotated[
         str | None,
-        typer.Argument(
-            help="A device, a file of your own, or a pattern such as 'sm_*'",
-            autocompletion=starting(devices),
+        argument(
+            "A device, a file of your own, or a pattern such as 'sm_*'",
+            "[NAME]",
+            complete.starting(complete.devices),
         ),
     ] = None,
-    toml: Annotated[
-        bool,
-        typer.Option("--toml", help="Print its files, in which every number has its source."),
-    ] = False,
+) -> "pl.DataFrame":
+    """List devices, or print the limits and the wiring of one.
+
+    In Python a frame with a row per device: its name, its board's, and what identifies it.
+    """
+    import polars as pl
+
+    from ..models.replay.device.catalog import EVERY
+    from ..models.replay.device.device import load_devices
+
+    rows = [
+        (
+            *(d.key, d.name, ".".join(map(str, d.capability))),
+            *(d.chip.sms, d.chip.clock_mhz, d.chip.memory_gb_per_s, d.chip.memory_bytes),
+        )
+        for d in load_devices([pattern or EVERY])
+    ]
+    head = ("device", "name", "capability", "sms", "clock_mhz", "memory_gb_per_s", "memory_bytes")
+    return pl.DataFrame(rows, head, orient="row")
+
+
+@shown(devices, is_lazy=True)
+def _show(
+    answer: "Callable[[], pl.DataFrame]",
+    line: Line,
+    toml: Annotated[bool, flag("Print its files, in which every number has its source.")] = False,
     format: ReportFormat = "table",
 ) -> str:
-    """List devices, or print the limits and the wiring of one."""
-    from ..analyzer.report import check_format, render
-    from ..analyzer.report.document import Document
+    from ..analyzer.report import render
+    from ..analyzer.report.document import Document, rows_of
 
-    check_format(format)
     if toml and format != "table":
         raise CutraceError("--toml prints files; leave --format away")
+    name = line.values["pattern"]
     document = Document(
-        plain_view(), lambda: _sections(name, toml), lambda: _rows(name), name="devices"
+        plain_view(), lambda: _sections(name, toml), lambda: rows_of(answer()), name="devices"
     )
     return render(document, format)
-
-
-def _rows(name: str | None) -> "Rows":
-    from ..analyzer.report.document import rows_of
-    from ..models.replay.device.catalog import EVERY
-    from .api.lists import devices
-
-    return rows_of(devices(name or EVERY))
 
 
 def _sections(name: str | None, toml: bool) -> "Iterator[Section]":

@@ -3,27 +3,20 @@
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..analyzer.exports import Exporter, exporter, names
 from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
-from .options.replay import first_line, replays, with_devices
-from .options.selection import Selection, selects
+from .options.replay import first_line, with_devices
+from .options.selection import Selection
+from .options.verb import REPLAY, SELECTION, argument, value, verb
 from .terminal.progress import progress
 
 if TYPE_CHECKING:
     from ..traces.reader import Trace
 
-PANEL = "Ask"
-EXAMPLES = (
-    "cutrace export scale.cutrace --to ncu-raw",
-    "cutrace export program.cutrace --to ncu-raw --kernels gemm -o gemm.csv",
-    "cutrace export scale.cutrace --to folded -o scale.folded",
-)
 FORMATS = {
     "cuda-profile": ("profiler_log", "render", "8800gtx"),
     "cuda-profile-csv": ("profiler_log", "render_csv", "8800gtx"),
@@ -39,30 +32,34 @@ FORMATS = {
 NAMES = (*FORMATS, *names())
 
 
-@replays
-@selects
-def command(
-    trace: Annotated[Path, typer.Argument(help="A trace")],
-    replay: ReplayOptions,
-    selection: Selection,
+@verb(
+    "Ask",
+    "cutrace export scale.cutrace --to ncu-raw",
+    "cutrace export program.cutrace --to ncu-raw --kernels gemm -o gemm.csv",
+    "cutrace export scale.cutrace --to folded -o scale.folded",
+)
+def export(
+    trace: Annotated[Path, argument("A trace")],
     to: Annotated[
         str,
-        typer.Option(
-            metavar="|".join(NAMES),
-            autocompletion=starting(lambda: NAMES),
-            help="A profiler's file, stacks of lines for flame graphs and KCachegrind, or a trace"
+        value(
+            "A profiler's file, stacks of lines for flame graphs and KCachegrind, or a trace"
             " as other tools read it.",
+            "|".join(NAMES),
+            complete=starting(lambda: NAMES),
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The output file (default: print it).")
+        Path | None, value("The output file (default: print it).", None, "--out", "-o")
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            help="A file with counters and options, one a line (default: all of the device)."
-        ),
+        value("A file with counters and options, one a line (default: all of the device).", None),
     ] = None,
+    *,
+    selection: Selection = SELECTION,
+    replay: ReplayOptions = REPLAY,
+    **options: Any,
 ) -> str:
     """Write a trace, or its counters, as other programs read them."""
     from ..analyzer.profile import count
@@ -79,9 +76,9 @@ def command(
     render = getattr(import_module(f"..analyzer.profilers.{module}", __package__), function)
     lines = [read_config(config)] if config else []
     _tell_device(replay, device)
-    options = with_devices(replay, device)
+    counting = with_devices(replay, device)
     with progress("counting"):
-        text: str = render(count(selection.of_trace(read_trace(trace)), options), *lines)
+        text: str = render(count(selection.of_trace(read_trace(trace)), counting), *lines)
     if out is None:
         return text
     write_report(out, text)

@@ -4,29 +4,22 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..base.errors import CutraceError, nearest
+from .options import complete
 from .options.command_line import quote
-from .options.complete import folders, gallery, headline, starting
+from .options.complete import folders, headline, starting
+from .options.verb import argument, value, verb
 from .terminal.screen import width
 
-PANEL = "Look up"
-EXAMPLES = (
-    "cutrace gallery",
-    "cutrace gallery transpose",
-    "cutrace gallery transpose --copy .",
+
+@verb(
+    "Look up", "cutrace gallery", "cutrace gallery transpose", "cutrace gallery transpose --copy ."
 )
-
-
-def command(
+def gallery(
     name: Annotated[
-        str | None,
-        typer.Argument(help="A family of kernels", autocompletion=starting(gallery)),
+        str | None, argument("A family of kernels", complete=starting(complete.gallery))
     ] = None,
-    copy: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Copy the family's files into a folder.")
-    ] = None,
+    copy: Annotated[Path | None, value("Copy the family's files into a folder.", "FOLDER")] = None,
 ) -> str:
     """List the kernels that come with cutrace, explain a family, or copy it."""
     from ..analyzer.text.layout import align

@@ -3,50 +3,40 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..base.errors import CutraceError
 from ..traces.address import as_given
 from .options.command_line import quote
+from .options.verb import argument, value, verb
 from .terminal.progress import progress
 
-PANEL = "Record"
-EXAMPLES = (
+
+@verb(
+    "Record",
     "cutrace import kernelslist.g -o app.cutrace",
     "cutrace import kernel_5f3a_iter0_scale.ndjson.zst",
     "cutrace import scale.ncu-rep -o scale.csv",
 )
-
-
-def command(
+def import_files(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Accel-Sim's kernelslist.g or .traceg, what NVBit's mem_trace printed, or "
+        argument(
+            "Accel-Sim's kernelslist.g or .traceg, what NVBit's mem_trace printed, or "
             "CUTracer's NDJSON; also packed by gzip, xz or zstd. Or a report of Nsight Compute"
             " (.ncu-rep), as CSV.",
+            "FILE...",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The trace, or a report's CSV (default: named after the first file, in this"
-            " folder).",
+        value(
+            "The trace, or a report's CSV (default: named after the first file, in this folder).",
+            None,
+            *("--out", "-o"),
         ),
     ] = None,
-    format: Annotated[
-        str, typer.Option(metavar="NAME", help="The format of the files (default: detected).")
-    ] = "",
-    source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The source file of the line numbers."),
-    ] = None,
-    max_trace_size: Annotated[
-        str, typer.Option(metavar="BYTES", help="Size limit of the trace: 500K, 10M, 2G.")
-    ] = "",
+    format: Annotated[str, value("The format of the files (default: detected).", "NAME")] = "",
+    source: Annotated[Path | None, value("The source file of the line numbers.", "FILE")] = None,
+    max_trace_size: Annotated[str, value("Size limit of the trace: 500K, 10M, 2G.", "BYTES")] = "",
 ) -> str:
     """Read traces that other tools took on a GPU: machine instructions, as they are."""
     from ..base.config import bytes_of

@@ -1,49 +1,69 @@
 """`cutrace info`: the contents of a trace, and whether it is intact."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..base.errors import CheckFailed
 from .options.command_line import quote
-from .options.selection import Selection, selects
+from .options.selection import Selection
 from .options.tabular import ReportFormat, plain_view
+from .options.verb import SELECTION, Line, TraceFile, flag, shown, verb
 from .terminal.progress import progress
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ..analyzer.report.document import Section
     from ..traces.reader import LaunchTrace, Trace
 
 
-PANEL = "Look up"
-EXAMPLES = (
-    "cutrace info scale.cutrace",
-    "cutrace info scale.cutrace --verify",
-)
+@verb("Look up", "cutrace info scale.cutrace", "cutrace info scale.cutrace --verify")
+def info(trace: TraceFile, *, selection: Selection = SELECTION, **options: Any) -> "pl.DataFrame":
+    """Show what was recorded; with --verify, check that the trace is valid.
+
+    In Python a frame with a row per launch: its configuration, and the number of recorded rows.
+    """
+    import polars as pl
+
+    from ..analyzer.text.launch_text import launch_text
+    from ..traces.reader import Trace, read_trace
+
+    opened = trace if isinstance(trace, Trace) else read_trace(trace)
+    rows = [
+        (
+            *(one.number, one.launch.name, launch_text(one.launch), one.launch.signature),
+            *(list(one.launch.grid), list(one.launch.block), one.launch.blocks),
+            *(one.launch.threads, one.launch.shared_static + one.launch.shared_dynamic),
+            one.count("accesses"),
+        )
+        for one in selection.of_trace(opened).launches
+    ]
+    head: dict[str, Any] = {
+        **{"launch": pl.Int64, "kernel": pl.String, "text": pl.String, "signature": pl.String},
+        **{"grid": pl.List(pl.Int64), "block": pl.List(pl.Int64), "blocks": pl.Int64},
+        **{"threads": pl.Int64, "shared_bytes": pl.Int64, "accesses": pl.Int64},
+    }
+    return pl.DataFrame(rows, head, orient="row")
 
 
-@selects
-def command(
-    trace: Annotated[Path, typer.Argument(help="A trace")],
-    selection: Selection,
-    verify: Annotated[bool, typer.Option("--verify", help="Run all checks of the format.")] = False,
+@shown(info, is_lazy=True)
+def _show(
+    answer: "Callable[[], pl.DataFrame]",
+    line: Line,
+    verify: Annotated[bool, flag("Run all checks of the format.")] = False,
     format: ReportFormat = "table",
 ) -> str:
-    """Show what was recorded; with --verify, check that the trace is valid."""
-    from ..analyzer.report import check_format, render
+    from ..analyzer.report import render
     from ..analyzer.report.document import Document, rows_of
     from ..traces.reader import read_trace
-    from .api.lists import launches as frame
 
-    check_format(format)
+    trace, selection = line.values["trace"], line.recording
     opened = read_trace(trace)
-    shown = selection.of_trace(opened).launches
+    chosen = selection.of_trace(opened).launches
     verdict = _verdict(opened) if verify else ""
-    is_long = len(shown) > MANY and selection == Selection()
+    is_long = len(chosen) > MANY and selection == SELECTION
 
     def sections() -> "Iterator[Section]":
         from ..analyzer.report.document import Next, Table, row
@@ -52,14 +72,14 @@ def command(
         if is_long:
             rows += [("",), *kernel_rows(opened)]
         else:
-            for launch in shown:
+            for launch in chosen:
                 rows += [("",), *launch_rows(launch)]
         if verdict:
             rows += [("",), ("valid", verdict)]
         yield [Table(("",), tuple(row(*cells) for cells in rows), numbers=False)]
         yield [Next(f"cutrace analyze {quote(trace)}")]
 
-    document = Document(plain_view(), sections, lambda: rows_of(frame(shown)), name="info")
+    document = Document(plain_view(), sections, lambda: rows_of(answer()), name="info")
     return render(document, format)
 
 

@@ -17,17 +17,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..base.config import bytes_of
 from ..base.dataclass import dataclass
 from ..base.errors import ERROR_FORMAT, CutraceError
+from .options.verb import argument, value, verb
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-PANEL = "Compare"
-EXAMPLES = ("cutrace mcp kernels", "cutrace mcp --seconds 20 --memory 4G")
 SUFFIXES = (".cu", ".ptx", ".cutrace", ".zip")
 """Suffixes of sources and traces."""
 MOST_BYTES = 1 << 20
@@ -52,14 +49,11 @@ says its launches in comments, as in
 or the argument `launch` does."""
 
 
-def command(
-    folder: Annotated[Path, typer.Argument(help="The folder that tools read and write")] = Path(),
-    seconds: Annotated[
-        float, typer.Option(metavar="S", min=1, help="End a call that takes longer.")
-    ] = 60.0,
-    memory: Annotated[
-        str, typer.Option(metavar="BYTES", help="The address space of a call: 4G.")
-    ] = "16G",
+@verb("Compare", "cutrace mcp kernels", "cutrace mcp --seconds 20 --memory 4G")
+def mcp(
+    folder: Annotated[Path, argument("The folder that tools read and write")] = Path(),
+    seconds: Annotated[float, value("End a call that takes longer.", "S", min=1)] = 60.0,
+    memory: Annotated[str, value("The address space of a call: 4G.", "BYTES")] = "16G",
 ) -> None:
     """Serve judge, analyze, why, counters and devices to agents (MCP, on stdin and stdout)."""
     if not folder.is_dir():

@@ -3,23 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..base.errors import CutraceError, nearest
 from .options.command_line import quote
+from .options.verb import argument, value, verb
 
-PANEL = "Look up"
-EXAMPLES = ("cutrace new model tlb", "cutrace new model tlb --folder models")
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder per kind; files have the suffix .txt, so that tools do not process them."""
 TEMPLATE_NAME = "my_model"
 """Placeholder for the name."""
 
 
-def command(
-    kind: Annotated[str, typer.Argument(metavar="model", help="What to write: a model.")],
-    name: Annotated[str, typer.Argument(help="Model name (lower-case letters and underscores).")],
-    folder: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
+@verb("Look up", "cutrace new model tlb", "cutrace new model tlb --folder models")
+def new(
+    kind: Annotated[str, argument("What to write: a model.", "model")],
+    name: Annotated[str, argument("Model name (lower-case letters and underscores).")],
+    folder: Annotated[Path, value("Parent folder of the new folder.", None)] = Path(),
 ) -> str:
     """Write a model of your own, its device, counters and tests, to begin with."""
     from ..models.replay.device.wiring import model_names

@@ -1,90 +1,178 @@
 """`cutrace occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from ..base.config import bytes_of
+from ..base.dataclass import dataclass
 from ..base.errors import CheckFailed, CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
-from .options.command_line import quote, typed
-from .options.replay import first_line, replays, with_devices
-from .options.selection import Selection, selects
-from .options.tabular import ReportFormat, plain_view
+from .options.replay import with_devices
+from .options.selection import Selection
+from .options.tabular import ReportFormat, frame_of, plain_view
+from .options.verb import (
+    RECORDING,
+    REPLAY,
+    SELECTION,
+    Line,
+    Typed,
+    argument,
+    flag,
+    shown,
+    value,
+    verb,
+)
+from .running.resolve_trace import open_trace
 
-PANEL = "Look up"
-EXAMPLES = (
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+
+    from ..analyzer.occupancy.occupancy import Resident
+    from ..analyzer.report.document import Document
+    from ..analyzer.report.view import View
+    from ..traces.reader import Trace
+
+
+@dataclass(frozen=True)
+class Occupancies(Sequence["Resident"]):
+    """The occupancy of a launch, or of given numbers, on each device."""
+
+    residents: "tuple[Resident, ...]"
+    options: ReplayOptions
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.residents[index]
+
+    def __len__(self) -> int:
+        return len(self.residents)
+
+    def __repr__(self) -> str:
+        from ..analyzer.occupancy.occupancy import share
+
+        return "\n".join(
+            f"{r.device}: {r.occupancy.blocks} blocks of {r.occupancy.need.threads} threads"
+            " on an SM,"
+            f" {share(r.occupancy, r.occupancy.active_warps)}, limited by"
+            f" {', '.join(r.occupancy.limited_by)}"
+            for r in self.residents
+        )
+
+    def __str__(self) -> str:
+        from ..analyzer.report import render
+        from ..analyzer.report.view import View
+
+        return render(self.document(View()), "table").rstrip()
+
+    def document(self, view: "View", has_curves: bool = False) -> "Document":
+        """Return the occupancy as a document, with its curves or without."""
+        from ..analyzer.occupancy.occupancy import draw_curves
+        from ..analyzer.occupancy.occupancy_report import occupancy_document
+
+        curves = [draw_curves(r, self.options) if has_curves else () for r in self.residents]
+        return occupancy_document(self.residents, curves, view)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return one row per launch and device."""
+        import polars as pl
+
+        types = {
+            **{"heading": pl.String, "device": pl.String, "threads": pl.Int64, "blocks": pl.Int64},
+            **{"warps": pl.Int64, "most_warps": pl.Int64, "occupancy": pl.Float64},
+            **{"limited_by": pl.String, "refusal": pl.String},
+        }
+        return frame_of(self.document, types)
+
+    def _repr_html_(self) -> str:
+        from ..analyzer.report import render
+        from ..analyzer.report.view import View
+
+        return render(self.document(View(), len(self) == 1), "html")
+
+
+@verb(
+    "Look up",
     "cutrace occupancy scale.cutrace -d h100",
     "cutrace occupancy --threads 256 --registers 64 --shared 48K -d h100",
 )
-
-
-def _number(text: str) -> Any:
-    return typer.Option(metavar="N", help=text)
-
-
-@replays
-@selects
-def command(
-    replay: ReplayOptions,
-    selection: Selection,
-    trace: Annotated[
-        Path | None, typer.Argument(help="A trace (default: numbers from options)")
+def occupancy(
+    subject: Annotated[
+        "Trace | str | PathLike[str] | None",
+        argument("A trace (default: numbers from options)", "[TRACE]"),
+        Typed(Path | None),
     ] = None,
-    threads: Annotated[int | None, _number("Threads a block.")] = None,
+    *,
+    threads: Annotated[int | None, value("Threads a block.", "N")] = None,
     shared: Annotated[
-        str | None,
-        typer.Option(metavar="BYTES", help="Shared memory a block: 49152, 48K."),
+        int | str | None,
+        value("Shared memory a block: 49152, 48K.", "BYTES"),
+        Typed(str | None),
     ] = None,
-    barriers: Annotated[int | None, _number("Named barriers a block.")] = None,
+    barriers: Annotated[int | None, value("Named barriers a block.", "N")] = None,
     total: Annotated[
-        int | None, _number("Threads of the grid, for advice on the number of blocks.")
+        int | None, value("Threads of the grid, for advice on the number of blocks.", "N")
     ] = None,
-    blocks: Annotated[int | None, _number("Test whether N blocks fit on an SM at once.")] = None,
-    curves: Annotated[
-        bool | None, typer.Option(help="Draw occupancy curves (default: only for a single result).")
-    ] = None,
-    format: ReportFormat = "table",
-) -> str:
-    """Show every limit on resident blocks, from a trace or from numbers alone."""
-    from ..analyzer.occupancy.occupancy import draw_curves, from_launch, from_numbers
-    from ..analyzer.occupancy.occupancy_report import occupancy_document
-    from ..analyzer.report import check_format, render
-    from ..base.config import bytes_of
+    blocks: Annotated[int | None, value("Test whether N blocks fit on an SM at once.", "N")] = None,
+    selection: Selection = SELECTION,
+    replay: ReplayOptions = REPLAY,
+    **options: Any,
+) -> Occupancies:
+    """Show every limit on resident blocks, from a trace or from numbers alone.
+
+    In Python `options` are those of `analyze`: `registers` is per thread. Raises `CutraceError` for
+    both a trace and numbers, and for neither.
+    """
+    from ..analyzer.occupancy.occupancy import from_launch, from_numbers
     from ..models.analyses.occupancy import Need
     from ..models.replay.device.device import load_devices
     from ..models.replay.suppose import suppose
-    from ..traces.reader import read_trace
 
-    check_format(format)
-    options = with_devices(replay)
-    devices = load_devices(options.devices, options.set)
-    if trace is not None:
+    counting = with_devices(replay)
+    devices = load_devices(counting.devices, counting.set)
+    if subject is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
-        if flags := [f"--{name}" for name, value in own.items() if value is not None]:
+        if numbers := [f"--{name}" for name, number in own.items() if number is not None]:
             raise CutraceError(
-                f"{as_given(trace)}: a trace has its own numbers; leave out {flags[0]}"
+                f"{as_given(str(subject))}: a trace has its own numbers; leave out {numbers[0]}"
             )
-        launches = suppose(selection.of_trace(read_trace(trace)), replay.pad, replay.align).launches
+        trace = selection.of_trace(open_trace(subject, RECORDING, replay))
+        launches = suppose(trace, replay.pad, replay.align).launches
         residents = [
-            from_launch(one, device, options, blocks) for one in launches for device in devices
+            from_launch(one, device, counting, blocks) for one in launches for device in devices
         ]
-    elif selection != Selection():
+    elif selection != SELECTION:
         raise CutraceError("--launch and --kernels: give a trace, whose launches they choose")
     elif threads is None:
         raise CutraceError("nothing to fit on an SM: give a trace, or --threads N")
     else:
-        need = Need(threads, options.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1)
-        residents = [from_numbers(device, need, options, total, blocks) for device in devices]
-    has_curves = len(residents) == 1 if curves is None else curves
-    drawn = [draw_curves(one, options) if has_curves else () for one in residents]
-    again = f"cutrace analyze {quote(trace)}{typed(selection)}{typed(replay)}"
-    last = again if trace else "cutrace devices NAME"
-    view = plain_view(first_line(replay), last)
-    text = render(occupancy_document(residents, drawn, view), format)
-    if trace is None and all(one.occupancy.refusal for one in residents):
-        failed = CheckFailed(f"no block of {threads} threads fits on {', '.join(options.devices)}")
+        need = Need(
+            threads, counting.registers, bytes_of(shared or 0, "--shared", 0), barriers or 1
+        )
+        residents = [from_numbers(device, need, counting, total, blocks) for device in devices]
+    return Occupancies(tuple(residents), counting)
+
+
+@shown(occupancy)
+def _show(
+    answer: Occupancies,
+    line: Line,
+    curves: Annotated[
+        bool | None, flag("Draw occupancy curves (default: only for a single result).")
+    ] = None,
+    format: ReportFormat = "table",
+) -> str:
+    from ..analyzer.report import render
+
+    trace = line.values["subject"]
+    last = line.again("analyze", trace) if trace else "cutrace devices NAME"
+    has_curves = len(answer) == 1 if curves is None else curves
+    text = render(answer.document(plain_view(line.first, last), has_curves), format)
+    if trace is None and all(one.occupancy.refusal for one in answer):
+        named, threads = ", ".join(answer.options.devices), line.values["threads"]
+        failed = CheckFailed(f"no block of {threads} threads fits on {named}")
         failed.report = text
         raise failed
     return text

@@ -7,52 +7,40 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
-import typer
-
 from ..base.config import read_toml
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 from .options.complete import devices, folders, gallery, last_of, starting
+from .options.verb import argument, flag, value, verb
 
-PANEL = "Look up"
-EXAMPLES = (
+TODAY = ("h100", "a100", "rtx4090", "rtx3060", "t4")
+"""The default devices: compute capability 7.5 to 9.0."""
+
+
+@verb(
+    "Look up",
     "cutrace quiz transpose",
     "cutrace quiz occupancy -d t4,h100 --questions 3 --seed 7",
     "cutrace quiz divergence --sheet",
     "cutrace quiz divergence --solutions",
 )
-TODAY = ("h100", "a100", "rtx4090", "rtx3060", "t4")
-"""The default devices: compute capability 7.5 to 9.0."""
-
-
-def command(
-    family: Annotated[
-        str,
-        typer.Argument(help="A family of the gallery", autocompletion=starting(gallery)),
-    ],
+def quiz(
+    family: Annotated[str, argument("A family of the gallery", complete=starting(gallery))],
     device: Annotated[
         str,
-        typer.Option(
-            "--device",
-            "-d",
-            metavar="DEVICE,...",
-            help=f"Ask about these devices (default: {', '.join(TODAY)}).",
-            autocompletion=last_of(devices),
+        value(
+            f"Ask about these devices (default: {', '.join(TODAY)}).",
+            "DEVICE,...",
+            *("--device", "-d"),
+            complete=last_of(devices),
         ),
     ] = "",
-    number: Annotated[
-        int, typer.Option("--questions", metavar="N", min=1, help="Number of questions.")
-    ] = 5,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the choice of questions.")] = 0,
-    sheet: Annotated[
-        bool, typer.Option("--sheet", help="Print the questions without their answers.")
-    ] = False,
-    solutions: Annotated[
-        bool, typer.Option("--solutions", help="Print the answers with their arithmetic.")
-    ] = False,
+    number: Annotated[int, value("Number of questions.", "N", "--questions", min=1)] = 5,
+    seed: Annotated[int, value("Seed of the choice of questions.", "N")] = 0,
+    sheet: Annotated[bool, flag("Print the questions without their answers.")] = False,
+    solutions: Annotated[bool, flag("Print the answers with their arithmetic.")] = False,
 ) -> str:
     """Ask what a kernel of the gallery costs, and show the arithmetic behind the answer."""
-
     families = {folder.name: folder for folder in folders()}
     if family not in families:
         raise CutraceError(f"no family {family!r} in the gallery{nearest(family, families)}")

@@ -3,99 +3,78 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from ..base.errors import CutraceError, KernelFault
 from ..traces.address import as_given
 from .options.command_line import quote
-from .options.complete import devices
-from .options.recording import Recording, record_source, records
+from .options.complete import Complete, devices
+from .options.recording import Recording, record_source
+from .options.verb import RECORDING, ProgramWords, argument, value, verb
 from .running.analyzer_hooks import attach_profiler_log
-from .running.program import (
-    TakesProgram,
-    build,
-    choose_device,
-    program_of,
-    record_command,
-    script_command,
-)
+from .running.program import build, choose_device, record_command, script_command
 
-PANEL = "Record"
-CLASS = TakesProgram
-EXAMPLES = (
+
+def _of_program(help: str, metavar: str, *names: str, complete: Complete | None = None) -> Any:
+    return value(help, metavar, *names, complete=complete, rich_help_panel="Whole programs")
+
+
+@verb(
+    "Record",
     "cutrace record scale.cu",
     'cutrace record scale.cu --launch "scale<<<64, 256>>>(out:f32[16384], in:f32[16384], 16384)"',
     "cutrace record app.cu -o app.cutrace -- 1024",
     "cutrace record script.py",
 )
-
-
-def _option(*names: str, **more: Any) -> Any:
-    return typer.Option(*names, rich_help_panel="Whole programs", **more)
-
-
-@records
-def command(
-    ctx: typer.Context,
-    recording: Recording,
+def record(
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="SOURCE... [-- ARGUMENTS | -- PROGRAM ARGUMENTS]",
-            help="CUDA C++ (.cu), PTX (.ptx), or a Python script (.py) with its arguments. With --,"
+        argument(
+            "CUDA C++ (.cu), PTX (.ptx), or a Python script (.py) with its arguments. With --,"
             " the sources of a program, or none and a program behind it.",
+            "SOURCE... [-- ARGUMENTS | -- PROGRAM ARGUMENTS]",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The trace (default: the source's name with .cutrace, in this folder).",
+        value(
+            "The trace (default: the source's name with .cutrace, in this folder).",
+            None,
+            *("--out", "-o"),
         ),
     ] = None,
     device: Annotated[
         str | None,
-        _option(
+        _of_program(
+            "The device that the program is built for and sees.",
+            "NAME",
             *("--device", "-d"),
-            metavar="NAME",
-            autocompletion=devices,
-            help="The device that the program is built for and sees.",
+            complete=devices,
         ),
     ] = None,
     launches: Annotated[
-        int | None,
-        _option("--launches", metavar="N", help="Stop the program after N recorded launches."),
+        int | None, _of_program("Stop the program after N recorded launches.", "N")
     ] = None,
-    skip: Annotated[
-        int | None, _option("--skip", metavar="N", help="Do not record the first N launches.")
-    ] = None,
+    skip: Annotated[int | None, _of_program("Do not record the first N launches.", "N")] = None,
     kernels: Annotated[
         str | None,
-        _option(
-            *("--kernels",),
-            metavar="REGEX",
-            help="Record only kernels whose name matches; others run unrecorded.",
-        ),
+        _of_program("Record only kernels whose name matches; others run unrecorded.", "REGEX"),
     ] = None,
-    timeout: Annotated[
-        float | None, _option("--timeout", metavar="S", help="Stop the program after S seconds.")
-    ] = None,
+    timeout: Annotated[float | None, _of_program("Stop the program after S seconds.", "S")] = None,
     clock: Annotated[
         str,
-        _option(
-            "--clock",
-            metavar="host|estimate",
-            help="The times of CUDA events: this machine's, or the sum of the estimates of the"
+        _of_program(
+            "The times of CUDA events: this machine's, or the sum of the estimates of the"
             " launches before them.",
+            "host|estimate",
         ),
     ] = "host",
-    nvcc_flags: Annotated[
-        str, _option("--nvcc-flags", metavar="FLAGS", help="More options for nvcc, in quotes.")
-    ] = "",
+    nvcc_flags: Annotated[str, _of_program("More options for nvcc, in quotes.", "FLAGS")] = "",
+    *,
+    program: ProgramWords = None,
+    recording: Recording = RECORDING,
+    **options: Any,
 ) -> str | int:
     """Run a kernel, or a whole program, and write the trace of its launches."""
-    words = program_of(ctx)
+    words = program
     name = str(sources[0]) if sources else ""
     if script := script_command(sources or [], words):
         words, sources = script, None

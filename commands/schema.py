@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..base.errors import CutraceError, nearest
 from .options.complete import starting
+from .options.verb import argument, verb
 
-PANEL = "Look up"
-EXAMPLES = ("cutrace schema", "cutrace schema judge > judge.schema.json")
 MANIFEST = Path(__file__).parents[1] / "traces" / "manifest.schema.json"
 
 
@@ -21,12 +18,13 @@ def schemas() -> Mapping[str, Path]:
     return {**{path.stem: path for path in own}, "manifest": MANIFEST}
 
 
-def command(
+@verb("Look up", "cutrace schema", "cutrace schema judge > judge.schema.json")
+def schema(
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="A format: NAME of the object's `format`, cutrace-NAME-N; or manifest, a trace's",
-            autocompletion=starting(lambda: [*schemas()]),
+        argument(
+            "A format: NAME of the object's `format`, cutrace-NAME-N; or manifest, a trace's",
+            complete=starting(schemas),
         ),
     ] = None,
 ) -> str:

@@ -4,41 +4,37 @@ import sys
 import webbrowser
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
-
-import typer
+from typing import Annotated, Any
 
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.recording import SOURCES
-from .options.replay import replays, with_devices
-from .options.selection import Reading, reads
+from .options.replay import with_devices
+from .options.selection import Reading
+from .options.verb import READING, REPLAY, argument, flag, value, verb
 
-PANEL = "Ask"
-EXAMPLES = (
-    "cutrace serve scale.cu",
-    "cutrace serve scale.cu -d h100,rtx4090 --port 0 --open",
-    "cutrace serve scale.cutrace --pad tile=1",
-)
 PORT = 8017
 PAUSE = 0.2
 """Seconds between two polls of the files."""
 
 
-@reads
-@replays
-def command(
-    source: Annotated[
-        Path, typer.Argument(help="A source to record whenever it is saved, or a trace")
-    ],
-    replay: ReplayOptions,
-    recording: Reading,
+@verb(
+    "Ask",
+    "cutrace serve scale.cu",
+    "cutrace serve scale.cu -d h100,rtx4090 --port 0 --open",
+    "cutrace serve scale.cutrace --pad tile=1",
+)
+def serve(
+    source: Annotated[Path, argument("A source to record whenever it is saved, or a trace")],
     port: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, max=65535, help="Port of the server; 0: any free one."),
+        int, value("Port of the server; 0: any free one.", "N", min=0, max=65535)
     ] = PORT,
-    open_: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
+    *,
+    replay: ReplayOptions = REPLAY,
+    recording: Reading = READING,
+    **options: Any,
 ) -> None:
     """Show the report in a browser and renew it whenever the source is saved, until Ctrl-C."""
     from .serving.live import Live, Server

@@ -3,91 +3,135 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
 from .options.complete import starting, suites
-from .options.replay import On, replays, with_devices
+from .options.replay import with_devices
 from .options.tabular import ReportFormat
+from .options.verb import REPLAY, Line, Typed, argument, shown, value, verb
+from .running.executor import On
 from .terminal.screen import has_colour, width
 
-PANEL = "Compare"
-EXAMPLES = (
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import polars as pl
+
+    from ..analyzer.sweep.suite import Suite
+
+
+@verb(
+    "Compare",
     "cutrace sweep suite.toml -o table.parquet",
     "cutrace sweep transpose -d h100",
 )
-
-
-@replays
-def command(
-    replay: ReplayOptions,
+def sweep(
     suite: Annotated[
-        str,
-        typer.Argument(
-            metavar="SUITE.toml",
-            help="A suite, or the name of a family of the gallery that has one",
-            autocompletion=starting(suites),
+        "str | PathLike[str]",
+        argument(
+            "A suite, or the name of a family of the gallery that has one",
+            "SUITE.toml",
+            starting(suites),
         ),
+        Typed(str),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The table, .parquet or .csv (default: NAME.parquet in this folder), at an"
+        "str | PathLike[str] | None",
+        value(
+            "The table, .parquet or .csv (default: NAME.parquet in this folder), at an"
             " address (s3://...) also a folder.",
+            None,
+            *("--out", "-o"),
         ),
+        Typed(Path | None),
     ] = None,
+    *,
     processes: Annotated[
-        int | None,
-        typer.Option(
-            "--processes", metavar="N", min=1, help="Parallel processes (default: one a core)."
-        ),
+        int | None, value("Parallel processes (default: one a core).", "N", min=1)
     ] = None,
-    on: On = None,
-    format: ReportFormat = "table",
-) -> str:
-    """Record every variant of a suite in every size, and write one tidy table."""
-    from ..analyzer.comparison.comparison_report import comparison_document
+    on: Annotated[On, Typed()] = None,
+    replay: ReplayOptions = REPLAY,
+    **options: Any,
+) -> "pl.DataFrame":
+    """Record every variant of a suite in every size, and write one tidy table.
+
+    In Python the answer is the table. An `executor` runs the jobs instead of `processes` of this
+    machine: any object with `submit`, for example from `concurrent.futures`, or Dask's client.
+    Sources are sent with the jobs; workers need the same cutrace. `options` are those of `analyze`,
+    devices among them. `out` is a file, .parquet or .csv, or an address, where a name without a
+    suffix is a folder: a Parquet dataset. Completed jobs are cached next to it until all are done:
+    after an interruption the next call resumes.
+
+    Raises `CutraceError` for an invalid suite, and for failed jobs, after all others.
+    """
+    from ..analyzer.sweep.sweep_table import join_tables
+
+    return join_tables(*_run(suite, out, processes, on, replay))
+
+
+def _run(
+    suite: "str | PathLike[str]",
+    out: "str | PathLike[str] | None",
+    processes: int | None,
+    on: str | None,
+    replay: ReplayOptions,
+) -> "tuple[Suite, list[pl.DataFrame]]":
+    """Run a suite, and return it with the table of each job."""
     from ..analyzer.counting.vocabulary import with_counters_of
-    from ..analyzer.report import check_format, render
-    from ..analyzer.report.view import View
     from ..analyzer.sweep.destination import find_destination
-    from ..analyzer.sweep.suite import list_jobs, read_suite
-    from ..analyzer.sweep.sweep_table import summarize
+    from ..analyzer.sweep.suite import read_suite
     from .running.executor import named_executor
     from .running.sweep import run_suite
 
-    check_format(format)
-    path = find_suite(suite)
-    plan = read_suite(path)
-    jobs = list_jobs(plan)
-    name = path.parent.name if path == suites().get(suite) else path.stem
-    table = out or Path(f"{name}.parquet")
-    destination = find_destination(table)
-    counting = with_devices(replay)
-    if not replay.device and plan.devices:
-        counting = replace(counting, device=plan.devices)
+    plan = read_suite(find_suite(suite))
+    destination = find_destination(_table_of(suite, out))
+    if plan.devices and not replay.device:
+        replay = replace(replay, device=plan.devices)
+    executor, replay = replay.executor, with_devices(replace(replay, executor=None))
+    with (
+        with_counters_of(replay.devices),
+        named_executor(on, processes) if on else nullcontext(executor) as workers,
+    ):
+        return plan, run_suite(plan, destination, replay, processes, workers)
+
+
+@shown(sweep, is_lazy=True)
+def _show(
+    answer: object,
+    line: Line,
+    format: ReportFormat = "table",
+) -> str:
+    from ..analyzer.comparison.comparison_report import comparison_document
+    from ..analyzer.report import render
+    from ..analyzer.report.view import View
+    from ..analyzer.sweep.suite import list_jobs
+    from ..analyzer.sweep.sweep_table import summarize
+
+    suite, out, processes, on = (line.values[name] for name in ("suite", "out", "processes", "on"))
+    plan, tables = _run(suite, out, processes, on, line.replay)
     view = View(
         counters=plan.counters,
         width=width(),
         colour=has_colour(),
-        first=f"{len(jobs)} recordings, {quote(table)}",
+        first=f"{len(list_jobs(plan))} recordings, {quote(_table_of(suite, out))}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
-    with with_counters_of(counting.devices):
-        with named_executor(on, processes) if on else nullcontext() as executor:
-            tables = run_suite(plan, destination, counting, processes, executor)
-        return render(comparison_document(summarize(plan, tables), view), format)
+    return render(comparison_document(summarize(plan, tables), view), format)
 
 
-def find_suite(name: str) -> Path:
+def _table_of(suite: "str | PathLike[str]", out: "str | PathLike[str] | None") -> Path:
+    """Return the path of the table; default: the suite's name, in this folder."""
+    path = find_suite(suite)
+    name = path.parent.name if path == suites().get(str(suite)) else path.stem
+    return Path(out or f"{name}.parquet")
+
+
+def find_suite(suite: "str | PathLike[str]") -> Path:
     """Return a file's path, or the suite of a gallery family."""
-    by_name = suites()
+    name, by_name = str(suite), suites()
     if Path(name).is_file():
         return Path(name)
     if name in by_name:

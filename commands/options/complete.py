@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+Complete = Callable[..., list[str]]
 Names = Callable[[], Iterable[str]]
 
 
@@ -39,7 +40,11 @@ def gallery() -> list[str]:
 
 def kernels(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the kernels of the source file on the line, each with the start of a launch."""
-    words = [str(word) for word in (ctx.params.get("source"), *ctx.args) if word]
+    words = [
+        str(word)
+        for word in (ctx.params.get("subject") or ctx.params.get("source"), *ctx.args)
+        if word
+    ]
     source = next((Path(word) for word in words if word.endswith((".cu", ".ptx"))), Path())
     try:
         text = source.read_text(encoding="utf-8", errors="replace")

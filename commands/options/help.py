@@ -45,6 +45,31 @@ class Verb(TyperCommand):
         formatter.write(verb_help(self, ctx))
 
 
+AFTER_DASHES = "cutrace.program"
+"""The key of the words after `--` in typer's context."""
+
+
+class TakesProgram(Verb):
+    """A verb with arguments up to `--`; the rest is kept unparsed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the command line at `--`."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[AFTER_DASHES] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+class TakesAll(Verb):
+    """A verb that receives its command line unparsed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments unparsed."""
+        ctx.meta[AFTER_DASHES] = tuple(args)
+        return super().parse_args(ctx, [])
+
+
 class Verbs(TyperGroup):
     """`cutrace` itself; its help lists the verbs."""
 

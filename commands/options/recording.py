@@ -7,8 +7,6 @@ from ...base.options import option
 from ...base.progress import RunProgress, running
 from ...tracer.session.record_options import RecordOptions, default_options
 from ..terminal.progress import ProgressReporter, progress
-from .command_line import takes
-from .complete import kernels
 
 SOURCES = (".cu", ".ptx", ".py")
 
@@ -46,10 +44,6 @@ class Recording(RecordOptions):
             *(f"-I{folder}" for folder in self.include),
             *((f"-std={self.standard}",) if self.standard else ()),
         )
-
-
-records = takes(Recording, "recording", "Recording options", {"launch": kernels})
-"""Decorator of verbs that record: adds the options above, passed as `recording`."""
 
 
 def record_source(source: Path, out: Path | None, recording: Recording) -> Path:

@@ -1,47 +1,10 @@
-"""Replay options on the command line: the fields of `ReplayOptions`, for verbs that replay."""
+"""The devices of a replay: those of the options, else of the environment, else the default."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from os import environ
-from typing import Annotated, Any
-
-import typer
 
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ..terminal.screen import is_quiet
-from .command_line import takes
-from .complete import devices, last_of
-
-PANEL = "Replay options"
-On = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="dask|ray|slurm[:WHERE]",
-        rich_help_panel=PANEL,
-        help="Work on a cluster: at the address of a Dask or Ray scheduler, or in a Slurm"
-        " partition. Without an address N workers start here.",
-    ),
-]
-_takes = takes(ReplayOptions, "replay", PANEL, {"device": last_of(devices)})
-
-
-def replays(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of verbs that replay: adds the options, passed as `replay`.
-
-    Counters that device files define are registered for the duration of the call.
-    """
-
-    @wraps(verb)
-    def call(**values: Any) -> Any:
-        from ...analyzer.counting.vocabulary import with_counters_of
-
-        with with_counters_of(values["replay"].devices):
-            return verb(**values)
-
-    wrapper: Callable[..., Any] = _takes(call)
-    return wrapper
 
 
 def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> ReplayOptions:

@@ -9,8 +9,6 @@ from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ...base.options import option
-from .command_line import takes
-from .complete import kernels
 from .recording import ARRAYS, Recording
 
 if TYPE_CHECKING:
@@ -93,12 +91,6 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class Reading(Selection, Recording):
     """Options of verbs that read a trace, or record a source for this once."""
-
-
-selects = takes(Selection, "selection", "Options", {"launch": kernels})
-"""Decorator of verbs that read traces only: adds the options above, passed as `selection`."""
-reads = takes(Reading, "recording", "Recording options", {"launch": kernels})
-"""Decorator of verbs that read a trace or record one, passed as `recording`."""
 
 
 def _names(trace: "LaunchTrace") -> Iterator[str]:

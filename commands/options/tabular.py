@@ -1,14 +1,17 @@
 """`--format` and `--counters`, and the view that documents are shown by."""
 
-from typing import TYPE_CHECKING, Annotated, TypeAlias
-
-import typer
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from ...base.errors import CutraceError
 from ..terminal.screen import has_colour, is_quiet, width
 from .complete import last_of, starting
+from .verb import Line, Typed, value
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from ...analyzer.report.document import Document
     from ...analyzer.report.view import View
 
 
@@ -26,22 +29,24 @@ def formats() -> list[str]:
     return list(formats())
 
 
+def _check_report_format(name: str) -> None:
+    from ...analyzer.report import check_format
+
+    check_format(name)
+
+
 ReportFormat: TypeAlias = Annotated[
     str,
-    typer.Option(
-        "--format",
-        metavar="table|csv|json|md|html",
-        autocompletion=starting(formats),
-        help="How to print it.",
-    ),
+    value("How to print it.", "table|csv|json|md|html", "--format", complete=starting(formats)),
+    Typed(check=_check_report_format),
 ]
 Counters: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    value(
+        "Show only these counters, even if they are zero or do not differ.",
+        "NAME,...",
         *("--counters", "--metrics"),
-        metavar="NAME,...",
-        autocompletion=last_of(counters),
-        help="Show only these counters, even if they are zero or do not differ.",
+        complete=last_of(counters),
     ),
 ]
 
@@ -53,23 +58,34 @@ def plain_view(first: str = "", last: str = "") -> "View":
     return View(width=width(), colour=has_colour(), first=first, last=last, quiet=is_quiet())
 
 
+def frame_of(document: "Callable[[View], Document]", types: Mapping[str, Any]) -> "pl.DataFrame":
+    """Return the rows of a document as a frame, its columns of these types."""
+    import polars as pl
+
+    from ...analyzer.report.view import View
+
+    rows = document(View()).rows
+    assert rows
+    _, values = rows()
+    return pl.DataFrame([*values], dict(types), orient="row", strict=False)
+
+
 FINER = {"launch": "line", "line": "array", "array": "instruction"}
 """The next finer grouping."""
 
 
-def view_here(
+def view_of(
+    line: Line,
     by: str,
     names: str | None,
-    first: str,
-    typed: str,
+    again: str,
     sort: str | None = None,
     threshold: float | None = None,
-    suffix: str = "",
 ) -> "View":
     """Return the view for stdout; raise `CutraceError` for an unknown grouping or counter.
 
-    `names` are comma-separated counters; `typed` is the command of this report without its
-    grouping, and `suffix` the program at its end; `sort` and `threshold` are the view's.
+    `names` are comma-separated counters; `sort` and `threshold` are the view's. `again` is the
+    command of this report without its grouping.
     """
     from ...analyzer.counting.vocabulary import check_parts, find_counters
     from ...analyzer.report.view import View, check_grouping
@@ -86,11 +102,11 @@ def view_here(
         counters=counters,
         width=width(),
         colour=has_colour(),
-        first=first,
-        last=f"{typed} --by {FINER[by]}{suffix}" if by in FINER else "cutrace counters NAME",
+        first=line.first,
+        last=f"{again} --by {FINER[by]}{line.suffix}" if by in FINER else "cutrace counters NAME",
         sort=sort or "",
         threshold=threshold or 0.0,
-        typed=typed,
-        program_suffix=suffix,
+        typed=again,
+        program_suffix=line.suffix,
         quiet=is_quiet(),
     )

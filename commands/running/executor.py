@@ -11,20 +11,34 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from importlib import import_module
 from math import inf
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from ...base.errors import CutraceError, nearest
 from ...base.executor import Executor
+from ...base.scope import stay_open
 from ...models.replay.interface.options import ReplayOptions
+from ..options.verb import Typed, value
+
+On: TypeAlias = Annotated[
+    str | None,
+    value(
+        "Work on a cluster: at the address of a Dask or Ray scheduler, or in a Slurm partition."
+        " Without an address N workers start here.",
+        "dask|ray|slurm[:WHERE]",
+        "--on",
+        rich_help_panel="Replay options",
+    ),
+    Typed(place=9),
+]
 
 
-@contextmanager
-def replayed_on(name: str | None, options: ReplayOptions) -> Iterator[ReplayOptions]:
-    """Yield the options with the named executor, if any; it starts `jobs` workers where it starts
+def with_executor(name: str | None, options: ReplayOptions) -> ReplayOptions:
+    """Return the options with the named executor, if any; it starts `jobs` workers where it starts
     any.
     """
-    with named_executor(name, options.jobs) if name else nullcontext() as executor:
-        yield replace(options, executor=executor)
+    if name is None:
+        return options
+    return replace(options, executor=stay_open(named_executor(name, options.jobs)))
 
 
 @contextmanager

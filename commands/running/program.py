@@ -8,15 +8,12 @@ from dataclasses import replace
 from functools import partial
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from ...base.errors import of_kind
 from ...base.progress import running
 from ...models.replay.interface.options import DEFAULT_DEVICE
 from ..options.command_line import quote
-from ..options.help import Verb
 from ..options.recording import Recording
 from ..terminal.progress import progress
 from .analyzer_hooks import estimate_time, make_stopwatch
@@ -25,35 +22,6 @@ if TYPE_CHECKING:
     from ...models.replay.device.device import Device as Model
     from ...tracer.program.run import Ended, Order
     from ...tracer.program.session import Device
-
-
-_KEY = "cutrace.program"
-
-SourceOrProgram = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="[SOURCE] [-- PROGRAM ARGUMENTS]",
-        help="A trace, or a source or program to record for this once",
-    ),
-]
-
-
-class TakesProgram(Verb):
-    """A verb with arguments up to `--`; the rest is kept unparsed for `program_of`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Split the command line at `--`."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_KEY] = tuple(args[at + 1 :])
-            args = args[:at]
-        return super().parse_args(ctx, args)
-
-
-def program_of(ctx: typer.Context) -> tuple[str, ...] | None:
-    """Return the words after `--`; None without `--`."""
-    words: tuple[str, ...] | None = ctx.meta.get(_KEY)
-    return words
 
 
 _RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CheckFailed, CutraceError, KernelFault
+from ...base.scope import scope
 from ...models.replay.interface.options import ReplayOptions
 from ..options.command_line import quote
 from ..options.recording import Recording
 from ..options.replay import with_devices
 from ..terminal.progress import progress
-from .resolve_trace import resolve_trace
+from .resolve_trace import open_trace
 from .trace_check import (
     REPORTS,
     check_memory,
@@ -35,7 +36,7 @@ from .trace_check import (
 if TYPE_CHECKING:
     from ...analyzer.budget.budget_check import Checked, Costs, Trial
     from ...analyzer.budget.project import Check, Project
-    from ...analyzer.profile import Profile
+    from ...traces.reader import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +115,17 @@ class ProjectCheck:
         """Run one check; append its judged limits and its trials, as far as it comes."""
         from ...analyzer.budget.budget import Budget, name_compiler, read_budget
         from ...analyzer.budget.budget_check import Checker, budget_of
-        from ...traces.reader import read_trace
+        from ...analyzer.profile import count
 
         check, limits = self.project.checks[number], self.project.limits[number]
         folder = self.project.path.parent
-        with self._trace(folder, check) as path:
-            trace = read_trace(path)
+        with self._trace(folder, check) as trace:
             checks = (check.races, "races", check_races), (check.memory, "memory", check_memory)
             for is_on, kind, judge in checks:
                 if is_on:
                     trials.append(tried(kind, judge, trace, check.name))
             options = self._options(check)
-            profile = _count(path, options)
+            profile = count(trace, options)
             checker = Checker(trace, profile, options)
             compiler = name_compiler(trace.manifest)
             budgets = [Budget(self.project.path, limits)] if limits else []
@@ -161,6 +161,7 @@ class ProjectCheck:
         Raises `CutraceError` for a check that cannot be counted, unless `lacking` takes it.
         """
         from ...analyzer.budget.budget_check import costs
+        from ...analyzer.profile import count
 
         folder = folder or self.project.path.parent
         by_check = {}
@@ -169,7 +170,7 @@ class ProjectCheck:
                 continue
             try:
                 with progress(f"counting {check.source}"), self._trace(folder, check) as trace:
-                    profile = _count(trace, self._options(check))
+                    profile = count(trace, self._options(check))
                     by_check[check.name] = costs(profile, self.project.counters)
             except CutraceError as error:
                 if lacking is None:
@@ -180,7 +181,7 @@ class ProjectCheck:
         return by_check
 
     @contextmanager
-    def _trace(self, folder: Path, check: "Check") -> Iterator[Path]:
+    def _trace(self, folder: Path, check: "Check") -> "Iterator[Trace]":
         """Yield the trace of a check, with paths relative to a folder."""
         recording = replace(
             self.recording,
@@ -190,8 +191,8 @@ class ProjectCheck:
         )
         program = None if check.program is None else (*check.program,)
         path = folder / check.source
-        with resolve_trace(path, program, recording, self.replay, must_run=True) as trace:
-            yield trace
+        with scope():
+            yield open_trace(path, recording, self.replay, program, must_run=True)
 
     def _options(self, check: "Check") -> ReplayOptions:
         """Return the options with the devices of the command line, else the check's, else the
@@ -208,12 +209,6 @@ def _named(message: str, source: str) -> str:
 
 def _amount(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _count(path: Path, options: ReplayOptions) -> "Profile":
-    from ...analyzer.profile import count
-
-    return count(path, options)
 
 
 def merged(path: Path, judged: "Sequence[Checked]") -> "Checked":

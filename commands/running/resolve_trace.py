@@ -1,78 +1,78 @@
-"""The trace for a command line: a trace itself, a recorded source, or a recorded program.
+"""The trace of a verb: a trace itself, a recorded source, or a recorded program.
 
-A Python script that imports cutrace runs in this process; others run as programs.
+A Python script that imports cutrace runs in this process; others run as programs. What is recorded
+stays for the command line, in Python for as long as the process.
 """
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
+from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...base.claim import scratch_folder
 from ...base.errors import CutraceError, KernelFault
 from ...base.options import changed
+from ...base.scope import has_scope, stay_open
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.address import as_given
-from ..options.command_line import quote
 from ..options.recording import SOURCES, Recording, record_source
 from ..options.selection import Reading
 from .program import build, choose_device, ending_text, run_program, script_command, tell_end
 
+if TYPE_CHECKING:
+    from ...traces.reader import Trace
 
-@contextmanager
-def trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Iterator[Path]:
-    """Yield the path of the trace at `source`, or of a temporary one of the program there.
 
-    The program's output goes to stderr: stdout carries the report. `replay` configures the replay
-    for the profiler log that the environment requests.
+def open_trace(
+    subject: "Trace | str | PathLike[str] | None",
+    recording: Recording,
+    replay: ReplayOptions,
+    program: tuple[str, ...] | None = None,
+    must_succeed: bool = False,
+    must_run: bool = False,
+) -> "Trace":
+    """Return a trace, or one of a source or a program, which is recorded; `program` is after `--`.
+
+    On a command line its output goes to stderr: stdout carries the report. With `must_succeed`
+    CutraceError is raised for a program that ends with an exit status other than 0, with `must_run`
+    KernelFault for one of whose kernels some fault; else it is enough that some launches are
+    recorded. `replay` configures the replay for the profiler log that the environment requests.
     """
+    from ...traces.reader import Trace, read_trace
+
+    if isinstance(subject, Trace):
+        return subject
+    source = None if subject is None else Path(subject)
+    if source is not None and not _is_run(source, program):
+        return read_trace(_trace_of(source, recording, replay))
+    if source is None and not program:
+        raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
+    folder = stay_open(scratch_folder())
+    trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
+    _record(source, program or (), trace, recording, replay, must_succeed, must_run)
+    return read_trace(trace)
+
+
+def _trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Path:
+    """Return the path of the trace at `source`, or of one of the kernels there."""
     if isinstance(recording, Reading):
         recording = recording.for_source
     if source.suffix in SOURCES:
         from ...analyzer.profilers.profiler_environment import attach
         from ...tracer.session.session import Session
 
-        with scratch_folder() as folder:
-            out = Path(folder) / f"{source.stem}.cutrace"
-            with redirect_stdout(sys.stderr):
-                attach(Session.at_close, replay)
-                trace = record_source(source, out, recording)
-            yield trace
-    elif changed(recording):
+        out = stay_open(scratch_folder()) / f"{source.stem}.cutrace"
+        with redirect_stdout(sys.stderr) if has_scope() else nullcontext():
+            attach(Session.at_close, replay)
+            return record_source(source, out, recording)
+    if changed(recording):
         raise CutraceError(
             f"{as_given(source)}: the options of a recording need a source, not a trace; of a"
             " trace, --launch takes numbers, as in 3 or 0-7"
         )
-    else:
-        yield source
-
-
-@contextmanager
-def resolve_trace(
-    source: Path | None,
-    program: tuple[str, ...] | None,
-    recording: Recording,
-    replay: ReplayOptions,
-    must_succeed: bool = False,
-    must_run: bool = False,
-) -> Iterator[Path]:
-    """Yield the path of the trace at `source`, or of a temporary one; `program` is after `--`.
-
-    A program's output goes to stderr: stdout carries the report. With `must_succeed` CutraceError
-    is raised for one that ends with an exit status other than 0, with `must_run` KernelFault for
-    one of whose kernels some fault; else it is enough that some launches are recorded.
-    """
-    if source is not None and not _is_run(source, program):
-        with trace_of(source, recording, replay) as trace:
-            yield trace
-        return
-    if source is None and not program:
-        raise CutraceError("name a trace, a source, or a program behind --, as in -- ./app")
-    with scratch_folder() as folder:
-        trace = folder / f"{Path(str(source) if source else (program or ('',))[0]).stem}.cutrace"
-        _record(source, program or (), trace, recording, replay, must_succeed, must_run)
-        yield trace
+    return source
 
 
 def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
@@ -123,8 +123,3 @@ def _record(
         raise CutraceError(problem, "launch")
     if must_succeed and ended.status:
         raise CutraceError(f"{words[0]}: {ended.why or ending_text(ended.status)}", "program")
-
-
-def program_suffix(program: tuple[str, ...] | None) -> str:
-    """Return the end of a command line with a program: ` -- ./app 1024`."""
-    return "" if program is None else "".join(f" {quote(word)}" for word in ("--", *program))

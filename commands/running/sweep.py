@@ -18,7 +18,6 @@ from ...base.executor import Executor, WorkerPool, WorkItem, run, run_tasks
 from ...base.options import changed
 from ...base.version import __version__
 from ...models.replay.interface.options import ReplayOptions
-from ..options.replay import with_devices
 from ..terminal.progress import ProgressReporter, progress
 
 if TYPE_CHECKING:
@@ -156,39 +155,6 @@ def _quiet() -> AbstractContextManager[Any]:
     Threads share stdout and would restore it in any order, so in threads it stays unchanged.
     """
     return redirect_stdout(sys.stderr) if current_thread() is main_thread() else nullcontext()
-
-
-def sweep(
-    suite: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    executor: Executor | None = None,
-    processes: int | None = None,
-    **arguments: Any,
-) -> "pl.DataFrame":
-    """Record every variant of a suite in every size; write and return one tidy table.
-
-    `executor` runs the jobs instead of `processes` of this machine: any object with `submit`, for
-    example from `concurrent.futures`, or Dask's client. Sources are sent with the jobs; workers
-    need the same cutrace. `arguments` are those of `analyze`, devices among them. `out` is a file,
-    .parquet or .csv, or an address, where a name without a suffix is a folder: a Parquet dataset.
-    Completed jobs are cached next to it until all are done: after an interruption the next call
-    resumes.
-
-    Raises `CutraceError` for an invalid suite, and for failed jobs, after all others.
-    """
-    from ...analyzer.counting.vocabulary import with_counters_of
-    from ...analyzer.sweep.destination import find_destination
-    from ...analyzer.sweep.suite import read_suite
-    from ...analyzer.sweep.sweep_table import join_tables
-
-    plan, table = read_suite(Path(suite)), find_destination(Path(out))
-    options = ReplayOptions(**arguments)
-    if plan.devices and not options.device:
-        options = replace(options, device=plan.devices)
-    options = with_devices(options)
-    with with_counters_of(options.devices):
-        return join_tables(plan, run_suite(plan, table, options, processes, executor))
 
 
 def run_suite(

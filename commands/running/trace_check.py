@@ -100,31 +100,30 @@ REPORTS = ("json", "junit", "sarif", "gitlab", "markdown")
 """Formats whose whole output is the report, also if no limit is exceeded."""
 
 
-def check_budget(
+def check_trace(
     trace: "Trace",
-    budget: Path | None,
+    budget: "Budget | None",
     replay: ReplayOptions,
     allow_missing: bool,
-    format: str,
     trials: "Sequence[Trial]",
-) -> str:
-    """Return one row per limit, or a report for programs; raise `CheckFailed` on exceeded limits.
-
-    `trials` are checks without limits, included in the report.
-    """
-    from ...analyzer.budget.budget import Budget, name_compiler, read_budget
+) -> "Checked":
+    """Hold a trace to its limits, if any; `trials` are checks without limits."""
+    from ...analyzer.budget.budget import Budget, name_compiler
     from ...analyzer.budget.budget_check import Checked
-    from ...analyzer.budget.budget_report import broken_text, held_text
 
     if budget is None:
+        source = Path(trials[0].source) if trials else trace.path
         compiler = name_compiler(trace.manifest)
-        checked = Checked(Budget(Path(trials[0].source), ()), compiler, (), (), tuple(trials))
-    else:
-        limits = read_budget(budget)
-        checker = _checker(trace, limits, replay)
-        compiler = name_compiler(checker.trace.manifest)
-        judged = checker.judge(limits, compiler, allow_missing)
-        checked = replace(judged, trials=tuple(trials))
+        return Checked(Budget(source, ()), compiler, (), (), tuple(trials))
+    checker = _checker(trace, budget, replay)
+    compiler = name_compiler(checker.trace.manifest)
+    return replace(checker.judge(budget, compiler, allow_missing), trials=tuple(trials))
+
+
+def report_checked(checked: "Checked", has_limits: bool, format: str) -> str:
+    """Return one row per limit, or a report for programs; raise `CheckFailed` on failures."""
+    from ...analyzer.budget.budget_report import broken_text, held_text
+
     failures = [trial.report for trial in checked.failed]
     failures += [broken_text(checked)] if checked.broken else []
     if failures:
@@ -133,8 +132,8 @@ def check_budget(
         raise failed
     if format in REPORTS:
         return report_text(checked, format)
-    lines = [held_text(checked)] if budget else []
-    return "\n\n".join((*(trial.report for trial in trials), *lines))
+    lines = [held_text(checked)] if has_limits else []
+    return "\n\n".join((*(trial.report for trial in checked.trials), *lines))
 
 
 def report_text(checked: "Checked", format: str) -> str:
@@ -173,15 +172,15 @@ def format_or_default(format: str | None) -> str:
     return format or ("github" if environ.get("GITHUB_ACTIONS") == "true" else "text")
 
 
-def update(trace: "Trace", budget: Path, replay: ReplayOptions) -> str:
+def update_budget(trace: "Trace", budget: Path, replay: ReplayOptions) -> str:
     """Write the present numbers as limits; return how many, and those that changed."""
     from ...analyzer.budget.budget import name_compiler, read_budget
-    from ...analyzer.budget.budget_check import update_budget
+    from ...analyzer.budget.budget_check import update_budget as write_budget
     from ...analyzer.budget.budget_report import change_text
 
     limits = read_budget(budget) if budget.exists() else None
     checker = _checker(trace, limits, replay)
-    count, changes = update_budget(budget, checker, name_compiler(checker.trace.manifest))
+    count, changes = write_budget(budget, checker, name_compiler(checker.trace.manifest))
     written = f"{quote(budget)}: {count} limit{'s' * (count != 1)} written"
     if limits:
         written += f", {len(changes)} changed"

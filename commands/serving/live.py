@@ -26,12 +26,13 @@ from ...analyzer.html.value import Field
 from ...base.config import is_whole
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, message_of
+from ...base.scope import scope
 from ...models.replay.interface.options import SCHEDULES, ReplayOptions
 from ..options.command_line import quote, typed
 from ..options.recording import SOURCES
 from ..options.replay import with_devices
 from ..options.selection import Reading
-from ..running.resolve_trace import trace_of
+from ..running.resolve_trace import open_trace
 
 if TYPE_CHECKING:
     from ...analyzer.html.value import Comparison, Report
@@ -143,11 +144,9 @@ class Live:
 
     def _record(self) -> None:
         """Record the source; remove the previous trace after the new one is complete."""
-        from ...traces.reader import read_trace
-
-        with ExitStack() as stack:
-            path = stack.enter_context(trace_of(self.source, self.recording, self.options))
-            self._trace = self.recording.select(read_trace(path))
+        with scope() as stack:
+            trace = open_trace(self.source, self.recording, self.options)
+            self._trace = self.recording.select(trace)
             self._names = tuple(self._trace.manifest.sources)
             before, self._resources = self._resources, stack.pop_all()
         before.close()

@@ -20,7 +20,7 @@ UPDATE_SECONDS = 1.0
 """Seconds before the first line, and between two updates."""
 PREDICTABLE_SHARE = 0.02
 """Fraction from which on the remaining time is estimated."""
-REPLAY, ADVICE, PAGE = 4.0, 1.0, 1.0
+REPLAYING, ADVICE, PAGE = 4.0, 1.0, 1.0
 """Mean relative duration of stages: a replay on a device, advice, and a page after its advice."""
 ADVICE_PASSES, PAGE_PASSES = 1.5, 1.5
 """Passes over a trace's accesses that advice makes on a device, and a page after its advice,

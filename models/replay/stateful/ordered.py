@@ -285,10 +285,14 @@ def read_ahead(items: Iterator[T], rows: int) -> Iterator[Iterator[T]]:
 
 
 def _ahead(thread: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
-    read = copy_context().run  # the thread reports the rows that it reads
-    waiting = deque(thread.submit(read, next, items, None) for _ in range(AHEAD))
+    context = copy_context()  # the thread reports the rows that it reads
+
+    def read() -> T | None:
+        return context.run(next, items, None)
+
+    waiting = deque(thread.submit(read) for _ in range(AHEAD))
     while (item := waiting.popleft().result()) is not None:
-        waiting.append(thread.submit(read, next, items, None))
+        waiting.append(thread.submit(read))
         yield item
 
 

@@ -2,16 +2,28 @@
 
 import shlex
 from inspect import signature
+from typing import Annotated, Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.commands.options.command_line import typed
-from cutrace.commands.options.recording import Recording, records
-from cutrace.commands.options.replay import replays
+from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.verb import (
+    RECORDING,
+    REPLAY,
+    VERBS,
+    Line,
+    argument,
+    command_of,
+    flag,
+    shown,
+    value,
+    verb,
+)
 from cutrace.models.replay.interface.options import ReplayOptions
 
 TYPED = [
@@ -26,16 +38,63 @@ TYPED = [
 
 @pytest.mark.parametrize("words", TYPED)
 def test_options_are_typed_again_as_they_were_read(words: str) -> None:
-    app, found = typer.Typer(), []
+    found: list[str] = []
 
-    @app.command()
-    @records
-    @replays
-    def verb(replay: ReplayOptions, recording: Recording) -> None:
+    @verb("Ask")
+    def ask(
+        *, replay: ReplayOptions = REPLAY, recording: Recording = RECORDING, **options: object
+    ) -> None:
         found.append(typed(replay) + typed(recording))
 
-    result = CliRunner().invoke(app, shlex.split(words))
-    assert (result.exit_code, found) == (0, [words])
+    assert invoke(words).exit_code == 0
+    assert found == [words]
+
+
+def invoke(words: str) -> Result:
+    """Run the verb of this module with some words."""
+    app = typer.Typer()
+    app.command()(command_of(VERBS[__name__.rpartition(".")[2]]))
+    return CliRunner().invoke(app, shlex.split(words))
+
+
+def test_one_function_is_the_command_and_the_python_function() -> None:
+    @verb("Ask", "cutrace ask a 3")
+    def ask(
+        place: Annotated[str, argument("A place")],
+        count: Annotated[int, value("How many.", "N")] = 1,
+        *,
+        upper: Annotated[bool, flag("In capitals.")] = False,
+        replay: ReplayOptions = REPLAY,
+        **options: Any,
+    ) -> list[str]:
+        """Repeat a place.
+
+        In Python the answer is a list.
+        """
+        return [place.upper() if upper else place] * count + list(replay.devices)
+
+    @shown(ask)
+    def show(
+        answer: list[str], line: Line, comma: Annotated[str, value("Between.", "TEXT")] = ","
+    ) -> None:
+        print(comma.join(answer), line.again("why", line.values["place"]), line.first)
+
+    assert invoke("a --count 2 --upper -d k40").stdout == "A,A,k40 cutrace why a -d k40 \n"
+    assert invoke("a --comma -").stdout.startswith("a cutrace why a device: h100 (the default")
+    assert "Repeat a place." in invoke("--help").stdout
+    assert "In Python" not in invoke("--help").stdout
+    assert ask("a", 2, device="k40") == ["a", "a", "k40"]
+    assert ask("a", replay=ReplayOptions("k40"), jobs=1) == ["a", "k40"]
+    assert str(signature(ask)) == (
+        "(place: str, count: int = 1, *, upper: bool = False, **options: Any) -> list[str]"
+    )
+    with pytest.raises(TypeError, match=r"ask\(\) has no keyword 'devcie'"):
+        ask("a", devcie="k40")
+
+
+def test_a_verb_is_a_function_of_the_package_without_being_listed() -> None:
+    assert getattr(cutrace, "gallery")("transpose").startswith("# ")  # noqa: B009 (untyped)
+    assert not hasattr(cutrace, "galery")
 
 
 def test_every_replay_option_is_an_argument_of_analyze_in_the_same_order() -> None:
@@ -44,8 +103,10 @@ def test_every_replay_option_is_an_argument_of_analyze_in_the_same_order() -> No
 
 
 def test_a_pair_without_a_value_says_what_is_expected() -> None:
-    app = typer.Typer()
-    app.command()(replays(lambda replay: None))
-    result = CliRunner().invoke(app, ["--pad", "tile"])
+    @verb("Ask")
+    def ask(*, replay: ReplayOptions = REPLAY, **options: object) -> None:
+        pass
+
+    result = invoke("--pad tile")
     assert isinstance(result.exception, CutraceError)
     assert str(result.exception) == "--pad tile: expected ARRAY=[ROW+]N"

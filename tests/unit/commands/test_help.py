@@ -1,7 +1,6 @@
 """Help: values have names, examples are commands that there are, verbs come first."""
 
 import shlex
-from importlib import import_module
 from pkgutil import iter_modules
 
 import pytest
@@ -10,6 +9,7 @@ from typer.main import get_command
 from cutrace import commands
 from cutrace.commands._application import assemble
 from cutrace.commands._main import run
+from cutrace.commands.options.verb import VERBS as VERB_SPECS
 
 VERBS = [m.name for m in iter_modules(commands.__path__) if not m.ispkg and m.name[0] != "_"]
 
@@ -44,7 +44,7 @@ def test_the_examples_of_a_verb_are_commands_that_it_takes(verb: str) -> None:
     command = get_command(assemble())
     known = command.commands[verb]  # type: ignore[attr-defined]
     options = {name for p in known.params for name in (*p.opts, *p.secondary_opts)}
-    for example in import_module(f"cutrace.commands.{verb}").EXAMPLES:
+    for example in VERB_SPECS[verb].examples:
         program, *words = shlex.split(example)
         if program == "make":
             continue

@@ -91,7 +91,7 @@ def test_occupancy_is_of_a_trace_or_of_numbers(trace: Path) -> None:
     # 1536 threads on an SM of 2.0, 2048 on one of 9.0
     assert found.frame()["blocks"].to_list() == [1, 2]
     assert len(parse(f"<div>{found._repr_html_()}</div>").find("table")) == 2
-    with pytest.raises(CutraceError, match="give one of them"):
+    with pytest.raises(CutraceError, match="give a trace, or --threads N"):
         cutrace.occupancy()
 
 

@@ -60,9 +60,9 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The device of each replay."""
     noted: list[str] = []
 
-    def note(trace: Any, devices: Any, options: Any, tell: Any) -> Any:
+    def note(trace: Any, devices: Any, options: Any) -> Any:
         noted.extend(device.key for device in devices)
-        return count(trace, devices, options, tell)
+        return count(trace, devices, options)
 
     monkeypatch.setattr(replay, "replay", note)
     return noted

@@ -17,7 +17,7 @@ from warps import warp
 
 import cutrace
 from cutrace.base import frames
-from cutrace.commands.api.lists import launches
+from cutrace.commands.info import info
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 LONGEST = 60
@@ -29,7 +29,7 @@ ASKED: dict[str, Callable[[str], object]] = {
     "compare": lambda trace: cutrace.compare({"a": trace, "b": trace}),
     "counters": lambda _: cutrace.counters(),
     "devices": lambda _: cutrace.devices(),
-    "launches": lambda trace: launches(cutrace.read_trace(trace).launches),
+    "info": info,
     "miss_ratios": cutrace.miss_ratios,
     "occupancy": cutrace.occupancy,
     "report": cutrace.report,

@@ -1,12 +1,9 @@
-"""`cutrace.miss_ratios`: misses of caches of every size, from one replay."""
+"""Misses of caches of every size, from one replay: as text, as frames and as curves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from ...analyzer.profile import first_alike
 from ...analyzer.report import render
 from ...analyzer.report.view import View
 from ...analyzer.reuse.reuse import CacheReuse, measure, sentence, why_not
@@ -18,13 +15,11 @@ from ...base.progress import report
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
-from .subject import Subject, opened, replayed
 
-HEAD = {"launch": pl.Int64, "kernel": pl.String, "device": pl.String, "cache": pl.String}
-POINTS = {
-    **{"bytes": pl.Int64, "accesses": pl.Int64, "misses": pl.Int64, "error": pl.Int64},
-    **{"miss_ratio": pl.Float64, "reuses": pl.Int64, "working_set": pl.Int64},
-}
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ...analyzer.report.document import Document
 
 
 @dataclass(frozen=True)
@@ -43,9 +38,13 @@ class MissRatios(Sequence[CacheReuse]):
         return "\n".join(map(sentence, self.caches)) or "no load reaches a cache"
 
     def __str__(self) -> str:
-        return render(reuse_document(self.caches, "reuse", View()), "table").rstrip()
+        return render(self.document("reuse", View()), "table").rstrip()
 
-    def frame(self) -> pl.DataFrame:
+    def document(self, by: str, view: View) -> "Document":
+        """Return the caches as a document, by `reuse` distance or by `set`."""
+        return reuse_document(self.caches, by, view)
+
+    def frame(self) -> "pl.DataFrame":
         """Return one row per launch, cache and size, in bytes.
 
         `misses` are the sectors that a cache of this size lacks, within `error` if lines were
@@ -60,18 +59,20 @@ class MissRatios(Sequence[CacheReuse]):
             for one in self.caches
             for p in one.points
         ]
-        return pl.DataFrame(rows, {**HEAD, **POINTS}, orient="row")
+        return _frame(
+            rows, "bytes", "accesses", "misses", "error", "miss_ratio", "reuses", "working_set"
+        )
 
-    def histogram(self) -> pl.DataFrame:
+    def histogram(self) -> "pl.DataFrame":
         """Return one row per reuse distance, in bytes of other lines used in between."""
         rows = [
             (*_head(one), distance * one.line, sectors)
             for one in self.caches
             for distance, sectors in one.histogram.tolist()
         ]
-        return pl.DataFrame(rows, {**HEAD, "bytes": pl.Int64, "sectors": pl.Int64}, orient="row")
+        return _frame(rows, "bytes", "sectors")
 
-    def working_sets(self) -> pl.DataFrame:
+    def working_sets(self) -> "pl.DataFrame":
         """Return one row per cache: the bytes of all lines that any unit reads, and the capacity
         that a unit needs to hit half, 90 % and all of its reuses.
         """
@@ -79,10 +80,9 @@ class MissRatios(Sequence[CacheReuse]):
             (*_head(one), one.working_set, *(one.room_for(part) for part in (0.5, 0.9, 1.0)))
             for one in self.caches
         ]
-        columns = dict.fromkeys(("bytes", "room_50", "room_90", "room_100"), pl.Int64)
-        return pl.DataFrame(rows, {**HEAD, **columns}, orient="row")
+        return _frame(rows, "bytes", "room_50", "room_90", "room_100")
 
-    def sets(self) -> pl.DataFrame:
+    def sets(self) -> "pl.DataFrame":
         """Return one row per set of the device's own cache, all units together.
 
         Of the requested sectors, `cold` were never present, `lost` were evicted before their reuse.
@@ -92,36 +92,23 @@ class MissRatios(Sequence[CacheReuse]):
             for one in self.caches
             for use in one.uses
         ]
-        columns = dict.fromkeys(("set", "accesses", "cold", "lost"), pl.Int64)
-        return pl.DataFrame(rows, {**HEAD, **columns}, orient="row")
+        return _frame(rows, "set", "accesses", "cold", "lost")
 
     def _repr_html_(self) -> str:
-        return render(reuse_document(self.caches, "reuse", View()), "html")
+        return render(self.document("reuse", View()), "html")
+
+
+def _frame(rows: Sequence[tuple[object, ...]], *columns: str) -> "pl.DataFrame":
+    """Return rows of a launch, a kernel, a device, a cache, and numbers."""
+    import polars as pl
+
+    texts = dict.fromkeys(("kernel", "device", "cache"), pl.String)
+    numbers = {name: pl.Float64 if name == "miss_ratio" else pl.Int64 for name in columns}
+    return pl.DataFrame(rows, {"launch": pl.Int64, **texts, **numbers}, orient="row")
 
 
 def _head(one: CacheReuse) -> tuple[object, ...]:
     return one.number, one.launch.name, one.device, one.cache
-
-
-def miss_ratios(
-    subject: Subject,
-    device: str | Sequence[str] = (),
-    cache: str = "",
-    sizes: Sequence[int | str] = (),
-    sampled: int | None = None,
-    sets: bool = False,
-    **replay: Any,
-) -> MissRatios:
-    """Return the load misses of exact LRU caches of every size, from one replay.
-
-    `device` and the following are options of `analyze`. `cache` is a stage of the device, default:
-    each of its caches; `sizes` are in bytes, or texts like `"64K"`, default: powers of two. One
-    line in `sampled` is simulated; default: all lines, unless a launch has more than 8 million warp
-    accesses. `sets` also counts by set of the device's cache. The stages in front of a cache are
-    the device's own. Raises `CutraceError` for an impossible cache or size.
-    """
-    options = replayed({"device": device, **replay})
-    return measure_each(opened(subject, options), options, cache, sizes, sampled, sets)
 
 
 def measure_each(
@@ -133,6 +120,8 @@ def measure_each(
     sets: bool = False,
 ) -> MissRatios:
     """Return the reuse of each launch of a trace, on each device."""
+    from ...analyzer.profile import first_alike
+
     devices = load_devices(options.devices, options.set)
     arguments = cache, [bytes_of(size, "size", 0) for size in sizes], sampled, sets
     by_launch: list[list[CacheReuse]] = []
