@@ -19,8 +19,6 @@ from cutrace.traces.reader import read_trace
 
 FOLDER = Path(__file__).parent / "variants"
 TASKS, PAIRS = 23, 72
-CLEAR = 1.1
-"""Measured ratio from which the order of two variants matters."""
 
 
 def measured() -> dict[str, float]:
@@ -44,7 +42,7 @@ def test_the_faster_variant_is_named_or_no_difference(
     launches: dict[str, list[LaunchProfile]],
 ) -> None:
     times = measured()
-    wrong, decided, count = [], 0, 0
+    wrong, decided, within, count = [], 0, 0, 0
     for variants in launches.values():
         for one, other in combinations(variants, 2):
             verdict = find_verdict([one, other], 0)
@@ -54,9 +52,10 @@ def test_the_faster_variant_is_named_or_no_difference(
             answer = verdict.difference.verdict
             count += 1
             decided += answer != "same"
+            within += verdict.difference.low <= ratio <= verdict.difference.high
             if answer != "same" and (answer == "faster") != (ratio > 1):
                 wrong.append((one.launch.name, other.launch.name, ratio))
     assert (len(launches), count) == (TASKS, PAIRS)
     assert decided >= 0.7 * count
-    assert len(wrong) <= 0.05 * count, wrong
-    assert all(1 / CLEAR < ratio < CLEAR for _, _, ratio in wrong), wrong
+    assert within >= 0.95 * count
+    assert wrong == []
