@@ -34,7 +34,7 @@ from ...models.replay.device.measured import Measured
 from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import Launch
 from ..counting.atomic_contention import AtomicContention
-from ..counting.bounds import ATOMICS, Bound
+from ..counting.bounds import AT_ONE_ADDRESS, ATOMICS, Bound
 from ..counting.derived_columns import LAUNCH_COLUMN
 from ..counting.interval import Interval
 from .chain import Chain, Step, read_operands, run_chain, runs_in_machine_code
@@ -57,6 +57,7 @@ PRINTS = "vprintf"
 """Function that a printing kernel calls."""
 MEET = 3
 """Exponent p of the p-norm that combines times."""
+LATENCY, BLOCKS = "latency", "launching blocks"
 STALL_OF = {
     "dram": "memory",
     "l2": "L2",
@@ -86,6 +87,20 @@ STALLS = {
     **{"branches": "branch_resolve", "constants": "imc_miss", "results of arithmetic": "wait"},
 }
 """Stall reason to Nsight Compute's name."""
+L1_UNIT, SHARED_QUEUE, L1_QUEUE = "L1 and shared memory", "queue of shared memory", "queue of L1"
+QUEUE_OF = {
+    **{"L2": "L2", "DRAM": "memory", "texture units": "queue of textures"},
+    **{"issue slots": "issue slots", "ADU pipe": "", BLOCKS: ""},
+    **{"atomics": "atomics", "atomics of a slice": "atomics", "atomics tried again": "atomics"},
+    AT_ONE_ADDRESS: "atomics",
+}
+"""Unit to the stall reason of warps that queue for it (empty: none of a warp's own); other units
+are arithmetic pipes."""
+PIPES = "arithmetic pipes"
+STALLS |= {
+    **{SHARED_QUEUE: "mio_throttle", L1_QUEUE: "lg_throttle", PIPES: "math_pipe_throttle"},
+    **{"issue slots": "not_selected", "queue of textures": "tex_throttle"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +108,8 @@ class Estimate:
     """A launch's time in nanoseconds at a clock, and its parts, longest first.
 
     The first part is the limit: a unit, or `latency` if the stalls of warps take longer than any
-    unit. `stalls` are the shares of a warp's own time by stall reason, `at` the shares by pc.
+    unit. `stalls` are the shares of a warp's time by stall reason: what it waits for alone, and the
+    queue for the longest unit. `at` are the shares of its own time by pc.
     `busy` is the utilization of SM, L1, L2 and DRAM over the launch's time, as in the profiler's
     throughputs.
     """
@@ -213,7 +229,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
-    latency = Part("latency", (cycles * (rounds - 1) + last) * ns)
+    latency = Part(LATENCY, (cycles * (rounds - 1) + last) * ns)
     work = _work(request, sums, ran, _issued(chains, ran, code))
     parts = [latency, *unit_times(work, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
@@ -224,11 +240,35 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     if _prints(request.instructions):
         start += measured.print_ns
     sms = request.device.chip.sms
-    took, stalls = met + start, _stall_shares(chains, whole * cycles)
+    took, (own, at) = met + start, _stall_shares(chains, whole * cycles)
+    stalls = _with_queue(own, parts, met, sums)
     # no unit is busy for longer than the launch takes: where its peak rate says so, it is full
     full = busy_ns(work, parts, measured, sms).items()
     busy = {name: min(each / took, 1.0) for name, each in full}
-    return Estimate(took, request.mhz, tuple(parts), *stalls, busy)
+    return Estimate(took, request.mhz, tuple(parts), stalls, at, busy)
+
+
+def _with_queue(
+    own: Mapping[str, float],
+    parts: Sequence[Part],
+    met: float,
+    sums: Mapping[int, Mapping[str, int]],
+) -> Mapping[str, float]:
+    """Return the shares of a warp's time among others: they share the units, and queue for them."""
+    alone = sum(part.ns for part in parts if part.what == LATENCY) / met if met else 1.0
+    longest = next((part.what for part in parts if part.what != LATENCY), BLOCKS)
+    reason = QUEUE_OF.get(longest, PIPES)
+    if not reason or alone >= 1:
+        return own
+    shares = defaultdict[str, float](float, {why: share * alone for why, share in own.items()})
+    if longest == L1_UNIT:
+        passes, requests = (
+            sum(row.get(f"{space}_load_{what}") or 0 for row in sums.values())
+            for space, what in (("shared", "passes"), ("global", "requests"))
+        )
+        reason = SHARED_QUEUE if passes > requests else L1_QUEUE
+    shares[reason] += 1 - alone
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
 def combine(parts: Sequence[Part]) -> float:

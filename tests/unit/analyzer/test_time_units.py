@@ -2,8 +2,10 @@
 
 from pathlib import Path
 from threading import current_thread
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import cutrace
@@ -11,10 +13,10 @@ from cutrace.analyzer.counting.atomic_contention import count_contention
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time import sample_warps as sample_beside
-from cutrace.analyzer.time.estimate import sums_of_one
+from cutrace.analyzer.time.estimate import STALLS, _with_queue, sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import AGAIN, load_store, sm_share
+from cutrace.analyzer.time.units import AGAIN, Part, _stored_together, load_store, sm_share
 from cutrace.base import progress
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
@@ -329,3 +331,51 @@ def test_warps_are_sampled_beside_a_long_replay_where_an_estimate_follows(
     assert sampled().touches == sampled().touches == ran(trace, 1).touches
     assert names == [where]
     assert told == [0.5, 1.0]
+
+
+def test_stores_near_one_address_fill_their_sectors_together() -> None:
+    texts = {
+        0: "st.global.f32 [%rd1], %f1;",
+        1: "st.global.f32 [%rd1+4], %f2;",
+        2: "st.global.f32 [%rd1+32], %f3;",  # the next sector
+        3: "st.global.f32 [%rd2+4], %f4;",  # another address
+        4: "ld.global.f32 %f5, [%rd1+8];",
+        5: "st.global.f32 [%rd1+8], %f6;",  # in another block: later
+    }
+    table = pa.table({
+        "pc": [*texts],
+        "block": [0, 0, 0, 0, 0, 1],
+        "access": ["load" if pc == 4 else "store" for pc in texts],
+        "text": [*texts.values()],
+    })  # fmt: skip
+    work = SimpleNamespace(sums={pc: {} for pc in texts}, instructions=table)
+    groups = _stored_together(work)  # type: ignore[arg-type]
+    assert groups == {0: [0, 1], 1: [0, 1], 2: [2], 3: [3], 4: [4], 5: [5]}
+
+
+@pytest.mark.parametrize(
+    ("longest", "counts", "stall"),
+    [
+        ("L1 and shared memory", {"shared_load_passes": 9}, "mio_throttle"),
+        ("L1 and shared memory", {"global_load_requests": 9}, "lg_throttle"),
+        ("DRAM", {}, "long_scoreboard"),
+        ("FMA pipe", {}, "math_pipe_throttle"),
+        ("issue slots", {}, "not_selected"),
+    ],
+)
+def test_warps_queue_for_the_unit_that_takes_longest(
+    longest: str, counts: dict[str, int], stall: str
+) -> None:
+    """A warp alone needs 30 of the 100 us: the rest of its time it waits for its turn."""
+    own = {"barriers": 0.5, "results of arithmetic": 0.25}
+    parts = [Part(longest, 99.0), Part("latency", 30.0)]
+    shares = _with_queue(own, parts, 100.0, {0: counts})
+    (first, *others) = shares.items()
+    assert (STALLS[first[0]], first[1]) == (stall, pytest.approx(0.7))
+    assert dict(others) == pytest.approx({"barriers": 0.15, "results of arithmetic": 0.075})
+
+
+def test_warps_do_not_queue_where_they_wait_longest_or_blocks_are_launched() -> None:
+    own = {"memory": 0.9}
+    assert _with_queue(own, [Part("latency", 99.0), Part("L2", 30.0)], 99.0, {}) == own
+    assert _with_queue(own, [Part("launching blocks", 99.0)], 99.0, {}) == own
