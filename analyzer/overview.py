@@ -7,7 +7,7 @@ A program launches a few kernels hundreds of times. Counters are summed over the
 kernel; details are shown for single launches, chosen by number.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -21,7 +21,8 @@ from .report.document import Table, row
 from .report.view import View
 from .sheet import select_counters
 from .summary_text import summary_lines
-from .text.launch_text import NAME_WIDTH, ROOM, launch_text, ranges_text, short_name
+from .text.kernel_name import name_apart
+from .text.launch_text import ROOM, launch_text, ranges_text
 from .text.number import number
 from .time.estimate_text import about_text
 
@@ -138,7 +139,8 @@ def overview_tables(profile: Profile) -> Iterator[Table]:
             counted = (cells[n][place] for n in indices)
             which = f"launch {one.costliest.number}"
             launches = len(one.launches), one.different
-            table.append(row(short_name(one.name), *launches, *shown, *counted, which))
+            name = name_apart(one.name, (other.name for other in rows))
+            table.append(row(name, *launches, *shown, *counted, which))
         yield Table(columns, tuple(table), corner=device)
 
 
@@ -166,7 +168,7 @@ def summary(profile: Profile) -> str:
     what = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"
     return (
         f"{len(profile.numbers)} launches of {what}, the costliest first; launch {one.number} is"
-        f" {launch_text(one.launch, NAME_WIDTH)}"
+        f" {launch_text(one.launch, ROOM)}"
     )
 
 
@@ -177,10 +179,12 @@ def is_brief(view: View) -> bool:
 
 
 def launch_lines(
-    on: Sequence[LaunchProfile], width: int | None = None
+    on: Sequence[LaunchProfile], width: int | None = None, others: Iterable[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield the summary lines of one launch on all devices, each with its style."""
-    yield launch_text(on[0].launch, ROOM), "bold"
+    """Yield the summary lines of one launch on all devices, each with its style; `others` are names
+    of kernels from which its own is told.
+    """
+    yield launch_text(on[0].launch, width or ROOM, others), "bold"
     if ranges := ranges_text(on[0].launch):
         yield f"In range {ranges}.", ""
     yield from summary_lines(on, width)

@@ -100,8 +100,9 @@ def _brief(profile: Profile) -> Iterator[Section]:
     view = profile.view
     advice = [line for each in view.advice for line in labelled(*each, view.width)]
     shown = [*distinct_launches(profile)]
+    names = {on[0].launch.name for on, _ in shown}
     for on, again in shown:
-        heading, *others = launch_lines(on, view.width)
+        heading, *others = launch_lines(on, view.width, names)
         head = f"{heading[0]}  ({again} launches)" if again > 1 else heading[0], heading[1]
         yield [Listing((head, *others, *(advice if len(shown) == 1 else ())))]
     if len(shown) > 1:

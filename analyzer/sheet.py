@@ -23,7 +23,7 @@ from .report.document import Cell, Key, Row, Table, TableSet
 from .report.view import COUNTERS, View
 from .summary import Summary, summarize
 from .summary_text import time_line
-from .text.launch_text import launch_text, ranges_text
+from .text.launch_text import ROOM, launch_text, ranges_text
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine
 
@@ -73,13 +73,19 @@ def sheets(launches: Iterable[LaunchProfile], view: View) -> tuple[Sheet, ...]:
     for launch in launches:
         every.setdefault(launch.number, []).append(launch)
     layouts: dict[int, Sheet] = {}
+    names = {on[0].launch.name for on in every.values()}
     for number, on in every.items():
         if same := layouts.get(on[0].origin.number):
-            again, ranges = launch_text(on[0].launch), ranges_text(on[0].launch)
+            again, ranges = _heading(on, view, names), ranges_text(on[0].launch)
             layouts[number] = replace(same, number=number, heading=again, ranges=ranges)
         else:
-            layouts[number] = _sheet(on, view)
+            layouts[number] = replace(_sheet(on, view), heading=_heading(on, view, names))
     return tuple(layouts.values())
+
+
+def _heading(on: Sequence[LaunchProfile], view: View, names: Iterable[str]) -> str:
+    """Return a launch in a line, whole with `--all` and in other formats than the table."""
+    return launch_text(on[0].launch, ROOM if view.brief else 0, names)
 
 
 def select_counters(
@@ -116,7 +122,7 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
     devices, refusals = tuple(p.device for p in on), tuple(p.refusal for p in on)
     return Sheet(
         number=on[0].number,
-        heading=launch_text(on[0].launch),
+        heading="",
         devices=devices,
         refusals=refusals,
         tables=TableSet(devices, tables, refusals, view.by),

@@ -58,6 +58,13 @@ def record(
         str | None,
         _of_program("Record only kernels whose name matches; others run unrecorded.", "REGEX"),
     ] = None,
+    kernel_name_base: Annotated[
+        str,
+        _of_program(
+            "The name that --kernels matches; by default one of the last two.",
+            "function|demangled|mangled",
+        ),
+    ] = "",
     timeout: Annotated[float | None, _of_program("Stop the program after S seconds.", "S")] = None,
     clock: Annotated[
         str,
@@ -84,7 +91,7 @@ def record(
     from ..tracer.program.launches import read_choice
     from ..tracer.program.run import CLOCKS, Order
 
-    choice = read_choice(kernels, skip)
+    choice = read_choice(kernels, skip, kernel_name_base)
     shown, path = choose_device(device), None
     if sources:
         path = build(sources, recording, nvcc_flags, shown)

@@ -304,9 +304,10 @@ def _sections(advice: LaunchFindings, view: View) -> Iterator[Section]:
     why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
     if view.first:
         yield [Note(view.first)]
+    names = {launch.launch.name for launch, _ in advice}
     for launch, findings, times in _count_repeats(advice):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""
-        heading = Heading(launch_text(launch.launch, ROOM), launch.device, again)
+        heading = Heading(launch_text(launch.launch, ROOM, names), launch.device, again)
         nothing = [] if findings else [Note(f"nothing to advise{_idle(launch)}", "  ", "  ")]
         yield [heading, *nothing, *(_item(each, launch, why) for each in _gather(findings))]
     if view.last:

@@ -15,7 +15,7 @@ from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..report.document import Cell
-from ..text.launch_text import launch_text, ranges_text
+from ..text.launch_text import ROOM, launch_text, ranges_text
 from .chart_svg import draw_charts
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
@@ -240,6 +240,7 @@ class Gatherer:
             same = p.origin.number, p.device
             moved[p.number, p.device] = moved[same] if same in moved else moved_bytes(p)
         most = max(moved.values(), default=0) or 1
+        names = {p.launch.name for p in profile.launches}
         for number in numbers:
             on = profile.of(number)
             cells = (
@@ -250,7 +251,9 @@ class Gatherer:
             )
             speaker = choice.speaks.get(number, number)
             key, instead = keys.get(speaker, ""), speaker if speaker != number else None
-            yield Listed(number, launch_text(on[0].launch), tuple(cells), key, instead)
+            launch = on[0].launch
+            heading = launch_text(launch, ROOM, names)
+            yield Listed(number, heading, launch.name, tuple(cells), key, instead)
 
     def _compare(
         self, subjects: Sequence[Subject]
@@ -314,7 +317,7 @@ def _launch(
         key=key,
         variant=subject.name,
         number=number,
-        heading=launch_text(launch),
+        heading=launch_text(launch, ROOM, {p.launch.name for p in subject.profile.launches}),
         signature=launch.signature or launch.kernel,
         facts=(
             ("grid", " x ".join(map(str, launch.grid))),

@@ -216,11 +216,13 @@ class LaunchPart:
 class Listed:
     """A launch in one line: bytes moved on each device, None where it cannot run.
 
-    `key` is the link target of its full description, or of the launch `instead` that represents it.
+    `key` is the link target of its full description, or of the launch `instead` that represents it;
+    `name` is the kernel's whole name.
     """
 
     number: int
     heading: str
+    name: str
     moved: tuple[Cell, ...]
     key: str
     instead: int | None = None

@@ -2,54 +2,72 @@
 partial recording lacks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...base.sanitize import one_line
 from ...traces.schema import Kept, Launch, Range
+from .kernel_name import ELSE, NAME_WIDTH, name_apart, short_name
 
-ROOM, SHOWN = 240, 48
-"""Maximum characters of a kernel's name and of an argument in reports for people: templates make
-names of thousands. Formats for programs have all of them."""
-
+ROOM, SHOWN = 100, 48
+"""Maximum characters of a launch and of an argument in reports for people: a line. Formats for
+programs have all of them."""
 
 _HEX = re.compile(r"(?:[0-9a-f]{8}){3,}")
 WORDS = 3
 """Words of a structure that are shown."""
 
 
-def _shown(value: object) -> str:
-    """Return a value in at most SHOWN characters; the bytes of a structure as numbers.
+def _shown(value: object, type_: str = "") -> str:
+    """Return a value in at most SHOWN characters; the bytes of a structure as numbers, those of a
+    large one as its type.
 
-    >>> _shown("0000200007000000300c0000000000000400000000000000" + "0" * 32)
-    '{0x700200000, 3120, 4, ... 40 bytes}'
+    >>> _shown("0000200007000000300c0000000000000400000000000000", "Shape")
+    '{0x700200000, 3120, 4}'
+    >>> _shown("0" * 80, "typename gemm::Kernel<float, 4>::Params")
+    '{Kernel<float, 4>::Params, 40 bytes}'
     """
     text = str(value)
     if isinstance(value, str) and _HEX.fullmatch(text):
-        return _structure(bytes.fromhex(text))
+        return _structure(bytes.fromhex(text), type_)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def _structure(data: bytes) -> str:
+def _structure(data: bytes, type_: str) -> str:
     """Return the first words of a structure; what may be an address is hexadecimal."""
     size = 8 if len(data) % 8 == 0 else 4
     words = [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+    if len(words) > WORDS and type_ not in ("", "b8"):  # of PTX, which has no structures
+        return f"{{{short_name(type_.removeprefix('typename '), SHOWN // 2)}, {len(data)} bytes}}"
     shown = [f"{word:#x}" if word >> 32 else str(word) for word in words[:WORDS]]
     return f"{{{', '.join(shown)}{f', ... {len(data)} bytes' if len(words) > WORDS else ''}}}"
 
 
-def launch_text(launch: Launch, width: int = 0) -> str:
+def launch_text(launch: Launch, width: int = 0, others: Iterable[str] = ()) -> str:
     """Return `reverse<<<1024, 256>>>(out, in)`; scalars with their values, `n=1024`.
 
-    With `width`, a longer name is shortened to so many characters, and a value to SHOWN.
+    With `width` it has about so many characters: names of kernels and structures are shortened, so
+    far as the kernel's differs from `others`, and arguments that do not fit are left out.
     """
-    name = short_name(launch.name, width) if width else launch.name
     shape = [_extent(launch.grid), _extent(launch.block)]
     if launch.shared_dynamic:
         shape.append(str(launch.shared_dynamic))
-    values = ((a.name, _shown(a.value) if width else a.value) for a in launch.arguments)
-    arguments = (name if name == value else f"{name}={value}" for name, value in values)
-    return one_line(f"{name}<<<{', '.join(shape)}>>>({', '.join(arguments)})")
+    grid = f"<<<{', '.join(shape)}>>>"
+    values = (
+        (each.name, _shown(each.value, each.type) if width else each.value)
+        for each in launch.arguments
+    )
+    arguments = [name if name == value else f"{name}={value}" for name, value in values]
+    if not width:
+        return one_line(f"{launch.name}{grid}({', '.join(arguments)})")
+    most = max(NAME_WIDTH, width - len(f"{grid}({', '.join(arguments)})"))
+    name = name_apart(launch.name, others, most)
+    room, shown = width - len(f"{name}{grid}()"), arguments
+    for many in range(len(arguments) - 1, 0, -1):
+        if len(", ".join(shown)) <= room:
+            break
+        shown = [*arguments[:many], ELSE]
+    return one_line(f"{name}{grid}({', '.join(shown)})")
 
 
 def ranges_text(launch: Launch) -> str:
@@ -62,30 +80,6 @@ def _extent(extent: tuple[int, ...]) -> str:
     while len(extent) > 1 and extent[-1] == 1:
         extent = extent[:-1]
     return str(extent[0]) if len(extent) == 1 else str(extent)
-
-
-NAME_WIDTH = 48
-"""Maximum characters of a name in a table."""
-
-
-def short_name(name: str, width: int = NAME_WIDTH) -> str:
-    """Return the name without namespaces and, if it is too long, without template arguments.
-
-    >>> short_name("reverse<float, 4>")
-    'reverse<float, 4>'
-    >>> short_name("cub::detail::reduce::DeviceReduceKernel<cub::detail::policy, float, int>")
-    'DeviceReduceKernel<...>'
-    >>> short_name("thrust::system::cuda::detail::__parallel_for::kernel<4>", 30)
-    'kernel<4>'
-    """
-    if len(name) <= width:
-        return name
-    bare, angle, arguments = name.partition("<")
-    last = bare.rpartition("::")[2]
-    whole = f"{last}{angle}{arguments}"
-    if len(whole) > width and angle:
-        whole = f"{last}<...>"
-    return whole if len(whole) <= width else f"{whole[: width - 3]}..."
 
 
 _PLACE = re.compile(r"(?<![\w./-])([\w./-]+\.(?:cu|cuh|h|hpp|ptx|py)):(\d+)")

@@ -1,7 +1,6 @@
 """Launches of a trace by number and by kernel: the options of every verb that reads a trace."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,10 +8,11 @@ from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ...base.options import option
+from ...traces.kernel_names import BASES, names_by
 from .recording import ARRAYS, Recording
 
 if TYPE_CHECKING:
-    from ...traces.reader import LaunchTrace, Trace
+    from ...traces.reader import Trace
 
 _NUMBERS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
@@ -34,6 +34,13 @@ class Selection:
     kernels: str | None = option(
         None, "Only launches of kernels whose name matches.", "REGEX", panel="Options"
     )
+    kernel_name_base: str = option(
+        "",
+        "The name that --kernels matches: of the function alone, with its template arguments, or as"
+        " the compiler mangles it; by default one of the last two.",
+        "|".join(BASES),
+        panel="Options",
+    )
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -43,7 +50,7 @@ class Selection:
     @property
     def for_source(self: "Chosen") -> "Chosen":
         """The part of the options that a recording takes: the launches to make."""
-        return replace(self, launch=self.lines, kernels=None)
+        return replace(self, launch=self.lines, kernels=None, kernel_name_base="")
 
     def of_trace(self, trace: "Trace") -> "Trace":
         """Select launches for a verb that records no source: `--launch` has numbers alone."""
@@ -77,7 +84,16 @@ class Selection:
         if self.kernels is None:
             return trace
         pattern = pattern_of(self.kernels, "--kernels")
-        chosen = tuple(one for one in trace.launches if any(map(pattern.search, _names(one))))
+        chosen = tuple(
+            one
+            for one in trace.launches
+            if any(
+                map(
+                    pattern.search,
+                    names_by(self.kernel_name_base, one.launch.name, one.launch.kernel),
+                )
+            )
+        )
         if not chosen:
             names = [*dict.fromkeys(one.launch.name for one in trace.launches)]
             there = f"it has {', '.join(names[:10])}{', ...' * (len(names) > 10)}"
@@ -91,8 +107,3 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class Reading(Selection, Recording):
     """Options of verbs that read a trace, or record a source for this once."""
-
-
-def _names(trace: "LaunchTrace") -> Iterator[str]:
-    yield trace.launch.name
-    yield trace.launch.kernel

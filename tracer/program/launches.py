@@ -19,6 +19,7 @@ from ...base.claim import scratch_folder
 from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
+from ...traces.kernel_names import names_by
 from ...traces.schema import Argument
 from ..session.arguments import (
     ARRAY,
@@ -55,17 +56,22 @@ from .wire import (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The launches of kernels with a name that matches `kernels`, after the first `skip`."""
+    """The launches of kernels with a name that matches `kernels`, after the first `skip`.
+
+    `base` is one of `traces.kernel_names.BASES`, or empty.
+    """
 
     kernels: Pattern[str] | None = None
     skip: int = 0
+    base: str = ""
 
 
-def read_choice(kernels: str | None, skip: int | None) -> Choice:
+def read_choice(kernels: str | None, skip: int | None, base: str = "") -> Choice:
     """Parse the command line's options; raise CutraceError for an invalid regular expression."""
     if skip is not None and skip < 0:
         raise CutraceError(f"--skip {skip}: expected how many launches, 0 or more")
-    return Choice(None if kernels is None else pattern_of(kernels, "--kernels"), skip or 0)
+    names_by(base, "", "")  # reject an unknown one before the program runs
+    return Choice(None if kernels is None else pattern_of(kernels, "--kernels"), skip or 0, base)
 
 
 class Chooser:
@@ -78,7 +84,7 @@ class Chooser:
     def takes(self, function: Function) -> bool:
         """Return whether to record the next launch; advances the count of matches."""
         signature = function.signature
-        names = (signature.name, signature.mangled)
+        names = names_by(self._choice.base, signature.name, signature.mangled)
         pattern = self._choice.kernels
         if pattern is not None and not any(map(pattern.search, names)):
             return False

@@ -26,7 +26,46 @@ def test_the_first_screen_has_a_short_name_and_json_the_whole(
             write_rows(rows, [Access(warp(stride=4))])
     assert run(["analyze", str(path), "-d", "h100", "-q"]) == 0
     text = capsys.readouterr().out
-    assert "gemm<...><<<1, 32>>>(params={0xefcdab8967452301, " in text
+    assert "gemm<layout<128, 64>, layout<128, 64>, ...><<<1, 32>>>(params={0xefcdab89" in text
     assert len(text) < 1000
     assert run(["analyze", str(path), "-d", "h100", "--format", "json"]) == 0
     assert NAME in json.loads(capsys.readouterr().out)["launches"][0]["kernel"]
+
+
+def record_two(path: Path, arguments: tuple[Argument, ...]) -> None:
+    """Record two instances of a template, of which the third argument's first differs."""
+    with TraceWriter(path) as writer:
+        for kind in ("float", "half"):
+            name = f"ns::run<ns::Gemm<{'ns::Shape<128, 64>, ' * 40}ns::Mma<ns::{kind}, 4>>, int>"
+            shown = replace(launch(), signature=f"{name}(Params p)", arguments=arguments)
+            with writer.launch(shown) as rows:
+                write_rows(rows, [Access(warp(stride=4))])
+
+
+def test_names_of_a_template_show_what_tells_them_apart_and_a_structure_its_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.cutrace"
+    type_ = f"ns::Gemm<{'ns::Shape<128, 64>, ' * 40}int>::Params"
+    record_two(path, (Argument("p", type_, "01" * 400), Argument("n", "int", 7)))
+    for by in ((), ("--by", "line")):
+        assert run(["analyze", str(path), "-d", "h100", "-q", *by]) == 0
+        text = capsys.readouterr().out
+        for kind in ("float", "half"):
+            assert f"run<Gemm<..., Mma<{kind}, ...>>, ...><<<1, 32>>>(" in text
+        assert "p={Gemm<...>::Params, 400 bytes}, n=7)" in text
+        assert max(map(len, text.splitlines())) < 200
+    assert run(["analyze", str(path), "-d", "h100", "-q", "--all"]) == 0
+    assert "ns::Mma<ns::half, 4>>, int><<<1, 32>>>(p=0101" in capsys.readouterr().out
+
+
+def test_arguments_that_do_not_fit_in_a_line_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.cutrace"
+    record_two(path, tuple(Argument(f"number_{n}", "int", n) for n in range(30)))
+    assert run(["analyze", str(path), "-d", "h100", "-q", "--launch", "0"]) == 0
+    first = next(line for line in capsys.readouterr().out.splitlines() if "<<<" in line)
+    assert "(number_0=0, number_1=1, " in first
+    assert first.endswith(", ...)")
+    assert len(first) <= 110
