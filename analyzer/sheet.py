@@ -6,7 +6,7 @@ and applies its threshold.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from typing import TypeAlias
 
@@ -224,15 +224,21 @@ def _table(
     rows = []
     for counter in group:
         name = heading(counter)
+        each = [value.get(name) for value in values]
         cells = tuple(
-            Cell(value.get(name), interval=interval.get(name))
-            for value, interval in zip(values, intervals, strict=True)
+            _cell(value, interval.get(name))
+            for value, interval in zip(each, intervals, strict=True)
         )
-        row = Row(counter.name, cells, counter)
-        if not view.counters and (row.is_empty or (row.is_zero and vocabulary not in IN_FULL)):
-            row = replace(row, is_folded=True)
-        rows.append(row)
+        is_zero = vocabulary not in IN_FULL and all(value == 0 for value in each)
+        is_folded = not view.counters and (is_zero or all(value is None for value in each))
+        rows.append(Row(counter.name, cells, counter, is_folded))
     return Table(tuple(p.device for p in on), tuple(rows), vocabulary, key=key)
+
+
+@lru_cache(maxsize=1 << 12, typed=True)
+def _cell(value: Value, interval: Interval | None) -> Cell:
+    """Return a cell; most are alike, for most counters of a line are 0."""
+    return Cell(value, interval=interval)
 
 
 def _notes(on: Sequence[LaunchProfile], tables: Sequence[Table]) -> tuple[str, ...]:

@@ -182,7 +182,7 @@ class Heading:
 class Note:
     """A sentence, wrapped behind `indent`, from the second line on by `hang` more.
 
-    A terminal alone wraps one that `is_whole`. One that `is_code` has a launch or a line of source.
+    A terminal alone wraps one that `is_whole`, and not if it `is_code`: a launch, a line of source.
     """
 
     text: str

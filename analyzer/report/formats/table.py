@@ -101,7 +101,7 @@ def lines_of(block: Block, view: View) -> Iterator[Line]:
         case Heading():
             text = f"{block.lead}  {block.text}{block.tail}"
             yield from styled(wrapped(text, view.width), "bold")
-        case Note(is_whole=True) if view.width is None:
+        case Note(is_whole=True) if block.is_code or view.width is None:
             yield block.indent + block.text, ""
         case Note():
             lines = wrapped(block.text, view.width, block.indent, block.hang)
@@ -145,13 +145,14 @@ def _table(block: Table, view: View) -> Iterator[Line]:
     """
     every = range(len(block.columns))
     parts = [[*block.texts(every)]]
-    if block.baseline is not None and not _fits(parts[0], view):
+    is_wide = not _fits(parts[0], view)
+    if block.baseline is not None and is_wide:
         pairs = ((block.baseline, other) for other in every if other != block.baseline)
         parts = [[*block.texts(pair)] for pair in pairs]
     for index, rows in enumerate(parts):
         if index:
             yield "", ""
-        if len(parts) > 1 and not _fits(rows, view):
+        if block.baseline is not None and is_wide and not _fits(rows, view):
             rows = [(*row[:-2], row[-1]) for row in rows]
         named = any(rows[0])
         for place, line in enumerate(align(rows if named else rows[1:], block.numbers)):

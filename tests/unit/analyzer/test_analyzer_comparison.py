@@ -92,6 +92,13 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
     assert set(wide.split()) - set(narrower.split()) == {"difference", "-28", "+87.5"}
 
 
+def test_two_variants_leave_out_differences_too_where_these_have_no_room() -> None:
+    two = compare_profiles({"naive": made(32, 1024), "tiled": made(4, 128)}, counters=ASKED)
+    wide, narrow = (render(two, "table", View(counters=ASKED, width=n)) for n in (100, 60))
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert {*wide.split()} - {*narrow.split()} == {"difference", "-28", "+87.5"}
+
+
 def test_programs_read_csv_and_json() -> None:
     view = View(counters=ASKED)
     records = [*csv.DictReader(StringIO(render(three(), "csv", view)))]
