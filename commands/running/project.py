@@ -4,7 +4,6 @@ The trend is the counters of the project's kernels at its last commits, and now.
 """
 
 import io
-import json
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from .trace_check import (
 if TYPE_CHECKING:
     from ...analyzer.budget.budget_check import Checked, Costs, Trial
     from ...analyzer.budget.project import Check, Project
+    from ...analyzer.report.document import Section
     from ...traces.reader import Trace
 
 
@@ -253,19 +253,26 @@ class Point:
     costs: "Mapping[str, Costs]"
 
 
+TREND_FORMATS = {"text": "table", "json": "json", "markdown": "md"}
+"""Formats of a trend, and their names among those of documents."""
+
+
 def show_trend(project_check: ProjectCheck, last: int, format: str) -> str:
     """Return a table of the counters that changed, or all of them as JSON; oldest commit first."""
+    from ...analyzer.report import render
+    from ...analyzer.report.document import Document
+    from ...analyzer.report.view import View
+
+    if format not in TREND_FORMATS:
+        raise CutraceError(f"--trend --format {format}: expected {', '.join(TREND_FORMATS)}")
     points = [*_past(project_check, last), Point(NOW, "", project_check.costs())]
-    if format == "json":
-        commits = [{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points]
-        return json.dumps({"format": "cutrace-trend-1", "commits": commits}, indent=1)
-    if format != "text":
-        raise CutraceError(f"--trend --format {format}: expected text or json")
-    tables = [*_tables(points)]
-    first = f"{points[0].commit} of {points[0].day}" if len(points) > 1 else "the first commit"
-    return (
-        "\n\n".join(tables) or f"no counter of {len(points[-1].costs)} checks changed since {first}"
+    commits = [{"commit": p.commit, "day": p.day, "checks": p.costs} for p in points]
+    document = Document(
+        View(),
+        lambda: _sections(points),
+        fields=lambda: {"format": "cutrace-trend-1", "commits": commits},
     )
+    return render(document, TREND_FORMATS[format])
 
 
 def _past(project_check: ProjectCheck, last: int) -> Iterator[Point]:
@@ -280,14 +287,14 @@ def _past(project_check: ProjectCheck, last: int) -> Iterator[Point]:
             yield Point(commit, day, project_check.costs(tree))
 
 
-def _tables(points: Sequence[Point]) -> Iterator[str]:
+def _sections(points: Sequence[Point]) -> "Iterator[Section]":
     """Yield per check, device and kernel a table of the counters that vary."""
     from ...analyzer.counting.vocabulary import find_counters
-    from ...analyzer.text.layout import align
-    from ...analyzer.text.number import number
+    from ...analyzer.report.document import Cell, Note, Row, Table
 
-    names = [point.commit for point in points]
+    names = tuple(point.commit for point in points)
     keys = dict.fromkeys(key for point in points for key in _kernels(point.costs))
+    is_equal = True
     for key in keys:
         counters = [_kernels(point.costs).get(key, {}) for point in points]
         rows = []
@@ -295,10 +302,16 @@ def _tables(points: Sequence[Point]) -> Iterator[str]:
             values = [each.get(name) for each in counters]
             if len({*values}) > 1:
                 (counter,) = find_counters([name])
-                rows.append((name, *(number(value, counter) for value in values)))
+                rows.append(Row(name, tuple(map(Cell, values)), counter))
         if rows:
             check, device, kernel = key
-            yield "\n".join((f"{check}, {kernel} on {device}", *align([("", *names), *rows], True)))
+            is_equal = False
+            head = Note(f"{check}, {kernel} on {device}", is_whole=True)
+            yield [head, Table(names, tuple(rows))]
+    if is_equal:
+        first = f"{points[0].commit} of {points[0].day}" if len(points) > 1 else "the first commit"
+        checks = len(points[-1].costs)
+        yield [Note(f"no counter of {checks} checks changed since {first}", is_whole=True)]
 
 
 def _kernels(costs: "Mapping[str, Costs]") -> dict[tuple[str, str, str], Mapping[str, float]]:
