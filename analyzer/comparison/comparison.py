@@ -84,6 +84,11 @@ class Verdict:
         if not self.bounds:
             return ""
         before, after = self.bounds
+        if abs(after.ns - before.ns) <= EQUAL_BOUNDS * before.ns:
+            return (
+                f"the lower bound is {time_text(after.ns)} for both ({after.resource}); no"
+                " estimate: see what the counters say"
+            )
         change = "falls" if after.ns < before.ns else "rises"
         return (
             f"the lower bound {change} from {time_text(before.ns)} for {baseline}"
@@ -95,7 +100,7 @@ class Verdict:
 def find_verdict(sides: Sequence[LaunchProfile], base: int) -> Verdict | None:
     """Compare the variant with the least time, of those other than the baseline, with it.
 
-    None if a variant has neither an estimate nor a bound, or if only bounds are known and equal.
+    None if a variant has neither an estimate nor a bound.
     """
     others = [index for index in range(len(sides)) if index != base]
     longest = [side.bounds[0] for side in sides if side.bounds and not side.refusal]
@@ -110,8 +115,6 @@ def find_verdict(sides: Sequence[LaunchProfile], base: int) -> Verdict | None:
     if len(longest) < len(sides):
         return None
     best = min(others, key=lambda index: longest[index].ns)
-    if abs(longest[best].ns - longest[base].ns) <= EQUAL_BOUNDS * longest[base].ns:
-        return None
     return Verdict(best, None, (longest[base], longest[best]))
 
 

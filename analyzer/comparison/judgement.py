@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..counting.bounds import time_text
-from ..time.estimate_text import Range, estimate_interval
+from ..time.estimate_text import Range, about_text, estimate_interval
 from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
 
 FORMAT = "cutrace-judge-1"
@@ -321,10 +321,7 @@ def _lines(one: Judgement) -> Iterator[str]:
     yield ""
     for side in (one.before, one.after):
         if side.estimate:
-            low, high = estimate_interval(side.estimate)
-            ns = _middle(side.estimate) or 0.0
-            ends = f"{time_text(low)} to {time_text(high)} on a chip"
-            yield f"  {side.name}: about {time_text(ns)} ({ends}){_bound(side)}"
+            yield f"  {side.name}: {about_text(_middle(side.estimate) or 0.0)}{_bound(side)}"
         elif not side.error:
             yield f"  {side.name}: no estimate{_bound(side)}"
     if one.same_output:

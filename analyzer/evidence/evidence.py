@@ -343,7 +343,7 @@ def find_gain(
         resource = bound.resource if not only or bound.resource in only else ""
         less = _fraction(evidence, resource, left_out if resource == SLOTS else parts)
         if less and resource == DRAM and bound.ns > after:
-            less = min(less, max(0.0, 1 - _footprint(evidence.profile) / bound.amount))
+            less = min(less, max(0.0, 1 - _least_dram(evidence) / bound.amount))
         after = max(after, bound.ns * (1 - less))
     return bounds[0].ns - after
 
@@ -381,7 +381,7 @@ def estimate_with(
             less = max(less, _share_of(evidence, PART_COUNTERS[each.what], its))
             if less and each.what == DRAM:
                 moved = sum(evidence.total(name) for name in PART_COUNTERS[DRAM])
-                less = min(less, max(0.0, 1 - _footprint(evidence.profile) / moved))
+                less = min(less, max(0.0, 1 - _least_dram(evidence) / moved))
         after.append(Part(each.what, each.ns * (1 - less)))
     return now.ns - combine(now.parts) + combine(after)
 
@@ -410,13 +410,25 @@ def _l1_share(
     return less / whole if whole else 0.0
 
 
-def _footprint(profile: LaunchProfile) -> int:
-    """Return the distinct bytes of the arrays that global loads read."""
-    counts, column = profile.raw.counts, "global_load_requests"
+def _least_dram(evidence: Counted) -> int:
+    """Return the bytes of DRAM that no order of lanes saves: each byte is loaded and stored once.
+
+    L2 may still hold stored bytes at the end, so no more of them than are written now.
+    """
+    least = 0
+    for access, counter in (("load", "dram_bytes_read"), ("store", "dram_bytes_written")):
+        distinct = _footprint(evidence.profile, f"global_{access}_requests")
+        least += min(distinct, evidence.total(counter))
+    return least
+
+
+def _footprint(profile: LaunchProfile, column: str) -> int:
+    """Return the distinct bytes of the arrays that have requests in a column."""
+    counts = profile.raw.counts
     if not profile.footprint or column not in counts.columns:
         return 0
-    read = counts.filter(pl.col(column) > 0)["array"].unique()
-    return int(profile.footprint().filter(pl.col("array").is_in(read.implode()))[COLUMN].sum())
+    arrays = counts.filter(pl.col(column) > 0)["array"].unique()
+    return int(profile.footprint().filter(pl.col("array").is_in(arrays.implode()))[COLUMN].sum())
 
 
 def _fraction(evidence: Counted, resource: str, parts: Sequence[tuple[int, float]]) -> float:

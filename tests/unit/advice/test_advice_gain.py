@@ -83,3 +83,30 @@ def test_atomics_on_one_address_gain_the_turns_of_a_warps_lanes(tmp_path: Path) 
     assert launch.bounds[0].ns - finding.gain == pytest.approx(
         max(launch.bounds[0].ns / 32, launch.bounds[1].ns)
     )
+
+
+SCALE = """// cutrace: scale<<<(32, 128), (32, 8)>>>(out:f32[1048576], in:f32[1048576]=arange, 1024)
+__global__ void scale(float *out, const float *in, int n)
+{
+    int row = blockIdx.x * 32 + threadIdx.x, column = blockIdx.y * 8 + threadIdx.y;
+    out[row * n + column] = 2 * in[row * n + column];
+}
+"""
+
+
+def test_a_gain_is_not_larger_than_what_the_changed_kernel_gains(tmp_path: Path) -> None:
+    """Exchanged indices load and store each byte of memory once, as L2 does without them."""
+    bounds = []
+    for name, text in {
+        "slow": SCALE,
+        "fast": SCALE.replace("row * n + column", "column * n + row"),
+    }.items():
+        (tmp_path / f"{name}.cu").write_text(text)
+        trace = read_trace(record(tmp_path / f"{name}.cu", [], tmp_path / f"{name}.cutrace"))
+        ((launch, found),) = advise(trace, analyze(trace, "t4"))
+        bounds.append(launch.bounds[0].ns)
+        if name == "slow":
+            (finding,) = found
+            assert (launch.limited_by, finding.rule) == ("DRAM", "uncoalesced")
+            gain = finding.gain
+    assert gain <= max(0.0, bounds[0] - bounds[1]) + 0.01 * bounds[0]
