@@ -387,8 +387,47 @@ def start_of(space: int) -> int:
     return _CONST_START if space == CONST else 0
 
 
+def _extreme(name: str, other: int) -> str:
+    """Return the assembly of the lowest or highest address of some lanes."""
+    return f"""
+declare i64 @llvm.vector.reduce.{name}.v32i64(<32 x i64>)
+define internal i64 @{name}_address(ptr %addresses, i64 %mask) {{
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %o0 = insertelement <32 x i64> poison, i64 {other}, i64 0
+  %o = shufflevector <32 x i64> %o0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %s = select <32 x i1> %m, <32 x i64> %a, <32 x i64> %o
+  %r = call i64 @llvm.vector.reduce.{name}.v32i64(<32 x i64> %s)
+  ret i64 %r
+}}
+"""
+
+
+@assembly(_extreme("smin", _MOST))
+def smin_address(addresses: I64, mask: int) -> int:
+    """Return the lowest address of lanes `mask`."""
+    raise NotImplementedError
+
+
+@assembly(_extreme("smax", _LEAST))
+def smax_address(addresses: I64, mask: int) -> int:
+    """Return the highest address of lanes `mask`."""
+    raise NotImplementedError
+
+
 def lanes_of_row(addresses: I64, offset: int, lanes: int, space: int, is_generic: int) -> int:
     """Return those of the lanes that share a row with the lowest of them, which is in `space`."""
+    low = smin_address(addresses, lanes) + offset
+    high = smax_address(addresses, lanes) + offset
+    is_one_space = 1
+    if is_generic:
+        start = GLOBAL_BASE if space == GLOBAL else start_of(space)
+        is_one_space = 1 if low >= start and space_of(high) == space else 0
+        if space != GLOBAL and high >= _CONST_END:
+            is_one_space = 0
+    if is_one_space and high - low >= 0 and high - low < _FAR:
+        return lanes
     first = addresses[trailing_zeros(lanes)] + offset
     low = first
     high = first
@@ -533,13 +572,35 @@ def reach_warp(
     elif space == LOCAL:
         start += 32 * warp * m.local_size
         step = m.local_size
-    rest = lanes
-    while rest:
-        lane = trailing_zeros(rest)
-        m.pointers[32 * place + lane] = start + addresses[lane] + step * lane
-        rest = rest & (rest - 1)
+    point(addresses, start, step, lanes, m.pointers[32 * place :])
     if m.is_watched:
         note_written_at(m, place, lanes, space)
+
+
+_STEPS = ", ".join(f"i64 {lane}" for lane in range(LANES))
+
+
+@assembly(f"""
+define internal i64 @point(ptr %addresses, i64 %start, i64 %step, i64 %mask, ptr %to) {{
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
+  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
+  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %l = mul <32 x i64> %n, <{_STEPS}>
+  %b = add <32 x i64> %s, %l
+  %p = add <32 x i64> %a, %b
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  %old = load <32 x i64>, ptr %to, align 8
+  %new = select <32 x i1> %m, <32 x i64> %p, <32 x i64> %old
+  store <32 x i64> %new, ptr %to, align 8
+  ret i64 0
+}}
+""")
+def point(addresses: I64, start: int, step: int, mask: int, to: I64) -> None:
+    """Point lanes `mask` at `start` plus their address plus `step` bytes for each lower lane."""
+    raise NotImplementedError
 
 
 def note_written_at(m: Machine, place: int, lanes: int, space: int) -> None:
