@@ -31,7 +31,6 @@ import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.session import function
 from cutrace.tracer.simt import run, tier
-from cutrace.tracer.simt.interp.decode import prepare
 from cutrace.tracer.simt.tier import LaunchTier
 from cutrace.traces.reader import LaunchTrace, read_trace
 
@@ -81,17 +80,16 @@ def time_launches(words: list[str], path: str) -> None:
     warm_up()
     times: list[tuple[float, bool]] = []
 
-    def timed(kernel: Any, launch: Any, memory: Any, loaded: Any, sink: Any) -> None:
-        program = prepare(kernel, launch, memory, loaded)
-        is_compiled = LaunchTier(program, run.blocks_a_wave(program)).is_compiled  # compiles it
+    def timed(code: Any, sink: Any) -> None:
+        is_compiled = LaunchTier(code, run.blocks_a_wave(code)).is_compiled  # compiles it
         start = time.process_time()
-        run.run(kernel, launch, memory, loaded, sink)
+        run.run(code, sink)
         times.append((time.process_time() - start, is_compiled))
         Path(f"{path}.new").write_text(json.dumps(times))
         os.replace(f"{path}.new", path)  # whole also if the program is ended now
 
     with (
-        patch.object(tier, "_is_worth_compiling", lambda program: True),
+        patch.object(tier, "_is_worth_compiling", lambda code: True),
         patch.object(function, "run", timed),
     ):
         sys.exit(command(words))

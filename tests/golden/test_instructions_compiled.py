@@ -13,8 +13,9 @@ from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 from cutrace.tracer.simt.codegen.compiled_kernel import symbols_of
 from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
+from cutrace.tracer.simt.decode.control_flow import ending
+from cutrace.tracer.simt.decode.load_module import load_module
 from cutrace.tracer.simt.memory.memory import Memory
-from cutrace.tracer.simt.warp.control_flow import ending
 from cutrace.tracer.simt.warp.schedule import OTHER
 
 HERE = Path(__file__).parent
@@ -35,7 +36,7 @@ def kernels() -> Iterator[tuple[Kernel, dict[tuple[int, str], int]]]:
     for path in sorted((HERE / "ptx").glob("*/*.ptx")):
         module = parse_module(path.read_text())
         kernel = link_kernel(module, read_golden(path.read_text()).name)
-        yield kernel, symbols_of(kernel, Memory().load(module))
+        yield kernel, symbols_of(kernel, load_module(Memory(), module))
 
 
 def not_compiled(kernel: Kernel, symbols: dict[tuple[int, str], int]) -> set[str]:

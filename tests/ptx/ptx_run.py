@@ -10,9 +10,11 @@ from ptx.ptx_case import SCRATCH, Case, kernel_text, stored_dtype
 
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
+from cutrace.tracer.simt.decode.load_module import load_module
 from cutrace.tracer.simt.kernel.launch import Launch
 from cutrace.tracer.simt.kernel.run_options import RunOptions
 from cutrace.tracer.simt.memory.memory import Memory
+from cutrace.tracer.simt.ptx_code import PtxCode
 from cutrace.tracer.simt.run import run
 
 HEADER = ".version 8.6\n.target sm_90a\n.address_size 64\n"
@@ -78,7 +80,7 @@ def run_kernel(
     """
     module = parse_module(ptx)
     memory = memory or Memory()
-    loaded = memory.load(module)
+    loaded = load_module(memory, module)
     loaded.handles.update(handles or {})
     places = [memory.allocate(a.nbytes, f"array{k}") for k, a in enumerate(arrays)]
     for place, array in zip(places, arrays, strict=True):
@@ -87,7 +89,7 @@ def run_kernel(
     arguments = tuple(place.address.to_bytes(8, "little") for place in places)
     grid, options = (lanes // block, 1, 1), RunOptions(engine=engine)
     launch = Launch(grid, (block, 1, 1), 0, arguments, print, options=options)
-    run(link_kernel(module, name), launch, memory, loaded, sink or Rows())
+    run(PtxCode(link_kernel(module, name), launch, memory, loaded), sink or Rows())
     return [
         memory.view(place).view(array.dtype).copy()
         for place, array in zip(places, arrays, strict=True)

@@ -14,8 +14,9 @@ from typing import Any
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...traces import schema
+from ..simt.decode.load_module import LoadedModule
 from ..simt.kernel.launch import Launch, NullSink
-from ..simt.memory.memory import LoadedModule
+from ..simt.ptx_code import PtxCode
 from ..simt.run import run
 from .arguments import ArgumentError, Signature, pack_arguments
 from .array import DeviceArray
@@ -171,7 +172,7 @@ class ConfiguredFunction:
                 if drops_nothing(row_selection)
                 else RowFilter(rows, row_selection, kernel_facts.instructions)
             )
-            run(kernel_facts.kernel, request, self.recording.memory, self.linked.loaded, sink)
+            run(self._code(request), sink)
         if outside := rows.outside_totals.totals:
             self.recording.tell_outside(replace(launch, outside=outside), kernel_facts.instructions)
         self.recording.resources.append(self.linked.resources)
@@ -180,18 +181,16 @@ class ConfiguredFunction:
 
     def execute(self, packed: tuple[bytes, ...]) -> None:
         """Run all blocks without recording; an illegal operation is a fault as in any launch."""
-        kernel_facts = self.linked.facts
         try:
-            run(
-                kernel_facts.kernel,
-                self._request(packed, ()),
-                self.recording.memory,
-                self.linked.loaded,
-                NullSink(),
-            )
+            run(self._code(self._request(packed, ())), NullSink())
         except KernelFault as fault:
             self.recording.note_fault(str(fault))
             raise
+
+    def _code(self, request: Launch) -> PtxCode:
+        """Return the kernel's code for a launch."""
+        linked = self.linked
+        return PtxCode(linked.facts.kernel, request, self.recording.memory, linked.loaded)
 
     def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> Launch:
         """Return the engine's launch request; without chosen blocks it covers all."""

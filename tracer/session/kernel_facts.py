@@ -12,8 +12,9 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
-from ..ptx.kernel import Kernel, Module, Special, key_of
+from ..ptx.kernel import Kernel, Module, key_of
 from ..ptx.parse import parse_module
+from ..simt.decode.special_register import reads_place
 from ..simt.kernel.layout import (
     Layout,
     local_bytes,
@@ -22,7 +23,6 @@ from ..simt.kernel.layout import (
     shared_layout,
 )
 from ..simt.kernel.spin_loop import link_with_divergent_sync, waits_of
-from ..simt.warp.special_register import PLACE_REGISTERS
 from .configuration import Limits
 from .symbol import plain_name
 
@@ -100,8 +100,7 @@ class LinkedKernel:
     @cached_property
     def reads_place(self) -> bool:
         """Return True if it reads its place on the chip, for example %smid."""
-        operands = (o for i in self.kernel.instructions for o in i.operands)
-        return any(isinstance(o, Special) and o.name in PLACE_REGISTERS for o in operands)
+        return reads_place(self.kernel)
 
     @property
     def min_blocks(self) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from ...base.errors import CutraceError, nearest
 from ..front.source import Compiled, KernelSignature
 from ..front.syntax.syntax import written_kernels
-from ..simt.memory.memory import Allocation, NoRoomError
+from ..simt.decode.load_module import NoRoomError, load_module
+from ..simt.memory.memory import Allocation
 from .arguments import read_signature
 from .function import Function, Linked
 from .kernel_facts import known_kernel, known_module
@@ -30,7 +31,7 @@ class Module:
         self._compiled = compiled
         self._source = source
         try:
-            self._loaded = recording.memory.load(known_module(compiled.ptx))
+            self._loaded = load_module(recording.memory, known_module(compiled.ptx))
         except NoRoomError as error:
             place = declared_at(error.variable, compiled.sources)
             raise CutraceError(f"{place}: {error.problem}") if place else error from None

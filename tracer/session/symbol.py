@@ -14,8 +14,9 @@ from ..front.syntax.syntax import definitions, marking_words
 from ..front.texture_reference import is_handle
 from ..ptx.kernel import TYPE_BYTES, Variable
 from ..ptx.variable import OPAQUE
+from ..simt.decode.load_module import LoadedModule
 from ..simt.kernel.layout import Layout
-from ..simt.memory.memory import Allocation, LoadedModule
+from ..simt.memory.memory import Allocation
 from .recording import Recording
 
 _LOCAL_NAME = re.compile(r"E(?P<length>\d+)(?P<rest>[A-Za-z_]\w*)$")

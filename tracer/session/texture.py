@@ -22,7 +22,7 @@ from ...traces import schema
 from ..front.source import Compiled, TextureReference
 from ..front.texture_reference import surface_name
 from ..ptx.kernel import Variable
-from ..simt.memory.memory import LoadedModule
+from ..simt.decode.load_module import LoadedModule
 from ..simt.memory.texture import Mipmap, border_texel, colors_of, shape_words
 from ..simt.memory.texture import Texture as DeviceTexture
 from .array import DeviceArray

@@ -12,16 +12,13 @@ from hashlib import blake2b
 import numpy as np
 
 from ...base import progress
-from ...base.errors import CutraceError, KernelFault
-from ..ptx.kernel import Kernel
-from .interp.decode import prepare
-from .kernel.launch import Launch, Sink
-from .memory.memory import BufferPool, LoadedModule, Memory
+from ...base.errors import KernelFault
+from .kernel.launch import Sink
+from .memory.memory import BufferPool, Memory
 from .rows.buffers import Buffers
 from .rows.pattern import PatternTable
 from .tier import LaunchTier
-from .warp.program import Program, spoken_name
-from .warp.special_register import PLACE_REGISTERS
+from .warp.instruction_set import InstructionSet
 from .wave import Wave, buffers_of
 
 FIRST_MARK, APART = 8, 4
@@ -91,31 +88,25 @@ _PATTERNS = BufferPool(PatternTable)
 """The pattern table of each session."""
 
 
-def run(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule, sink: Sink) -> None:
+def run(code: InstructionSet, sink: Sink) -> None:
     """Execute every thread of a launch, and write its rows to `sink`.
 
     Raises KernelFault for errors of the kernel (out of bounds, misaligned, a barrier that cannot
     complete), and CutraceError for unknown instructions.
     """
-    if len(launch.arguments) != len(kernel.parameters):
-        raise CutraceError(
-            f"kernel `{spoken_name(kernel, launch)}` takes {len(kernel.parameters)} arguments, "
-            f"{len(launch.arguments)} were given"
-        )
-    program = prepare(kernel, launch, memory, loaded)
     ran = progress.run_progress()
     ran.part = 0.0
     with np.errstate(all="ignore"):
-        _run_waves(program, blocks_a_wave(program), _patterns_of(memory), sink, ran)
+        _run_waves(code, _patterns_of(code.program.memory), sink, ran)
     ran.launches, ran.part = ran.launches + 1, 0.0
 
 
 def _run_waves(
-    program: Program, blocks: int, patterns: PatternTable, sink: Sink, ran: progress.RunProgress
+    code: InstructionSet, patterns: PatternTable, sink: Sink, ran: progress.RunProgress
 ) -> None:
     """Run waves in order; admit the next one early while all resident waves spin."""
-    launch = program.launch
-    tier = LaunchTier(program, min(blocks, launch.executed))
+    program, launch, blocks = code.program, code.program.launch, blocks_a_wave(code)
+    tier = LaunchTier(code, min(blocks, launch.executed))
     waves = -(-launch.executed // blocks)
     resident: list[Wave] = []
     idle = 0
@@ -125,9 +116,9 @@ def _run_waves(
         # Every resident wave has spun for a turn: what they wait for may come from blocks not yet
         # run.
         if number < waves and idle >= len(resident):
-            own = Buffers() if program.waiting else buffers_of(program.memory)
+            own = Buffers() if code.flow.waiting else buffers_of(program.memory)
             numbers = launch.wave(number, blocks)
-            resident.append(Wave(program, numbers, patterns, sink, tier, own))
+            resident.append(Wave(code, numbers, patterns, sink, tier, own))
             number += 1
             idle = 0
         wave = resident.pop(0)
@@ -162,15 +153,16 @@ def _no_progress(resident: list[Wave]) -> KernelFault:
     )
 
 
-def blocks_a_wave(program: Program) -> int:
+def blocks_a_wave(code: InstructionSet) -> int:
     """Return the blocks per wave, whole clusters; a function of kernel and launch only."""
+    program = code.program
     columns = -(-program.launch.threads // 32) * 32
     block_bytes = program.shared_bytes + columns * program.local_bytes
     blocks, together = (
         min(WAVE_LANES // columns, WAVE_MEMORY // max(block_bytes, 1)),
         program.launch.blocks_a_cluster,
     )
-    # A kernel that reads %smid sees a block's place on the chip: no more blocks than fit may run.
-    if program.specials.keys() & PLACE_REGISTERS:
+    # Such a kernel sees a block's place on the chip: no more blocks than fit may run.
+    if code.traits.reads_place:
         blocks = min(blocks, program.launch.chip.sms * program.launch.resident)
     return max(1, blocks // together) * together

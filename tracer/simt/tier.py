@@ -7,22 +7,12 @@ machine code where they are. `--engine` overrides this: never compile, or compil
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 from ...base.errors import CutraceError
-from ..ptx.kernel import KERNELS, KernelKey, key_of
-from .access.address import place_parameters
-from .interp.decode import decode
-from .interp.interpreter import Interpreter
-from .kernel.layout import recursive_functions
-from .kernel.spin_loop import has_loops
-from .ops.lanes import LANES
-from .warp.program import Program
-from .wave import Executor, Wave
-
-if TYPE_CHECKING:
-    from .codegen.compiled_kernel import CompiledKernel
-    from .codegen.fallback import Fallbacks
+from .ops.lanes import LANES, Array
+from .warp.instruction_set import Executor, InstructionSet, MachineCode
+from .wave import Wave
 
 MANY_LANES = 1 << 12
 """Lanes from which a launch with loops is compiled. Compiling takes some 0.1 s, once; in the array
@@ -47,10 +37,13 @@ BRIEF = 1 << 15
 
 NEVER = 1 << 62
 
-_SPENT: Counter[KernelKey] = Counter()
+KERNELS = 256
+"""Maximum number of kernels whose launches are counted."""
+
+_SPENT: Counter[Hashable] = Counter()
 """Short launches of each kernel."""
 
-_HOT: set[KernelKey] = set()
+_HOT: set[Hashable] = set()
 """Kernels that had a hot launch."""
 
 
@@ -58,30 +51,26 @@ class LaunchTier:
     """Whether the blocks of a launch are machine code by now.
 
     It is hot, and compiled, once `left` instructions of groups of warps have run. Raises
-    CutraceError for unknown instructions, and if the launch requires machine code and the kernel
-    has none.
+    CutraceError if the launch requires machine code and the kernel has none.
     """
 
-    def __init__(self, program: Program, blocks: int) -> None:
-        self._program = program
-        self._warps = blocks * -(-program.launch.threads // LANES)
-        self._code: CompiledKernel | None = None
-        self._escapes: Fallbacks | None = None
+    def __init__(self, code: InstructionSet, blocks: int) -> None:
+        self._code = code
+        launch = code.program.launch
+        self._warps = blocks * -(-launch.threads // LANES)
+        self._machine_code: MachineCode | None = None
         self.left = NEVER
-        engine = program.launch.options.engine
-        if engine == "compiled":
+        if launch.options.engine == "compiled":
             self._compile()
-        elif engine == "auto" and _is_worth_compiling(program):
+        elif launch.options.engine == "auto" and _is_worth_compiling(code):
             self._try_to_compile()
-        if not self.is_compiled:
-            decode(program)
-            if engine == "auto" and _may_go_over(program):
-                self.left = BRIEF
+        if not self.is_compiled and launch.options.engine == "auto" and code.traits.may_go_over:
+            self.left = BRIEF
 
     @property
     def is_compiled(self) -> bool:
         """Whether there is machine code."""
-        return self._code is not None
+        return self._machine_code is not None
 
     def spend(self, instructions: int) -> None:
         """Count instructions of groups of warps; compile the kernel once the launch is hot."""
@@ -93,56 +82,37 @@ class LaunchTier:
         """Compile the kernel if it is not known that this is of no use."""
         if self.left < NEVER // 2:
             self.left = NEVER
-            _HOT.add(key_of(self._program.kernel))
+            _HOT.add(self._code.key)
             self._try_to_compile()
 
     def _try_to_compile(self) -> None:
         try:
             self._compile()
         except CutraceError:
-            self._code = None
+            self._machine_code = None
 
     def _compile(self) -> None:
-        from .codegen.compiled_kernel import compile_kernel, refuse_launch
-        from .codegen.fallback import Fallbacks
+        self._machine_code = self._code.compile(self._warps)
 
-        program = self._program
-        refuse_launch(program)
-        code = compile_kernel(program)
-        code.refuse_large(self._warps)
-        self._escapes = Fallbacks(program, code.made)
-        place_parameters(program)
-        self._code = code
-
-    def compiled_blocks(self, wave: Wave, interpreter: Interpreter | None) -> Executor:
-        """Return machine code for a wave, with the registers of its interpreter."""
-        from .codegen.compiled_blocks import CompiledBlocks
-
-        assert self._code is not None
-        assert self._escapes is not None
-        return CompiledBlocks(wave, self._code, self._escapes, interpreter)
+    def executor(self, wave: Wave, registers: Sequence[Array] | None) -> Executor:
+        """Return machine code for a wave, which goes on with these registers."""
+        assert self._machine_code is not None
+        return self._machine_code.executor(wave, registers)
 
 
-def _is_worth_compiling(program: Program) -> bool:
+def _is_worth_compiling(code: InstructionSet) -> bool:
     """Return whether the launch likely takes longer in the interpreter than compiling does."""
-    kernel = key_of(program.kernel)
-    if kernel in _HOT or _is_launched_often(kernel):
+    if code.key in _HOT or _is_launched_often(code.key):
         return True
     # Of the whole grid: the few blocks of a sample may run long.
-    lanes = program.launch.blocks * program.launch.threads
-    if has_loops(kernel):
-        return lanes >= MANY_LANES or not _may_go_over(program)
-    instructions = len(program.kernel.instructions)
-    return lanes >= VERY_MANY_LANES or lanes * instructions >= MANY_INSTRUCTIONS
+    launch, traits = code.program.launch, code.traits
+    lanes = launch.blocks * launch.threads
+    if traits.has_loops:
+        return lanes >= MANY_LANES or not traits.may_go_over
+    return lanes >= VERY_MANY_LANES or lanes * traits.instructions >= MANY_INSTRUCTIONS
 
 
-def _may_go_over(program: Program) -> bool:
-    """Return whether a launch may be long, and its waves can go over to machine code in its midst:
-    the registers that a recursion has saved cannot."""
-    return has_loops(key_of(program.kernel)) and not recursive_functions(program.kernel)
-
-
-def _is_launched_often(kernel: KernelKey) -> bool:
+def _is_launched_often(kernel: Hashable) -> bool:
     """Count a short launch; return whether its kernel had enough of them to be compiled."""
     if len(_SPENT) > KERNELS:
         _SPENT.clear()

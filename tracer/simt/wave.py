@@ -6,13 +6,12 @@ interpreter. A wave begins with either, and goes over from the interpreter to ma
 launch is hot (tier.py); nothing that it has run is run again.
 """
 
-from collections.abc import Hashable, Iterator
-from typing import Any, NoReturn, Protocol
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ptx.kernel import key_of
 from .access.access_arrays import AccessArrays, bind_memory
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
@@ -23,42 +22,13 @@ from .rows.buffers import Buffers
 from .rows.history import RUNS
 from .rows.pattern import PatternTable
 from .rows.wave_rows import WaveRows
-from .warp.control_flow import control_flow
 from .warp.instruction_limit import SLICE, instructions_left, loop_line
+from .warp.instruction_set import Executor, InstructionSet
 from .warp.invariant import asserted
 from .warp.machine import Machine
 from .warp.program import FrameStack, Group, Program
 from .warp.schedule import DEEPEN, ENDING, FAULT, IDLE, INTERPRET, SPINS, WOKEN, YIELD
 from .warp.simt_stack import SimtStacks, routines
-
-
-class Executor(Protocol):
-    """A way to run the basic blocks of a wave; it owns the registers."""
-
-    def enter(self) -> object:
-        """Return what must live while the wave runs, before it does."""
-
-    def prepare(self) -> None:
-        """Reserve what the next blocks may need."""
-
-    def run_block(self) -> int:
-        """Run the group through a block without machine code; return why Python is needed, -1 if it
-        is not."""
-
-    def end_block(self) -> None:
-        """End a block that machine code has run, where its end has no machine code."""
-
-    def raise_fault(self) -> NoReturn:
-        """Raise the fault that machine code met."""
-
-    def take_outcomes(self) -> None:
-        """Write the results of barrier votes and warp syncs to the registers of their warps."""
-
-    def finish(self) -> None:
-        """Hand over what the blocks have counted."""
-
-    def state(self) -> Iterator[NDArray[Any]]:
-        """Yield the values of all registers."""
 
 
 class Tier(Protocol):
@@ -76,8 +46,8 @@ class Tier(Protocol):
     def heat(self) -> None:
         """Compile the kernel, if that is allowed."""
 
-    def compiled_blocks(self, wave: "Wave", interpreter: Interpreter | None) -> Executor:
-        """Return machine code for a wave, with the registers of its interpreter."""
+    def executor(self, wave: "Wave", registers: Sequence[Array] | None) -> Executor:
+        """Return machine code for a wave, which goes on with these registers."""
 
 
 class WaveState:
@@ -87,9 +57,9 @@ class WaveState:
     `code_arrays` are those that machine code needs besides, by code.
     """
 
-    def __init__(self, program: Program, blocks: int) -> None:
-        launch = program.launch
-        self.shape = shape_of(program, blocks)
+    def __init__(self, code: InstructionSet, blocks: int) -> None:
+        program, launch = code.program, code.program.launch
+        self.shape = shape_of(code, blocks)
         self.blocks = blocks
         self.warps_a_block = -(-launch.threads // LANES)
         self.warps = blocks * self.warps_a_block
@@ -99,10 +69,9 @@ class WaveState:
         self.fenced: Mask = np.zeros(self.warps, dtype=np.bool_)
         columns = self.warps_a_block * LANES
         lanes = np.arange(columns).reshape(self.warps_a_block, LANES) < launch.threads
-        flow, span = control_flow(key_of(program.kernel)), (program.entry, program.exit)
         self.machine = Machine()
         together = syncing_blocks(program)
-        self.stacks = SimtStacks(self.machine, flow, span, lanes, blocks, together)
+        self.stacks = SimtStacks(self.machine, code.flow, lanes, blocks, together)
         self.accesses = AccessArrays((), program, self.warps)
         self.code_arrays: dict[object, Any] = {}
         self._fresh = self.machine.copy()
@@ -128,10 +97,11 @@ def syncing_blocks(program: Program) -> int:
     return 1 if launch.sampled_blocks else launch.blocks_a_cluster
 
 
-def shape_of(program: Program, blocks: int) -> Hashable:
+def shape_of(code: InstructionSet, blocks: int) -> Hashable:
     """Return the key of a state: all that its arrays and their initial values depend on."""
+    program = code.program
     sizes = program.launch.threads, program.shared_bytes, program.local_bytes
-    return key_of(program.kernel), blocks, syncing_blocks(program), *sizes
+    return code.key, blocks, syncing_blocks(program), *sizes
 
 
 MOST_STATES = 4
@@ -150,10 +120,10 @@ class WaveStatePool:
         """The approximate size of all states in bytes."""
         return sum(state.nbytes for state in self._free.values())
 
-    def take(self, program: Program, blocks: int) -> WaveState:
+    def take(self, code: InstructionSet, blocks: int) -> WaveState:
         """Return a reset state for a wave of this many blocks."""
-        state = self._free.pop(shape_of(program, blocks), None)
-        return state or WaveState(program, blocks)
+        state = self._free.pop(shape_of(code, blocks), None)
+        return state or WaveState(code, blocks)
 
     def give(self, state: WaveState) -> None:
         """Return the state of a finished wave to the pool."""
@@ -191,18 +161,18 @@ class Wave:
 
     def __init__(
         self,
-        program: Program,
+        code: InstructionSet,
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
         tier: Tier,
         buffers: Buffers,
     ) -> None:
-        launch = program.launch
-        self.program = program
+        program, launch = code.program, code.program.launch
+        self.program, self.flow = program, code.flow
         self.numbers = numbers
         self.sink, self.patterns, self.buffers = sink, patterns, buffers
-        state = self._state = state_pool_of(program.memory).take(program, len(numbers))
+        state = self._state = state_pool_of(program.memory).take(code, len(numbers))
         self.blocks = state.blocks
         self.warps_a_block = state.warps_a_block
         self.columns = self.warps_a_block * LANES
@@ -226,16 +196,16 @@ class Wave:
         bind_memory(self.machine, self)
         accesses = AccessRows(sink, patterns, block, warp, self.machine, buffers)
         if self.machine.mapped:
-            accesses.report_outside(len(program.kernel.instructions))
+            accesses.report_outside(code.traits.instructions)
         self.rows = WaveRows(sink, patterns, block, warp, accesses)
         self._tier = tier
         self._granted = self.machine.budget
         self._grant(launch.options.max_instructions)
         self.executor: Executor
         if tier.is_compiled:
-            self.executor = tier.compiled_blocks(self, None)
+            self.executor = tier.executor(self, None)
         else:
-            self.executor = Interpreter(self)
+            self.executor = Interpreter(self, code)
 
     def run(self) -> bool:
         """Run until every warp has exited (True), or every warp that can run only spins (False)."""
@@ -253,7 +223,7 @@ class Wave:
         hold = self.executor.enter()
         while True:
             if self._tier.is_compiled and isinstance(self.executor, Interpreter):
-                self.executor = self._tier.compiled_blocks(self, self.executor)
+                self.executor = self._tier.executor(self, self.executor.registers)
                 hold = self.executor.enter()
             self.executor.prepare()
             reason = routine.run_warps(stacks.address)
@@ -293,13 +263,14 @@ class Wave:
                 self._tier.heat()
                 return False
         del hold
-        stacks.barriers.require_done(self.program.kernel, self.program.name, self.numbers)
+        program = self.program
+        stacks.barriers.require_done(program.name, program.source_line, self.numbers)
         self._tier.spend(self._granted - m.budget)
         self.executor.finish()
         self.rows.accesses.write(final=True)
         self._write_history()
         self.rows.finish()
-        state_pool_of(self.program.memory).give(self._state)
+        state_pool_of(program.memory).give(self._state)
         return True
 
     def _grant(self, left: int) -> None:
@@ -333,9 +304,8 @@ class Wave:
 
     def waiting_lines(self) -> set[str]:
         """Return the source lines of the spin loops of its ready warps."""
-        kernel = self.program.kernel
-        numbers = self.stacks.blocks_of_ready() & self.program.waiting
-        return {loop_line(kernel, number) for number in numbers}
+        numbers = self.stacks.blocks_of_ready() & self.flow.waiting
+        return {loop_line(self.program, self.flow, number) for number in numbers}
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the grid numbers of the blocks of these warps."""

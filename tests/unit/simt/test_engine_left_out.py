@@ -9,8 +9,8 @@ from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.ptx.kernel import Instruction
+from cutrace.tracer.simt.decode.decoder import Decoder
 from cutrace.tracer.simt.interp import branch, decode
-from cutrace.tracer.simt.warp.decoder import Decoder
 
 ROOT = Path(__file__).parents[3]
 

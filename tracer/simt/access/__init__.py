@@ -1,4 +1,5 @@
-"""Instructions that access memory: loads, stores, atomics, `cp.async`; bounds checks and faults.
+"""Accesses of memory: state spaces, bounds checks and faults, rows, moves of lanes' bytes.
 
-Imports `memory`, `warp`, `ops` and `kernel`. Memory itself is in `memory`.
+Imports `memory`, `rows`, `warp` and `ops`; it knows no instruction set. Memory itself is in
+`memory`.
 """

@@ -5,8 +5,6 @@ from math import prod
 from ....base.errors import KernelFault
 from ....traces.out_of_bounds import bytes_text, coordinates, distance, gap_text, verb_of
 from ....traces.schema import Space
-from ...ptx.lines import source_line
-from ..kernel.layout import shared_layout
 from ..memory.memory import WINDOWS
 from ..ops.lanes import LANES
 from ..warp.program import Group, Wave
@@ -38,7 +36,7 @@ def uninitialized(
         else "nobody stored to it"
     )
     return KernelFault(
-        f"{source_line(program.kernel, pc)}: kernel `{program.name}` reads "
+        f"{program.source_line(pc)}: kernel `{program.name}` reads "
         f"{width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
         f"{name_lane(group, lane)}: {reason}",
         "uninitialized",
@@ -50,8 +48,8 @@ def fault_of(wave: Wave) -> KernelFault:
     m, program = wave.machine, wave.program
     pc, space, width, address = m.fault_pc, Space(m.fault_space), m.fault_width, m.fault_address
     warp, lane = m.fault_warp, m.fault_lane
-    verb = verb_of(program.kernel.instructions[pc].text, space.name.lower())
-    text = f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb}"
+    verb = verb_of(program.text(pc), space.name.lower())
+    text = f"{program.source_line(pc)}: kernel `{program.name}` {verb}"
     thread = name_thread(wave, warp, lane)
     if m.fault_problem == ENDED:
         owner, offset = locate(wave, warp, address)
@@ -136,8 +134,7 @@ _FAR = 1024
 def _open_arrays(wave: Wave) -> str:
     """Return text about the shared arrays sized by the launch, and the size that it gave."""
     program = wave.program
-    layout = shared_layout(program.kernel)
-    names = [f"`{name}`" for (_, name), v in layout.variables.items() if v.is_extern]
+    names = [f"`{name}`" for name in program.open_arrays]
     if not names:
         return ""
     dynamic_bytes = program.launch.shared_dynamic

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import TYPE_BYTES, CallTarget, Operand, Register, Symbol, Variable
-from ...ptx.lines import source_line
+from ..decode.decoder import Decoder, Fetch, Return, Store
 from ..kernel.layout import WIDEST, Place, Span, pointed_parameters
 from ..ops.lanes import DTYPES, LANES, Array
-from ..warp.decoder import Decoder, Fetch, Return, Store
 from ..warp.program import FrameStack, Group, Program, Step, Wave
 
 
@@ -257,7 +256,7 @@ def save_frame(slots: tuple[int, ...], pc: int, levels: int) -> Step:
 def too_deep(program: Program, pc: int, levels: int) -> KernelFault:
     """Return the fault of a lane that calls itself when it is `levels` deep."""
     return KernelFault(
-        f"{source_line(program.kernel, pc)}: kernel `{program.name}` calls itself "
+        f"{program.source_line(pc)}: kernel `{program.name}` calls itself "
         f"more than {levels} level{'s' * (levels > 1)} deep"
     )
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from ....base.errors import KernelFault
 from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
-from ...ptx.lines import source_line
 from ..access.bounds import name_lane
+from ..decode.decoder import Decoder, StepTable
 from ..kernel.layout import Place, Span
 from ..memory.device_runtime import Heap
 from ..ops.lanes import DTYPES, Array
-from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .argument_passing import fetch_bytes, place_of, store_bytes
 from .device_launch import make_step as make_launch_step
@@ -111,7 +110,7 @@ def _assert(decoder: Decoder, target: CallTarget) -> Step:
         texts, lanes = _by_lane(group, fetch(group.frame))
         first = int(np.flatnonzero(lanes)[0])
         what = f"assertion `{string_at(group, first, texts[0])}`" if texts[0] else "an assertion"
-        line = source_line(group.wave.program.kernel, pc)
+        line = group.wave.program.source_line(pc)
         raise KernelFault(f"{line}: {what} failed in {name_lane(group, first)}", "assertion")
 
     return fail
@@ -142,7 +141,7 @@ def _free(decoder: Decoder, target: CallTarget) -> Step:
     def free(group: Group) -> None:
         for address in _by_lane(group, fetch(group.frame))[0]:
             if address and not heap.give(address):
-                line = source_line(group.wave.program.kernel, pc)
+                line = group.wave.program.source_line(pc)
                 raise KernelFault(
                     f"{line}: free({address:#x}): expected what malloc gave, and once", "heap"
                 )

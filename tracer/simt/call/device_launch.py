@@ -14,10 +14,10 @@ import numpy as np
 
 from ....base.errors import KernelFault
 from ...ptx.kernel import CallTarget, Module, Symbol
+from ..decode.decoder import Decoder
 from ..kernel.function_pointer import function_address
 from ..memory.device_runtime import DeviceCopy, DeviceLaunch, DeviceSet, Heap
 from ..ops.lanes import Array
-from ..warp.decoder import Decoder
 from ..warp.program import Group, Step
 from .argument_passing import fetch_bytes, place_of, store_bytes
 from .printf import bytes_at

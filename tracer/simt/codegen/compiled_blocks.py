@@ -6,7 +6,7 @@ interpreter, or raises a fault.
 """
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from ....jit.machine_code import address
 from ..access.access_arrays import AccessArrays
-from ..access.address import parameter_image
 from ..access.bounds import fault_of
 from ..access.reach import routines
 from ..call.argument_passing import too_deep
-from ..interp.decode import decoder_of
-from ..interp.interpreter import Interpreter
+from ..decode.address import parameter_image
+from ..decode.ptx_program import PtxProgram
 from ..kernel.layout import levels_within
 from ..ops.lanes import LANES, Array
 from ..rows.access_rows import FEW_ROWS, ROWS
@@ -43,14 +42,19 @@ FIRST_LEVELS = 8
 class CompiledBlocks:
     """Runs the blocks of a wave as machine code; see `Executor`.
 
-    `interpreter` has run the wave so far: its registers and rows are taken over.
+    If the interpreter has run the wave so far, its `registers` are taken over.
     """
 
     def __init__(
-        self, wave: Wave, code: CompiledKernel, escapes: Fallbacks, interpreter: Interpreter | None
+        self,
+        wave: Wave,
+        program: PtxProgram,
+        code: CompiledKernel,
+        escapes: Fallbacks,
+        registers: Sequence[Array] | None,
     ) -> None:
         self.wave = wave
-        self.program, self.stacks = wave.program, wave.stacks
+        self.program, self.stacks = program, wave.stacks
         self._code = code
         m = self._machine = wave.machine
         self._escapes = escapes
@@ -65,8 +69,8 @@ class CompiledBlocks:
         self._bind_memory()
         self._bind_rows()
         self._bind_registers()
-        if interpreter is not None:
-            self._take_registers(interpreter)
+        if registers is not None:
+            self._take_registers(registers)
 
     def _bind_memory(self) -> None:
         m, program = self._machine, self.program
@@ -117,7 +121,7 @@ class CompiledBlocks:
         m = self._machine
         levels = levels_within(self._code.frame.local_stride)
         if m.aside_levels >= levels - 1:
-            raise too_deep(self.program, pc, levels)
+            raise too_deep(self.wave.program, pc, levels)
         self._make_room(2 * m.aside_levels)
 
     def lanes_of_place(self, place: Place) -> NDArray[Any]:
@@ -127,16 +131,16 @@ class CompiledBlocks:
         steps = (m.frame_bytes, dtype.itemsize)
         return np.ndarray((self.wave.warps, LANES), dtype, m.frames, place.offset, steps)
 
-    def _take_registers(self, interpreter: Interpreter) -> None:
-        """Write the registers of the interpreter into the frames.
+    def _take_registers(self, registers: Sequence[Array]) -> None:
+        """Write the registers of the interpreter, by slot, into the frames.
 
         Registers that share a place are live in different lanes. Each lane therefore gets those
         that are live where it goes on: at its top entry, and further down the stack, at the blocks
         after its calls.
         """
-        slots, frame = decoder_of(self.program).slots, self._code.frame
+        slots, frame = self.program.decoder.slots, self._code.frame
         live: dict[tuple[int, str], tuple[Place, Array]] = {}
-        for slot, value in enumerate(interpreter.registers):
+        for slot, value in enumerate(registers):
             key = slots.key_of(slot)
             place = frame.lasting_place(key)
             if place is None:
@@ -191,7 +195,7 @@ class CompiledBlocks:
 
     def run_block(self) -> NoReturn:
         """Raise the error for a loop without an exit: only such blocks have no machine code."""
-        never_ends(self.program.kernel, self._machine.number)(self._group())
+        never_ends(self._machine.number)(self._group())
         raise AssertionError(f"block {self._machine.number} is in no endless loop")
 
     def end_block(self) -> None:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ....base.errors import CutraceError
 from ....jit.machine_code import compile_assembly
 from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
-from ..access.address import parameters_start
-from ..access.stack import stack_bytes
+from ..decode.address import parameters_start
+from ..decode.load_module import LoadedModule
+from ..decode.ptx_program import PtxProgram
+from ..decode.stack import stack_bytes
 from ..interp.decode import decode
 from ..kernel.layout import local_layout, shared_layout
 from ..kernel.spin_loop import endless_of
-from ..memory.memory import LoadedModule
 from ..rows.access_rows import ROWS
-from ..warp.program import Program
 from .emit_kernel import KernelText, write_kernel
 from .register_frame import PARAMETERS, Place
 
@@ -30,11 +30,11 @@ BUFFER_BYTES = 1 << 28
 _NAME = "kernel"
 
 
-def compile_kernel(program: Program) -> "CompiledKernel":
+def compile_kernel(program: PtxProgram) -> "CompiledKernel":
     """Return the code of a program's kernel; CutraceError names the instruction that is not
     compiled, or that no engine supports."""
     symbols = symbols_of(program.kernel, program.loaded)
-    key = key_of(program.kernel), tuple(symbols.items())
+    key = program.key, tuple(symbols.items())
     if key not in _CODE:
         while len(_CODE) >= KERNELS:
             _CODE.pop(next(iter(_CODE)))
@@ -46,7 +46,7 @@ def compile_kernel(program: Program) -> "CompiledKernel":
 
 
 def _code_or_problem(
-    program: Program, symbols: dict[tuple[int, str], int]
+    program: PtxProgram, symbols: dict[tuple[int, str], int]
 ) -> "CompiledKernel | CutraceError":
     """Return the code, or the error: the cache keeps both for the kernel's next launch."""
     try:
@@ -144,7 +144,7 @@ def _load_kernel(text: str, codes: tuple[int, ...]) -> list[int]:
     return [find(f"{_NAME}.{number}") for number in codes]
 
 
-def refuse_launch(program: Program) -> None:
+def refuse_launch(program: PtxProgram) -> None:
     """Raise CutraceError for a launch that the compiled engine does not support."""
     if program.launch.options.check_uninitialized:
         raise CutraceError("the compiled engine does not look for bytes that nobody wrote")

@@ -23,9 +23,9 @@ from ...ptx.kernel import (
 )
 from ..access.lane_move import TYPES, load_text, store_text, update_text
 from ..access.reach import touch
+from ..decode.decoder import immediate
 from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
-from ..warp.decoder import immediate
 from .emit_lane import Refuse
 from .emit_lines import WarpText
 

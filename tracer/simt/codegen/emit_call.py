@@ -23,10 +23,10 @@ from ...ptx.kernel import (
     Symbol,
     Variable,
 )
+from ..decode.control_flow import is_inner_call
 from ..kernel.function_pointer import callees, function_address
 from ..kernel.layout import Place as ParameterPlace
 from ..kernel.layout import Span, local_layout, pointed_parameters
-from ..warp.control_flow import is_inner_call
 from .argument_frame import WIDEST, Passing, shared_register
 from .emit_access import same_size, stored
 from .emit_lane import Lane, Refuse, Write, llvm_type

@@ -25,10 +25,10 @@ from ...ptx.kernel import Part as Selected
 from ...ptx.opcodes import destinations, sources
 from ..access.access_arrays import Site
 from ..access.reach import finish_rows, reach_anywhere
+from ..decode.control_flow import ends
 from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..matrix.ldmatrix import ROW_BYTES
 from ..ops.family import find_rule
-from ..warp.control_flow import ends
 from .block_part import (
     ACCESS,
     ATOMIC,

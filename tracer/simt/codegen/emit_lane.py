@@ -28,10 +28,10 @@ from ...ptx.kernel import (
     Symbol,
     Vector,
 )
+from ..decode.decoder import immediate
 from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, Array
 from ..ops.rule import Rule
-from ..warp.decoder import immediate
 from .register_frame import BLOCK, CARRY, PARAMETERS, THREAD, Frame
 
 Refuse: TypeAlias = Callable[[str], Exception]

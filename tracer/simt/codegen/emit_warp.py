@@ -2,7 +2,7 @@
 products.
 
 It emits calls of routines that `jit` compiles from the Python functions of this module. They give
-what tracer/simt/warp/shuffle_vote.py gives with arrays.
+what tracer/simt/decode/shuffle_vote.py gives with arrays.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from ....jit.loop_codegen import translate
 from ....jit.structure import I64, U8, U32
 from ....jit.value import trailing_zeros
 from ...ptx.kernel import Bucket, Immediate, Instruction, Not, Operand, Pair, Register
-from ..warp.decoder import immediate
-from ..warp.shuffle_vote import ALL_LANES
+from ..decode.decoder import immediate
+from ..decode.shuffle_vote import ALL_LANES
 from .emit_access import keep_lanes, same_size
 from .emit_lane import Refuse
 from .emit_lines import WarpText

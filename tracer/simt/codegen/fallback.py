@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ...ptx.kernel import BasicBlock
-from ..interp.decode import decode_instruction, decoder_of
+from ..decode import shuffle_vote
+from ..decode.decoder import Decoder
+from ..decode.ptx_program import PtxProgram
+from ..decode.special_register import special_registers
+from ..interp.decode import decode_instruction
 from ..ops.lanes import Array
-from ..warp import shuffle_vote
-from ..warp.decoder import Decoder
-from ..warp.program import Group, Program, Step, Terminator
-from ..warp.special_register import special_registers
+from ..warp.program import Group, Step, Terminator
 from .emit_kernel import KernelText
 from .register_frame import Place
 
@@ -53,7 +54,7 @@ class Fallback:
 class Fallbacks:
     """The fallbacks of a kernel for one launch; instructions are decoded when first needed."""
 
-    def __init__(self, program: Program, kernel_text: KernelText) -> None:
+    def __init__(self, program: PtxProgram, kernel_text: KernelText) -> None:
         self._program = program
         self._made = kernel_text
         self._ready: dict[int, Fallback] = {}
@@ -63,12 +64,12 @@ class Fallbacks:
     def find(self, pc: int) -> Fallback:
         """Return the fallback at `pc`; CutraceError if cutrace does not support the instruction."""
         if pc not in self._ready:
-            self._ready[pc] = self._decode(decoder_of(self._program), pc)
+            self._ready[pc] = self._decode(self._program.decoder, pc)
         return self._ready[pc]
 
     def place_of(self, slot: int) -> Place:
         """Return the place of the register that takes the result of a barrier's vote."""
-        slots = decoder_of(self._program).slots
+        slots = self._program.decoder.slots
         function, name = cast("tuple[int, str]", slots.key_of(slot))
         return self._made.frame.place(function, name)
 
@@ -103,7 +104,7 @@ class Fallbacks:
 
     def enter(self, lanes_of: LanesOf, group: Group, escaped: Fallback) -> None:
         """Load the registers that the instruction reads into the group's array frame."""
-        frame = list(decoder_of(self._program).slots.zeros)
+        frame = list(self._program.decoder.slots.zeros)
         for slot in escaped.reads:
             frame[slot.number] = _group_lanes(lanes_of(slot.place), group, slot.dtype)
         if escaped.specials:

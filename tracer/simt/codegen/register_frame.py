@@ -28,11 +28,11 @@ from ...ptx.kernel import (
     Variable,
 )
 from ...ptx.opcodes import destinations, sources
+from ..decode.special_register import block_values, special_values, thread_values
 from ..kernel.function_pointer import calls, function_address
 from ..kernel.launch import Launch
 from ..kernel.layout import local_layout, parameter_offsets
 from ..ops.lanes import LANES
-from ..warp.special_register import block_values, special_values, thread_values
 from .argument_frame import ANY, Passing, Piece, piece_register, shared_register
 from .block_part import RUN, WARP, kind_of, reads_parameter
 

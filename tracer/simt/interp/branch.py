@@ -16,12 +16,12 @@ from ...ptx.kernel import CallTarget, Instruction, Register
 from ...ptx.lines import source_line
 from ...ptx.reconvergence import mask_of, sync_key
 from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
+from ..decode.decoder import Decoder, Fetch
+from ..decode.shuffle_vote import STEPS, by_warp, decode_collective
 from ..kernel.function_pointer import callees, function_address
 from ..ops.lanes import LANES, Bits
 from ..warp.barrier import Arrival, Reduction, SyncArrival
-from ..warp.decoder import Decoder, Fetch
 from ..warp.program import Group, Step, Terminator
-from ..warp.shuffle_vote import STEPS, by_warp, decode_collective
 
 
 def decode_terminator(decoder: Decoder, instruction: Instruction) -> Terminator | None:

@@ -5,23 +5,20 @@ needs them. Instructions that cutrace deliberately does not support are listed i
 the message for each.
 """
 
-from ...ptx.kernel import BasicBlock, Instruction, Kernel, key_of
-from ..access import address, async_copy, atomic, cluster, load_store, stack
+from ...ptx.kernel import BasicBlock, Instruction, key_of
 from ..call import call
 from ..call.argument_passing import restore_frame, take_returned
-from ..kernel.launch import Launch
-from ..kernel.layout import local_bytes, shared_layout
-from ..kernel.spin_loop import endless_of, waits_of
+from ..decode import address, async_copy, atomic, cluster_address, load_store, shuffle_vote, stack
+from ..decode.control_flow import ending
+from ..decode.decoder import Decoder, StepTable
+from ..decode.ptx_program import PtxProgram
+from ..kernel.spin_loop import endless_of
 from ..matrix import ldmatrix, mma, wgmma, wmma
-from ..memory.memory import LoadedModule, Memory
 from ..ops.family import find_rule
 from ..texture import query, sample, surface_access
 from ..tma import bulk_copy, tensor_map_edit
-from ..warp import shuffle_vote
-from ..warp.control_flow import ending
-from ..warp.decoder import Decoder, StepTable
 from ..warp.instruction_limit import never_ends
-from ..warp.program import BlockPlan, Program, Step, Terminator
+from ..warp.program import BlockPlan, Step, Terminator
 from ..warp.schedule import JUMP
 from . import branch, move
 from .move import decode_alu
@@ -63,46 +60,12 @@ def left_out(instruction: Instruction) -> str | None:
     return None
 
 
-def prepare(kernel: Kernel, launch: Launch, memory: Memory, loaded: LoadedModule) -> Program:
-    """Lay out a launch as a Program, without decoding its basic blocks."""
-    like = key_of(kernel)
-    shared_bytes = shared_layout(kernel).size + launch.shared_dynamic
-    stack_size = stack.stack_bytes(kernel)
-    return Program(
-        kernel=kernel,
-        launch=launch,
-        memory=memory,
-        loaded=loaded,
-        blocks={},
-        zeros=[],
-        specials={},
-        entry=kernel.functions[0].entry,
-        exit=kernel.functions[0].exit,
-        shared_bytes=-(-shared_bytes // 16) * 16,
-        local_bytes=-(-local_bytes(kernel) // 16) * 16 + stack_size
-        if stack_size
-        else local_bytes(kernel),
-        waiting=waits_of(like),
-    )
-
-
-def decode(program: Program) -> None:
+def decode(own: PtxProgram) -> None:
     """Decode a program's basic blocks, once; raise CutraceError for unknown instructions."""
-    if program.blocks:
+    if own.plans:
         return
-    kernel, decoder = program.kernel, decoder_of(program)
-    blocks = {block.number: _plan(decoder, block) for block in kernel.blocks}
-    program.zeros, program.specials = decoder.slots.zeros, decoder.slots.specials
-    program.blocks = blocks  # last: once set, other threads take the whole program as decoded
-
-
-def decoder_of(program: Program) -> Decoder:
-    """Return the decoder of a program: its slots are those of all steps of the launch."""
-    if program.decoder is None:
-        own = program.kernel, program.launch, program.memory, program.loaded
-        program.decoder = Decoder(*own)
-    assert isinstance(program.decoder, Decoder)
-    return program.decoder
+    kernel, decoder = own.kernel, own.decoder
+    own.plans = {block.number: _plan(decoder, block) for block in kernel.blocks}
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
@@ -111,7 +74,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     slots.begin_block()
     steps: list[Step] = []
     if block.number in endless_of(key_of(decoder.kernel)):
-        steps.append(never_ends(decoder.kernel, block.number))
+        steps.append(never_ends(block.number))
     if block.number in decoder.returned:
         steps += [
             s
@@ -164,7 +127,7 @@ _FAMILIES: tuple[StepTable, ...] = (
     move.STEPS,
     call.STEPS,
     atomic.STEPS,
-    cluster.STEPS,
+    cluster_address.STEPS,
     shuffle_vote.STEPS,
     mma.STEPS,
     wgmma.STEPS,

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....jit.ufunc import select
 from ..ops.lanes import LANES, Array, scalar
+from ..warp.instruction_set import InstructionSet
 from ..warp.invariant import require_registers
 from ..warp.program import BlockPlan, Group, Wave
 from ..warp.schedule import BARRIER, ENDING, OTHER, WARP_SYNC
@@ -20,9 +21,11 @@ from ..warp.schedule import BARRIER, ENDING, OTHER, WARP_SYNC
 class Interpreter:
     """Runs the blocks of a wave that have no machine code; see `Executor`."""
 
-    def __init__(self, wave: Wave) -> None:
+    def __init__(self, wave: Wave, code: InstructionSet) -> None:
         self.wave = wave
-        self.registers = wave.program.initial_registers(wave.numbers)
+        self._code = code
+        self._at_first = code.registers(wave.numbers)
+        self.registers = list(self._at_first)
 
     def enter(self) -> None:
         """Do nothing: no machine code calls back."""
@@ -34,7 +37,7 @@ class Interpreter:
     def run_block(self) -> int:
         """Run the steps of the group's block; return as `end_group` does."""
         wave = self.wave
-        group, plan = wave.group(), wave.program.blocks[wave.stacks.schedule.number]
+        group, plan = wave.group(), self._code.plan(wave.stacks.schedule.number)
         self._enter(group, plan)
         for instruction in plan.steps:
             instruction(group)
@@ -82,10 +85,10 @@ class Interpreter:
         registers, frame, lanes = self.registers, group.frame, group.lanes
         if self.wave.asserts:
             shape = group.rows, group.columns
-            require_registers(frame, self.wave.program.zeros, plan.commits, shape)
+            require_registers(frame, self._at_first, plan.commits, shape)
         if frame is registers:
             for slot in plan.temporaries:
-                registers[slot] = self.wave.program.zeros[slot]
+                registers[slot] = self._at_first[slot]
             return
         for slot in plan.commits:
             value = frame[slot]

@@ -18,14 +18,14 @@ from ...ptx.kernel import (
     Symbol,
     Vector,
 )
-from ..access.address import place_parameters
 from ..access.cluster import GENERIC as OF_CLUSTER
 from ..call.argument_passing import lane_numbers
+from ..decode.address import place_parameters
+from ..decode.decoder import Decoder, Fetch, StepTable, Store, skip
 from ..memory.memory import WINDOWS
 from ..ops.family import SHARED_FAMILIES
 from ..ops.lanes import DTYPES, Array, scalar
 from ..ops.rule import Rule
-from ..warp.decoder import Decoder, Fetch, StepTable, Store, skip
 from ..warp.program import Group, Step
 
 

@@ -1,4 +1,5 @@
 """Matrix instructions: `mma`, `wgmma`, `wmma`, `ldmatrix`, and fragments in the lanes of a warp.
 
-Imports `access`, `memory`, `tma`, `warp` and `ops`; the arithmetic of elements is in `ops`.
+Imports `access`, `decode`, `memory`, `tma`, `warp` and `ops`; the arithmetic of elements is in
+`ops`.
 """

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...ptx.kernel import Instruction
 from ..access.access import Access, read, write
-from ..access.address import describe, elements
+from ..decode.address import describe, elements
+from ..decode.decoder import Decoder, Fetch, StepTable
+from ..decode.shuffle_vote import active_lanes, by_lane, by_warp, put
 from ..ops.lanes import LANES, Array, Mask, pack, unpack
-from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
-from ..warp.shuffle_vote import active_lanes, by_lane, by_warp, put
 
 COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 """Number of matrices by the modifier."""

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.kernel import Immediate, Instruction
-from ..access.address import elements
+from ..decode.address import elements
+from ..decode.decoder import Decoder, Fetch, StepTable
+from ..decode.shuffle_vote import by_warp, put
 from ..ops.lanes import LANES, Array
-from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
-from ..warp.shuffle_vote import by_warp, put
 from .product import BITS, Layout, Product, Sparsity, each, numbered, width
 
 _QUAD_TYPES = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))

@@ -15,12 +15,12 @@ from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ...ptx.kernel import Immediate, Instruction, Operand, Vector
 from ...ptx.lines import source_line
-from ..access.address import elements
+from ..decode.address import elements
+from ..decode.decoder import Decoder, Fetch, StepTable, skip
+from ..decode.shuffle_vote import by_warp, put
 from ..ops.lanes import Array
 from ..tma.tensor_map import swizzled
-from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
-from ..warp.shuffle_vote import by_warp, put
 from .mma import layout_of, registers_of
 from .product import BITS, Product, each, width
 

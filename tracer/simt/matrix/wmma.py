@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import Instruction
 from ..access.access import Access, as_addresses, read, write
-from ..access.address import describe, elements
+from ..decode.address import describe, elements
+from ..decode.decoder import Decoder, Fetch, StepTable, Store
+from ..decode.shuffle_vote import by_warp, put
 from ..ops.lanes import LANES, Array, scalar
-from ..warp.decoder import Decoder, Fetch, StepTable, Store
 from ..warp.program import Group, Step
-from ..warp.shuffle_vote import by_warp, put
 from .mma import multiply_step, registers_of
 from .product import BITS, Layout, Product, each, numbered, width
 

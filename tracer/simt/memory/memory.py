@@ -1,4 +1,4 @@
-"""Device memory: arenas of global, constant and surface memory, their allocations, and modules.
+"""Device memory: arenas of global, constant and surface memory, and their allocations.
 
 Allocations start at multiples of 256 bytes, in order, from a fixed base, with a guard gap between
 them. So the same calls give the same addresses on every machine, and an index past the end of one
@@ -8,7 +8,7 @@ last allocation's page there are bytes, zeros until written.
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....traces.schema import MAPPED_BYTES, Space
-from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
-from ..kernel.function_pointer import function_address
 from .device_runtime import BYTES as HEAP_BYTES
 from .device_runtime import DeviceLaunches, Heap
 from .surface import Surface
@@ -28,12 +26,6 @@ from .texture import Texture
 ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
 GLOBAL_BASE = 0x7_0000_0000
-WORKSPACE_BYTES = 256
-TAKES_FROM_HEAP = (
-    *("malloc", "free"),
-    *("__cudaCDP2GetParameterBufferV2", "__cudaCDP2Malloc", "__cudaCDP2Free"),
-)
-"""CUDA functions for which a module needs a heap."""
 WINDOWS: Mapping[Space, tuple[int, int]] = {
     Space.SHARED: (0x0100_0000, 0x0200_0000),
     Space.LOCAL: (0x0200_0000, 0x0300_0000),
@@ -61,15 +53,6 @@ class Allocation:
     def offset(self) -> int:
         """The address in the window of its space, as in the trace."""
         return self.address - (GLOBAL_BASE if self.space == Space.GLOBAL else 0)
-
-
-class NoRoomError(CutraceError):
-    """Raised when memory has no room for a module's variable."""
-
-    def __init__(self, problem: str, variable: Variable) -> None:
-        super().__init__(f"PTX line {variable.line}: {problem}")
-        self.problem = problem
-        self.variable = variable.name
 
 
 class ReservedBytes(Protocol):
@@ -327,26 +310,6 @@ def _grown(old: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     return grown
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedModule:
-    """A module with its `.global` and `.const` variables allocated."""
-
-    module: Module
-    symbols: Mapping[str, Allocation]
-    handles: dict[str, int] = field(default_factory=dict)
-    """Handles bound to the texture and surface references (`.texref`, `.surfref`) of the PTX."""
-    parameters: Allocation | None = None
-    """Memory of a launch's arguments, for kernels that take a generic address of a parameter."""
-    workspace: Allocation | None = None
-    """Memory of the grid barrier (`grid.sync()`): its size, then the barrier.
-
-    The driver passes its address in `%envreg1` (high half) and `%envreg2` (CUDA's header
-    cooperative_groups/details/driver_abi.h).
-    """
-    heap: Allocation | None = None
-    """The device heap, for kernels that call `malloc`."""
-
-
 class Memory:
     """All device memory of a session: `global_`, the constant bank, textures and surfaces.
 
@@ -426,96 +389,12 @@ class Memory:
         self.surfaces.append(replace(surface, address=place.address))
         return place
 
-    def load(self, module: Module) -> LoadedModule:
-        """Allocate a module's variables, write their initialisers, then relocate the
-        addresses in them.
-        """
-        placed = {v.name: self._place(v) for v in module.variables.values() if _has_place(v)}
-        meets = any(map(_meets_grid, module.functions.values()))
-        workspace = self._grid_workspace() if meets else None
-        takes = not module.functions.keys().isdisjoint(TAKES_FROM_HEAP)
-        loaded = LoadedModule(
-            module,
-            placed,
-            parameters=self._bank(module),
-            workspace=workspace,
-            heap=self._set_heap_aside() if takes else None,
-        )
-        for variable in module.variables.values():
-            if variable.relocations and variable.name in placed:
-                self._relocate(variable, loaded)
-        return loaded
-
-    def _bank(self, module: Module) -> Allocation | None:
-        """Reserve space behind the constants for the arguments of any kernel with `cvta.param`."""
-        sizes = [
-            sum(p.size + p.align for p in function.parameters)
-            for function in module.functions.values()
-            if function.is_entry
-        ]
-        if not any(map(_points_at_parameters, module.functions.values())):
-            return None
-        self.const.widen(max(sizes, default=0) + ALIGNMENT)
-        return self.const.allocate(max(sizes, default=0), "kernel parameters", ALIGNMENT)
-
-    def _grid_workspace(self) -> Allocation:
-        allocation = self.allocate(WORKSPACE_BYTES, "grid workspace", itemsize=4)
-        self.view(allocation)[:4] = np.array([WORKSPACE_BYTES], dtype="<u4").view(np.uint8)
-        self.mark_written(allocation)
-        return allocation
-
-    def _set_heap_aside(self) -> Allocation:
+    def set_heap_aside(self) -> Allocation:
+        """Return the device heap, allocated once."""
         if self._heap_place is None:
             self._heap_place = self.allocate(self.heap_bytes, "malloc heap")
             self.heap = Heap(self._heap_place)
         return self._heap_place
-
-    def _place(self, variable: Variable) -> Allocation:
-        space = Space.CONST if variable.space == "const" else Space.GLOBAL
-        align = max(variable.align, ALIGNMENT) if space == Space.GLOBAL else max(variable.align, 1)
-        itemsize = TYPE_BYTES.get(variable.element, 0)
-        try:
-            allocation = self.arena(space).allocate(
-                variable.size, variable.name, align, itemsize=itemsize
-            )
-        except CutraceError as error:
-            raise NoRoomError(str(error), variable) from None
-        data = np.frombuffer(variable.initializer, dtype=np.uint8)
-        self.view(allocation)[: data.size] = data
-        self.mark_written(allocation)
-        return allocation
-
-    def _relocate(self, variable: Variable, loaded: LoadedModule) -> None:
-        into = self.view(loaded.symbols[variable.name])
-        for offset, symbol, addend in variable.relocations:
-            target = loaded.symbols.get(symbol)
-            address = target.address if target else function_address(loaded.module, symbol)
-            if address is None:
-                raise CutraceError(f"`{variable.name}` refers to `{symbol}`, which has no address")
-            value = np.array([address + addend], dtype="<u8").view(np.uint8)
-            into[offset : offset + 8] = value
-
-
-def _has_place(variable: Variable) -> bool:
-    return variable.space in ("global", "const") and not variable.is_extern
-
-
-def _meets_grid(function: Function) -> bool:
-    return any(
-        isinstance(i.operands[-1], Special) and i.operands[-1].name == "%envreg2"
-        for i in function.instructions
-        if i.opcode == "mov" and i.operands
-    )
-
-
-def _points_at_parameters(function: Function) -> bool:
-    return any(takes_parameter_address(i) for i in function.instructions)
-
-
-def takes_parameter_address(instruction: Instruction) -> bool:
-    """Return whether an instruction converts the address of a parameter to a generic one."""
-    modifiers = instruction.modifiers
-    return instruction.opcode == "cvta" and instruction.space == "param" and "to" not in modifiers
 
 
 class Shadow:

@@ -1,4 +1,4 @@
 """Instructions of textures and surfaces: `tex`, `tld4`, `suld`, `sust`, `sured`, queries.
 
-Imports `access`, `memory`, `warp` and `ops`. Filtering is in `memory/texture.py`.
+Imports `access`, `decode`, `memory`, `warp` and `ops`. Filtering is in `memory/texture.py`.
 """

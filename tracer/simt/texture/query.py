@@ -6,11 +6,10 @@ import numpy as np
 from ....base.errors import KernelFault
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Address, Instruction, Register, Symbol
-from ...ptx.lines import source_line
+from ..decode.decoder import Decoder, Fetch, StepTable
 from ..memory.surface import Surface, texel_of
 from ..memory.texture import FACES, Texture
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
 
 _HANDLE = np.dtype(np.uint64)
@@ -58,7 +57,7 @@ def find_surface(group: Group, pc: int, handle: int, verb: str) -> Surface:
 def _nothing(group: Group, pc: int, verb: str, kind: str) -> KernelFault:
     program = group.wave.program
     return KernelFault(
-        f"{source_line(program.kernel, pc)}: kernel `{program.name}` {verb} a {kind} that is "
+        f"{program.source_line(pc)}: kernel `{program.name}` {verb} a {kind} that is "
         f"bound to nothing; make one with `{kind}(...)` and pass it, or bind it with "
         f"`bind_{kind}`"
     )

@@ -12,7 +12,7 @@ from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
-from ...ptx.lines import source_line
+from ..decode.decoder import Decoder, Fetch, StepTable
 from ..memory.texture import (
     FACES,
     Places,
@@ -27,7 +27,6 @@ from ..memory.texture import (
     split_levels,
 )
 from ..ops.lanes import DTYPES, LANES, Array, Mask, pack, scalar
-from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
 from .query import decode_handle, find_texture
 
@@ -296,7 +295,7 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
     if problem:
         program = group.wave.program
         raise KernelFault(
-            f"{source_line(program.kernel, pc)}: kernel `{program.name}` samples texture "
+            f"{program.source_line(pc)}: kernel `{program.name}` samples texture "
             f"`{described.name}` {problem}"
         )
 

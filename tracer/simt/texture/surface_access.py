@@ -15,16 +15,15 @@ from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Instruction, Operand, TextureAddress
-from ...ptx.lines import source_line
 from ..access.access import Access, read, write
-from ..access.address import elements
-from ..access.atomic import update_lanes
 from ..access.bounds import name_lane
+from ..decode.address import elements
+from ..decode.atomic import update_lanes
+from ..decode.decoder import Decoder, Fetch, StepTable
 from ..memory.surface import Surface, Texel, texel_of
 from ..memory.texture import shape_words
 from ..ops.lanes import DTYPES, Array, Mask, scalar
 from ..ops.update import update
-from ..warp.decoder import Decoder, Fetch, StepTable
 from ..warp.program import Group, Step
 from .query import decode_handle, find_surface
 
@@ -242,7 +241,7 @@ def _misshapen(group: Group, form: _Form, surface: Surface) -> KernelFault:
 
 def _fault(group: Group, form: _Form, problem: str) -> KernelFault:
     program = group.wave.program
-    line = source_line(program.kernel, form.pc)
+    line = program.source_line(form.pc)
     return KernelFault(f"{line}: kernel `{program.name}` {problem}")
 
 

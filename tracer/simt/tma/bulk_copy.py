@@ -13,10 +13,10 @@ from ....base.dataclass import dataclass
 from ....traces.schema import BULK_PIECE
 from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Operand, Register, TextureAddress
 from ..access.access import as_addresses
-from ..access.address import elements
+from ..decode.address import elements
+from ..decode.decoder import Decoder, Fetch, StepTable, constant, skip
 from ..ops.lanes import DTYPES, scalar
 from ..ops.update import OPERATIONS
-from ..warp.decoder import Decoder, Fetch, StepTable, constant, skip
 from ..warp.program import Group, Step
 from .tensor_map import (
     BYTES,

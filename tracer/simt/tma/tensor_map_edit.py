@@ -3,8 +3,8 @@
 import struct
 
 from ...ptx.kernel import Immediate, Instruction
+from ..decode.decoder import Decoder, StepTable
 from ..ops.lanes import LANES
-from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
 from .tensor_map import BYTES, LAYOUT, MARK
 from .transfer import (

@@ -19,15 +19,14 @@ from ....jit.machine_code import address, compile_function
 from ....traces.out_of_bounds import gap_text
 from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
-from ...ptx.lines import source_line
 from ..access.access import add_offset, as_addresses
-from ..access.address import address_of
 from ..access.bounds import name_lane
 from ..access.cluster import GENERIC, START, owner_and_offset
+from ..decode.address import address_of
+from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, LANES, Array, Mask, scalar
 from ..ops.update import update
-from ..warp.decoder import Decoder, Fetch, constant
 from ..warp.program import Group
 
 
@@ -92,7 +91,7 @@ class Site:
         """Return the fault of a lane."""
         program = lane.group.wave.program
         return KernelFault(
-            f"{source_line(program.kernel, self.pc)}: kernel `{program.name}`: {self.what} "
+            f"{program.source_line(self.pc)}: kernel `{program.name}`: {self.what} "
             f"{text} in {name_lane(lane.group, lane.place)}",
             reason,
         )
@@ -281,7 +280,7 @@ _BYTES = (1 << 21) - 1
 
 def complete(barrier: Bytes, size: int) -> None:
     """Subtract `size` bytes from the pending count of a barrier's phase; the word is as in
-    access/async_copy.py."""
+    decode/async_copy.py."""
     word = int(barrier.view.view(np.uint64)[0])
     pending, expected, phase = word & COUNT, word >> 20 & COUNT, word >> 61
     coming = (word >> 40 & _BYTES) - size & _BYTES

@@ -1,4 +1,4 @@
-"""State of warps: SIMT stacks, groups, registers, barriers, shuffles and votes, special registers.
+"""Warps: scheduler, SIMT stacks, groups, barriers, and what the core asks of an instruction set.
 
-Imports `kernel`, `memory`, `ops` and `rows`. Both engines import it; it imports neither.
+Imports `kernel`, `memory`, `ops` and `rows`; it knows no instruction set.
 """

@@ -15,7 +15,7 @@ modelled: lanes that run ahead of their reconvergence point and meet others ther
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,9 +23,6 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
-from ...ptx.kernel import Kernel
-from ...ptx.lines import source_line
-from ...ptx.reconvergence import Key
 from ..ops.lanes import LANES, Array, Bits, Mask
 from .schedule import EXITED, READY, WAITING
 from .stack_entry import WarpStacks
@@ -199,11 +196,13 @@ class Barriers:
         }[reduction.operation]
         self.outcomes.append((warp, reduction.slot, outcome))
 
-    def require_done(self, kernel: Kernel, name: str, numbers: NDArray[np.int64]) -> None:
+    def require_done(
+        self, name: str, source_line: Callable[[int], str], numbers: NDArray[np.int64]
+    ) -> None:
         """Raise KernelFault if warps wait at barriers that cannot complete.
 
-        `name` is the kernel's name in messages; `numbers` (blocks,) are the blocks' numbers in the
-        grid.
+        `name` is the kernel's name in messages, `source_line` names that of a pc; `numbers`
+        (blocks,) are the blocks' numbers in the grid.
         """
         stuck = np.flatnonzero(self._stacks.state == WAITING)
         if not stuck.size:
@@ -217,7 +216,7 @@ class Barriers:
             there = [w for w in stuck.tolist() if at[w] == (number, pc)]
             listed = ", ".join(str(w % a_block) for w in there[:8])
             more = f" and {len(there) - 8} more" if len(there) > 8 else ""
-            where = source_line(kernel, pc)
+            where = source_line(pc)
             which = f"barrier {number}" if number != CLUSTER else "the barrier of the cluster"
             places.append(f"warp {listed}{more} waits at {which} ({where})")
         raise KernelFault(
@@ -329,7 +328,7 @@ class SyncArrival:
     slots, and the function that computes the results (None if there are none).
     """
 
-    key: Key
+    key: Hashable
     lanes: int
     masks: Bits
     values: tuple[Array, ...]
@@ -388,18 +387,18 @@ class WarpSync:
             self.waiting[warp] = arrivals
         self.parked[warp] = sum(arrival.lanes for arrival in arrivals)
 
-    def _sets(self, warp: int) -> list[tuple[Key, int, int]]:
+    def _sets(self, warp: int) -> list[tuple[Hashable, int, int]]:
         """Return the key, mask and arrived lanes of each set of lanes with the same key and
         mask.
         """
-        lane_sets: dict[tuple[Key, int], int] = {}
+        lane_sets: dict[tuple[Hashable, int], int] = {}
         for arrival in self.waiting[warp]:
             for lane in _lanes(arrival.lanes):
                 at = arrival.key, int(arrival.masks[lane])
                 lane_sets[at] = lane_sets.get(at, 0) | 1 << lane
         return [(key, mask, lanes) for (key, mask), lanes in lane_sets.items()]
 
-    def _act(self, warp: int, key: Key, mask: int, come: int) -> None:
+    def _act(self, warp: int, key: Hashable, mask: int, come: int) -> None:
         """Execute the instruction for the lanes `come`, and remove them from their arrivals."""
         there = [a for a in self.waiting[warp] if a.key == key and a.lanes & come]
         lane_masks = [_as_mask(arrival.lanes & come) for arrival in there]

@@ -4,9 +4,8 @@ from collections import deque
 
 from ....base.errors import KernelFault
 from ....traces.out_of_bounds import coordinates
-from ...ptx.kernel import Kernel
-from ...ptx.lines import source_line
-from .program import Group, Step, Wave
+from .control_flow import ControlFlow
+from .program import Group, Program, Step, Wave
 
 SLICE = 1 << 22
 """Instructions of warps after which the scheduler returns, at most a second: Python handles Ctrl-C
@@ -25,7 +24,7 @@ def instructions_left(wave: Wave, block: int) -> int:
     index = int(wave.step.argmax())
     owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
     raise KernelFault(
-        f"{loop_line(program.kernel, block)}: kernel `{program.name}` does not end: warp"
+        f"{loop_line(program, wave.flow, block)}: kernel `{program.name}` does not end: warp"
         f" {index % wave.warps_a_block} of block {owner} ran {limit} instructions and"
         " goes on here; if it is to run so long, record with a higher --max-instructions, or"
         " Session(max_instructions=...)",
@@ -33,7 +32,7 @@ def instructions_left(wave: Wave, block: int) -> int:
     )
 
 
-def never_ends(kernel: Kernel, block: int) -> Step:
+def never_ends(block: int) -> Step:
     """Return a step that faults at a basic block of a loop without exit."""
 
     def stop(group: Group) -> None:
@@ -41,37 +40,38 @@ def never_ends(kernel: Kernel, block: int) -> Step:
         program, index = wave.program, int(group.warps[0])
         owner = coordinates(int(wave.numbers[wave.block_of_warp[index]]), program.launch.grid)
         raise KernelFault(
-            f"{loop_line(kernel, block)}: kernel `{program.name}` does not end: nothing leaves the "
-            f"loop in which warp {index % wave.warps_a_block} of block {owner} is",
+            f"{loop_line(program, wave.flow, block)}: kernel `{program.name}` does not end: "
+            f"nothing leaves the loop in which warp {index % wave.warps_a_block} of block {owner} "
+            "is",
             "endless",
         )
 
     return stop
 
 
-def loop_line(kernel: Kernel, block: int) -> str:
+def loop_line(program: Program, flow: ControlFlow, block: int) -> str:
     """Return the source line of the branch that closes the innermost loop around a basic block.
 
     A block in no loop, in a function that a loop calls, gives its own line.
     """
-    cycle = _shortest_cycle(kernel, block)
-    head = min(range(len(cycle)), key=lambda place: kernel.blocks[cycle[place]].rank)
-    return source_line(kernel, kernel.blocks[cycle[head - 1]].last - 1)
+    cycle, ranks = _shortest_cycle(flow, block), flow.schedule.ranks
+    head = min(range(len(cycle)), key=lambda place: int(ranks[cycle[place]]))
+    return program.source_line(flow.last[cycle[head - 1]])
 
 
-def _shortest_cycle(kernel: Kernel, block: int) -> list[int]:
+def _shortest_cycle(flow: ControlFlow, block: int) -> list[int]:
     """Return the blocks of the shortest cycle through a block; the block alone if there is none."""
     came_from: dict[int, int] = {}
     waiting = deque([block])
     while waiting:
         here = waiting.popleft()
-        for after in kernel.blocks[here].successors:
+        for after in flow.successors[here]:
             if after == block:
                 cycle = [here]
                 while cycle[-1] != block:
                     cycle.append(came_from[cycle[-1]])
                 return cycle[::-1]
-            if after not in came_from and after < len(kernel.blocks):
+            if after not in came_from and after < len(flow.successors):
                 came_from[after] = here
                 waiting.append(after)
     return [block]

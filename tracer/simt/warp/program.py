@@ -1,8 +1,7 @@
 """The program of a launch and a wave that runs it, as instructions see them.
 
-`Program` is the decoded kernel with its launch, `Wave` the protocol of a wave, and `Group` the
-warps that run a basic block together. `FrameStack` saves the registers of recursive calls, for each
-lane.
+`Program` is the launch of a kernel, `Wave` the protocol of a wave, and `Group` the warps that run a
+basic block together. `FrameStack` saves the registers of recursive calls, for each lane.
 """
 
 from collections.abc import Callable
@@ -12,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ...ptx.kernel import Kernel
 from ..kernel.launch import Launch
-from ..memory.memory import LoadedModule, Memory, Shadow
+from ..memory.memory import Memory, Shadow
 from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack, unpack
 from ..rows.buffers import Buffers
 from ..rows.pattern import PatternTable
 from ..rows.wave_rows import WaveRows
+from .control_flow import ControlFlow
 from .machine import Machine
 from .simt_stack import SimtStacks
-from .special_register import special_registers
 
 
 class FrameStack:
@@ -66,6 +64,7 @@ class Wave(Protocol):
     """
 
     program: "Program"
+    flow: ControlFlow
     numbers: NDArray[np.int64]
     blocks: int
     warps_a_block: int
@@ -158,42 +157,21 @@ class BlockPlan:
     reads_and_commits: tuple[int, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Program:
-    """The state that all waves of one launch share; `blocks`, `zeros` and `specials` once
-    decoded.
+    """A launch of a kernel, as its waves and its instructions see it.
+
+    `name` is the kernel's name in messages. `source_line` names the line of the source of an
+    instruction, given its pc, `text` is the instruction itself. A thread block has `shared_bytes`
+    of shared memory, of which the arrays `open_arrays` have what the launch asks for; a thread has
+    `local_bytes` of local memory.
     """
 
-    kernel: Kernel
+    name: str
     launch: Launch
     memory: Memory
-    loaded: LoadedModule
-    blocks: dict[int, BlockPlan]
-    zeros: list[Array]
-    specials: dict[str, int]
-    entry: int
-    exit: int
     shared_bytes: int
     local_bytes: int
-    waiting: frozenset[int]
-    decoder: object = None
-
-    @property
-    def name(self) -> str:
-        """The kernel's name in messages."""
-        return spoken_name(self.kernel, self.launch)
-
-    def initial_registers(self, numbers: NDArray[np.int64]) -> list[Array]:
-        """Return zeroed registers of all warps of these blocks, with the special registers in their
-        slots."""
-        registers = list(self.zeros)
-        if self.specials:
-            values = special_registers(self.launch, numbers, self.specials)
-            for name, slot in self.specials.items():
-                registers[slot] = values[name]
-        return registers
-
-
-def spoken_name(kernel: Kernel, launch: Launch) -> str:
-    """Return the kernel's name in messages: its C name if the host gave one."""
-    return launch.name or kernel.name
+    open_arrays: tuple[str, ...]
+    source_line: Callable[[int], str]
+    text: Callable[[int], str]

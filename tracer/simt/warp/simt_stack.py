@@ -81,7 +81,6 @@ class SimtStacks:
         self,
         schedule: Schedule,
         flow: ControlFlow,
-        span: tuple[int, int],
         lanes: Mask,
         blocks: int,
         blocks_a_cluster: int,
@@ -93,7 +92,7 @@ class SimtStacks:
         warps = self.warps = len(self._all)
         self.warps_a_block = len(lanes)
         m.warps, m.a_block, m.blocks = warps, len(lanes), blocks
-        self._span = span
+        span = self._span = flow.entry, flow.exit
         self._blocks_a_cluster = blocks_a_cluster
         self._asserts = asserted()
         self._at_first: list[tuple[NDArray[Any], int]] = []

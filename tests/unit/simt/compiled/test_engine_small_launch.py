@@ -36,7 +36,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     compile_ = tier.LaunchTier._compile
 
     def note(launch: tier.LaunchTier) -> None:
-        names.append(launch._program.kernel.name)
+        names.append(launch._code.program.name)
         compile_(launch)
 
     monkeypatch.setattr(tier.LaunchTier, "_compile", note)

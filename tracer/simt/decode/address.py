@@ -17,12 +17,14 @@ from ...ptx.kernel import (
     Vector,
 )
 from ...ptx.lines import source_line
+from ..access.access import Access
 from ..kernel.layout import parameter_offsets
-from ..memory.memory import WINDOWS, LoadedModule
+from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, Array, scalar
-from ..warp.decoder import Decoder, Fetch, StepTable
-from ..warp.program import Group, Program, Step
-from .access import Access
+from ..warp.program import Group, Step
+from .decoder import Decoder, Fetch, StepTable
+from .load_module import LoadedModule
+from .ptx_program import PtxProgram
 
 _SPACES = {
     "global": Space.GLOBAL,
@@ -83,7 +85,7 @@ def elements(operand: Operand) -> tuple[Operand, ...]:
     return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
-def place_parameters(decoder: Decoder | Program) -> tuple[int, int]:
+def place_parameters(decoder: Decoder | PtxProgram) -> tuple[int, int]:
     """Copy the arguments to the memory of generic parameter addresses; return first address and
     end.
 
@@ -142,7 +144,7 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
 STEPS: StepTable = {"ld": decode_pointed_parameter}
 
 
-def parameter_image(decoder: Decoder | Program) -> NDArray[np.uint8]:
+def parameter_image(decoder: Decoder | PtxProgram) -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
     image = bytearray()
     for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):

@@ -1,10 +1,10 @@
 """Loads and stores (PTX ISA 9.7.9): `ld`, `ldu` and `st`."""
 
 from ...ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Register
-from ..warp.decoder import Decoder, StepTable
+from ..access.access import read, write
 from ..warp.program import Group, Step
-from .access import read, write
 from .address import describe, elements
+from .decoder import Decoder, StepTable
 
 
 def _names_parameter(instruction: Instruction) -> bool:

@@ -12,11 +12,11 @@ from ....base.errors import KernelFault
 from ....jit.ufunc import select
 from ...ptx.kernel import KERNELS, Immediate, Instruction, Kernel, KernelKey, key_of
 from ...ptx.lines import source_line
+from ..access.bounds import name_lane
 from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
-from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
-from .bounds import name_lane
+from .decoder import Decoder, StepTable
 
 BYTES = 4096
 """Bytes of a thread's stack: CUDA's own default limit is 1 KB."""

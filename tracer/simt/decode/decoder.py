@@ -23,6 +23,7 @@ from ...ptx.kernel import (
     Symbol,
     Variable,
 )
+from ..access.access import Fetch as Fetch
 from ..kernel.function_pointer import apart, function_address, parameter_places
 from ..kernel.launch import Launch
 from ..kernel.layout import (
@@ -34,13 +35,11 @@ from ..kernel.layout import (
     recursive_functions,
     shared_layout,
 )
-from ..memory.memory import LoadedModule, Memory
+from ..memory.memory import Memory
 from ..ops.lanes import DTYPES, Array, scalar
-from .program import Step, spoken_name
+from ..warp.program import Step
+from .load_module import LoadedModule
 from .special_register import special_values
-
-Fetch: TypeAlias = Callable[[list[Array]], Array]
-"""Reads a value from a frame, as one NumPy type."""
 
 Store: TypeAlias = Callable[[list[Array], Array], None]
 """Writes a value to a frame."""
@@ -338,6 +337,11 @@ class Decoder:
             return None
         holds = self.fetch(guard.register, "pred")
         return (lambda frame: ~holds(frame)) if guard.negated else holds
+
+
+def spoken_name(kernel: Kernel, launch: Launch) -> str:
+    """Return the kernel's name in messages: its C name if the host gave one."""
+    return launch.name or kernel.name
 
 
 def constant(value: Array) -> Fetch:

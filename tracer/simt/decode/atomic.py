@@ -9,13 +9,13 @@ import numpy as np
 
 from ....jit.ufunc import select
 from ...ptx.kernel import Bucket, Instruction
+from ..access.access import Access, resolve
+from ..access.lane_move import Update, updater
 from ..ops.lanes import DTYPES, Array, Mask, pack
 from ..ops.update import OPERATIONS, update
-from ..warp.decoder import Decoder, StepTable
 from ..warp.program import Group, Step
-from .access import Access, resolve
 from .address import describe, elements
-from .lane_move import Update, updater
+from .decoder import Decoder, StepTable
 
 
 def _updater(operation: str, kind: str, in_global: bool) -> Update | None:

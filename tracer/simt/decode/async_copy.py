@@ -17,14 +17,14 @@ from ....traces.schema import Space
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
 from ...ptx.lines import source_line
+from ..access.access import Access, as_addresses, read, write
+from ..access.bounds import name_lane
 from ..ops.lanes import Array, Mask, scalar
-from ..warp.decoder import Decoder, Fetch, StepTable, skip
 from ..warp.program import Group, Step
-from ..warp.shuffle_vote import by_lane, by_warp
-from .access import Access, as_addresses, read, write
 from .address import describe
 from .atomic import update_lanes
-from .bounds import name_lane
+from .decoder import Decoder, Fetch, StepTable, skip
+from .shuffle_vote import by_lane, by_warp
 
 
 def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:

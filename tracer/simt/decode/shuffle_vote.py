@@ -14,8 +14,8 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
 from ..ops.extreme import chooser
 from ..ops.lanes import DTYPES, LANES, Array, Bits, Mask, pack
+from ..warp.program import Group, Step
 from .decoder import Decoder, Fetch, StepTable, Store, immediate, skip
-from .program import Group, Step
 
 ALL_LANES = 0xFFFF_FFFF
 _LANE = np.arange(LANES, dtype=np.int64)[None]

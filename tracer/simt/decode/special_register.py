@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ptx.instruction import VECTOR_SPECIALS
+from ...ptx.kernel import Kernel, Special
 from ..kernel.launch import Chip, Launch
 from ..ops.lanes import LANES, Array, scalar
 
@@ -35,6 +36,14 @@ PLACE_REGISTERS = frozenset({"%smid", "%warpid"})
 """Registers that locate a block on the chip. A kernel that reads one runs in waves of as many
 blocks as the chip holds at once.
 """
+
+
+def reads_place(kernel: Kernel) -> bool:
+    """Return whether a kernel reads its place on the chip."""
+    operands = (o for i in kernel.instructions for o in i.operands)
+    return any(isinstance(o, Special) and o.name in PLACE_REGISTERS for o in operands)
+
+
 RESERVED_USED = 288
 """Bytes in use of each block's reserved shared memory, as measured on an H200
 (tests/validate/special_registers.csv).

@@ -1,0 +1,94 @@
+"""`mapa` and `getctarank`: addresses of the shared memory of other blocks of a cluster."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import KernelFault
+from ....traces.schema import Space
+from ...ptx.kernel import Instruction
+from ..access.cluster import SPAN, START
+from ..memory.memory import WINDOWS
+from ..ops.lanes import Array
+from ..warp.program import Group, Step
+from .decoder import Decoder, StepTable
+
+
+def _split(
+    decoder: Decoder, instruction: Instruction
+) -> tuple[int, Callable[[Group], tuple[Array, Array]]]:
+    """Return the base of the instruction's state space, and a function from its source, an address,
+    to the owner's rank and the offset there.
+    """
+    shift = 0 if instruction.space else WINDOWS[Space.SHARED][0]
+    fetch = decoder.fetch(instruction.operands[1], instruction.type)
+
+    def split(group: Group) -> tuple[Array, Array]:
+        value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+        address = value.astype(np.int64) - shift
+        rank = np.where(address >= START, (address - START) // SPAN, _own_rank(group))
+        return rank, np.where(address >= START, (address - START) % SPAN, address)
+
+    return shift, split
+
+
+def _own_rank(group: Group) -> Array:
+    """Return the rank of each row's block in its cluster, (rows, 1)."""
+    rank: Array = group.row_block[:, None] % group.wave.program.launch.blocks_a_cluster
+    return rank
+
+
+def _map(decoder: Decoder, instruction: Instruction) -> Step:
+    """Decode `mapa d, a, b`: the address in the block of rank b that corresponds to a in its
+    own.
+    """
+    kind = instruction.type
+    shift, split = _split(decoder, instruction)
+    rank, store = (
+        decoder.fetch(instruction.operands[2], "u32"),
+        decoder.store(instruction.operands[0], kind),
+    )
+    guard, pc = decoder.guard(), decoder.pc
+
+    def map_address(group: Group) -> None:
+        _, offset = split(group)
+        target_rank = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
+        active = group.guarded(None if guard is None else guard(group.frame))
+        _require_rank(
+            decoder, group, pc, target_rank if active is None else np.where(active, target_rank, 0)
+        )
+        there = np.where(target_rank == _own_rank(group), 0, START + target_rank * SPAN)
+        if store is not None:
+            store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
+
+    return map_address
+
+
+def _bytes(kind: str) -> int:
+    return int(kind[1:]) // 8
+
+
+def _require_rank(decoder: Decoder, group: Group, pc: int, ranks: NDArray[Any]) -> None:
+    size = group.wave.program.launch.blocks_a_cluster
+    if int(ranks.max()) >= size:
+        raise KernelFault(
+            f"{group.wave.program.source_line(pc)}: kernel `{group.wave.program.name}` asks for "
+            f"memory of block {int(ranks.max())} of a cluster of {size}"
+        )
+
+
+def _rank(decoder: Decoder, instruction: Instruction) -> Step:
+    """Decode `getctarank d, a`: the rank of the block that owns an address."""
+    _, split = _split(decoder, instruction)
+    store = decoder.store(instruction.operands[0], "u32")
+
+    def find_rank(group: Group) -> None:
+        if store is not None:
+            store(group.frame, split(group)[0].astype(np.uint32))
+
+    return find_rank
+
+
+STEPS: StepTable = {"mapa": _map, "getctarank": _rank}

@@ -1,0 +1,156 @@
+"""The control flow of a kernel of PTX: how each basic block ends, and where lanes go from there."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ....traces.schema import BARRIERS
+from ...ptx.kernel import (
+    KERNELS,
+    BasicBlock,
+    CallTarget,
+    Immediate,
+    Instruction,
+    Kernel,
+    KernelKey,
+    Register,
+)
+from ..kernel.function_pointer import callees
+from ..kernel.spin_loop import waits_of
+from ..warp.control_flow import ControlFlow
+from ..warp.schedule import (
+    BARRIER,
+    BRANCH,
+    CALL,
+    EXIT,
+    EXIT_SOME,
+    JUMP,
+    OTHER,
+    RETURN_SOME,
+    SWITCH,
+    WARP_SYNC,
+    Schedule,
+)
+
+
+@lru_cache(maxsize=KERNELS)
+def control_flow(like: KernelKey) -> ControlFlow:
+    """Return the tables of a kernel."""
+    kernel = like.kernel
+    m = Schedule()
+    endings, targets, others, branches = [], [], [], []
+    for block in kernel.blocks:
+        exit_ = kernel.functions[block.function].exit
+        after = (*block.successors, exit_, exit_)
+        last = kernel.instructions[block.last - 1]
+        how = ending(kernel, block)
+        endings.append(JUMP if how is None else how)
+        targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
+        others.append(after[1])
+        is_jump = how == JUMP and last.opcode == "bra"
+        branches.append(is_jump or how in (BRANCH, EXIT_SOME, RETURN_SOME, SWITCH))
+    m.endings, m.targets = np.array(endings, np.int32), np.array(targets, np.int32)
+    m.others, m.branches = np.array(others, np.int32), np.array(branches, np.int32)
+    m.first_end = len(kernel.blocks)
+    m.codes = np.zeros(len(kernel.blocks), np.int64)
+    m.lengths = np.array([b.last - b.first for b in kernel.blocks], np.int32)
+    m.joins = np.array([block.join for block in kernel.blocks], np.int32)
+    m.leaving = np.array([block.leaving for block in kernel.blocks], np.int32)
+    outer_joins = [block.outer_joins for block in kernel.blocks]
+    m.first_outer_join = np.cumsum([0, *map(len, outer_joins)]).astype(np.int32)
+    m.outer_joins = np.array([join for of_block in outer_joins for join in of_block], np.int32)
+    sides = [_sides(kernel, block) for block in kernel.blocks]
+    m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
+    m.side_entry = np.array([entry for of_block in sides for entry, _ in of_block], np.int32)
+    m.side_exit = np.array([exit_ for of_block in sides for _, exit_ in of_block], np.int32)
+    most_sides = max(map(len, sides))
+    m.spare = max(most_sides, 2) + max(map(len, outer_joins)) + 1
+    # Function ends, behind the last block, have rank 0.
+    m.ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, np.int32)
+    m.ranks[: len(kernel.blocks)] = [block.rank for block in kernel.blocks]
+    waits = waits_of(like)
+    m.may_wait = int(bool(waits))
+    m.waits = np.isin(np.arange(len(m.ranks)), list(waits)).view(np.uint8)
+    return ControlFlow(
+        m,
+        most_sides,
+        kernel.functions[0].entry,
+        kernel.functions[0].exit,
+        tuple(block.last - 1 for block in kernel.blocks),
+        tuple(block.successors for block in kernel.blocks),
+        waits,
+    )
+
+
+def ending(kernel: Kernel, block: BasicBlock) -> int | None:
+    """Return how a basic block ends; None where it falls through to the next block."""
+    last = kernel.instructions[block.last - 1]
+    if block.last - 1 in kernel.meetings:
+        return OTHER if _follows_call(kernel, block) else WARP_SYNC
+    guarded = last.guard is not None
+    match last.opcode:
+        case "bra":
+            return BRANCH if guarded else JUMP
+        case "ret":
+            return RETURN_SOME if guarded else JUMP
+        case "call" if is_inner_call(kernel, block, last):
+            return CALL
+        case "exit":
+            return EXIT_SOME if guarded else EXIT
+        case "brx":
+            return SWITCH
+        case "trap":
+            return OTHER
+        case "bar" | "barrier" if "warp" not in last.modifiers:
+            is_plain = "cluster" not in last.modifiers and _is_plain(last)
+            return BARRIER if is_plain else OTHER
+    return None
+
+
+def ends(kernel: Kernel, block: BasicBlock) -> bool:
+    """Return whether the last instruction of a block only moves the warps to their successors."""
+    return ending(kernel, block) not in (None, WARP_SYNC)
+
+
+def is_inner_call(kernel: Kernel, block: BasicBlock, instruction: Instruction) -> bool:
+    """Return whether an instruction calls a function of the module."""
+    target = next((o for o in instruction.operands if isinstance(o, CallTarget)), None)
+    return target is not None and (
+        isinstance(target.callee, Register) or bool(callees(kernel, block.function, target))
+    )
+
+
+def switch_targets(block: BasicBlock, instruction: Instruction) -> tuple[int, ...]:
+    """Return the successors of a switch in the order of its sides: its targets by number, then the
+    block after it if it is guarded."""
+    if instruction.guard is None:
+        return tuple(sorted(set(block.successors)))
+    return (*sorted(set(block.successors[:-1])), block.successors[-1])
+
+
+def _sides(kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
+    """Return the blocks that lanes may enter at the end of a block with a call or a switch, and the
+    ends of those functions."""
+    last = kernel.instructions[block.last - 1]
+    how = ending(kernel, block)
+    if how == CALL:
+        target = next(o for o in last.operands if isinstance(o, CallTarget))
+        reached = callees(kernel, block.function, target)
+        return [(kernel.functions[k].entry, kernel.functions[k].exit) for k in reached]
+    return [(entry, -1) for entry in switch_targets(block, last)] if how == SWITCH else []
+
+
+def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:
+    """Return whether a block begins with the results of a call, which must be taken first."""
+    before = kernel.blocks[block.number - 1]
+    last = kernel.instructions[before.last - 1]
+    return before.last == block.first and is_inner_call(kernel, before, last)
+
+
+def _is_plain(barrier: Instruction) -> bool:
+    """Return whether an instruction is `bar.sync a`, of the whole thread block; the terminator of
+    others has the message for a barrier that no block has."""
+    odd = barrier.guard is not None or {"arrive", "red"} & set(barrier.modifiers)
+    numbers = [o.bits for o in barrier.operands if isinstance(o, Immediate)]
+    known = len(numbers) == len(barrier.operands) < 2 and all(n in range(BARRIERS) for n in numbers)
+    return known and not odd

@@ -1,0 +1,102 @@
+"""What the core asks of an instruction set, and of the machine code that it may make.
+
+The core schedules warps, keeps their SIMT stacks, barriers, memory and rows, and knows no text of
+an instruction. An instruction set says where basic blocks begin and end, what their steps do to a
+`Group` (program.py), and perhaps how to run them as machine code.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.dataclass import dataclass
+from ..ops.lanes import Array
+from .control_flow import ControlFlow
+from .program import BlockPlan, Program, Wave
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """Facts of a kernel that decide how its launches run.
+
+    Its number of `instructions`; whether it `has_loops`, so that it may run long; whether a wave
+    `may_go_over` from the interpreter to machine code in its midst; whether it `reads_place`, where
+    its blocks are on the chip, so that no more may be resident than fit.
+    """
+
+    instructions: int
+    has_loops: bool
+    may_go_over: bool
+    reads_place: bool
+
+
+class InstructionSet(Protocol):
+    """The code of a kernel for one launch, in an instruction set."""
+
+    @property
+    def program(self) -> Program:
+        """The launch, with its memory, its sizes, and the source line and text of an
+        instruction."""
+
+    @property
+    def key(self) -> Hashable:
+        """A key that is equal for equal code: what is known of it holds for later launches."""
+
+    @property
+    def traits(self) -> Traits:
+        """Facts that decide how the launch runs."""
+
+    @property
+    def flow(self) -> ControlFlow:
+        """How each basic block ends, and where lanes go and reconverge: by analysis of the code, or
+        by what its instructions say."""
+
+    def registers(self, numbers: NDArray[np.int64]) -> list[Array]:
+        """Return the first values of all registers of the thread blocks `numbers`, by slot, each
+        (warps or 1, 32 or 1); CutraceError for an instruction that it does not know."""
+
+    def plan(self, block: int) -> BlockPlan:
+        """Return the steps of a basic block, and the slots that they read and write."""
+
+    def compile(self, warps: int) -> "MachineCode":
+        """Return the code as machine code for waves of this many warps; CutraceError if there is
+        none."""
+
+
+class Executor(Protocol):
+    """A way to run the basic blocks of a wave; it owns the registers."""
+
+    def enter(self) -> object:
+        """Return what must live while the wave runs, before it does."""
+
+    def prepare(self) -> None:
+        """Reserve what the next blocks may need."""
+
+    def run_block(self) -> int:
+        """Run the group through a block without machine code; return why Python is needed, -1 if it
+        is not."""
+
+    def end_block(self) -> None:
+        """End a block that machine code has run, where its end has no machine code."""
+
+    def raise_fault(self) -> NoReturn:
+        """Raise the fault that machine code met."""
+
+    def take_outcomes(self) -> None:
+        """Write the results of barrier votes and warp syncs to the registers of their warps."""
+
+    def finish(self) -> None:
+        """Hand over what the blocks have counted."""
+
+    def state(self) -> Iterator[NDArray[Any]]:
+        """Yield the values of all registers."""
+
+
+class MachineCode(Protocol):
+    """The machine code of a kernel."""
+
+    def executor(self, wave: Wave, registers: Sequence[Array] | None) -> Executor:
+        """Return what runs the blocks of a wave, which goes on with these registers, as
+        `InstructionSet.registers` has them; None if the wave begins."""
