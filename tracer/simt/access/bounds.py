@@ -52,7 +52,7 @@ def fault_of(wave: Wave) -> KernelFault:
     text = f"{program.source_line(pc)}: kernel `{program.name}` {verb}"
     thread = name_thread(wave, warp, lane)
     if m.fault_problem == ENDED:
-        owner, offset = locate(wave, warp, address)
+        owner, offset = locate(wave, int(wave.block_of_warp[warp]), address)
         there = coordinates(int(wave.numbers[owner]), program.launch.grid)
         return KernelFault(
             f"{text} shared address {offset:#x} of block {there}, which has ended, in {thread} "

@@ -5,12 +5,9 @@ blocks of the cluster, in order of rank: `mapa` returns addresses there, which a
 access takes. The ISA leaves the numbers open.
 """
 
-import numpy as np
-
 from ....traces.schema import Space
 from ..memory.memory import WINDOWS
-from ..ops.lanes import Array
-from ..warp.program import Group, Wave
+from ..warp.program import Wave
 
 START, SPAN = 0x0F00_0000, 1 << 24
 """Shared address of the window of rank 0, and the size of a window."""
@@ -25,21 +22,12 @@ GENERIC = (_FIRST, _FIRST + MOST_BLOCKS * SPAN)
 """Range of these windows in generic addresses: first address, end."""
 
 
-def owner_and_offset(group: Group, addresses: Array) -> tuple[Array, Array]:
-    """Return for shared addresses (rows, columns) the owning blocks of the wave, -1 if the cluster
-    has no such block, and the offsets in these blocks' memory.
+def locate(wave: Wave, block: int, address: int) -> tuple[int, int]:
+    """Return the block of the wave that owns a shared address of a block, -1 if its cluster has
+    none there, and the offset in that block's memory.
     """
-    size = group.wave.program.launch.blocks_a_cluster
-    own = group.row_block[:, None]
-    elsewhere = addresses >= START
-    rank = (addresses - START) // SPAN
-    owner = np.where(elsewhere, own // size * size + rank, own)
-    owner = np.where(elsewhere & (rank >= size), -1, owner)
-    return owner, np.where(elsewhere, (addresses - START) % SPAN, addresses)
-
-
-def locate(wave: Wave, warp: int, address: int) -> tuple[int, int]:
-    """Return the block of the wave that owns a shared address of a warp, and the offset there."""
-    size, own = wave.program.launch.blocks_a_cluster, int(wave.block_of_warp[warp])
+    if address < START:
+        return block, address
+    size = wave.program.launch.blocks_a_cluster
     rank, offset = divmod(address - START, SPAN)
-    return own // size * size + rank, offset
+    return block // size * size + rank if rank < size else -1, offset

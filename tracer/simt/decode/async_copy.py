@@ -24,7 +24,6 @@ from ..warp.program import Group, Step
 from .address import describe
 from .atomic import update_lanes
 from .decoder import Decoder, Fetch, StepTable, skip
-from .shuffle_vote import by_lane, by_warp
 
 
 def _decode_copy(decoder: Decoder, instruction: Instruction) -> Step | None:
@@ -90,8 +89,7 @@ def _copy_some(
         some = active & (sizes == bytes_read)
         partial = _read_bytes(group, some, source, places[1], int(bytes_read))
         values = [select(some, new, old) for new, old in zip(partial, values, strict=True)]
-    some_lane: Mask = np.any(by_warp(group, full), axis=1, keepdims=True)
-    reads = by_lane(group, some_lane)
+    reads: Mask = full.any(axis=1, keepdims=True)
     for part, warps in ((1, reads), (0, ~reads)):
         write(group, active & warps, replace(to, part=part), places[0], values)
 

@@ -2,8 +2,6 @@
 
 from functools import lru_cache
 
-import numpy as np
-
 from ....traces.schema import BARRIERS
 from ...ptx.kernel import (
     KERNELS,
@@ -17,7 +15,7 @@ from ...ptx.kernel import (
 )
 from ..kernel.function_pointer import callees
 from ..kernel.spin_loop import waits_of
-from ..warp.control_flow import ControlFlow
+from ..warp.control_flow import BlockFlow, ControlFlow, flow_of
 from ..warp.schedule import (
     BARRIER,
     BRANCH,
@@ -29,56 +27,37 @@ from ..warp.schedule import (
     RETURN_SOME,
     SWITCH,
     WARP_SYNC,
-    Schedule,
 )
 
 
 @lru_cache(maxsize=KERNELS)
 def control_flow(like: KernelKey) -> ControlFlow:
-    """Return the tables of a kernel."""
+    """Return the control flow of a kernel."""
     kernel = like.kernel
-    m = Schedule()
-    endings, targets, others, branches = [], [], [], []
-    for block in kernel.blocks:
-        exit_ = kernel.functions[block.function].exit
-        after = (*block.successors, exit_, exit_)
-        last = kernel.instructions[block.last - 1]
-        how = ending(kernel, block)
-        endings.append(JUMP if how is None else how)
-        targets.append(exit_ if last.opcode == "ret" and last.guard is None else after[0])
-        others.append(after[1])
-        is_jump = how == JUMP and last.opcode == "bra"
-        branches.append(is_jump or how in (BRANCH, EXIT_SOME, RETURN_SOME, SWITCH))
-    m.endings, m.targets = np.array(endings, np.int32), np.array(targets, np.int32)
-    m.others, m.branches = np.array(others, np.int32), np.array(branches, np.int32)
-    m.first_end = len(kernel.blocks)
-    m.codes = np.zeros(len(kernel.blocks), np.int64)
-    m.lengths = np.array([b.last - b.first for b in kernel.blocks], np.int32)
-    m.joins = np.array([block.join for block in kernel.blocks], np.int32)
-    m.leaving = np.array([block.leaving for block in kernel.blocks], np.int32)
-    outer_joins = [block.outer_joins for block in kernel.blocks]
-    m.first_outer_join = np.cumsum([0, *map(len, outer_joins)]).astype(np.int32)
-    m.outer_joins = np.array([join for of_block in outer_joins for join in of_block], np.int32)
-    sides = [_sides(kernel, block) for block in kernel.blocks]
-    m.first_side = np.cumsum([0, *map(len, sides)]).astype(np.int32)
-    m.side_entry = np.array([entry for of_block in sides for entry, _ in of_block], np.int32)
-    m.side_exit = np.array([exit_ for of_block in sides for _, exit_ in of_block], np.int32)
-    most_sides = max(map(len, sides))
-    m.spare = max(most_sides, 2) + max(map(len, outer_joins)) + 1
-    # Function ends, behind the last block, have rank 0.
-    m.ranks = np.zeros(max(span.exit for span in kernel.functions) + 1, np.int32)
-    m.ranks[: len(kernel.blocks)] = [block.rank for block in kernel.blocks]
-    waits = waits_of(like)
-    m.may_wait = int(bool(waits))
-    m.waits = np.isin(np.arange(len(m.ranks)), list(waits)).view(np.uint8)
-    return ControlFlow(
-        m,
-        most_sides,
-        kernel.functions[0].entry,
-        kernel.functions[0].exit,
-        tuple(block.last - 1 for block in kernel.blocks),
-        tuple(block.successors for block in kernel.blocks),
-        waits,
+    whole, last_end = kernel.functions[0], max(span.exit for span in kernel.functions)
+    blocks = [_flow_of(kernel, block) for block in kernel.blocks]
+    ends = last_end + 1 - len(blocks)
+    return flow_of(blocks, whole.entry, whole.exit, ends, waits_of(like))
+
+
+def _flow_of(kernel: Kernel, block: BasicBlock) -> BlockFlow:
+    exit_ = kernel.functions[block.function].exit
+    target, other, *_ = (*block.successors, exit_, exit_)
+    last, how = kernel.instructions[block.last - 1], ending(kernel, block)
+    is_jump = how == JUMP and last.opcode == "bra"
+    return BlockFlow(
+        ending=JUMP if how is None else how,
+        target=exit_ if last.opcode == "ret" and last.guard is None else target,
+        other=other,
+        has_branch=is_jump or how in (BRANCH, EXIT_SOME, RETURN_SOME, SWITCH),
+        length=block.last - block.first,
+        last=block.last - 1,
+        rank=block.rank,
+        join=block.join,
+        leaving=block.leaving,
+        outer_joins=block.outer_joins,
+        sides=tuple(_sides(kernel, block)),
+        successors=block.successors,
     )
 
 

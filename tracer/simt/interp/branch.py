@@ -19,7 +19,7 @@ from ..call.argument_passing import frame_slots, pass_arguments, returned, save_
 from ..decode.decoder import Decoder, Fetch
 from ..decode.shuffle_vote import STEPS, by_warp, decode_collective
 from ..kernel.function_pointer import callees, function_address
-from ..ops.lanes import LANES, Bits
+from ..ops.lanes import LANES, Bits, unpack
 from ..warp.barrier import Arrival, Reduction, SyncArrival
 from ..warp.program import Group, Step, Terminator
 
@@ -250,9 +250,6 @@ _TERMINATORS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] 
 """Opcode to the function that decodes it at the end of a basic block."""
 
 
-_LANE = np.arange(LANES, dtype=np.uint32)
-
-
 def decode_warp_sync(decoder: "Decoder", instruction: Instruction, after: int) -> Terminator:
     """Return the terminator of a block that is one warp-wide instruction; `after` is the next
     block.
@@ -296,6 +293,6 @@ def _has_waiting_lanes(group: "Group", masks: Bits) -> bool:
     stacks = group.wave.stacks
     if stacks.meeting[group.warps].any():
         return True
-    active = (group.active[:, None] >> _LANE & np.uint32(1)).astype(np.bool_)
-    partners = np.bitwise_or.reduce(np.where(active, masks, np.uint32(0)), axis=1)
+    masks_of_active = np.where(unpack(group.active), masks, np.uint32(0))
+    partners = np.bitwise_or.reduce(masks_of_active, axis=1)
     return bool((partners & stacks.live()[group.warps] & ~group.active).any())

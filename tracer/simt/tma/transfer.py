@@ -21,7 +21,7 @@ from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ..access.access import add_offset, as_addresses
 from ..access.bounds import name_lane
-from ..access.cluster import GENERIC, START, owner_and_offset
+from ..access.cluster import GENERIC, START, locate
 from ..decode.address import address_of
 from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
@@ -99,10 +99,8 @@ class Site:
 
 def shared_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
     """Return bytes of shared memory of this block or of another one of its cluster."""
-    group, wave = lane.group, lane.group.wave
-    place = np.full((group.rows, group.columns), address, dtype=np.int64)
-    owners, offsets = owner_and_offset(group, place)
-    owner, offset = (int(each.reshape(-1)[lane.place]) for each in (owners, offsets))
+    wave = lane.group.wave
+    owner, offset = locate(wave, lane.block, address)
     if offset % align:
         raise site.fault(lane, f"at shared address {offset:#x}, no multiple of {align},",
                          "misaligned")  # fmt: skip

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
-from ..ops.lanes import LANES, Array, Bits, Mask
+from ..ops.lanes import LANES, Array, Bits, Mask, unpack
 from .schedule import EXITED, READY, WAITING
 from .stack_entry import WarpStacks
 
@@ -319,9 +319,6 @@ class ClusterBarrier:
         self._holder.release_warps(free)
 
 
-_LANE = np.arange(LANES, dtype=np.uint32)
-
-
 @dataclass(slots=True)
 class SyncArrival:
     """A waiting entry of a warp: its lanes, their masks (32,) and values, each (32,), the result
@@ -429,5 +426,4 @@ def _lanes(mask: int) -> Iterator[int]:
 
 
 def _as_mask(lanes: int) -> Mask:
-    mask: Mask = (np.uint32(lanes) >> _LANE & np.uint32(1)).astype(np.bool_)
-    return mask
+    return unpack(np.array([lanes], np.uint32))[0]

@@ -54,9 +54,9 @@ def loop_line(program: Program, flow: ControlFlow, block: int) -> str:
 
     A block in no loop, in a function that a loop calls, gives its own line.
     """
-    cycle, ranks = _shortest_cycle(flow, block), flow.schedule.ranks
-    head = min(range(len(cycle)), key=lambda place: int(ranks[cycle[place]]))
-    return program.source_line(flow.last[cycle[head - 1]])
+    cycle = _shortest_cycle(flow, block)
+    head = min(range(len(cycle)), key=lambda place: flow.blocks[cycle[place]].rank)
+    return program.source_line(flow.blocks[cycle[head - 1]].last)
 
 
 def _shortest_cycle(flow: ControlFlow, block: int) -> list[int]:
@@ -65,13 +65,13 @@ def _shortest_cycle(flow: ControlFlow, block: int) -> list[int]:
     waiting = deque([block])
     while waiting:
         here = waiting.popleft()
-        for after in flow.successors[here]:
+        for after in flow.blocks[here].successors:
             if after == block:
                 cycle = [here]
                 while cycle[-1] != block:
                     cycle.append(came_from[cycle[-1]])
                 return cycle[::-1]
-            if after not in came_from and after < len(flow.successors):
+            if after not in came_from and after < len(flow.blocks):
                 came_from[after] = here
                 waiting.append(after)
     return [block]
