@@ -117,28 +117,6 @@ def spread_few(
     return bad | (NEW if new != 0 else 0)
 
 
-@assembly("""
-define internal i64 @put(ptr %addresses, i64 %mask, ptr %to) {
-  %a = load <32 x i64>, ptr %addresses, align 8
-  %m32 = trunc i64 %mask to i32
-  %m = bitcast i32 %m32 to <32 x i1>
-  %f = call i32 @llvm.cttz.i32(i32 %m32, i1 true)
-  %fp = getelementptr i64, ptr %addresses, i32 %f
-  %base = load i64, ptr %fp, align 8
-  %b0 = insertelement <32 x i64> poison, i64 %base, i64 0
-  %b = shufflevector <32 x i64> %b0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %d = sub <32 x i64> %a, %b
-  %o = trunc <32 x i64> %d to <32 x i32>
-  %s = select <32 x i1> %m, <32 x i32> %o, <32 x i32> zeroinitializer
-  store <32 x i32> %s, ptr %to, align 4
-  ret i64 0
-}
-""")
-def put(addresses: I64, mask: int, to: I32) -> None:
-    """Write the offsets of lanes `mask` from their lowest lane to `to`, 0 for the other lanes."""
-    raise NotImplementedError
-
-
 def touch(
     m: Machine, place: int, access: int, position: int, mask: int, addresses: I64, offset: int,
     width: int, window: int, arena: int,
@@ -191,7 +169,7 @@ def write_row(
     else:
         outcome = spread_few(addresses, offset, low, limit, width - 1, mask, old_offsets)
         if other or outcome >= NEW:
-            put(addresses, mask, to)
+            spread(addresses, offset, low, limit, width - 1, mask, old_offsets, to)
     bad = mask if limit < 0 else outcome & (NEW - 1)
     if bad and arena:
         bad = search(m, site, warp, bad, addresses, offset, width, arena)
