@@ -230,6 +230,17 @@ def test_a_program_has_a_page_before_its_first_array(
     assert outside_of(trace, 1) == [Outside(0, 48, 0, 0, PAGE - 192)]
 
 
+@pytest.mark.parametrize("engine_name", ["array", "compiled"])
+def test_the_first_lane_at_fault_is_named_for_its_own_fault(engine_name: str) -> None:
+    source = """
+extern "C" __global__ void k(char *a) {
+    *(int *)(a + (threadIdx.x == 3 ? 17 : threadIdx.x == 5 ? 1 << 20 : 4 * threadIdx.x)) = 1;
+}"""
+    where = r"4 bytes misaligned at global address 0x700000011 in thread \(3, 0, 0\).*multiple of 4"
+    with pytest.raises(KernelFault, match=where), cutrace.Session(engine=engine_name) as gpu:
+        gpu.compile(source).get_function("k")[1, 32](gpu.device_array(256, np.int8))
+
+
 def test_bounds_are_strict_unless_asked(tmp_path: Path) -> None:
     with cutrace.Session(tmp_path / "t.cutrace") as gpu:
         out = gpu.device_array(32, np.float32, "out")

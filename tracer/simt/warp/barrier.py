@@ -426,4 +426,5 @@ def _lanes(mask: int) -> Iterator[int]:
 
 
 def _as_mask(lanes: int) -> Mask:
-    return unpack(np.array([lanes], np.uint32))[0]
+    mask: Mask = unpack(np.array([lanes], np.uint32))[0]
+    return mask
