@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from ...base.errors import CutraceError
 from .ops.lanes import LANES, Array
 from .warp.instruction_set import Executor, InstructionSet, MachineCode
-from .wave import Wave
+from .warp.program import Wave
 
 MANY_LANES = 1 << 12
 """Lanes from which a launch with loops is compiled. Compiling takes some 0.1 s, once; in the array

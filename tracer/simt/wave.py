@@ -6,8 +6,8 @@ interpreter. A wave begins with either, and goes over from the interpreter to ma
 launch is hot (tier.py); nothing that it has run is run again.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from .rows.buffers import Buffers
 from .rows.history import RUNS
 from .rows.pattern import PatternTable
 from .rows.wave_rows import WaveRows
+from .tier import LaunchTier
 from .warp.instruction_limit import SLICE, instructions_left, loop_line
 from .warp.instruction_set import Executor, InstructionSet
 from .warp.invariant import asserted
@@ -29,25 +30,6 @@ from .warp.machine import Machine
 from .warp.program import FrameStack, Group, Program
 from .warp.schedule import DEEPEN, ENDING, FAULT, IDLE, INTERPRET, SPINS, WOKEN, YIELD
 from .warp.simt_stack import SimtStacks, routines
-
-
-class Tier(Protocol):
-    """Whether the blocks of a launch are machine code by now; see tier.py."""
-
-    left: int
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether there is machine code."""
-
-    def spend(self, instructions: int) -> None:
-        """Count instructions of groups of warps, and compile the kernel once they are many."""
-
-    def heat(self) -> None:
-        """Compile the kernel, if that is allowed."""
-
-    def executor(self, wave: "Wave", registers: Sequence[Array] | None) -> Executor:
-        """Return machine code for a wave, which goes on with these registers."""
 
 
 class WaveState:
@@ -165,7 +147,7 @@ class Wave:
         numbers: NDArray[np.int64],
         patterns: PatternTable,
         sink: Sink,
-        tier: Tier,
+        tier: LaunchTier,
         buffers: Buffers,
     ) -> None:
         program, launch = code.program, code.program.launch
