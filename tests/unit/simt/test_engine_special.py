@@ -77,6 +77,19 @@ def test_as_many_blocks_at_once_as_an_sm_holds_find_a_slot(tmp_path: Path) -> No
         assert not taken.copy_to_host().any()
 
 
+def test_small_blocks_that_take_much_shared_memory_find_a_slot(tmp_path: Path) -> None:
+    # 40 KB a block: an SM of 227 KB has room for five
+    held = "__shared__ int slot; __shared__ volatile int held[10000];"
+    source = SLOTS.replace("__shared__ int slot;", held).replace("2 * sm", "5 * sm")
+    source = source.replace("slot < 2", "slot < 5").replace(
+        "slot == 2", "held[sm] = slot, slot == 5"
+    )
+    with cutrace.Session(tmp_path / "t.cutrace") as gpu:
+        taken, failures = (gpu.to_device(np.zeros(n, np.int32)) for n in (5 * 132, 1))
+        gpu.compile(source).get_function("k")[1500, 64](taken, failures)
+        assert failures.copy_to_host().tolist() == [0]
+
+
 def test_without_a_device_a_kernel_sees_the_default_one() -> None:
     model = load_device(DEFAULT_DEVICE)
     limits, chip = model.limits, DEFAULT_CHIP
