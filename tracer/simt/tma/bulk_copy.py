@@ -246,7 +246,8 @@ def _prefetch_box(decoder: Decoder, box: "Box", site: Site) -> Step:
 def _pieces(places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the pieces of elements' addresses (n,), each once where it follows itself."""
     pieces = places // BULK_PIECE * BULK_PIECE
-    return pieces[np.diff(pieces, prepend=-1) != 0]
+    distinct: NDArray[np.int64] = pieces[np.diff(pieces, prepend=-1) != 0]
+    return distinct
 
 
 def _box(
