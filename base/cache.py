@@ -16,10 +16,14 @@ from contextlib import suppress
 from errno import EEXIST
 from functools import cache
 from pathlib import Path
+from typing import Generic, TypeVar
 from zlib import crc32
 
 from .claim import Claim, sweep
+from .dataclass import dataclass
 from .errors import CutraceError
+
+Value = TypeVar("Value")
 
 _HASH = hashlib.sha256
 _SIZE = _HASH().digest_size
@@ -130,6 +134,28 @@ def keep(kind: str, key: str, data: bytes, most: int = 0) -> None:
             f"{where}: nothing can be kept between runs: {why}; it is made anew each time "
             "(XDG_CACHE_HOME names another folder)"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Cache(Generic[Value]):
+    """The entries of one kind: `pack` makes bytes of a value, `unpack` the value again.
+
+    What `pack` gives None for is not kept. `most` is the limit of bytes, 0 for none.
+    """
+
+    kind: str
+    most: int
+    pack: Callable[[Value], bytes | None]
+    unpack: Callable[[bytes], Value]
+
+    def get(self, key: str | None, make: Callable[[], Value]) -> Value:
+        """Return the value of a key, or make and keep it; without a key, make it."""
+        if key is not None and (data := load(self.kind, key)) is not None:
+            return self.unpack(data)
+        value = make()
+        if key is not None and (data := self.pack(value)) is not None:
+            keep(self.kind, key, data, self.most)
+        return value
 
 
 def _write(folder: Path, key: str, data: bytes) -> None:

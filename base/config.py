@@ -9,19 +9,16 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from .cache import keep, key_of, load
+from .cache import Cache, key_of
 from .dataclass import dataclass
 from .errors import CutraceError, nearest
 
 Result = TypeVar("Result")
-KIND, MOST_BYTES = "toml", 1 << 23
-"""Cache kind of parsed TOML, and its size limit in bytes."""
 
 
 def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
@@ -29,16 +26,24 @@ def read_toml(text: str | bytes, where: str) -> dict[str, Any]:
 
     The result is cached as JSON: parsing the counter lists takes Python forty milliseconds.
     """
-    key = key_of(text)
-    if (data := load(KIND, key)) is not None:
-        return dict(json.loads(data))
+
+    def read() -> dict[str, Any]:
+        try:
+            return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise CutraceError(f"{where}: not TOML: {error}") from error
+
+    return _PARSED.get(key_of(text), read)
+
+
+def _as_json(document: dict[str, Any]) -> bytes | None:
     try:
-        document = tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CutraceError(f"{where}: not TOML: {error}") from error
-    with suppress(TypeError):  # JSON has no dates
-        keep(KIND, key, json.dumps(document).encode(), MOST_BYTES)
-    return document
+        return json.dumps(document).encode()
+    except TypeError:  # JSON has no dates
+        return None
+
+
+_PARSED: Cache[dict[str, Any]] = Cache("toml", 1 << 23, _as_json, json.loads)
 
 
 def check_keys(table: Iterable[str], valid_keys: Iterable[str], where: str) -> None:

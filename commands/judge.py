@@ -17,7 +17,7 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..base.cache import keep, key_of, load, package_digest
+from ..base.cache import key_of, package_digest
 from ..base.claim import scratch_folder
 from ..base.errors import CutraceError, KernelFault, describe_error
 from ..base.scope import scope
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 CHECKED_INSTRUCTIONS = 1 << 20
 """Warp instructions up to which loads of bytes that nobody wrote are looked for: that takes the
 interpreter, 0.2 s for so many."""
-KIND, MOST_BYTES = "judged", 1 << 28
-"""The kind of cache entry, and the most bytes of them."""
 FORMATS = ("text", "json")
 
 
@@ -209,22 +207,25 @@ class _SideMaker:
 
     def make(self, name: str, path: Path, reference: "Side | None") -> "Side":
         """Return the facts of a variant; of a candidate, its `reference` is known."""
-        from ..analyzer.comparison.side import instructions, pack, unpack
+        from ..analyzer.comparison.side import SIDES, instructions
 
         is_small = reference is None or instructions(reference) <= CHECKED_INSTRUCTIONS
         checks = is_small and (reference is None or bool(reference.initialized))
         key = self._key(path, checks, reference is None)
-        if key and (data := load(KIND, key)) is not None:
-            return replace(unpack(data), name=name)
+        side, _ = SIDES.get(key, lambda: self._make(path, checks, reference))
+        return replace(side, name=name)
+
+    def _make(self, path: Path, checks: bool, reference: "Side | None") -> "tuple[Side, bool]":
+        """Return the facts of a variant, and whether the limit of time stopped it."""
+        from ..analyzer.comparison.side import instructions
+
         side, is_stopped = self._run(path, checks and reference is not None)
         if reference is None and not side.error and instructions(side) <= CHECKED_INSTRUCTIONS:
             side = replace(side, initialized=_initialized(self._run(path, True)[0]))
         elif reference and not checks and {*side.unset} - {*reference.unset}:
             checked, is_over = self._run(path, True)
             side = side if is_over else checked
-        if key and not is_stopped:
-            keep(KIND, key, pack(side), MOST_BYTES)
-        return replace(side, name=name)
+        return side, is_stopped
 
     def _run(self, path: Path, checks: bool) -> "tuple[Side, bool]":
         """Return the facts of a run, and whether the limit of time stopped it."""

@@ -14,11 +14,10 @@ from numbers import Number
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from ..base.cache import keep, key_of, load
+from ..base.cache import Cache, key_of
 
-TEXTS, MOST_BYTES = "loops", 1 << 26
-"""The cache name of the texts, and the maximum bytes of them: to translate the texts of one
-question takes a twelfth of a second."""
+_TEXTS: Cache[str] = Cache("loops", 1 << 26, str.encode, bytes.decode)
+"""The texts: to translate those of one question takes a twelfth of a second."""
 
 
 def cached_text(
@@ -27,12 +26,7 @@ def cached_text(
     """Load the text made from functions, or make it; `more` are further inputs of the cache key."""
     parts = [(function.__module__, function.__qualname__) for function in functions]
     sources = [source_of(module) for module in sorted({module for module, _ in parts})]
-    key = key_of(sys.version, _translator(), *sources, repr(parts), *more)
-    if (data := load(TEXTS, key)) is not None:
-        return data.decode()
-    text = make()
-    keep(TEXTS, key, text.encode(), MOST_BYTES)
-    return text
+    return _TEXTS.get(key_of(sys.version, _translator(), *sources, repr(parts), *more), make)
 
 
 @cache

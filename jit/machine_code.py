@@ -8,12 +8,12 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from ..base.cache import keep, key_of, load
+from ..base.cache import Cache, key_of
 from ..base.claim import Lock
 
-KIND, MOST_BYTES = "native", 1 << 27
-"""The cache name and the maximum bytes of machine code: compiling a loop takes ten milliseconds,
-reading it from the cache a fraction of one."""
+_CODE: Cache[bytes] = Cache("native", 1 << 27, bytes, bytes)
+"""Machine code: compiling a loop takes ten milliseconds, reading it from the cache a fraction of
+one."""
 
 
 @cache
@@ -81,10 +81,7 @@ def compile_assembly(assembly: str, vectors: bool = True, effort: int = 2) -> Ca
         text = _with_symbols(assembly)
         key = key_of(_processor(), str(vectors), str(effort), text)
         if key not in _LOADED:
-            code = load(KIND, key)
-            if code is None:
-                code = _compile(text, vectors, effort)
-                keep(KIND, key, code, MOST_BYTES)
+            code = _CODE.get(key, lambda: _compile(text, vectors, effort))
             engine.add_object_file(llvm.ObjectFileRef.from_data(code))
             engine.finalize_object()
             _LOADED.add(key)

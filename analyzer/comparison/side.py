@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.cache import Cache
 from ...base.errors import KernelFault, place_of
 from ...models.analyses.race import find_races
 from ...models.replay.interface.options import ReplayOptions
@@ -157,7 +158,7 @@ def _saved(finding: Finding, launch: LaunchProfile) -> float | None:
     return None
 
 
-def pack(side: Side) -> bytes:
+def _pack(side: Side) -> bytes:
     """Return a side as bytes: its facts as JSON, then its arrays."""
     facts = {k: v for k, v in asdict(replace(side, arrays=None)).items() if k != "arrays"}
     head = json.dumps({**facts, "has_arrays": side.arrays is not None}).encode()
@@ -168,8 +169,7 @@ def pack(side: Side) -> bytes:
     return len(head).to_bytes(8, "little") + head + tail.getvalue()
 
 
-def unpack(data: bytes) -> Side:
-    """Return the side of the bytes of `pack`."""
+def _unpack(data: bytes) -> Side:
     size = int.from_bytes(data[:8], "little")
     facts, stream = json.loads(data[8 : 8 + size]), io.BytesIO(data[8 + size :])
     arrays: dict[str, Values] | None = {} if facts.pop("has_arrays") else None
@@ -180,3 +180,12 @@ def unpack(data: bytes) -> Side:
     known = {each.name for each in fields(Side)}
     named = {key: value for key, value in facts.items() if key in known}
     return Side(**{**named, "estimate": tuple(ends) if ends else None, "arrays": arrays})
+
+
+SIDES: Cache[tuple[Side, bool]] = Cache(
+    "judged",
+    1 << 28,
+    lambda made: None if made[1] else _pack(made[0]),
+    lambda data: (_unpack(data), False),
+)
+"""Variants that were run before; not those that a limit of time has stopped."""

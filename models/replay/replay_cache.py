@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import polars as pl
 
 from ...base import progress
-from ...base.cache import keep, key_of, load, package_digest, source_digest
+from ...base.cache import Cache, keep, key_of, load, package_digest, source_digest
 from ...traces.schema import TABLES
 from ...traces.trace_folder import Stamp, check_same
 from .device.device import Device
@@ -91,13 +91,14 @@ def cached_answer(
     trace_key = _key(trace)
     if trace_key is None:
         return make(trace)
+
+    def make_checked() -> Result:
+        answer = make(trace)
+        trace.check_unchanged()
+        return answer
+
     key = key_of(trace_key, make.__name__, about, source_digest(sources))
-    if (data := load(KIND, key)) is not None:
-        return unpack(data)
-    answer = make(trace)
-    trace.check_unchanged()
-    keep(KIND, key, pack(answer), MOST_BYTES)
-    return answer
+    return Cache(KIND, MOST_BYTES, pack, unpack).get(key, make_checked)
 
 
 def _key(trace: "LaunchTrace") -> str | None:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...base.cache import keep, key_of, load
+from ...base.cache import Cache, key_of
 from ...base.claim import Lock, Owner
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
@@ -48,7 +48,7 @@ def compile_program(
     """Compile `text` for `compute_75`; `headers` exist in memory only, by the name included.
 
     An invalid program gives an Outcome without PTX; any other failure raises a CutraceError. The
-    outcome of a source without includes is cached (`load_answer`, `keep_answer`).
+    outcome of a source without includes is cached.
     """
     request = {
         "text": text,
@@ -59,11 +59,7 @@ def compile_program(
         "name_expressions": list(name_expressions),
         "headers": dict(headers or {}),
     }
-    key = key_of_request(request)
-    answer = load_answer(key)
-    if answer is None:
-        answer = _COMPILER.request(request)
-        keep_answer(key, answer)
+    answer = _ANSWERS.get(key_of_request(request), lambda: _COMPILER.request(request))
     if "unknown" in answer:
         raise CutraceError(_unknown(target, answer["version"], answer["architectures"]))
     if "failed" in answer:
@@ -141,8 +137,6 @@ def _crashed(status: int, name: str) -> str:
     )
 
 
-KIND, MOST_BYTES = "ptx", 1 << 26
-"""Cache kind of outcomes, and its size limit in bytes."""
 _CACHEABLE_OPTIONS = ("-D", "-I", "-U", "-lineinfo", "--gpu-architecture=", "-std=", "--std=", "-w")
 """Prefixes of options that read no file if the source includes nothing."""
 
@@ -157,16 +151,12 @@ def key_of_request(request: Mapping[str, Any]) -> str | None:
     return key_of(_compiler(), json.dumps(request, sort_keys=True))
 
 
-def load_answer(key: str | None) -> dict[str, Any] | None:
-    """Return the cached answer, None if there is none."""
-    data = None if key is None else load(KIND, key)
-    return None if data is None else dict(json.loads(data))
+def _pack(answer: dict[str, Any]) -> bytes | None:
+    """Return an answer with PTX as JSON; others are not kept."""
+    return json.dumps(answer).encode() if answer.get("ptx") else None
 
 
-def keep_answer(key: str | None, answer: Mapping[str, Any]) -> None:
-    """Cache an answer if it has PTX."""
-    if key is not None and answer.get("ptx"):
-        keep(KIND, key, json.dumps(answer).encode(), MOST_BYTES)
+_ANSWERS: Cache[dict[str, Any]] = Cache("ptx", 1 << 26, _pack, json.loads)
 
 
 @cache

@@ -14,7 +14,7 @@ from dataclasses import asdict, astuple, field
 from functools import cache, lru_cache
 from pathlib import Path
 
-from ...base.cache import keep, key_of, load, source_digest
+from ...base.cache import Cache, key_of, source_digest
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
@@ -30,8 +30,6 @@ ARCHS = (
 """Architectures that are measured by default."""
 FIRST_DECODED = 70
 """Oldest architecture whose machine code is analysed: since Volta an instruction has 128 bits."""
-KIND, MOST_BYTES = "resources", 1 << 24
-"""Cache kind of measurements, and its size limit in bytes."""
 
 _TARGET = re.compile(r"^(\s*\.target\s+)sm_(\d+)([af]?)", re.MULTILINE)
 _ENTRY = re.compile(r"^(?:\.(?:visible|weak)\s+)?\.entry\s+([\w$]+)", re.MULTILINE)
@@ -82,9 +80,12 @@ def measure(
 @lru_cache(maxsize=512)
 def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
     key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
-    data = load(KIND, key)
-    if data is not None:
-        return _read(data)
+    return _MEASURED.get(key, lambda: _assemble_each(ptx, kernel, archs, options))
+
+
+def _assemble_each(
+    ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]
+) -> Measured:
     marked = mark_lines(ptx)
     facts: dict[str, Facts] = {}
     kernel_resources: list[Resources] = []
@@ -95,12 +96,16 @@ def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, .
             kernel_resources.append(answer[0])
             if is_decoded:
                 facts[arch] = read_facts(answer[1], kernel, _number_of(arch))
-    record = {
-        "resources": [asdict(each) for each in kernel_resources],
-        "facts": {arch: _write_facts(each) for arch, each in facts.items()},
-    }
-    keep(KIND, key, json.dumps(record).encode(), MOST_BYTES)
     return Measured(tuple(kernel_resources), facts)
+
+
+def _write(measured: Measured) -> bytes:
+    """Encode a measurement as JSON."""
+    record = {
+        "resources": [asdict(each) for each in measured.resources],
+        "facts": {arch: _write_facts(each) for arch, each in measured.facts.items()},
+    }
+    return json.dumps(record).encode()
 
 
 def _read(data: bytes) -> Measured:
@@ -109,6 +114,9 @@ def _read(data: bytes) -> Measured:
     kernel_resources = (Resources(**{**each, "accesses": ()}) for each in record["resources"])
     facts = {arch: _read_facts(*each) for arch, each in record["facts"].items()}
     return Measured(tuple(kernel_resources), facts)
+
+
+_MEASURED: Cache[Measured] = Cache("resources", 1 << 24, _write, _read)
 
 
 def _write_facts(facts: Facts) -> tuple[list[tuple[object, ...]], str]:
