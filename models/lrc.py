@@ -23,7 +23,7 @@ import numpy as np
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..jit.loop import extend, loops_of
-from .replay.interface.model import Batch, Ints, Step, one_lane
+from .replay.interface.model import MULTICAST, Batch, Ints, Kind, Step, one_lane
 from .replay.stateful import lrc_window
 from .replay.stateful.lrc_window import Passed, Requests, Window
 
@@ -36,10 +36,13 @@ def _nothing() -> Ints:
 
 @dataclass
 class Lrc:
-    """One unit. `line` is the size of L1's lines, a power of two; `window` counts reads."""
+    """One unit. `line` is the size of L1's lines, a power of two; `window` counts reads. At most
+    `joins` of them share one of L2; 0: any number.
+    """
 
     line: int
     window: int
+    joins: int = 0
 
     counters: ClassVar[tuple[str, ...]] = ("joined",)
     period: ClassVar[int] = 0
@@ -48,7 +51,7 @@ class Lrc:
     _clock: Ints = field(default_factory=_nothing, init=False, repr=False)
     _latest: Ints = field(default_factory=_nothing, init=False, repr=False)
     _ring: tuple[Ints, ...] = field(
-        default_factory=lambda: (_nothing(),) * 3, init=False, repr=False
+        default_factory=lambda: (_nothing(),) * 4, init=False, repr=False
     )
 
     def __post_init__(self) -> None:
@@ -59,6 +62,8 @@ class Lrc:
             )
         if self.window < 1:
             raise CutraceError(f"lrc: window = {self.window}; expected 1 at least")
+        if self.joins < 0:
+            raise CutraceError(f"lrc: joins = {self.joins}; expected 0 or more")
 
     def step(self, batch: Batch) -> Step:
         """Join reads with earlier ones."""
@@ -68,11 +73,11 @@ class Lrc:
         counts = np.zeros(len(batch) if batch.group is None else batch.groups, np.int64)
         columns = batch.addresses[:, 0], batch.kind, batch.row, unit, group
         requests = Requests(*map(np.ascontiguousarray, columns))
-        is_load = np.array([kind.access == "load" for kind in batch.kinds], np.int64)
+        is_load = np.array([_is_joined(kind) for kind in batch.kinds], np.int64)
         passed = Passed(*np.empty((3, len(batch)), np.int64))
         window, line_bits = self._window(1 + int(unit.max(initial=0))), self.line.bit_length() - 1
         loops = loops_of(lrc_window, len(batch))
-        many = loops.join(requests, is_load, window, line_bits, counts, passed)
+        many = loops.join(requests, is_load, window, line_bits, self.joins, counts, passed)
         if not batch.passes_on:
             return Step({"joined": counts})
         address, kind, row = (column[:many] for column in passed)
@@ -85,3 +90,8 @@ class Lrc:
         self._latest = extend(self._latest, many * lrc_window.BUCKETS, 0)
         self._ring = tuple(extend(column, many * self.window, 0) for column in self._ring)
         return Window(self.window, self._clock, self._latest, *self._ring)
+
+
+def _is_joined(kind: Kind) -> bool:
+    """Return whether a read may be joined: those of a multicast never are (measured on an H200)."""
+    return kind.access == "load" and kind.cache != MULTICAST

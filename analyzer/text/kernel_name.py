@@ -66,7 +66,8 @@ def _last_part(text: str) -> str:
 
 def _split(text: str, begin: int) -> tuple[list[str], int]:
     """Return the arguments from `begin` on, and the place of the closing bracket, or the end."""
-    pieces, closing, start = [], [">"], begin
+    pieces: list[str] = []
+    closing, start = [">"], begin
     for place in range(begin, len(text)):
         letter = text[place]
         if letter in _PAIRS:

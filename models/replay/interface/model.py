@@ -31,6 +31,9 @@ ACCESSES: Mapping[str, tuple[str, ...]] = {
 `bulk` is the global memory that bulk copies move: its requests are pieces of a copy."""
 
 
+MULTICAST = "multicast"
+"""The cache operator of bulk loads for several blocks of a cluster."""
+
 ROW_SHIFT, SLICE_SHIFT = 32, 49
 """The first bits of a texel's row and slice in its place: `x bytes | y << 32 | z << 49`."""
 

@@ -16,7 +16,7 @@ from ....base.errors import CutraceError
 from ....traces.identity_cache import cached_by_identity
 from ....traces.schema import STRONG_LOADS, Array, Space
 from ....traces.unique import sorted_places
-from ..interface.model import ACCESSES, Ints, Kind
+from ..interface.model import ACCESSES, MULTICAST, Ints, Kind
 
 SPACES = 8
 """Sites per instruction: more than there are values of Space."""
@@ -64,7 +64,8 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     """Return the sites of a kernel; `dlcm` is the default cache operator of global loads."""
     kinds: dict[Kind, int] = {}
     kind = np.full(len(instructions) * SPACES, -1, np.int64)
-    columns = ["pc", "bytes", "cache", "access", "reads", "writes", "order", "scope", "collision"]
+    columns = ["pc", "mnemonic", "bytes", "cache", "access", "reads", "writes", "order", "scope"]
+    columns.append("collision")
     for row in instructions.select(columns).to_pylist():
         for space in Space if row["access"] else ():
             site_kind = _kind(row, space, dlcm)
@@ -83,6 +84,8 @@ def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:
     if space is not Space.SHARED and collision in _SHARED:
         collision = "serial"
     is_bulk = row["access"] == "bulk"
+    if is_bulk and "multicast" in str(row["mnemonic"]):
+        cache = MULTICAST
     name = "bulk" if is_bulk and space is Space.GLOBAL else space.name.lower()
     return Kind(name, access, cache, int(str(row["bytes"])), collision=collision)
 

@@ -37,8 +37,9 @@ class Window(NamedTuple):
     """The recent reads of all units.
 
     `clock` (units,) is the number of reads, never above 2 ** 62. Read number t is at t % `reads`
-    in `line`, `sectors` and `link`, of `reads` integers per unit; its link is the previous read in
-    the same hash bucket, 0 for none. `latest` is the last read of each of BUCKETS buckets per unit.
+    in `line`, `sectors`, `link` and `shared`, of `reads` integers per unit; its link is the
+    previous read in the same hash bucket, 0 for none; `shared` is the number of reads that one of
+    L2 has served with it. `latest` is the last read of each of BUCKETS buckets per unit.
     """
 
     reads: int
@@ -47,14 +48,17 @@ class Window(NamedTuple):
     line: I64
     sectors: I64
     link: I64
+    shared: I64
 
 
 def join(
-    requests: Requests, is_load: I64, window: Window, line_bits: int, counts: I64, passed: Passed
-) -> int:
+    requests: Requests, is_load: I64, window: Window, line_bits: int, most: int, counts: I64,
+    passed: Passed,
+) -> int:  # fmt: skip
     """Join reads with recent reads of the same unit; return the number of requests that go on.
 
-    `is_load` (kinds,); `counts` (groups,) are the joined requests.
+    `is_load` (kinds,); `most` reads share one of L2, 0: any number; `counts` (groups,) are the
+    joined requests.
     """
     begin, many = 0, 0
     while begin < len(requests.address):
@@ -68,7 +72,7 @@ def join(
                 line, cause, unit = tag, requests.cause[end], requests.unit[end]
                 sectors += 1 << ((requests.address[end] - (line << line_bits)) >> SECTOR_BITS)
             end += 1
-        is_repeated = cause != NONE and look_up(window, unit, line, sectors)
+        is_repeated = cause != NONE and look_up(window, unit, line, sectors, most)
         for number in range(begin, end):
             if is_repeated and is_load[requests.kind[number]]:
                 counts[requests.group[number]] += 1
@@ -81,20 +85,23 @@ def join(
     return many
 
 
-def look_up(window: Window, unit: int, line: int, sectors: int) -> bool:
+def look_up(window: Window, unit: int, line: int, sectors: int, most: int) -> bool:
     """Return whether the unit's window holds this read, and record it as the latest."""
     clock = window.clock[unit] + 1
     window.clock[unit] = clock
     bucket = unit * BUCKETS + bucket_of(line)
-    earlier, is_repeated = window.latest[bucket], False
+    earlier, is_repeated, shared = window.latest[bucket], False, 1
     while earlier > 0 and clock - earlier <= window.reads:
         place = unit * window.reads + earlier % window.reads
         if window.line[place] == line and window.sectors[place] == sectors:
-            is_repeated = True
+            if most == 0 or window.shared[place] < most:
+                is_repeated = True
+                shared = window.shared[place] + 1
             break
         earlier = window.link[place]
     place = unit * window.reads + clock % window.reads
     window.line[place], window.sectors[place] = line, sectors
+    window.shared[place] = shared
     window.link[place] = window.latest[bucket]
     window.latest[bucket] = clock
     return is_repeated

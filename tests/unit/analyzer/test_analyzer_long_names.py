@@ -69,3 +69,17 @@ def test_arguments_that_do_not_fit_in_a_line_are_left_out(
     assert "(number_0=0, number_1=1, " in first
     assert first.endswith(", ...)")
     assert len(first) <= 110
+
+
+def test_kernels_are_chosen_by_the_name_of_a_base(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.cutrace"
+    record_two(path, ())
+    chosen = ["analyze", str(path), "-d", "h100", "-q", "--kernels", "^run$", "--kernel-name-base"]
+    assert run([*chosen, "function"]) == 0
+    assert capsys.readouterr().out.count("<<<1, 32>>>") == 2
+    assert run([*chosen, "demangled"]) == 2
+    assert "no kernel's name matches" in capsys.readouterr().err
+    assert run([*chosen, "short"]) == 2
+    assert "expected function, demangled, mangled" in capsys.readouterr().err

@@ -40,3 +40,11 @@ def test_a_device_without_bulk_copies_says_so(
     assert run(["analyze", str(trace), "-d", "a100", "--by", "instruction"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "bulk copies (from 9.0 on; 2 in the code) counted as nothing" in said
+
+
+def test_counters_of_l2_have_the_sectors_of_bulk_copies(tmp_path: Path) -> None:
+    trace = record_bulk_copies(tmp_path / "copy.cutrace", COPIES | {"reductions": 1})
+    (launch,) = cutrace.analyze(trace, device="h200").launches
+    sectors = 64 * 4096 // 32
+    for kind, many in (("_op_read", 1), ("_op_write", 1), ("", 3)):
+        assert launch.counters[f"lts__t_sectors_srcunit_tex{kind}.sum"] == many * sectors

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cutrace.base.errors import CutraceError
 from cutrace.jit.loop import rows_asked
 from cutrace.models.lrc import Lrc
-from cutrace.models.replay.interface.model import Kind, Step
+from cutrace.models.replay.interface.model import Kind, Step, one_lane
 from cutrace.models.replay.stateful import lrc_window
 
 Reads = list[tuple[int, int]]
@@ -112,3 +112,18 @@ def test_counts_do_not_depend_on_batches(reads: list[tuple[int, int, int]], size
 def test_an_lrc_that_there_cannot_be_is_refused(line: int, window: int, said: str) -> None:
     with pytest.raises(CutraceError, match=re.escape(said)):
         Lrc(line=line, window=window)
+
+
+def joined_of(kind: Kind, reads: int) -> list[int]:
+    """Which of so many equal reads of a sector are joined, where four share one."""
+    nothing = np.zeros(reads, np.int64)
+    batch = one_lane((kind,), nothing, nothing, np.arange(reads))
+    return column(Lrc(line=128, window=16, joins=4).step(batch), "joined")
+
+
+def test_at_most_so_many_reads_share_one_of_l2() -> None:
+    assert joined_of(Kind("bulk", "load", "", 32), 6) == [0, 1, 1, 1, 0, 1]
+
+
+def test_reads_of_a_multicast_are_not_joined() -> None:
+    assert joined_of(Kind("bulk", "load", "multicast", 32), 3) == [0, 0, 0]
