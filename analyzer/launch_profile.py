@@ -16,6 +16,7 @@ from ..base.dataclass import dataclass
 from ..base.errors import nearest
 from ..base.html_table import render_table
 from ..models.analyses.occupancy import Occupancy
+from ..models.replay.device.measured import WITHIN
 from ..traces.schema import Launch
 from .counting.bounds import Bound, verdict
 from .counting.evaluate import Definitions, Packing, Raw, Value, by, totals, totals_of_each
@@ -62,7 +63,8 @@ class LaunchProfile(Packing):
     refuses the launch, or the trace is incomplete. For a sample of blocks `bounds_between` holds
     pairs, the lower and upper end of each bound that can be inferred. `estimate` is the estimated
     time, if latencies of the device's capability were measured; `estimate_between` is the least and
-    the greatest time of a sample, whatever the caches contain.
+    the greatest time of a sample, whatever the caches contain. `within` are the ends of measured
+    over estimated times on this device.
 
     `warnings` are the subset of `remarks` without which no number should be read.
 
@@ -95,6 +97,7 @@ class LaunchProfile(Packing):
     bounds_between: tuple[tuple[Bound, Bound], ...] = ()
     estimate: Estimate | None = None
     estimate_between: tuple[Estimate, Estimate] | None = None
+    within: tuple[float, float] = WITHIN
     footprint: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 

@@ -133,7 +133,7 @@ def overview_tables(profile: Profile) -> Iterator[Table]:
         columns = ("launches", "different", *limits, *names, "costliest")
         table = []
         for place, one in enumerate(rows):
-            took = about_text(one.cost[0]) if one.is_estimated else ""
+            took = about_text(one.cost[0], one.costliest.within) if one.is_estimated else ""
             shown = (took,) * estimated
             shown += (time_text(one.cost[1]), one.costliest.limited_by) * timed
             counted = (cells[n][place] for n in indices)

@@ -318,7 +318,7 @@ def _estimate(
         return None
     return {
         "ns": estimate.ns,
-        "interval_ns": list(estimate_interval((estimate.ns, estimate.ns))),
+        "interval_ns": list(estimate_interval((estimate.ns, estimate.ns), estimate.within)),
         "mhz": estimate.mhz,
         "parts": [asdict(part) for part in estimate.parts],
         "waits": dict(estimate.stalls),

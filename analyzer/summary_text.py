@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from ..base.sanitize import one_line
-from ..models.replay.device.measured import measured_capabilities
+from ..models.replay.device.measured import has_latencies
 from .counting.bounds import Bound, amount_text, sampled_text, time_text
 from .launch_profile import LaunchProfile, costliest_lines
 from .summary import GlobalAccess, Residency, SharedAccess, Summary, summarize
@@ -106,7 +106,7 @@ def time_line(launch: LaunchProfile) -> str:
     if estimate:
         # the estimate has the profiler's clock, the bound the highest: no clock makes it faster
         limit = f"; {_limit(bound, ' at any clock')}" if bound else ""
-        return f"{about_text(estimate.ns)} at {estimate.mhz:,.0f} MHz{limit}"
+        return f"{about_text(estimate.ns, launch.within)} at {estimate.mhz:,.0f} MHz{limit}"
     if launch.estimate_between:
         return between_text(*launch.estimate_between)
     if bound:
@@ -116,9 +116,9 @@ def time_line(launch: LaunchProfile) -> str:
 
 def _why_no_estimate(launch: LaunchProfile) -> str:
     """Return why a launch with bounds has no estimate."""
-    measured, major_minor = measured_capabilities(), "{}.{}".format(*launch.capability)
-    if major_minor not in measured:
-        return f"latencies are measured on {' and '.join(measured)} only"
+    if not has_latencies(launch.capability):
+        major, minor = launch.capability
+        return f"latencies {'before 7.0' if major < 7 else f'of {major}.{minor}'} are not known"
     if {bound.resource for bound in launch.bounds} == {DRAM}:
         return "the device's file has no clock"
     return "the trace lacks the operands of instructions"
@@ -262,7 +262,7 @@ def _row(launch: LaunchProfile) -> dict[str, str]:
     busy = max(facts.busy.items(), key=lambda each: each[1]) if facts and facts.busy else None
     unknown = "no estimate" if bound else time_line(launch)
     return {
-        "time": about_text(launch.estimate.ns) if launch.estimate else unknown,
+        "time": about_text(launch.estimate.ns, launch.within) if launch.estimate else unknown,
         "no faster than": f"{time_text(bound.ns)} ({bound.resource})" if bound else "",
         "busiest": f"{busy[0]} {100 * busy[1]:.0f} %" if busy else "",
         "bytes used": _percent(access.used) if access else "",

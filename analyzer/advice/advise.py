@@ -18,6 +18,7 @@ from ...base.dataclass import dataclass
 from ...base.plugins import RULES, extension_names, load_extension, naming_extension
 from ...base.sanitize import one_line
 from ...models.replay.device.device import Device, load_device
+from ...models.replay.device.measured import WITHIN
 from ...models.replay.interface.options import ReplayOptions
 from ...models.replay.suppose import suppose
 from ...traces.reader import LaunchTrace, Trace
@@ -32,7 +33,7 @@ from ..profile import Profile
 from ..report.document import Document, Heading, Item, Next, Note, Section
 from ..report.view import View
 from ..text.launch_text import ROOM, launch_text
-from ..time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE, rough_text
+from ..time.estimate_text import rough_text
 from ..why.search import Searcher
 
 
@@ -110,7 +111,7 @@ def rank(findings: Sequence[Finding], launch: LaunchProfile) -> list[Finding]:
     return [*sorted(near, key=lambda finding: finding.effort), *ordered[len(near) :]]
 
 
-ALIKE = MOST_OF_ESTIMATE / LEAST_OF_ESTIMATE
+ALIKE = WITHIN[1] / WITHIN[0]
 """Ratio of two estimates up to which their intervals overlap."""
 PART, MOST = 0.5, 0.01
 """Part of the largest gain that a cheaper change needs; least part of the time that remains."""

@@ -111,7 +111,7 @@ def find_verdict(sides: Sequence[LaunchProfile], base: int) -> Verdict | None:
     if len(known) == len(sides):
         best = min(others, key=lambda index: known[index])
         bounds = (longest[base], longest[best]) if len(longest) == len(sides) else None
-        return Verdict(best, difference(known[base], known[best]), bounds)
+        return Verdict(best, difference(known[base], known[best], sides[base].within), bounds)
     if len(longest) < len(sides):
         return None
     best = min(others, key=lambda index: longest[index].ns)

@@ -16,16 +16,17 @@ a lower bound alone never calls a variant faster.
 """
 
 from collections.abc import Iterable
-from math import sqrt
+from math import log, sqrt
 
 from ...base.dataclass import dataclass
+from ...models.replay.device.measured import WITHIN
 from ..launch_profile import LaunchProfile
-from ..time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE, Range
+from ..time.estimate_text import Range
 
 PAIR_ERROR, CHANGE_ERROR = 1.15, 0.5
 """Error of a ratio of estimates, fitted by tests/validate/test_differences.py: a factor between any
 two kernels, and the part of the change (in logarithms) that may be an error of the model."""
-MOST_ERROR = MOST_OF_ESTIMATE / LEAST_OF_ESTIMATE
+MOST_ERROR = WITHIN[1] / WITHIN[0]
 """Error of a ratio of independent estimates."""
 NO_DIFFERENCE = "no difference beyond the error"
 
@@ -72,21 +73,30 @@ class Difference:
         return f"{variant} is about {ratio:.3g} times as {how} as {baseline} {ends}"
 
 
-def difference(before: Range, after: Range) -> Difference:
-    """Compare estimated times in ns, each the least and the most of a variant."""
+def difference(before: Range, after: Range, within: Range = WITHIN) -> Difference:
+    """Compare estimated times in ns, each the least and the most of a variant.
+
+    `within` are the ends of measured over estimated times on the device.
+    """
     least, most = before[0] / after[1], before[1] / after[0]
-    return Difference(sqrt(least * most), least / ratio_error(least), most * ratio_error(most))
+    errors = ratio_error(least, within), ratio_error(most, within)
+    return Difference(sqrt(least * most), least / errors[0], most * errors[1])
 
 
-def ratio_error(ratio: float) -> float:
+def ratio_error(ratio: float, within: Range = WITHIN) -> float:
     """Return the factor within which 9 of 10 measured ratios are from an estimated one.
 
-    Of a large ratio, 6 of 7 are.
+    Of a large ratio, 6 of 7 are. On devices with less exact estimates the error of a pair is taken
+    to grow as that of a single launch does.
 
     >>> ratio_error(1.0), round(ratio_error(4.0), 2), round(ratio_error(0.25), 2)
     (1.15, 1.67, 1.67)
+    >>> round(ratio_error(1.0, (0.6, 1.7)), 2), round(ratio_error(4.0, (0.6, 1.7)), 2)
+    (1.33, 2.66)
     """
-    return float(min(PAIR_ERROR * max(ratio, 1 / ratio) ** CHANGE_ERROR, MOST_ERROR))
+    most = within[1] / within[0]
+    pair = PAIR_ERROR ** (log(most) / log(MOST_ERROR))
+    return float(min(pair * max(ratio, 1 / ratio) ** CHANGE_ERROR, most))
 
 
 def estimated_range(launches: Iterable[LaunchProfile]) -> Range | None:

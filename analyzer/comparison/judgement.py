@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
+from ...models.replay.device.measured import WITHIN
 from ..counting.bounds import time_text
 from ..time.estimate_text import Range, about_text, estimate_interval
 from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
@@ -63,7 +64,8 @@ class Side:
 
     `error` is what kept it from running (`base.errors.describe_error`). `races` and `outside` have
     places and a message each, `findings` is the advice, largest gain first. `estimate` is the least
-    and the most time in ns, equal for a whole trace. `costs` are the counts named in COSTS.
+    and the most time in ns, equal for a whole trace; `within` are the ends of measured over
+    estimated times on the device. `costs` are the counts named in COSTS.
     `arrays` are the final values by name, None if unknown; `written` names those that kernels
     wrote, `loaded` those that they loaded or changed, `unset` those that they loaded and the host
     has not set. `inputs` are the fills of each array by launch lines. `initialized` tells whether
@@ -79,6 +81,7 @@ class Side:
     outside: Sequence[Facts] = ()
     initialized: bool | None = None
     estimate: Range | None = None
+    within: Range = WITHIN
     bound_ns: float | None = None
     limited_by: str = ""
     costs: Mapping[str, int] = field(default_factory=dict)
@@ -295,7 +298,7 @@ class Judgement:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    interval = estimate_interval(side.estimate) if side.estimate else None
+    interval = estimate_interval(side.estimate, side.within) if side.estimate else None
     return {
         "name": side.name,
         "launches": list(side.launches),
@@ -321,7 +324,8 @@ def _lines(one: Judgement) -> Iterator[str]:
     yield ""
     for side in (one.before, one.after):
         if side.estimate:
-            yield f"  {side.name}: {about_text(_middle(side.estimate) or 0.0)}{_bound(side)}"
+            ns = _middle(side.estimate) or 0.0
+            yield f"  {side.name}: {about_text(ns, side.within)}{_bound(side)}"
         elif not side.error:
             yield f"  {side.name}: no estimate{_bound(side)}"
     if one.same_output:
@@ -365,7 +369,7 @@ def judge_sides(
         reason = f"{after.name} {BROKEN[cause]}" + (f": {detail}" if detail else "")
         return replace(whole, cause=cause, reason=reason)
     if before.estimate and after.estimate:
-        both = difference(before.estimate, after.estimate)
+        both = difference(before.estimate, after.estimate, after.within)
         whole = replace(whole, difference=both, basis="estimate")
         return replace(whole, verdict=both.verdict, reason=both.text(after.name, before.name))
     verdict, reason = _by_counts(before, after)

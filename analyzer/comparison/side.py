@@ -11,6 +11,7 @@ import numpy as np
 from ...base.cache import Cache
 from ...base.errors import KernelFault, place_of
 from ...models.analyses.race import find_races
+from ...models.replay.device.measured import WITHIN
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.out_of_bounds import outside_text
 from ...traces.reader import LaunchTrace, Trace
@@ -50,6 +51,7 @@ def read_side(
         outside=[*_outside(trace)],
         initialized=True if checked else None,
         estimate=estimated_range(launches),
+        within=launches[0].within if launches else WITHIN,
         bound_ns=sum(bound.ns for bound in bounds) if len(bounds) == len(launches) else None,
         limited_by=longest.resource if longest else "",
         costs=_costs(launches),

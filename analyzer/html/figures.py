@@ -13,7 +13,7 @@ from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vo
 from ..launch_profile import LaunchProfile
 from ..report.document import Cell, Row, Table
 from ..text.number import bracket, number, ratio_text
-from ..time.estimate_text import ERROR
+from ..time.estimate_text import error_text
 from .value import Comparison, Tile
 
 GLANCE = (
@@ -87,11 +87,11 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
             "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
         )
     if launch.estimate:
-        stall = next(iter(launch.estimate.stalls), "")
+        stall, error = next(iter(launch.estimate.stalls), ""), error_text(launch.within)
         yield Tile(
             "about",
             time_text(launch.estimate.ns),
-            f"{ERROR}; a warp waits for {stall}" if stall else ERROR,
+            f"{error}; a warp waits for {stall}" if stall else error,
             False,
         )
     if counters["global_bytes_transferred"]:

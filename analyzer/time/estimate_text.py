@@ -6,39 +6,47 @@ from math import floor, log10
 import polars as pl
 
 from ...base.dataclass import dataclass
+from ...models.replay.device.measured import WITHIN
 from ..counting.bounds import time_text
 from .estimate import STALLS, Estimate
 from .units import PROFILED
 
 ERROR = "9 of 10 launches within 25 %"
-"""Accuracy that docs/time.md found on launches that were not used to choose a parameter."""
+"""Accuracy that docs/time.md found on launches that were not used to choose a parameter, on 9.0."""
 LEAST = 0.05
 """Smallest share of the time that is mentioned."""
-LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE = 1 / 1.25, 1 / 0.75
-"""Ends of the measured over the estimated time of a launch: 9 of 10 estimates are within 25 % of
-what was measured (docs/time.md)."""
-
 Range = tuple[float, float]
 """The least and the most of something; equal for an estimate of a whole launch."""
 
 
-def estimate_interval(estimated: Range) -> Range:
-    """Return the interval of the measured time, in 9 of 10 launches.
+def error_text(within: Range) -> str:
+    """Return how exact estimates of a device are, from the ends of measured over estimated times.
+
+    >>> error_text(WITHIN), error_text((0.6, 1.7))
+    ('9 of 10 launches within 25 %', '4 of 5 launches take 0.6 to 1.7 times as long')
+    """
+    if within == WITHIN:
+        return ERROR
+    return "4 of 5 launches take {:g} to {:g} times as long".format(*within)
+
+
+def estimate_interval(estimated: Range, within: Range = WITHIN) -> Range:
+    """Return the interval of the measured time; `within` are the ends of measured over estimated.
 
     >>> estimate_interval((1000.0, 1000.0))
     (800.0, 1333.3333333333333)
     """
-    return estimated[0] * LEAST_OF_ESTIMATE, estimated[1] * MOST_OF_ESTIMATE
+    return estimated[0] * within[0], estimated[1] * within[1]
 
 
-def about_text(ns: float) -> str:
+def about_text(ns: float, within: Range = WITHIN) -> str:
     """Return an estimated time with its interval, in the two digits that its error allows.
 
     >>> about_text(16914.0), about_text(998000.0), about_text(1790.0)
     ('about 17 us (14 to 23)', 'about 1 ms (0.8 to 1.3)', 'about 1.8 us (1.4 to 2.4)')
     """
     shown, unit, scale = _scaled(ns)
-    low, high = (_two_digits(end / scale) for end in estimate_interval((ns, ns)))
+    low, high = (_two_digits(end / scale) for end in estimate_interval((ns, ns), within))
     return f"about {shown} {unit} ({low} to {high})"
 
 
@@ -90,7 +98,8 @@ def estimate_text(estimate: Estimate) -> str:
     stall_text = ", ".join(
         f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in top_stalls
     )
-    time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({ERROR}): {detail}"
+    how_exact = error_text(estimate.within)
+    time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({how_exact}): {detail}"
     time += f"; a warp waits for {stall_text}" if stall_text else ""
     return f"{time}; {_busiest(estimate)}" if estimate.busy else time
 

@@ -200,7 +200,7 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
         if not counted or row["class"] == "free":
             continue
         issued += counted["instructions"]
-        data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0))
+        data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0), measured)
         texture += _texture_cycles(counted, row["mnemonic"], measured)
         if row["class"] not in ("memory", "control", *(PIPED if work.issued else ())):
             rate = measured.costs(row["mnemonic"], row["class"])[1]
@@ -248,14 +248,20 @@ def _of(counted: Counts, name: str) -> int:
     return counted.get(name) or 0
 
 
-def _l1_cycles(counted: Counts, passes: float) -> float:
-    """Return the L1 cycles of a pc: one per pass over banks or four lines."""
-    cycles = float(sum(_of(counted, f"shared_{access}_passes") for access in ACCESSES["shared"]))
+def _l1_cycles(counted: Counts, passes: float, measured: Measured) -> float:
+    """Return the L1 cycles of a pc: one per pass over banks or four lines, on most chips."""
+    requests = cycles = 0.0
+    for access in ACCESSES["shared"]:
+        cycles += _of(counted, f"shared_{access}_passes")
+        requests += _of(counted, f"shared_{access}_requests")
     for space in LOADS[:1] + STORES[:1]:
-        cycles += passes * _of(counted, f"{space}_requests")
+        requests += _of(counted, f"{space}_requests")
+        cycles += measured.pass_cycles * passes * _of(counted, f"{space}_requests")
     for space in LOADS[1:] + STORES[1:]:
-        cycles += max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
-    return cycles
+        requests += _of(counted, f"{space}_requests")
+        lines = max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
+        cycles += measured.pass_cycles * lines
+    return max(cycles, measured.request_cycles * requests)
 
 
 def _texture_cycles(counted: Counts, mnemonic: str, measured: Measured) -> float:

@@ -20,8 +20,8 @@ from cutrace.analyzer.comparison.difference import (
     difference,
     ratio_error,
 )
-from cutrace.analyzer.time.estimate_text import LEAST_OF_ESTIMATE, MOST_OF_ESTIMATE
 from cutrace.base.dataclass import dataclass
+from cutrace.models.replay.device.measured import WITHIN
 
 TABLES = ("h100", "h200", "h100_unseen", "h200_unseen", "h100_third_draw", "h200_fourth_draw")
 UNSEEN = ("fresh programs", "drawn programs")
@@ -86,7 +86,7 @@ PAIRS = all_pairs()
 
 def is_similar(pair: Pair) -> bool:
     """Return whether the interval is not yet that of two independent estimates."""
-    return ratio_error(pair.estimated) < MOST_OF_ESTIMATE / LEAST_OF_ESTIMATE
+    return ratio_error(pair.estimated) < WITHIN[1] / WITHIN[0]
 
 
 @pytest.mark.parametrize("which", ["similar", "unseen", "close"])
@@ -117,7 +117,7 @@ def test_no_interval_is_wider_than_that_of_two_estimates() -> None:
 
 def test_the_error_of_similar_estimates_is_smaller_than_that_of_one_estimate() -> None:
     errors = sorted(pair.error for pair in PAIRS if abs(log(pair.estimated)) < log(1.1))
-    assert errors[int(0.9 * len(errors))] < PAIR_ERROR < MOST_OF_ESTIMATE / LEAST_OF_ESTIMATE
+    assert errors[int(0.9 * len(errors))] < PAIR_ERROR < WITHIN[1] / WITHIN[0]
 
 
 def test_a_variant_is_called_faster_only_where_97_of_100_are() -> None:
@@ -134,7 +134,7 @@ def test_a_real_difference_is_seen() -> None:
 
 def test_one_estimate_has_the_interval_that_is_printed() -> None:
     ratios = [float(row["measured"]) / float(row["estimate"]) for row in rows()]
-    within = [LEAST_OF_ESTIMATE <= ratio <= MOST_OF_ESTIMATE for ratio in ratios]
+    within = [WITHIN[0] <= ratio <= WITHIN[1] for ratio in ratios]
     assert 0.89 <= sum(within) / len(within) <= 0.92
 
 

@@ -4,16 +4,17 @@
 `models/devices/measured/sm_NN.csv` holds the raw results of one chip of a compute capability. The
 script documents its lines; `contention.py` beside it wrote the others. A file of a single device
 (`h100.csv`) overrides results of its capability; its launch overhead was measured at the profiler's
-clock alone. A capability without a file has bounds and no estimate.
+clock alone. Other capabilities have what is published (`published.py`), or bounds and no estimate.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 from ....base.dataclass import dataclass
 from .catalog import FOLDER
 from .device import Device
+from .published import adapt, find_published, load_published
 
 Key = tuple[str, str, int]
 ONE_CLOCK = ("empty_none", "blocks_none")
@@ -26,6 +27,9 @@ OF_A_CLASS = {
     "other": "mad.lo.s32",
 }
 """The instruction that represents a class without measurements of its own."""
+WITHIN = 1 / 1.25, 1 / 0.75
+"""Ends of measured over estimated times on 9.0: 9 of 10 estimates are within 25 % of what was
+measured (docs/time.md)."""
 LIKE = {
     **{"rem.s32": "div.s32", "div.u32": "rem.u32", "div.s64": "div.u64"},
     **{"rem.u64": "div.u64", "rem.s64": "div.u64", "div.full": "rcp.approx.f32"},
@@ -37,9 +41,13 @@ LIKE = {
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Measurements of a chip. Latencies are in cycles, `rate` in cycles of an SM."""
+    """Measurements of a chip. Latencies are in cycles, `rate` in cycles of an SM.
+
+    `interval` are the ends of measured over estimated times of most launches.
+    """
 
     values: Mapping[Key, float]
+    interval: tuple[float, float] = WITHIN
 
     def at(self, what: str, name: str, place: int = 0) -> float:
         """Return one line of the file."""
@@ -119,10 +127,12 @@ class Measured:
 
     def dram_cycles(self, mhz: float) -> float:
         """Return the latency of a load from memory."""
-        return self._far(self.at("chase", "chase_cg_far", 1 << 30), mhz)
+        return self._far(self.at("chase", "chase_cg_far", 1 << 30), mhz, is_memory=True)
 
-    def _far(self, cycles: float, mhz: float) -> float:
+    def _far(self, cycles: float, mhz: float, is_memory: bool = False) -> float:
         own = cycles - 2 * self.at("latency", "mad.lo.s32")
+        if ("profiler", "dram_step_none", 256) not in self.values:
+            return own * mhz / self._mhz if is_memory else own
         slow, fast = (self.at("profiler", f"dram_step_{c}", 256) / 256 for c in ("base", "none"))
         step, _ = _split(slow, fast, self.profiler_mhz, self._mhz)
         near = min(own, step - 10 * self.at("latency", "mad.lo.s32"))
@@ -148,6 +158,16 @@ class Measured:
         stalls in its machine code (UIADD3 1, FFMA 5, ISETP 13, BRA 5).
         """
         return self.at("loop", "count") - 24
+
+    @property
+    def request_cycles(self) -> float:
+        """The cycles of an SM that a warp's load or store takes at least."""
+        return self.values.get(("lsu", "request", 0), 1.0)
+
+    @property
+    def pass_cycles(self) -> float:
+        """The cycles of L1 that 128 bytes take."""
+        return self.values.get(("lsu", "pass", 0), 1.0)
 
     @property
     def replay_cycles(self) -> float:
@@ -211,14 +231,15 @@ def _split(slow: float, fast: float, slow_mhz: float, fast_mhz: float) -> tuple[
 def load_measured(device: Device) -> Measured | None:
     """Return the measurements of a device, or of its capability's chip; None if there are none."""
     major, minor = device.capability
-    return _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
+    own = _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
+    return own or _published(device)
 
 
 @lru_cache
-def measured_capabilities() -> Sequence[str]:
-    """Return the compute capabilities with measurements, as `9.0`."""
-    names = (path.stem.removeprefix("sm_") for path in (FOLDER / "measured").glob("sm_*.csv"))
-    return sorted(f"{name[:-1]}.{name[-1]}" for name in names)
+def has_latencies(capability: tuple[int, int]) -> bool:
+    """Return whether the latencies of a capability were measured or published."""
+    own = FOLDER / "measured" / "sm_{}{}.csv".format(*capability)
+    return own.exists() or find_published(capability) is not None
 
 
 @lru_cache
@@ -228,6 +249,13 @@ def _measured(chip: str, board: str) -> Measured | None:
         chip_values = {key: value for key, value in values.items() if key[1] not in ONE_CLOCK}
         values = {**chip_values, **own}
     return Measured(values) if values else None
+
+
+def _published(device: Device) -> Measured | None:
+    published = load_published(device) if device.chip.clock_mhz else None
+    if published is None:
+        return None
+    return Measured(adapt(_load("sm_90.csv"), published, device), published.interval)
 
 
 @lru_cache

@@ -179,6 +179,6 @@ def test_float_atomics_at_one_address_take_a_turn_for_each_lane(trace: Path) -> 
 
 
 def test_a_device_that_nobody_measured_has_bounds_alone(trace: Path) -> None:
-    launch = on(trace, 2, "a100")
+    launch = on(trace, 2, "gtx1080")
     assert launch.bounds
     assert (launch.estimate, launch.counters["estimated_time"]) == (None, None)

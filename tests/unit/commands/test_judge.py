@@ -160,11 +160,11 @@ def test_faster_slower_and_same_follow_the_interval_of_the_ratio(folder: Path) -
 
 def test_without_an_estimate_counts_decide_and_a_bound_never_does(folder: Path) -> None:
     Path("a.cu").write_text(SLOW)
-    judgement = judged(FAST, device="rtx4090")
+    judgement = judged(FAST, device="gtx1080")
     assert (judgement.verdict, judgement.basis) == ("faster", "counts")
-    assert "there is no estimate on rtx4090" in judgement.reason
+    assert "there is no estimate on gtx1080" in judgement.reason
     assert "global transactions 8 times less" in judgement.reason
-    assert judged(SLOW, device="rtx4090").verdict == "same"
+    assert judged(SLOW, device="gtx1080").verdict == "same"
 
 
 def test_equal_input_gives_equal_bytes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -347,13 +347,14 @@ def test_a_finding_says_what_it_saves_of_the_estimate_and_of_the_bound(folder: P
     assert f"(gains {time_text(finding['saved_ns'])})" in str(judgement)
     advice = cutrace.advise("a.cu")[0][1]
     assert (finding["gain_ns"], finding["estimate_ns"]) == (advice.gain, advice.estimate)
-    (finding,) = judged(SLOW, device="rtx4090").document()["findings"]
-    assert (finding["estimate_ns"], finding["saved_ns"], finding["gain_ns"]) == (None, None, 0)
+    findings = judged(SLOW, device="gtx1080").document()["findings"]
+    assert findings
+    assert {(one["estimate_ns"], one["saved_ns"]) for one in findings} == {(None, None)}
     strided = kernel(
         "  out[threadIdx.x] = in[threadIdx.x * 32];\n", LAUNCH.replace("32]=", "1024]=")
     )
     Path("a.cu").write_text(strided)
-    document = judged(strided, device="rtx4090").document()
+    document = judged(strided, device="gtx1080").document()
     (finding,) = document["findings"]
     assert 0 < finding["gain_ns"] < document["after"]["bound_ns"]
     assert finding["saved_ns"] is None
@@ -362,11 +363,11 @@ def test_a_finding_says_what_it_saves_of_the_estimate_and_of_the_bound(folder: P
 def test_counts_that_contradict_each_other_decide_nothing(folder: Path) -> None:
     more = FAST.replace("out[row", "for (int i = 0; i < n; i += 8) __nanosleep(0);\n  out[row")
     Path("a.cu").write_text(SLOW)
-    mixed = judged(more, device="rtx4090")
+    mixed = judged(more, device="gtx1080")
     assert (mixed.verdict, mixed.undecided) == ("same", True)
-    assert mixed.reason.startswith("undecided: there is no estimate on rtx4090, and by counts no")
+    assert mixed.reason.startswith("undecided: there is no estimate on gtx1080, and by counts no")
     assert mixed.document()["undecided"] is True
-    equal = judged(SLOW, device="rtx4090")
+    equal = judged(SLOW, device="gtx1080")
     assert (equal.verdict, equal.undecided) == ("same", False)
     assert "undecided" not in equal.reason
 
