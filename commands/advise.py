@@ -1,10 +1,11 @@
 """`cutrace advise`: what to change in a kernel, with the line, the evidence and what it gains."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..base.dataclass import dataclass
 from ..models.replay.interface.options import ReplayOptions
+from .options.answer import Answer
 from .options.replay import with_devices
 from .options.selection import Reading
 from .options.tabular import ReportFormat, view_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Advice(Sequence[tuple["LaunchProfile", "Finding"]]):
+class Advice(Answer[tuple["LaunchProfile", "Finding"]]):
     """All findings, each with its launch on a device, the best first."""
 
     by_launch: "LaunchFindings"
@@ -33,21 +34,11 @@ class Advice(Sequence[tuple["LaunchProfile", "Finding"]]):
         """Every finding with its launch."""
         return tuple((launch, finding) for launch, group in self.by_launch for finding in group)
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.findings[index]
-
-    def __len__(self) -> int:
-        return len(self.findings)
+    items = findings
 
     def __repr__(self) -> str:
         lines = (f"{f.place or p.launch.name} ({f.rule}): {f.change}" for p, f in self.findings)
         return "\n".join(lines) or "nothing to advise"
-
-    def __str__(self) -> str:
-        from ..analyzer.report import render
-        from ..analyzer.report.view import View
-
-        return render(self.document(View()), "table").rstrip()
 
     def document(self, view: "View") -> "Document":
         """Return the findings as a document."""
@@ -71,12 +62,6 @@ class Advice(Sequence[tuple["LaunchProfile", "Finding"]]):
         for p, f in self.findings:
             head = p.number, p.launch.name, p.device, f.rule, f.place
             yield *head, f.what, f.change, f.evidence, f.proof, f.share, f.gain, f.access
-
-    def _repr_html_(self) -> str:
-        from ..analyzer.report import render
-        from ..analyzer.report.view import View
-
-        return render(self.document(View()), "html")
 
 
 @verb(

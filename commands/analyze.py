@@ -153,7 +153,7 @@ def caches_here(trace: "Trace", options: ReplayOptions, by: str, format: str, vi
     answer = measure_each(supposed, options, sets=by == "set")
     then = {"reuse": "set", "set": "line"}[by]
     last = "" if view.quiet else f"{view.typed} --by {then}{view.program_suffix}"
-    return render(answer.document(by, replace(view, last=last)), format)
+    return render(answer.document(replace(view, last=last), by), format)
 
 
 def miss_ratios(

@@ -1,6 +1,5 @@
 """`cutrace occupancy`: how many blocks an SM holds at once, and what keeps it from more."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,9 +8,10 @@ from ..base.dataclass import dataclass
 from ..base.errors import CheckFailed, CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
+from .options.answer import Answer
 from .options.replay import with_devices
 from .options.selection import Selection
-from .options.tabular import ReportFormat, frame_of, plain_view
+from .options.tabular import ReportFormat, plain_view
 from .options.verb import (
     RECORDING,
     REPLAY,
@@ -38,17 +38,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Occupancies(Sequence["Resident"]):
+class Occupancies(Answer["Resident"]):
     """The occupancy of a launch, or of given numbers, on each device."""
 
     residents: "tuple[Resident, ...]"
     options: ReplayOptions
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.residents[index]
-
-    def __len__(self) -> int:
-        return len(self.residents)
+    @property
+    def items(self) -> "tuple[Resident, ...]":
+        """The answers for launches and devices."""
+        return self.residents
 
     def __repr__(self) -> str:
         from ..analyzer.occupancy.occupancy import share
@@ -61,12 +60,6 @@ class Occupancies(Sequence["Resident"]):
             for r in self.residents
         )
 
-    def __str__(self) -> str:
-        from ..analyzer.report import render
-        from ..analyzer.report.view import View
-
-        return render(self.document(View()), "table").rstrip()
-
     def document(self, view: "View", has_curves: bool = False) -> "Document":
         """Return the occupancy as a document, with its curves or without."""
         from ..analyzer.occupancy.occupancy import draw_curves
@@ -77,14 +70,7 @@ class Occupancies(Sequence["Resident"]):
 
     def frame(self) -> "pl.DataFrame":
         """Return one row per launch and device."""
-        import polars as pl
-
-        types = {
-            **{"heading": pl.String, "device": pl.String, "threads": pl.Int64, "blocks": pl.Int64},
-            **{"warps": pl.Int64, "most_warps": pl.Int64, "occupancy": pl.Float64},
-            **{"limited_by": pl.String, "refusal": pl.String},
-        }
-        return frame_of(self.document, types)
+        return self._rows_as_frame("String String Int64 Int64 Int64 Int64 Float64 String String")
 
     def _repr_html_(self) -> str:
         from ..analyzer.report import render

@@ -1,16 +1,16 @@
 """`cutrace why`: the worst warp of a source line, drawn."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
+from .options.answer import Answer
 from .options.replay import with_devices
 from .options.selection import Reading
-from .options.tabular import ReportFormat, frame_of, plain_view
+from .options.tabular import ReportFormat, plain_view
 from .options.verb import READING, REPLAY, Line, Subject, argument, shown, value, verb
 from .running.resolve_trace import open_trace
 from .terminal.progress import progress
@@ -24,25 +24,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Why(Sequence["Explanation"]):
+class Why(Answer["Explanation"]):
     """One access on each device, as a sequence of explanations; `svg` is their drawing."""
 
     explanations: "tuple[Explanation, ...]"
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.explanations[index]
-
-    def __len__(self) -> int:
-        return len(self.explanations)
+    @property
+    def items(self) -> "tuple[Explanation, ...]":
+        """The explanations."""
+        return self.explanations
 
     def __repr__(self) -> str:
         return "\n".join(f"{e.device}: {e.sentence or e.refusal}" for e in self.explanations)
-
-    def __str__(self) -> str:
-        from ..analyzer.report import render
-        from ..analyzer.report.view import View
-
-        return render(self.document(View()), "table").rstrip()
 
     def document(self, view: "View") -> "Document":
         """Return the explanations as a document."""
@@ -70,15 +63,9 @@ class Why(Sequence["Explanation"]):
         `addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
         offset into the session's memory, as arrays have it.
         """
-        import polars as pl
-
-        texts = dict.fromkeys(("sentence", "reason", "refusal"), pl.String)
-        types: dict[str, Any] = {
-            **{"device": pl.String, "place": pl.String, "access": pl.String},
-            **{"cost": pl.Int64, "ideal": pl.Int64, "unit": pl.String},
-            **{**texts, "addresses": pl.List(pl.UInt64)},
-        }
-        return frame_of(self.document, types)
+        return self._rows_as_frame(
+            "String String String Int64 Int64 String String String String List"
+        )
 
     def _repr_html_(self) -> str:
         return f'<div style="max-width: 1000px">{self.svg}</div>'

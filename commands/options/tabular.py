@@ -1,7 +1,6 @@
 """`--format` and `--counters`, and the view that documents are shown by."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from ...base.errors import CutraceError
 from ..terminal.screen import has_colour, is_quiet, width
@@ -9,9 +8,6 @@ from .complete import last_of, starting
 from .verb import Line, Typed, value
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from ...analyzer.report.document import Document
     from ...analyzer.report.view import View
 
 
@@ -56,18 +52,6 @@ def plain_view(first: str = "", last: str = "") -> "View":
     from ...analyzer.report.view import View
 
     return View(width=width(), colour=has_colour(), first=first, last=last, quiet=is_quiet())
-
-
-def frame_of(document: "Callable[[View], Document]", types: Mapping[str, Any]) -> "pl.DataFrame":
-    """Return the rows of a document as a frame, its columns of these types."""
-    import polars as pl
-
-    from ...analyzer.report.view import View
-
-    rows = document(View()).rows
-    assert rows
-    _, values = rows()
-    return pl.DataFrame([*values], dict(types), orient="row", strict=False)
 
 
 FINER = {"launch": "line", "line": "array", "array": "instruction"}

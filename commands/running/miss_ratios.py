@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...analyzer.report import render
 from ...analyzer.report.view import View
 from ...analyzer.reuse.reuse import CacheReuse, measure, sentence, why_not
 from ...analyzer.reuse.reuse_report import reuse_document
@@ -15,6 +14,7 @@ from ...base.progress import report
 from ...models.replay.device.device import load_devices
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import Trace
+from ..options.answer import Answer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,24 +23,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MissRatios(Sequence[CacheReuse]):
+class MissRatios(Answer[CacheReuse]):
     """The caches of each launch on each device, each with its miss-ratio curve."""
 
     caches: tuple[CacheReuse, ...]
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.caches[index]
-
-    def __len__(self) -> int:
-        return len(self.caches)
+    @property
+    def items(self) -> tuple[CacheReuse, ...]:
+        """The caches."""
+        return self.caches
 
     def __repr__(self) -> str:
         return "\n".join(map(sentence, self.caches)) or "no load reaches a cache"
 
-    def __str__(self) -> str:
-        return render(self.document("reuse", View()), "table").rstrip()
-
-    def document(self, by: str, view: View) -> "Document":
+    def document(self, view: View, by: str = "reuse") -> "Document":
         """Return the caches as a document, by `reuse` distance or by `set`."""
         return reuse_document(self.caches, by, view)
 
@@ -93,9 +89,6 @@ class MissRatios(Sequence[CacheReuse]):
             for use in one.uses
         ]
         return _frame(rows, "set", "accesses", "cold", "lost")
-
-    def _repr_html_(self) -> str:
-        return render(self.document("reuse", View()), "html")
 
 
 def _frame(rows: Sequence[tuple[object, ...]], *columns: str) -> "pl.DataFrame":
