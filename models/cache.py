@@ -45,7 +45,7 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 from ..jit.loop import aligned, compile_module, extend, loops_of, rows_asked
 from ..jit.value import Fixed
-from .replay.histogram.histogram import Pool, Repeated, strides
+from .replay.histogram.histogram import Pool, Repeated
 from .replay.histogram.stages import cut_at_lines, slices_of
 from .replay.interface.model import ACCESSES, Batch, Ints, Kind, Step, one_lane
 from .replay.stateful import cache_sim, row_lines
@@ -279,7 +279,7 @@ class Cache:
         chosen = Chosen(*(rows.rows[name] for name in Chosen._fields))
         starts = np.zeros(1 + many, np.int64)
         requests, now, bits = compiled.arrange(
-            distinct.first, self._lookups, chosen, units, self._now, starts, sorted_rows
+            distinct.pool.first, self._lookups, chosen, units, self._now, starts, sorted_rows
         )
         if bits & (self.line - 1):
             return None
@@ -302,7 +302,6 @@ class Cache:
         """Cut the rows of a pool into pieces, and find out whether each request is within one
         line.
         """
-        fields = pool.first, pool.kind, pool.address, strides(pool.kinds)
         if self._pool is not pool:
             kinds, _ = self._encode_kinds(pool.kinds)
             widths = np.array([kind.width for kind in pool.kinds] or [0], np.int64)
@@ -311,9 +310,11 @@ class Cache:
             offsets = np.concatenate([[0], np.cumsum(is_asked)])[pool.first]
             size = max(len(pool.first), 1 + len(pool.kind))
             self._pieces = row_lines.Pieces(*(np.empty(size, column) for column in PIECES))
-            compiled.cut_pieces(row_lines.Distinct(*fields, self._pieces), kinds, self._shape)
+            compiled.cut_pieces(
+                row_lines.Distinct(pool.columns(), self._pieces), kinds, self._shape
+            )
             self._pool, self._lookups, self._is_within = pool, np.diff(offsets), not over.any()
-        return row_lines.Distinct(*fields, self._pieces)
+        return row_lines.Distinct(pool.columns(), self._pieces)
 
     def _serve_rows(
         self,
@@ -325,7 +326,7 @@ class Cache:
         counts: Ints,
     ) -> Columns:
         """Serve and count rows; return the requests passed on, in order."""
-        longest = int(np.diff(distinct.first).max(initial=0))
+        longest = int(np.diff(distinct.pool.first).max(initial=0))
         *columns, bases = np.empty((7, longest), np.int64)
         near = row_lines.Near(*np.empty((3, max(BLOCK, longest)), np.int64))
         recent = row_lines.Recent(*np.empty((3, SLOTS), np.int64))

@@ -4,7 +4,7 @@
 (`stateful/reorder_loops.py`) reads its rows by it, too.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ....jit.structure import I64, Column
 from .hash_table import NONE, Table, find
@@ -222,22 +222,35 @@ def sum_groups(
                     sums[scope, owner, column] += often * table[column, index]
 
 
-def repeat(pool: Any, stride: I64, rows: Any, requests: Any) -> None:
-    """Expand rows to their requests, row by row.
-
-    `pool` is (first, kind, address), as in `Pool`; `stride` (kinds,) are the bytes that a request
-    moves for each byte that its row moves. `rows` are (number, shift, row), each (n,); `requests`
-    are (address, kind, row), each (requests,).
+class Pooled(NamedTuple):
+    """Requests of distinct rows: row r has those from `first[r]` to `first[r + 1]`, of `kind` and
+    `address`, (requests,). `stride` (kinds,) are the bytes that a request moves for each byte that
+    its row moves.
     """
-    first, kinds, addresses = pool
-    numbers, shifts, owners = rows
+
+    first: I64
+    kind: I64
+    address: I64
+    stride: I64
+
+
+class Expanded(NamedTuple):
+    """Requests with the row of each, all (requests,)."""
+
+    address: I64
+    kind: I64
+    row: I64
+
+
+def repeat(pool: Pooled, number: Column, shift: Column, row: Column, requests: Expanded) -> None:
+    """Expand rows, (n,), to their requests, each moved by its row's `shift`."""
     many = 0
-    for place in range(len(numbers)):
-        number, shift = numbers[place], shifts[place]
-        for one in range(first[number], first[number + 1]):
-            requests[0][many] = addresses[one] + shift * stride[kinds[one]]
-            requests[1][many] = kinds[one]
-            requests[2][many] = owners[place]
+    for place in range(len(number)):
+        for one in range(pool.first[number[place]], pool.first[number[place] + 1]):
+            kind = pool.kind[one]
+            requests.address[many] = pool.address[one] + shift[place] * pool.stride[kind]
+            requests.kind[many] = kind
+            requests.row[many] = row[place]
             many += 1
 
 

@@ -157,13 +157,16 @@ class Pool:
 
     def repeat(self, number: Ints, shift: Ints, row: Ints) -> Batch:
         """Return the requests of the rows `number`, (n,), moved by `shift` bytes, as rows `row`."""
-        many = self.first[number + 1] - self.first[number]
-        stride = strides(self.kinds)
-        requests = int(many.sum())
-        address, kind, owner = np.empty((3, requests), np.int64)
-        pool, rows = (self.first, self.kind, self.address), (number, shift, row)
-        loops_of(counting, requests).repeat(pool, stride, rows, (address, kind, owner))
-        return one_lane(self.kinds, kind, address, owner)
+        many = int((self.first[number + 1] - self.first[number]).sum())
+        requests = counting.Expanded(*np.empty((3, many), np.int64))
+        loops_of(counting, many).repeat(self.columns(), number, shift, row, requests)
+        return one_lane(self.kinds, requests.kind, requests.address, requests.row)
+
+    def columns(self) -> counting.Pooled:
+        """Return the requests as loops take them."""
+        moved = [LOCAL_STRIDE if kind.space == "local" else 1 for kind in self.kinds]
+        stride = np.array(moved or [1], np.int64)
+        return counting.Pooled(self.first, self.kind, self.address, stride)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,9 +221,3 @@ def join_flows(flows: Sequence[Batch]) -> Batch | None:
     """Join the requests that several parts passed on, or return None if there are none."""
     some = [flow for flow in flows if len(flow)]
     return join_batches(some) if some else None
-
-
-def strides(kinds: Sequence[Kind]) -> Ints:
-    """Return per kind the bytes that a request moves for each byte that its row moves."""
-    moved = [LOCAL_STRIDE if kind.space == "local" else 1 for kind in kinds]
-    return np.array(moved or [1], np.int64)

@@ -4,7 +4,7 @@ Kernels repeat the same loads. A reader that needs the set of rows, but not thei
 nearly all of them.
 """
 
-from typing import Any
+from ....jit.structure import Column
 
 WORTH = 1 << 13
 """Rows from which on the compiled loop pays."""
@@ -13,7 +13,13 @@ _LOW = (1 << 40) - 1
 
 
 def choose_new(
-    pc: Any, space: Any, base: Any, pattern: Any, bases: Any, others: Any, rows: Any
+    pc: Column,
+    space: Column,
+    base: Column,
+    pattern: Column,
+    bases: Column,
+    others: Column,
+    rows: Column,
 ) -> int:
     """Set the first of `rows` to the rows (n,) that differ from the last row in their slot of a
     direct-mapped table, and return their number.

@@ -6,7 +6,7 @@
 - `width`: bytes per lane.
 """
 
-from typing import Any
+from ....jit.structure import Column
 
 NONE = (1 << 63) - (1 << 12)
 LAST = (1 << 31) - 1
@@ -19,7 +19,7 @@ WITHIN = (1 << LINE_BITS) - 1
 """The mask of an address within its line."""
 
 
-def lie_apart(base: int, ordered: Any, row: int, many: int, width: int) -> bool:
+def lie_apart(base: int, ordered: Column, row: int, many: int, width: int) -> bool:
     """Return whether each of the first `many` lanes of a row is within one sector, and any two are
     equal or disjoint.
     """
@@ -29,7 +29,7 @@ def lie_apart(base: int, ordered: Any, row: int, many: int, width: int) -> bool:
     return width <= 1 << SECTOR_BITS and width & (width - 1) == 0 and bits & (width - 1) == 0
 
 
-def count_apart(first: int, ordered: Any, row: int, many: int) -> tuple[int, int, int]:
+def count_apart(first: int, ordered: Column, row: int, many: int) -> tuple[int, int, int]:
     """Return the number of distinct offsets among the first `many` of a row, which rise, and of
     their sectors and lines; `first` is the place of offset 0 in its line.
     """
@@ -44,7 +44,7 @@ def count_apart(first: int, ordered: Any, row: int, many: int) -> tuple[int, int
 
 
 def count_touched(
-    base: Any, ordered: Any, lanes: Any, width: Any, distinct: Any, lines: Any
+    base: Column, ordered: Column, lanes: Column, width: Column, distinct: Column, lines: Column
 ) -> None:
     """Count the footprint of rows: `distinct` bytes (n,), and `lines` (n, 4), zeros at first, with
     1, 2, 3 or 4 touched sectors.
@@ -81,7 +81,7 @@ def count_touched(
         distinct[row] = total
 
 
-def count_bytes(ordered: Any, width: int, distinct: Any) -> None:
+def count_bytes(ordered: Column, width: int, distinct: Column) -> None:
     """Set the number of distinct bytes of each group, `distinct` (n,)."""
     for group in range(len(ordered)):
         total, end = 0, ordered[group, 0]
@@ -94,7 +94,7 @@ def count_bytes(ordered: Any, width: int, distinct: Any) -> None:
         distinct[group] = total
 
 
-def count_units(ordered: Any, width: int, shift: int, per_line: int, together: Any) -> None:
+def count_units(ordered: Column, width: int, shift: int, per_line: int, together: Column) -> None:
     """Count the aligned units of 1 << `shift` bytes that each group touches.
 
     `together` (n, units per line), zeros at first, is the number of lines with 1, 2, ... touched

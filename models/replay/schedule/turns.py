@@ -8,6 +8,8 @@ processor's cache. A sort key packs, from the highest bits down:
 
 from typing import Any, NamedTuple
 
+from ....jit.structure import Column
+
 TURN_BITS = 2
 """A turn has 1 << TURN_BITS instructions."""
 NONE = -1
@@ -32,8 +34,8 @@ class Widths(NamedTuple):
 class Seating(NamedTuple):
     """The slot and the warp of each seat, (seats,), the slots of an SM, and the SMs."""
 
-    slot: Any
-    warp: Any
+    slot: Column
+    warp: Column
     resident: int
     sms: int
 
@@ -43,10 +45,10 @@ class Memo(NamedTuple):
     these, and the places. `starts` is scratch memory of the radix sort.
     """
 
-    size: Any
-    low: Any
-    place: Any
-    starts: Any
+    size: Column
+    low: Column
+    place: Column
+    starts: Column
 
 
 def key_of(wave: Any, interval: Any, since: Any, rank: Any, sm: Any, widths: Widths) -> Any:
@@ -79,7 +81,7 @@ def lengthen(key: Any, widths: Widths, more: int) -> Any:
     return key >> low << low + more | key & (1 << low) - 1
 
 
-def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
+def find_runs(keys: Column, low: int, tops: Column, begins: Column) -> int:
     """Find the runs of rows with keys that agree from bit `low` on: these bits, and the first row.
 
     Returns the number of runs, or one more than there is room for.
@@ -96,7 +98,14 @@ def find_runs(keys: Any, low: int, tops: Any, begins: Any) -> int:
 
 
 def order_runs(
-    keys: Any, tops: Any, begins: Any, ends: Any, low: int, order: Any, spare: Any, memo: Memo
+    keys: Column,
+    tops: Column,
+    begins: Column,
+    ends: Column,
+    low: int,
+    order: Column,
+    spare: Any,
+    memo: Memo,
 ) -> None:
     """Set the order of all rows of runs, (n,). Runs are in order of their `tops`; rows of runs with
     equal tops are sorted by the bits below `low`, stably.
@@ -138,7 +147,7 @@ def order_runs(
         placed += many
 
 
-def is_same(lows: Any, slot: int, numbers: Any, many: int) -> bool:
+def is_same(lows: Column, slot: int, numbers: Column, many: int) -> bool:
     """Return whether the first `many` numbers are those of a slot."""
     differs = 0
     for place in range(many):
@@ -146,7 +155,7 @@ def is_same(lows: Any, slot: int, numbers: Any, many: int) -> bool:
     return differs == 0
 
 
-def distribute(keys: Any, to: Any, low: int, bits: int, starts: Any) -> None:
+def distribute(keys: Column, to: Column, low: int, bits: int, starts: Column) -> None:
     """Distribute keys by one digit, stably: one pass of the radix sort."""
     mask, place = (1 << bits) - 1, 0
     for digit in range(mask + 1):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ....jit.structure import I64, Column
 from ....jit.value import prefetch
+from ..histogram.counting import Pooled
 from ..histogram.hash_table import SPREAD
 from .cache_sim import (
     BANK_BITS,
@@ -68,15 +69,9 @@ class Pieces(NamedTuple):
 
 
 class Distinct(NamedTuple):
-    """The distinct rows. Row r has the requests from `first[r]` to `first[r + 1]`, of `kind` and
-    `address`, (requests,). `stride` (kinds,) are the bytes that a request moves for each byte that
-    its row moves.
-    """
+    """The distinct rows with their requests, and their pieces."""
 
-    first: Column
-    kind: Column
-    address: Column
-    stride: Column
+    pool: Pooled
     pieces: Pieces
 
 
@@ -136,14 +131,14 @@ def cut_pieces(distinct: Distinct, kinds: Kinds, shape: Shape) -> int:
 
     Requests of kinds with different strides never share a piece.
     """
-    first, pieces = distinct.first, distinct.pieces
+    first, pieces = distinct.pool.first, distinct.pieces
     many, stride = 0, 0
     for row in range(len(first) - 1):
         pieces.begin[row] = many
         reads, line = True, EMPTY
         for one in range(first[row], first[row + 1]):
-            kind, address = distinct.kind[one], distinct.address[one]
-            request_line, moved = address >> shape.line_bits, distinct.stride[kind]
+            kind, address = distinct.pool.kind[one], distinct.pool.address[one]
+            request_line, moved = address >> shape.line_bits, distinct.pool.stride[kind]
             reads = reads and kinds.act[kind] == READ
             if request_line != line or moved != stride:
                 line, stride = request_line, moved
@@ -238,16 +233,16 @@ def read_piece(
 
     `base` is the first way of the line's set; `place` is the line's, or EMPTY.
     """
-    begin, was_here = distinct.first[rows.number[row]], place >= 0
+    begin, was_here = distinct.pool.first[rows.number[row]], place >= 0
     for one in range(distinct.pieces.request[piece], begin + distinct.pieces.end[piece]):
-        kind, now = distinct.kind[one], rows.time[row] + one + 1 - begin
+        kind, now = distinct.pool.kind[one], rows.time[row] + one + 1 - begin
         access = Access(
             kinds.fetch[kind], kinds.write_back[kind], rows.row[row], rows.group[row], now
         )
         if place < 0:
             place = evict(cache, access, base, line)
         update_age(cache.lines, cache.shape, place, now, was_here)
-        address = distinct.address[one] + rows.shift[row] * distinct.stride[kind]
+        address = distinct.pool.address[one] + rows.shift[row] * distinct.pool.stride[kind]
         span = span_of(cache.shape, line, address, kinds.size[kind])
         read(cache, access, place, span, kinds.policy[kind], kinds.parts[kind])
     return place
@@ -284,11 +279,13 @@ def look_ahead(
 
 def write_down(distinct: Distinct, rows: Rows, row: int, kinds: Kinds, requests: Requests) -> int:
     """Expand the requests of a row; return their number."""
-    first, now, many = distinct.first, rows.time[row], 0
+    first, now, many = distinct.pool.first, rows.time[row], 0
     for one in range(first[rows.number[row]], first[rows.number[row] + 1]):
-        kind = distinct.kind[one]
+        kind = distinct.pool.kind[one]
         now += kinds.act[kind] != PASS
-        requests.address[many] = distinct.address[one] + rows.shift[row] * distinct.stride[kind]
+        requests.address[many] = (
+            distinct.pool.address[one] + rows.shift[row] * distinct.pool.stride[kind]
+        )
         requests.kind[many] = kind
         requests.cause[many] = rows.row[row]
         requests.unit[many] = rows.unit[row]
