@@ -77,6 +77,13 @@ class Stages:
         wires = []
         groups = 0 if group is None else int(group.max(initial=-1)) + 1
         heard = {name for wire in (*self.wires, *listeners) for name in wire.after}
+
+        def pass_on(name: str, out: Batch | None, flows: dict[str, Flow]) -> None:
+            if out is not None:
+                flows[name] = out
+                if name in batches:
+                    batches[name].append(out)
+
         for wire in self.wires:
             name = wire.stage.name
             repeated = self._repeat(wire, batch, units, passed, groups, name in heard)
@@ -84,10 +91,7 @@ class Stages:
                 wires.append(wire)
                 continue
             answers[name] = _columns(wire, repeated)
-            if repeated.out is not None:
-                passed[name] = repeated.out
-                if name in batches:
-                    batches[name].append(repeated.out)
+            pass_on(name, repeated.out, passed)
         parts = [(batch, passed)] if group is None else _parts(batch, passed, wires)
         for part, before in parts:
             for wire in wires:
@@ -96,10 +100,7 @@ class Stages:
                 inputs = replace(inputs, passes_on=name in heard, unit=None, group=None)
                 counts, out = self._step_model(wire, part, inputs, units, group, groups)
                 answers[name] = answers[name] + counts if name in answers else counts
-                if out is not None:
-                    before[name] = out
-                    if name in batches:
-                        batches[name].append(out)
+                pass_on(name, out, before)
         self.passed = {name: join_batches(outs) for name, outs in batches.items() if outs}
         return answers
 

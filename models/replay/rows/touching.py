@@ -60,25 +60,31 @@ def count_touched(
                 lines[row, sectors // many - 1] = many
                 continue
         total, end, sector, line, many = 0, base[row] - 2 * LAST, -NONE, -NONE, 0
-        bytes_, first = width[row], base[row]
         for lane in range(lanes[row]):
-            address = first + ordered[row, lane]
-            total += bytes_ - max(0, end - address)
-            end = address + bytes_
-            last = (end - 1) >> SECTOR_BITS
-            if last > sector:
-                sector = max(sector + 1, address >> SECTOR_BITS)
-                while sector <= last:
-                    if sector >> SECTORS_BITS != line:
-                        if many:
-                            lines[row, many - 1] += 1
-                        line, many = sector >> SECTORS_BITS, 0
-                    many += 1
-                    sector += 1
-                sector = last
+            address = base[row] + ordered[row, lane]
+            total += width[row] - max(0, end - address)
+            end = address + width[row]
+            first, last = max(sector + 1, address >> SECTOR_BITS), (end - 1) >> SECTOR_BITS
+            line, many = add_units(first, last, SECTORS_BITS, line, many, lines, row)
+            sector = max(sector, last)
         if many:
             lines[row, many - 1] += 1
         distinct[row] = total
+
+
+def add_units(
+    first: int, last: int, per_line: int, line: int, many: int, lines: Column, row: int
+) -> tuple[int, int]:
+    """Add the units from `first` to `last` to the `many` of a line; return the last one's line, and
+    its units so far. A line that has all its units is counted in `lines[row]`.
+    """
+    for unit in range(first, last + 1):
+        if unit >> per_line != line:
+            if many:
+                lines[row, many - 1] += 1
+            line, many = unit >> per_line, 0
+        many += 1
+    return line, many
 
 
 def count_bytes(ordered: Column, width: int, distinct: Column) -> None:
@@ -106,16 +112,8 @@ def count_units(ordered: Column, width: int, shift: int, per_line: int, together
             address = ordered[group, lane]
             if address == NONE:
                 break
-            last = (address + width - 1) >> shift
-            if last > unit:
-                unit = max(unit + 1, address >> shift)
-                while unit <= last:
-                    if unit >> per_line != line:
-                        if many:
-                            together[group, many - 1] += 1
-                        line, many = unit >> per_line, 0
-                    many += 1
-                    unit += 1
-                unit = last
+            first, last = max(unit + 1, address >> shift), (address + width - 1) >> shift
+            line, many = add_units(first, last, per_line, line, many, together, group)
+            unit = max(unit, last)
         if many:
             together[group, many - 1] += 1

@@ -215,29 +215,11 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
         is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
         is_same_lookup = True
         while is_same_lookup:
-            kind = requests.kind[number]
-            act, policy, parts = kinds.act[kind], kinds.policy[kind], kinds.parts[kind]
-            access = Access(
-                kinds.fetch[kind],
-                kinds.write_back[kind],
-                cause,
-                requests.group[number],
-                requests.time[number],
-            )
-            if place < 0 and allocates(act, policy):
-                place = evict(cache, access, base, tag)
+            if place < 0 and allocates(kinds, requests.kind[number]):
+                place = evict(cache, access_of(requests, kinds, number), base, tag)
             if place >= 0:
-                update_age(lines, shape, place, access.time, was_here)
-            span = span_of(shape, tag, requests.address[number], kinds.size[kind])
-            if act == READ:
-                read(cache, access, place, span, policy, parts)
-            else:
-                if act == WRITE:
-                    write(cache, access, place, span, policy, parts, clock, is_hit)
-                else:
-                    update_atomically(cache, access, place, span, policy)
-                if policy != BACK:
-                    forward(requests, kinds, cache.passed, number)
+                update_age(lines, shape, place, requests.time[number], was_here)
+            serve(requests, kinds, cache, number, tag, place, clock, is_hit)
             number = skip_bypassing(requests, kinds, cache.passed, number + 1)
             is_same_lookup = place >= 0 and number < many and requests.cause[number] == cause
             is_same_lookup = is_same_lookup and line_of(shape, requests, number) == tag
@@ -245,6 +227,39 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             if is_same_lookup and lines.tag[place] != tag:
                 place = lookup(lines, base, shape.ways, tag)
     clocks[owner] += lookup_cycles(banks)
+
+
+def serve(
+    requests: Requests,
+    kinds: Kinds,
+    cache: Cache,
+    number: int,
+    tag: int,
+    place: int,
+    clock: int,
+    is_hit: bool,
+) -> None:
+    """Serve a request to a line at `place`, or EMPTY; `is_hit` is whether a store hits it."""
+    kind, access = requests.kind[number], access_of(requests, kinds, number)
+    act, policy, parts = kinds.act[kind], kinds.policy[kind], kinds.parts[kind]
+    span = span_of(cache.shape, tag, requests.address[number], kinds.size[kind])
+    if act == READ:
+        read(cache, access, place, span, policy, parts)
+        return
+    if act == WRITE:
+        write(cache, access, place, span, policy, parts, clock, is_hit)
+    else:
+        update_atomically(cache, access, place, span, policy)
+    if policy != BACK:
+        forward(requests, kinds, cache.passed, number)
+
+
+def access_of(requests: Requests, kinds: Kinds, number: int) -> Access:
+    """Return what is done on behalf of a request."""
+    kind = requests.kind[number]
+    fetch, write_back = kinds.fetch[kind], kinds.write_back[kind]
+    cause, group, time = requests.cause[number], requests.group[number], requests.time[number]
+    return Access(fetch, write_back, cause, group, time)
 
 
 def read(cache: Cache, access: Access, place: int, span: Span, policy: int, parts: int) -> None:
@@ -428,9 +443,10 @@ def ways_of_set(shape: Shape, number: int, ways: int, remainder: int) -> int:
     return max(1, ways + int(more))
 
 
-def allocates(act: int, policy: int) -> bool:
-    """Return whether a miss allocates a line."""
-    return act == READ or policy == BACK or (policy == THROUGH and act == WRITE)
+def allocates(kinds: Kinds, kind: int) -> bool:
+    """Return whether a miss of a kind of request allocates a line."""
+    act, policy = kinds.act[kind], kinds.policy[kind]
+    return bool(act == READ or policy == BACK or (policy == THROUGH and act == WRITE))
 
 
 def lookup(lines: Lines, base: int, ways: int, tag: int) -> int:

@@ -33,6 +33,16 @@ class Passed(NamedTuple):
     cause: I64
 
 
+class Read(NamedTuple):
+    """The requests of one cause for one line, up to `end`; without a load, the cause is NONE."""
+
+    end: int
+    line: int
+    cause: int
+    unit: int
+    sectors: int
+
+
 class Window(NamedTuple):
     """The recent reads of all units.
 
@@ -62,18 +72,9 @@ def join(
     """
     begin, many = 0, 0
     while begin < len(requests.address):
-        end, line, cause, unit, sectors = begin, NONE, NONE, 0, 0
-        # gather the requests of one read: stores between its loads belong to it, unjoined
-        while end < len(requests.address):
-            if is_load[requests.kind[end]]:
-                tag = requests.address[end] >> line_bits
-                if cause != NONE and (tag != line or requests.cause[end] != cause):
-                    break
-                line, cause, unit = tag, requests.cause[end], requests.unit[end]
-                sectors += 1 << ((requests.address[end] - (line << line_bits)) >> SECTOR_BITS)
-            end += 1
-        is_repeated = cause != NONE and look_up(window, unit, line, sectors, most)
-        for number in range(begin, end):
+        read = gather(requests, is_load, line_bits, begin)
+        is_repeated = read.cause != NONE and look_up(window, read, most)
+        for number in range(begin, read.end):
             if is_repeated and is_load[requests.kind[number]]:
                 counts[requests.group[number]] += 1
             else:
@@ -81,12 +82,27 @@ def join(
                 passed.kind[many] = requests.kind[number]
                 passed.cause[many] = requests.cause[number]
                 many += 1
-        begin = end
+        begin = read.end
     return many
 
 
-def look_up(window: Window, unit: int, line: int, sectors: int, most: int) -> bool:
-    """Return whether the unit's window holds this read, and record it as the latest."""
+def gather(requests: Requests, is_load: I64, line_bits: int, begin: int) -> Read:
+    """Gather the requests of one read, and the stores between them and behind them."""
+    end, line, cause, unit, sectors = begin, NONE, NONE, 0, 0
+    while end < len(requests.address):
+        if is_load[requests.kind[end]]:
+            tag = requests.address[end] >> line_bits
+            if cause != NONE and (tag != line or requests.cause[end] != cause):
+                break
+            line, cause, unit = tag, requests.cause[end], requests.unit[end]
+            sectors += 1 << ((requests.address[end] - (line << line_bits)) >> SECTOR_BITS)
+        end += 1
+    return Read(end, line, cause, unit, sectors)
+
+
+def look_up(window: Window, read: Read, most: int) -> bool:
+    """Return whether its unit's window holds a read, and record it as the latest."""
+    unit, line, sectors = read.unit, read.line, read.sectors
     clock = window.clock[unit] + 1
     window.clock[unit] = clock
     bucket = unit * BUCKETS + bucket_of(line)

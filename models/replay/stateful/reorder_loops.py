@@ -124,13 +124,12 @@ def insert_rows(
             seat, group = seats.slot[owner] * seats.warps, near[scope]
             lowest = min(lowest, wave)
         if group < 0:
-            if near[scope] < 0:
-                if groups.table.size.keys >= len(groups.table.first):
-                    stop = row
-                    break
-                place = last.site * len(facts.zone_end) + last.zone
-                near[scope] = find(groups.table, place, scope * 2 + last.mixed)
-            group = near[scope]
+            group = find_group(
+                groups, last.site * len(facts.zone_end) + last.zone, scope, last.mixed
+            )
+            if group < 0:
+                stop = row
+                break
         since = times.since[row]
         if widths.turn:
             # the turn needs more bits than a narrow key has: the caller widens the buffer
@@ -149,6 +148,15 @@ def insert_rows(
         many += 1
     head.rows, head.lowest = many, lowest
     return stop
+
+
+def find_group(groups: Groups, place: int, scope: int, mixed: int) -> int:
+    """Return the group of a row, or NONE where the table has no room for a new one."""
+    if groups.near[scope] < 0:
+        if groups.table.size.keys >= len(groups.table.first):
+            return NONE
+        groups.near[scope] = find(groups.table, place, scope * 2 + mixed)
+    return int(groups.near[scope])
 
 
 class Windows(NamedTuple):

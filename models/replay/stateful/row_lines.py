@@ -265,16 +265,22 @@ def look_ahead(
             for piece in range(first, last):
                 moved = rows.shift[row] * pieces.stride[piece] >> shape.line_bits
                 line = pieces.line[piece] + moved
-                slot = (line * SPREAD >> SPREAD_BITS) & len(recent.line) - 1
-                if recent.line[slot] != line:
-                    base = allocate_set(cache, unit, line)
-                    prefetch(cache.lines.tag[base])
-                    prefetch(cache.lines.state[base])
-                    recent.line[slot], recent.base[slot], recent.place[slot] = line, base, base
+                slot = find_slot(recent, cache, unit, line)
                 near.line[many], near.base[many], near.slot[many] = line, recent.base[slot], slot
                 many += 1
             row += 1
     return row
+
+
+def find_slot(recent: Recent, cache: Cache, unit: int, line: int) -> int:
+    """Return the slot of a line among the recent ones; a line that has none takes it over."""
+    slot = (line * SPREAD >> SPREAD_BITS) & len(recent.line) - 1
+    if recent.line[slot] != line:
+        base = allocate_set(cache, unit, line)
+        prefetch(cache.lines.tag[base])
+        prefetch(cache.lines.state[base])
+        recent.line[slot], recent.base[slot], recent.place[slot] = line, base, base
+    return slot
 
 
 def write_down(distinct: Distinct, rows: Rows, row: int, kinds: Kinds, requests: Requests) -> int:
