@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 ISSUE_SLOT = 4
 """Instructions that a warp issues per turn: about as many as it has between two stalls on loads."""
 
-MOST_BITS, SHORT = 63, 32
-"""Bits of a sort key, and of one that takes little memory."""
+SHORT = 32
+"""Bits of a sort key that takes little memory."""
 RUN = 16
 """The mean rows per run from which on runs are sorted one by one."""
 TOGETHER = 1 << 17
@@ -112,7 +112,8 @@ class Schedule:
         quantum = turns.STEP_BITS - turns.TURN_BITS
         low = seat + turns.TURN_BITS + sm
         has_room = (
-            wave + interval + quantum + low <= MOST_BITS and low <= MOST_BITS - turns.ROW_BITS
+            wave + interval + quantum + low <= turns.MOST_BITS
+            and low <= turns.MOST_BITS - turns.ROW_BITS
         )
         return (
             turns.Widths(interval, quantum, seat, sm)

@@ -18,6 +18,8 @@ CACHED_ORDERS, LONGEST = 16, 1 << 14
 """The number of cached orders, and the most rows of one."""
 WORTH = 1 << 12
 """Rows from which on the compiled loops pay."""
+MOST_BITS = 63
+"""Bits of a sort key."""
 ROW_BITS, STEP_BITS = 32, 32
 """Bits of a row's number below its sort key, and of a step."""
 

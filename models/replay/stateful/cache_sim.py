@@ -215,11 +215,21 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
         is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
         is_same_lookup = True
         while is_same_lookup:
-            if place < 0 and allocates(kinds, requests.kind[number]):
-                place = evict(cache, access_of(requests, kinds, number), base, tag)
+            kind, access = requests.kind[number], access_of(requests, kinds, number)
+            act, policy = kinds.act[kind], kinds.policy[kind]
+            if place < 0 and allocates(act, policy):
+                place = evict(cache, access, base, tag)
             if place >= 0:
-                update_age(lines, shape, place, requests.time[number], was_here)
-            serve(requests, kinds, cache, number, tag, place, clock, is_hit)
+                update_age(lines, shape, place, access.time, was_here)
+            span = span_of(shape, tag, requests.address[number], kinds.size[kind])
+            if act == READ:
+                read(cache, access, place, span, policy, kinds.parts[kind])
+            elif act == WRITE:
+                write(cache, access, place, span, policy, kinds.parts[kind], clock, is_hit)
+            else:
+                update_atomically(cache, access, place, span, policy)
+            if act != READ and policy != BACK:
+                forward(requests, kinds, cache.passed, number)
             number = skip_bypassing(requests, kinds, cache.passed, number + 1)
             is_same_lookup = place >= 0 and number < many and requests.cause[number] == cause
             is_same_lookup = is_same_lookup and line_of(shape, requests, number) == tag
@@ -227,31 +237,6 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             if is_same_lookup and lines.tag[place] != tag:
                 place = lookup(lines, base, shape.ways, tag)
     clocks[owner] += lookup_cycles(banks)
-
-
-def serve(
-    requests: Requests,
-    kinds: Kinds,
-    cache: Cache,
-    number: int,
-    tag: int,
-    place: int,
-    clock: int,
-    is_hit: bool,
-) -> None:
-    """Serve a request to a line at `place`, or EMPTY; `is_hit` is whether a store hits it."""
-    kind, access = requests.kind[number], access_of(requests, kinds, number)
-    act, policy, parts = kinds.act[kind], kinds.policy[kind], kinds.parts[kind]
-    span = span_of(cache.shape, tag, requests.address[number], kinds.size[kind])
-    if act == READ:
-        read(cache, access, place, span, policy, parts)
-        return
-    if act == WRITE:
-        write(cache, access, place, span, policy, parts, clock, is_hit)
-    else:
-        update_atomically(cache, access, place, span, policy)
-    if policy != BACK:
-        forward(requests, kinds, cache.passed, number)
 
 
 def access_of(requests: Requests, kinds: Kinds, number: int) -> Access:
@@ -443,9 +428,8 @@ def ways_of_set(shape: Shape, number: int, ways: int, remainder: int) -> int:
     return max(1, ways + int(more))
 
 
-def allocates(kinds: Kinds, kind: int) -> bool:
-    """Return whether a miss of a kind of request allocates a line."""
-    act, policy = kinds.act[kind], kinds.policy[kind]
+def allocates(act: int, policy: int) -> bool:
+    """Return whether a miss allocates a line."""
     return bool(act == READ or policy == BACK or (policy == THROUGH and act == WRITE))
 
 

@@ -248,7 +248,7 @@ class ReorderBuffer:
         ready = np.flatnonzero(wave < wave_limit)
         key = waiting.key[ready]
         if order.widths:
-            yield ready[np.argsort(key, kind="stable")]
+            yield ready[_sort_stably(key)]
             return
         block, warp = (column[ready].astype(np.int64) for column in (waiting.block, waiting.warp))
         since = key & (1 << turns.STEP_BITS) - 1
@@ -276,6 +276,17 @@ class ReorderBuffer:
             to = slice(self.many, self.many + len(survivors))
             words[to] = words[survivors]
             self.many = to.stop
+
+
+def _sort_stably(key: NDArray[np.integer[Any]]) -> Ints:
+    """Return the indices of keys in rising order, equal ones in their own."""
+    bits = len(key).bit_length()
+    if int(key.max(initial=0)).bit_length() + bits > turns.MOST_BITS:
+        return np.argsort(key, kind="stable")
+    # the index below the key makes all keys different: sorting numbers is faster than an argsort
+    indexed = key.astype(np.int64) << bits | np.arange(len(key))
+    indexed.sort()
+    return indexed & (1 << bits) - 1
 
 
 def _words(rows: NDArray[np.void]) -> NDArray[np.uint32]:
