@@ -176,6 +176,8 @@ class Wave:
         warp = state.warp_of_block
         state.accesses.bind(self.machine)
         bind_memory(self.machine, self)
+        memory = program.memory  # whose bytes must live as long as the machine points at them
+        self._bytes = memory.global_.bytes, memory.const.bytes, memory.surface.bytes
         accesses = AccessRows(sink, patterns, block, warp, self.machine, buffers)
         if self.machine.mapped:
             accesses.report_outside(code.traits.instructions)
