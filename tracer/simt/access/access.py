@@ -1,4 +1,4 @@
-"""One access of memory: its address facts and fault checks, and the lanes' bytes.
+"""One access of memory: its checks and rows, and the lanes' bytes.
 
 `reach` (reach.py) checks the lanes of a group, writes their rows and points them at their bytes;
 `lane_move.py` moves these.
