@@ -24,7 +24,7 @@ NEEDED = (
     *("cutrace.commands.record", "cutrace.commands.running.program", "cutrace.commands._main"),
     *("cutrace.tracer.program.run", "cutrace.tracer.program.code", "cutrace.tracer.simt.run"),
     *("cutrace.tracer.session.function", "cutrace.jit.machine_code", "llvmlite.binding"),
-    *("cutrace.analyzer.profile", "cutrace.analyzer.report.table", "polars", "pyarrow.ipc"),
+    *("cutrace.analyzer.profile", "cutrace.analyzer.report.formats.table", "polars", "pyarrow.ipc"),
 )
 LONGEST = 1 << 20
 """Bytes of a request or an answer."""
