@@ -59,7 +59,7 @@ def demangle(mangled: str) -> Demangled | None:
         return None
     try:
         return _Reader(name[2:]).encoding()
-    except (_Unread, IndexError):
+    except (_Unread, IndexError, ValueError):
         return None
 
 
@@ -344,8 +344,14 @@ class _Reader:
         return f"{name}{_angle(arguments)} @"
 
     def argument(self) -> str:
-        """Read the index of a template argument after `T`."""
+        """Read the index of a template argument after `T`.
+
+        It is in base 36, but nvcc writes it in base 10: the 12th of 13 is `T10_`, no 38th.
+        """
+        start = self.at
         number = self.sequence()
+        if number >= len(self.packs):
+            number = int(self.text[start : self.at - 1]) + 1
         self.used.add(number)
         return ", ".join(self.packs[number])
 

@@ -58,8 +58,9 @@ class Builder:
         named, other_options = split_code_options(_ptx_for_cubin(words))
         archs = named or [str(max(capability, LEAST_CAPABILITY))]
         codes = (f"-gencode=arch=compute_{arch},code=compute_{arch}" for arch in archs)
+        threads = ("--threads", "0") if len(archs) > 1 else ()
         return [
-            *(str(self.toolkit.nvcc), *codes, "-lineinfo", "-g"),
+            *(str(self.toolkit.nvcc), *codes, *threads, "-lineinfo", "-g"),
             *("--no-compress", "-cudart", "shared", "-cudadevrt", "none"),
             *("-include", str(RUNTIME / "legacy.h")),
             *(("-ccbin", self.host) if not _names_compiler(other_options) else ()),
@@ -127,6 +128,22 @@ def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(archs or codes)), kept_words
 
 
+def for_device(words: Sequence[str], capability: int) -> list[str]:
+    """Name one architecture if several are named: the best for the device that is to run the code.
+
+    >>> for_device(["-gencode", "arch=compute_75,code=sm_75", "-arch=sm_90a", "-O3"], 90)
+    ['-arch=compute_90a', '-O3']
+    """
+    from .code import rank, runs, split_target  # `cutrace nvcc` needs none of its imports
+
+    named, other_options = split_code_options(words)
+    fitting = [arch for arch in named if runs(*split_target(arch), capability)]
+    if len(named) < 2 or not fitting:
+        return list(words)
+    best = max(fitting, key=lambda arch: rank(split_target(arch)))
+    return [f"-arch=compute_{best}", *other_options]
+
+
 def _architectures(text: str) -> Iterator[str]:
     """Yield `90a` for `sm_90a`, also of architectures that do not exist: nvcc names them.
 
@@ -151,12 +168,16 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
     for source in sources:
         if not source.is_file():
             raise missing_file(source)
+    options = for_device(options, capability)
     inputs = list(sources)
     if len(sources) > 1:
-        inputs = [
-            _built(builder, builder.command(["-c", str(source), *options], capability), "object.o")
-            for source in sources
-        ]
+
+        def compile_one(source: Path) -> Path:
+            command = builder.command(["-c", str(source), *options], capability)
+            return _built(builder, command, "object.o")
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            inputs = [*pool.map(compile_one, sources)]
     command = builder.command([*map(str, inputs), *options], capability)
     return _built(builder, command, sources[0].stem)
 

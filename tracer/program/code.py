@@ -247,7 +247,7 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
     if data.startswith(struct.pack("<I", MAGIC)):
         return choose_ptx(list(read_images(data)), capability)
     text = _text(data)
-    if not _runs(*_target(text), capability):
+    if not runs(*_target(text), capability):
         raise InvalidPtxError(_foreign([_target(text)], capability))
     return [text]
 
@@ -302,14 +302,25 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
 
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:
     """Return the newest PTX that the device runs, the most specific of its architecture, if any."""
-    fitting = [entry for entry in entries if _runs(*_target_of(entry), capability)]
-    return max(fitting, key=lambda entry: _rank(_target_of(entry)), default=None)
+    fitting = [entry for entry in entries if runs(*_target_of(entry), capability)]
+    return max(fitting, key=lambda entry: rank(_target_of(entry)), default=None)
 
 
-def _rank(target: tuple[int, str]) -> tuple[int, int]:
+def rank(target: tuple[int, str]) -> tuple[int, int]:
+    """Return a key by which the newest and most specific architecture is the largest."""
     # Specific beats generic within an architecture: `a` runs on one device, `f` on a family.
     arch, suffix = target
     return arch, ("", "f", "a").index(suffix)
+
+
+def split_target(target: str) -> tuple[int, str]:
+    """Return the number and the suffix of an architecture.
+
+    >>> split_target("90a"), split_target("75")
+    ((90, 'a'), (75, ''))
+    """
+    digits = target.rstrip("af")
+    return (int(digits) if digits.isdigit() else 0), target[len(digits) :]
 
 
 def _target_of(entry: Entry) -> tuple[int, str]:
@@ -323,7 +334,7 @@ def _target(ptx: str) -> tuple[int, str]:
     return (int(match[2]), match[3]) if match and match[2] else (0, "")
 
 
-def _runs(arch: int, suffix: str, capability: int) -> bool:
+def runs(arch: int, suffix: str, capability: int) -> bool:
     """Return whether a device runs PTX: `sm_90a` 9.0 only; `sm_100f` 10.0 and newer 10.x."""
     if suffix == "f":
         return arch <= capability and arch // 10 == capability // 10
@@ -336,7 +347,7 @@ def _foreign(targets: Iterable[tuple[int, str]], capability: int) -> str:
     >>> _foreign([(90, "a")], 80)
     'the device is of compute capability 8.0, the code for sm_90a (9.0 alone): choose -d sm_90'
     """
-    ranked = sorted(set(targets), key=_rank)
+    ranked = sorted(set(targets), key=rank)
     parts = []
     for arch, suffix in ranked:
         reach = {"a": "alone", "f": f"to {arch // 10}.9", "": "and newer"}[suffix]
@@ -389,7 +400,7 @@ def link_texts(texts: Sequence[str]) -> str:
     parts = [[_renamed(each, clashing, n) for each in part] for n, part in enumerate(parts)]
     statements = [each for part in parts for each in part]
     # The text of the most specific target decides: the others' code runs there, too.
-    best = max(range(len(texts)), key=lambda n: _rank(_target(texts[n])))
+    best = max(range(len(texts)), key=lambda n: rank(_target(texts[n])))
     head = [each for each in parts[best] if each.text.startswith(_WHOLE_LINES[1:3])]
     newest = max((version for text in texts if (version := _VERSION.search(text))), key=_number)
     head.insert(0, _statement(newest[0].strip()))

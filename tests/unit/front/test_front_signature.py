@@ -136,3 +136,13 @@ def test_an_overload_by_an_array_or_a_handle_is_told_from_the_others() -> None:
         "k(float b[R][16])",
         "k(float *a)",
     ]
+
+
+def test_nvcc_numbers_template_arguments_from_the_twelfth_on_in_decimal() -> None:
+    # as of CUTE's gemm_device, of 13 template arguments: the ABI has TA_ and TB_ in their place
+    many = "ifdcabhstjlm"
+    name = demangle(f"_Z1kI{many}fEvT_T9_T10_T11_")
+    assert name is not None
+    assert name.parameters == ("int @", "long @", "unsigned long @", "float @")
+    assert demangle(f"_Z1kI{many}fEvT_T9_TA_TB_") == name
+    assert demangle("_Z1kIiEvT_T1_") is None

@@ -6,6 +6,7 @@ import pytest
 from program_run import cutrace
 
 from cutrace.base.errors import CutraceError
+from cutrace.tracer.program.build import for_device
 from cutrace.tracer.program.code import PTX, Entry, choose_ptx, link_texts, read_ptx
 
 MACROS = r"""
@@ -147,3 +148,17 @@ def test_an_architecture_that_does_not_exist_is_nvccs_error(tmp_path: Path, opti
     built = cutrace(tmp_path, "nvcc", *options.split(), "-o", "which", "which.cu")
     assert built.status == 1
     assert f"Unsupported gpu architecture 'compute_{options[-3:].strip('_')}'" in built.err
+
+
+def test_a_source_is_compiled_for_the_best_architecture_of_the_device_alone() -> None:
+    words = [
+        "-gencode",
+        "arch=compute_80,code=sm_80",
+        "-gencode",
+        "arch=compute_90a,code=sm_90a",
+        "-O3",
+    ]
+    assert for_device(words, 90) == ["-arch=compute_90a", "-O3"]
+    assert for_device(words, 100) == ["-arch=compute_80", "-O3"]
+    assert for_device(words, 75) == words  # none runs: the driver refuses the program
+    assert for_device(["-arch=sm_90a"], 80) == ["-arch=sm_90a"]
