@@ -15,7 +15,7 @@ from ..interp.move import NO_EFFECT
 
 RUN, ACCESS, ATOMIC, COUNT, WARP, ESCAPE = "run", "access", "atomic", "count", "warp", "escape"
 GENERIC, POINTED = "generic", "pointed"
-_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux", "mma"})
+_ACROSS = frozenset({"shfl", "vote", "activemask", "match", "redux", "elect", "mma"})
 
 
 @dataclass(frozen=True, slots=True)

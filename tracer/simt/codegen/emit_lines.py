@@ -15,12 +15,12 @@ define void @fill(ptr %p, i64 %x) {
 }
 """
 _WIDEN = """
-define void @widen_{grow}(ptr %p, i32 %offset, ptr %to) {{
-  %a = load <32 x i32>, ptr %p, align 4
-  %i = insertelement <32 x i32> poison, i32 %offset, i64 0
-  %s = shufflevector <32 x i32> %i, <32 x i32> poison, <32 x i32> zeroinitializer
-  %b = add <32 x i32> %a, %s
-  %w = {grow} <32 x i32> %b to <32 x i64>
+define void @widen{bits}_{grow}(ptr %p, i{bits} %offset, ptr %to) {{
+  %a = load <32 x i{bits}>, ptr %p, align 4
+  %i = insertelement <32 x i{bits}> poison, i{bits} %offset, i64 0
+  %s = shufflevector <32 x i{bits}> %i, <32 x i{bits}> poison, <32 x i32> zeroinitializer
+  %b = add <32 x i{bits}> %a, %s
+  %w = {grow} <32 x i{bits}> %b to <32 x i64>
   store <32 x i64> %w, ptr %to, align 8
   ret void
 }}
@@ -75,14 +75,15 @@ class WarpText:
         """Return whether a register has a value where a basic block begins or ends."""
         return isinstance(operand, Register) and (self.function, operand.name) in self.frame.lasting
 
-    def widened(self, place: str, grow: str, offset: int = 0) -> str:
-        """Extend 32 lanes of 32 bits, plus `offset`, to 64 bits by `zext` or `sext`; return their
-        place.
+    def widened(self, place: str, grow: str, offset: int = 0, bits: int = 32) -> str:
+        """Extend 32 lanes of `bits` bits, plus `offset`, to 64 bits by `zext` or `sext`; return
+        their place.
 
-        The sum has 32 bits, as the register has: a carry is lost.
+        The sum has as many bits as the register: a carry is lost.
         """
-        called = self.fragments.once(f"widen_{grow}", "ptr, i32, ptr", _WIDEN.format(grow=grow))
-        self.add(f"call void @{called}(ptr {place}, i32 {offset}, ptr %scratch)")
+        text = _WIDEN.format(grow=grow, bits=bits)
+        called = self.fragments.once(f"widen{bits}_{grow}", f"ptr, i{bits}, ptr", text)
+        self.add(f"call void @{called}(ptr {place}, i{bits} {offset}, ptr %scratch)")
         return "%scratch"
 
     def packed(self, register: Register, negated: bool) -> str:
