@@ -249,12 +249,13 @@ def decode_collective(decoder: Decoder, instruction: Instruction) -> Collective 
     """Return the warp-wide operation of an instruction, or None if it is of another kind."""
     form = exchange_of(instruction)
     if form is not None:
-        operands = (form.value, (form.second, "u32"), (form.third, "u32"))
-        if form.kind != SHUFFLE:
-            operands = operands[:1]
-        sources = tuple(decoder.fetch(*operand) for operand in operands)
-        members = None if form.kind == SHUFFLE else decoder.fetch(form.second, "b32")
-        return Collective(sources, form.outputs, _computed(form), members)
+        sources = [decoder.fetch(*form.value)]
+        members = None
+        if form.kind == SHUFFLE:
+            sources += [decoder.fetch(operand, "u32") for operand in (form.second, form.third)]
+        else:
+            members = decoder.fetch(form.second, "b32")
+        return Collective(tuple(sources), form.outputs, _computed(form), members)
     return _reduce_floats(decoder, instruction) if instruction.opcode == "redux" else None
 
 
