@@ -92,12 +92,9 @@ class PtxCode:
 
 @lru_cache(maxsize=KERNELS)
 def _traits(like: KernelKey) -> Traits:
-    loops = has_loops(like)
     return Traits(
         instructions=len(like.kernel.instructions),
-        has_loops=loops,
-        # The registers that a recursion has saved cannot go over.
-        may_go_over=loops and not recursive_functions(like.kernel),
+        has_loops=has_loops(like) or bool(recursive_functions(like.kernel)),
         reads_place=reads_place(like.kernel),
     )
 

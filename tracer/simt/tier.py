@@ -2,8 +2,8 @@
 
 Both ways to run a block write the same trace, byte for byte. The interpreter supports every
 instruction, and needs no compiler, which takes longer than a short launch runs. A launch with loops
-has an unknown length: it is compiled once it has run BRIEF instructions, and its waves go on in
-machine code where they are. `--engine` overrides this: never compile, or compile at once.
+or recursion has an unknown length: it is compiled once it has run BRIEF instructions, and its waves
+go on in machine code where they are. `--engine` overrides this: never compile, or compile at once.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ class LaunchTier:
             self._compile()
         elif launch.options.engine == "auto" and _is_worth_compiling(code):
             self._try_to_compile()
-        if not self.is_compiled and launch.options.engine == "auto" and code.traits.may_go_over:
+        if not self.is_compiled and launch.options.engine == "auto" and code.traits.has_loops:
             self.left = BRIEF
 
     @property
@@ -108,7 +108,7 @@ def _is_worth_compiling(code: InstructionSet) -> bool:
     launch, traits = code.program.launch, code.traits
     lanes = launch.blocks * launch.threads
     if traits.has_loops:
-        return lanes >= MANY_LANES or not traits.may_go_over
+        return lanes >= MANY_LANES
     return lanes >= VERY_MANY_LANES or lanes * traits.instructions >= MANY_INSTRUCTIONS
 
 

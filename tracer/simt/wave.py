@@ -23,11 +23,12 @@ from .rows.history import RUNS
 from .rows.pattern import PatternTable
 from .rows.wave_rows import WaveRows
 from .tier import LaunchTier
+from .warp.frame_stack import FrameStack
 from .warp.instruction_limit import SLICE, instructions_left, loop_line
 from .warp.instruction_set import Executor, InstructionSet
 from .warp.invariant import asserted
 from .warp.machine import Machine
-from .warp.program import FrameStack, Group, Program
+from .warp.program import Group, Program
 from .warp.schedule import DEEPEN, ENDING, FAULT, IDLE, INTERPRET, SPINS, WOKEN, YIELD
 from .warp.simt_stack import SimtStacks, routines
 

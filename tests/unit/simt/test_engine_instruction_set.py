@@ -42,7 +42,7 @@ class Code:
     """Blocks: 0 compares and branches, 1 adds for some lanes, 2 stores for all and ends."""
 
     key: Hashable = "code"
-    traits = Traits(instructions=5, has_loops=False, may_go_over=False, reads_place=False)
+    traits = Traits(instructions=5, has_loops=False, reads_place=False)
 
     def __init__(self, memory: Memory, place: int) -> None:
         launch = Launch((1, 1, 1), (32 * WARPS, 1, 1), 0, (), print)

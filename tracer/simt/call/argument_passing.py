@@ -1,92 +1,93 @@
-"""The calling convention: arguments and results in registers, and parameters with an address.
+"""Calls in the interpreter: moves of arguments and results, and the stack of recursion.
 
-Old PTX has registers, `.func (.reg .u32 r) f (.reg .u32 a)`, and any PTX may pass a register for a
-`.param`. The caller copies them to the callee's place before the call, and copies results back in
-the block after it. A parameter with an address that the callee takes is copied to local memory.
+A parameter with an address that the callee takes is copied to local memory.
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import KernelFault
 from ....traces.schema import Space
-from ...ptx.kernel import TYPE_BYTES, CallTarget, Operand, Register, Symbol, Variable
-from ..decode.decoder import Decoder, Fetch, Return, Store
+from ...ptx.kernel import CallTarget, Operand, Variable
+from ..decode.decoder import Decoder, Fetch, Store
+from ..decode.spill import Key, Spills
 from ..kernel.layout import WIDEST, Place, Span, pointed_parameters
+from ..kernel.passing import Bytes, Move, Passed, argument_moves, result_moves
 from ..ops.lanes import DTYPES, LANES, Array
-from ..warp.program import FrameStack, Group, Program, Step, Wave
+from ..warp.frame_stack import FrameStack
+from ..warp.program import Group, Program, Step, Wave
 
 
-def place_of(decoder: Decoder, name: str, function: int | None = None) -> Place:
+def place_of(decoder: Decoder, name: str) -> Place:
     """Return the place of a parameter; the caller's `.param` and the callee's own share one."""
-    place = (decoder.function if function is None else function, name)
-    return decoder.parameters.get(place, place)
+    return decoder.passing.place(decoder.function, name)
 
 
 def pass_arguments(decoder: Decoder, target: CallTarget, callee: int) -> list[Step]:
     """Return the steps that pass the arguments before the callee runs."""
-    function = decoder.kernel.functions[callee].function
-    steps: list[Step] = []
-    for operand, variable in zip(target.arguments, function.parameters, strict=True):
-        if variable.space == "reg":
-            slot = decoder.slots.of_passed((callee, variable.name))
-            fetch = decoder.fetch(operand, variable.element)
-            steps.append(_pass(fetch, decoder.store_slot(slot, variable.element)))
-        elif isinstance(operand, Symbol):
-            source_place = place_of(decoder, operand.name)
-            steps += _copy(decoder, source_place, place_of(decoder, variable.name, callee))
-        else:
-            steps.append(_pass_register(decoder, operand, variable, callee))
-    steps += [_copy_to_local(decoder, callee, v) for v in pointed_parameters(function)]
-    return steps
-
-
-def _pass_register(decoder: Decoder, operand: Operand, variable: Variable, callee: int) -> Step:
-    kind = variable.element
-    _require_register(decoder, variable)
-    place = place_of(decoder, variable.name, callee)
-    store = store_bytes(decoder, place, (0, variable.size), kind)
-    return _pass(decoder.fetch(operand, kind), store)
-
-
-def _require_register(decoder: Decoder, variable: Variable) -> None:
-    if variable.size != TYPE_BYTES[variable.element]:
-        raise decoder.refuse(f"`{variable.name}` has {variable.size} bytes, and is no register's")
-
-
-def _copy(decoder: Decoder, source: Place, to: Place) -> list[Step]:
-    """Return the steps that copy a parameter, piece by piece; none if both are one place."""
-    if source == to:
-        return []
+    caller, passing = decoder.function, decoder.passing
+    moves = argument_moves(decoder.kernel, passing, caller, target, callee, decoder.refuse)
+    pointed = pointed_parameters(decoder.kernel.functions[callee].function)
     return [
-        _pass(
-            fetch_bytes(decoder, source, (offset, size), f"b{8 * size}"),
-            store_bytes(decoder, to, (offset, size), f"b{8 * size}"),
-        )
-        for offset, size in decoder.pieces[to]
+        *(move_step(decoder, move) for move in moves),
+        *(_copy_to_local(decoder, callee, variable) for variable in pointed),
     ]
 
 
-def _pass(fetch: Fetch, store: Store) -> Step:
-    def move(group: Group) -> None:
-        value = fetch(group.frame)
-        store(group.frame, value)
+def returned_steps(decoder: Decoder, after: int) -> list[Step]:
+    """Return the steps that take the results of a call, in the block `after` it."""
+    decoder.pc, target, reached = decoder.returned[after]
+    caller, passing = decoder.function, decoder.passing
+    steps = [
+        move_step(decoder, move)
+        for callee in reached
+        for move in result_moves(decoder.kernel, passing, caller, target, callee, decoder.refuse)
+    ]
+    return [*steps, restore_frame(decoder, after)] if after in decoder.spills.after else steps
 
-    return move
+
+def move_step(decoder: Decoder, move: Move) -> Step:
+    """Return the step of a move."""
+    fetch, store = _fetch(decoder, move.source, move.kind), _store(decoder, move.to, move.kind)
+
+    def act(group: Group) -> None:
+        value = fetch(group.frame)
+        if store is not None:
+            store(group.frame, value)
+
+    return act
+
+
+def _fetch(decoder: Decoder, source: Operand | Bytes | Passed, kind: str) -> Fetch:
+    if isinstance(source, Bytes):
+        return fetch_bytes(decoder, source.place, source.span, kind)
+    if isinstance(source, Passed):
+        return decoder.slots.fetch_slot(_passed_slot(decoder, source), DTYPES[kind])
+    return decoder.fetch(source, kind)
+
+
+def _store(decoder: Decoder, to: Operand | Bytes | Passed, kind: str) -> Store | None:
+    if isinstance(to, Bytes):
+        return store_bytes(decoder, to.place, to.span, kind)
+    if isinstance(to, Passed):
+        return decoder.store_slot(_passed_slot(decoder, to), kind)
+    return decoder.store(to, kind)
+
+
+def _passed_slot(decoder: Decoder, passed: Passed) -> int:
+    return decoder.slots.of_passed((passed.function, passed.name))
 
 
 def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
     """Copy an argument to local memory, where the stack has it; this is no access of the kernel."""
-    place = place_of(decoder, variable.name, callee)
+    place = decoder.passing.place(callee, variable.name)
     start = decoder.local.offsets[callee, variable.name]
     parts = [
         (start + offset, size, fetch_bytes(decoder, place, (offset, size), f"b{8 * size}"))
-        for offset, size in decoder.pieces.get(place, ())
+        for offset, size in decoder.passing.spans(place)
     ]
     guard, stride = decoder.guard(), decoder.local_stride
-    calls_itself = callee in decoder.recursive
+    calls_itself = callee in decoder.passing.recursive
 
     def copy(group: Group) -> None:
         shape = (group.rows, group.columns)
@@ -106,62 +107,6 @@ def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
                 written[lanes[:, None], columns] = 1
 
     return copy
-
-
-def returned(decoder: Decoder, target: CallTarget, callee: int) -> list[Return]:
-    """Return the results that the caller must take after the call."""
-    variables = decoder.kernel.functions[callee].function.returns
-    for operand, variable in zip(target.returns, variables, strict=True):
-        if isinstance(operand, Register):
-            _require_register(decoder, variable)
-    return [
-        (callee, variable, operand)
-        for operand, variable in zip(target.returns, variables, strict=True)
-        if isinstance(operand, (Register, Symbol))
-    ]
-
-
-def take_returned(
-    decoder: Decoder, callee: int, variable: Variable, to: Register | Symbol
-) -> Iterator[Step]:
-    """Yield the steps that copy a result to the caller's place, in the block after the call."""
-    source = place_of(decoder, variable.name, callee)
-    if isinstance(to, Symbol):
-        yield from _copy(decoder, source, place_of(decoder, to.name))
-        return
-    slots = decoder.slots
-    slot = slots.of(decoder.function, to)
-    dtype = slots.zeros[slot].dtype
-    if variable.space == "reg":
-        fetch = slots.fetch_slot(slots.of_passed((callee, variable.name)), dtype)
-    else:
-        fetch = fetch_bytes(decoder, source, (0, variable.size), variable.element)
-    slots.write(slot)
-
-    def take(group: Group) -> None:
-        value: Array = fetch(group.frame)
-        same = value.dtype.itemsize == dtype.itemsize
-        group.frame[slot] = value.view(dtype) if same else value.astype(dtype)
-
-    yield take
-
-
-def frame_slots(decoder: Decoder, target: CallTarget, after: int) -> tuple[int, ...]:
-    """Return the slots that a recursive call must preserve, except those of its results.
-
-    They are the registers that are live after it, and the parameters of the calling function.
-    """
-    function = decoder.kernel.functions[decoder.function].function
-    result_slots = {
-        decoder.slots.of(decoder.function, r) for r in target.returns if isinstance(r, Register)
-    }
-    own = [
-        slot
-        for variable in (*function.returns, *function.parameters)
-        if variable.space == "param"
-        for slot in piece_slots(decoder, place_of(decoder, variable.name))
-    ]
-    return tuple(sorted({*decoder.live_slots(after), *own} - result_slots))
 
 
 def fetch_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Fetch:
@@ -203,11 +148,6 @@ def store_bytes(decoder: Decoder, place: Place, span: Span, kind: str) -> Store:
     return store
 
 
-def piece_slots(decoder: Decoder, place: Place) -> list[int]:
-    """Return the slots of all pieces of a parameter."""
-    return [_slot(decoder, place, piece) for piece in decoder.pieces.get(place, ())]
-
-
 def _shift(piece: Span, span: Span) -> int:
     return 8 * (piece[0] - span[0])
 
@@ -217,7 +157,7 @@ def _pieces(decoder: Decoder, place: Place, span: Span) -> tuple[Span, ...]:
     if decoder.argument_bytes((*place, *span)) is not None:
         return (span,)
     start, size = span
-    pieces = tuple(p for p in decoder.pieces[place] if start <= p[0] < start + size)
+    pieces = tuple(p for p in decoder.passing.spans(place) if start <= p[0] < start + size)
     if len(pieces) > 1 and size > WIDEST:
         raise decoder.refuse("128 bits of a parameter that others take in parts")
     return pieces
@@ -234,49 +174,73 @@ def lane_numbers(group: Group) -> NDArray[np.intp]:
     return numbers.reshape(group.rows, group.columns)
 
 
-def save_frame(slots: tuple[int, ...], pc: int, levels: int) -> Step:
-    """Return the step that spills registers before a call, for the lanes that make it.
+def save_frame(decoder: Decoder, after: int) -> Step:
+    """Return the step that saves registers before a recursive call, for the lanes that make it.
 
-    KernelFault for a lane that is `levels` deep already.
+    KernelFault for a lane that is too deep already.
     """
+    spills, pc = decoder.spills.after[after], decoder.pc
+    slots = [decoder.slots.read(_slot_of(decoder, spill.key)) for spill in spills]
 
     def save(group: Group) -> None:
-        shape = (group.rows, group.columns)
-        active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-        lanes = lane_numbers(group)[active]
-        stack = _stack(group.wave)
-        if lanes.size and int(stack.depth[lanes].max()) >= levels - 1:
-            raise too_deep(group.wave.program, pc, levels)
-        values = {s: np.broadcast_to(group.frame[s], shape)[active] for s in slots}
-        stack.push(lanes, values)
+        stack = stack_of(group.wave, decoder.spills)
+        active, lanes = _active(group)
+        while lanes.size and int(stack.depth[lanes].max()) >= stack.levels:
+            grow(stack, group.wave.program, pc)
+        place = stack.depth[lanes], *np.divmod(lanes, LANES)
+        for spill, slot in zip(spills, slots, strict=True):
+            value = np.broadcast_to(group.frame[slot], active.shape)[active]
+            stack.lanes_of(spill.offset, value.dtype)[place] = value
+        stack.depth[lanes] += 1
 
     return save
 
 
-def too_deep(program: Program, pc: int, levels: int) -> KernelFault:
-    """Return the fault of a lane that calls itself when it is `levels` deep."""
-    return KernelFault(
-        f"{program.source_line(pc)}: kernel `{program.name}` calls itself "
-        f"more than {levels} level{'s' * (levels > 1)} deep"
-    )
-
-
-def restore_frame(slots: tuple[int, ...]) -> Step:
-    """Return the step that restores the spilled registers after a call."""
+def restore_frame(decoder: Decoder, after: int) -> Step:
+    """Return the step that restores the saved registers after a call."""
+    spills = decoder.spills.after[after]
+    slots = [decoder.slots.write(_slot_of(decoder, spill.key), maybe=True) for spill in spills]
 
     def restore(group: Group) -> None:
-        shape = (group.rows, group.columns)
-        active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-        values = _stack(group.wave).pop(lane_numbers(group)[active], slots)
-        for slot, value in zip(slots, values, strict=True):
-            whole = np.array(np.broadcast_to(group.frame[slot], shape), order="C")
-            whole[active] = value.view(whole.dtype)
+        stack = stack_of(group.wave, decoder.spills)
+        active, lanes = _active(group)
+        stack.depth[lanes] -= 1
+        place = stack.depth[lanes], *np.divmod(lanes, LANES)
+        for spill, slot in zip(spills, slots, strict=True):
+            whole = np.array(np.broadcast_to(group.frame[slot], active.shape), order="C")
+            whole[active] = stack.lanes_of(spill.offset, whole.dtype)[place]
             group.frame[slot] = whole
 
     return restore
 
 
-def _stack(wave: Wave) -> FrameStack:
+def _slot_of(decoder: Decoder, key: Key) -> int:
+    """Return the slot of a register that a call saves."""
+    if len(key) == 4:
+        return _slot(decoder, key[:2], key[2:])
+    return decoder.slots.of_key(key)
+
+
+def _active(group: Group) -> tuple[Array, NDArray[np.intp]]:
+    """Return the active lanes in the group's shape, and their numbers in the wave."""
+    shape = (group.rows, group.columns)
+    active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+    return active, lane_numbers(group)[active]
+
+
+def stack_of(wave: Wave, spills: Spills) -> FrameStack:
+    """Return the stack of a wave, made when it is first needed."""
     if wave.frames is None:
-        wave.frames = FrameStack(wave.warps * LANES)
+        wave.frames = FrameStack(spills.level_bytes, spills.most_levels, wave.warps)
     return wave.frames
+
+
+def grow(stack: FrameStack, program: Program, pc: int) -> None:
+    """Make room for twice as many levels; KernelFault if there are no more."""
+    if stack.levels == stack.most:
+        levels = stack.most + 1
+        raise KernelFault(
+            f"{program.source_line(pc)}: kernel `{program.name}` calls itself "
+            f"more than {levels} level{'s' * (levels > 1)} deep"
+        )
+    stack.grow(2 * stack.levels)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ....base.errors import KernelFault
-from ...ptx.kernel import TYPE_BYTES, Address, CallTarget, Instruction, Operand, Symbol, Vector
+from ...ptx.kernel import CallTarget, Instruction, Operand, Symbol
 from ..access.bounds import name_lane
 from ..decode.decoder import Decoder, StepTable
-from ..kernel.layout import Place, Span
+from ..kernel.passing import parameter_moves
 from ..memory.device_runtime import Heap
 from ..ops.lanes import DTYPES, Array
 from ..warp.program import Group, Step
-from .argument_passing import fetch_bytes, place_of, store_bytes
+from .argument_passing import fetch_bytes, move_step, place_of, store_bytes
 from .device_launch import make_step as make_launch_step
 from .printf import print_lanes, string_at
 
@@ -25,41 +25,14 @@ def _parameter(decoder: Decoder, instruction: Instruction) -> Step | None:
     """Decode an access of a parameter by name."""
     if instruction.space != "param":
         return None
-    load = instruction.opcode == "ld"
-    value, address = instruction.operands if load else reversed(instruction.operands)
-    if not isinstance(address, Address) or not isinstance(address.base, Symbol):
-        raise decoder.refuse("expected the name of a parameter, or a pointer to one, as address")
-    place = place_of(decoder, address.base.name)
-    offset = address.base.offset + address.offset
-    kind, size = instruction.type, TYPE_BYTES[instruction.type]
-    elements = value.elements if isinstance(value, Vector) else (value,)
-    steps = [
-        _move(decoder, load, element, place, (offset + k * size, size), kind)
-        for k, element in enumerate(elements)
-    ]
+    moves = parameter_moves(decoder.passing, decoder.function, instruction, decoder.refuse)
+    steps = [move_step(decoder, move) for move in moves]
 
     def move_all(group: Group) -> None:
         for step in steps:
             step(group)
 
     return steps[0] if len(steps) == 1 else move_all
-
-
-def _move(
-    decoder: Decoder, load: bool, element: Operand, place: Place, span: Span, kind: str
-) -> Step:
-    if load:
-        fetch = fetch_bytes(decoder, place, span, kind)
-        store = decoder.store(element, kind)
-    else:
-        fetch, store = decoder.fetch(element, kind), store_bytes(decoder, place, span, kind)
-
-    def move(group: Group) -> None:
-        value = fetch(group.frame)
-        if store is not None:
-            store(group.frame, value)
-
-    return move
 
 
 def _runtime_call(decoder: Decoder, instruction: Instruction) -> Step:

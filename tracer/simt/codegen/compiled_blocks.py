@@ -16,17 +16,16 @@ from ....jit.machine_code import address
 from ..access.access_arrays import AccessArrays
 from ..access.bounds import fault_of
 from ..access.reach import routines
-from ..call.argument_passing import too_deep
+from ..call.argument_passing import grow, stack_of
 from ..decode.address import parameter_image
 from ..decode.ptx_program import PtxProgram
-from ..kernel.layout import levels_within
 from ..ops.lanes import LANES, Array
 from ..rows.access_rows import FEW_ROWS, ROWS
 from ..warp.instruction_limit import never_ends
-from ..warp.program import FrameStack, Group, Wave
+from ..warp.program import Group, Wave
 from .compiled_kernel import CompiledKernel
 from .emit_block import NEEDS_ROWS
-from .emit_call import LOST, NEEDS_FRAMES
+from .emit_call import NEEDS_FRAMES
 from .fallback import Fallbacks, stored_as
 from .register_frame import BLOCK, LAUNCH, THREAD, Place
 
@@ -34,9 +33,6 @@ _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 WIDEST = 16
 """Maximum bytes of a load: padding, since a load may read past the last parameter."""
-
-FIRST_LEVELS = 8
-"""Levels of recursion reserved at first."""
 
 
 class CompiledBlocks:
@@ -59,7 +55,6 @@ class CompiledBlocks:
         m = self._machine = wave.machine
         self._escapes = escapes
         self._raised: BaseException | None = None
-        self._has_room = False
         for name, table in code.tables.items():
             setattr(m, name, table)
         if code not in wave.code_arrays:
@@ -101,28 +96,15 @@ class CompiledBlocks:
         for place in self._code.zeroed:
             self.lanes_of_place(place)[:] = 0
         if frame.passing.recursive:
-            self.lanes_of_place(frame.depth)[:] = 0
-            self.wave.frames = FrameStack(self.wave.warps * LANES)
-            self._make_room(FIRST_LEVELS)
+            stack_of(self.wave, self.program.decoder.spills)
+            self._bind_frames()
 
-    def _make_room(self, levels: int) -> None:
-        """Reserve the spill area for this many levels of recursion; keep its contents."""
-        m = self._machine
-        most = levels_within(self._code.frame.local_stride) - 1
-        m.aside_levels = min(levels, most)
-        size = m.aside_levels * self.wave.warps * self._code.made.calls.aside_bytes
-        buffer = np.empty(size + 1, dtype=np.uint8)
-        if self._has_room:
-            buffer[: len(m.aside)] = m.aside
-        m.aside, self._has_room = buffer, True
-
-    def _deeper(self, pc: int) -> None:
-        """Double the spill area of a recursion; KernelFault if it is too deep."""
-        m = self._machine
-        levels = levels_within(self._code.frame.local_stride)
-        if m.aside_levels >= levels - 1:
-            raise too_deep(self.wave.program, pc, levels)
-        self._make_room(2 * m.aside_levels)
+    def _bind_frames(self) -> None:
+        """Take the depth of each lane, and the registers saved so far, from the wave's stack."""
+        m, stack = self._machine, self.wave.frames
+        if stack is not None:
+            self.lanes_of_place(self._code.frame.depth)[:] = stack.depth.reshape(-1, LANES)
+            m.aside, m.aside_levels = stack.saved, stack.levels
 
     def lanes_of_place(self, place: Place) -> NDArray[Any]:
         """Return the lanes of a place in all frames, (warps, 32)."""
@@ -221,9 +203,9 @@ class CompiledBlocks:
         """Run an instruction in the interpreter for the current group; return 1 if it raises."""
         try:
             if accesses == NEEDS_FRAMES:
-                self._deeper(pc)
-            elif accesses == LOST:
-                self._report_lost(pc)
+                self._group()
+                grow(stack_of(self.wave, self.program.decoder.spills), self.wave.program, pc)
+                self._bind_frames()
             elif accesses == NEEDS_ROWS:
                 self._make_room_for_rows()
             else:
@@ -240,19 +222,12 @@ class CompiledBlocks:
         routines().finish_some(self._machine.address)
         group, escaped = self._group(), self._escapes.find(pc)
         self._escapes.enter(self.lanes_of_place, group, escaped)
-        assert escaped.step is not None
-        escaped.step(group)
+        run = escaped.step or escaped.ending
+        assert run is not None
+        run(group)
         self._escapes.leave(self.lanes_of_place, group, escaped)
+        self._bind_frames()
         self._make_room_for_rows()
-
-    def _report_lost(self, pc: int) -> NoReturn:
-        """Run the call with the array engine, which raises the error for a pointer to no
-        function."""
-        group, escaped = self._group(), self._escapes.find(pc)
-        self._escapes.enter(self.lanes_of_place, group, escaped)
-        assert escaped.ending is not None
-        escaped.ending(group)
-        raise AssertionError(f"all lanes call a function at {pc}")
 
     def raise_fault(self) -> NoReturn:
         """Raise what a callback raised, or the fault of an access."""

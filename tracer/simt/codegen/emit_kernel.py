@@ -11,12 +11,10 @@ from ....jit.loop_codegen import translate
 from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
-    Address,
     BasicBlock,
     Bucket,
     Instruction,
     Kernel,
-    Operand,
     Pair,
     Register,
     Symbol,
@@ -27,6 +25,7 @@ from ..access.access_arrays import Site
 from ..access.reach import finish_rows, reach_anywhere
 from ..decode.control_flow import ends
 from ..kernel.layout import parameter_bytes, parameter_offsets
+from ..kernel.passing import parameter_moves
 from ..matrix.ldmatrix import ROW_BYTES
 from ..ops.family import find_rule
 from .block_part import (
@@ -63,7 +62,7 @@ from .emit_block import (
     with_sizes,
 )
 from .emit_call import Calls, CallWriter, add_switch, find_calls
-from .emit_lane import Fragments, Lane, Write, compute, converted_address, llvm_type, move
+from .emit_lane import Fragments, Lane, Write, compute, converted_address, move
 from .emit_lines import WarpText
 from .emit_mma import add_matrix_access
 from .emit_warp import add_warp
@@ -104,7 +103,7 @@ def write_kernel(kernel: Kernel, symbols: Mapping[tuple[int, str], int], name: s
     escaped: dict[int, str] = {}
     while True:
         kernel_text = KernelText(Frame(kernel, symbols, escaped), escaped=escaped)
-        kernel_text.calls = find_calls(kernel, kernel_text.frame)
+        kernel_text.calls = find_calls(kernel)
         writer = BlockEmitter(kernel, kernel_text, name)
         for block in kernel.blocks:
             writer.add(block, ends(kernel, block))
@@ -113,8 +112,7 @@ def write_kernel(kernel: Kernel, symbols: Mapping[tuple[int, str], int], name: s
         escaped = escaped | writer.refused
     frame = kernel_text.frame
     text = "\n".join((SUPPORT, writer.fragments.text(), *writer.texts, metadata(writer.loops)))
-    sizes = frame.row_bytes | {"ASIDE_BYTES": kernel_text.calls.aside_bytes}
-    kernel_text.text = with_sizes(text, sizes)
+    kernel_text.text = with_sizes(text, frame.row_bytes)
     kernel_text.support = writer.fragments.support
     return kernel_text
 
@@ -198,6 +196,10 @@ class BlockEmitter:
             segments[-1].lines += [line.replace("%u", f"%q{number}.") for line in text.lines]
             segments[-1].last = self._last
         self._keep_places(block, block.last - 1)
+        site = kernel_text.calls.ending.get(block.number)
+        if site is not None and site.is_interpreted:
+            segments.append(Segment([]))
+            self._escape(segments[-1], block, site.pc)
         if not segments or segments[-1].pc is not None:
             self._last = f"each{len(segments)}"
             segments.append(Segment([], self._last))
@@ -263,6 +265,8 @@ class BlockEmitter:
         any."""
         instruction = self._kernel.instructions[block.last - 1]
         site = self._made.calls.ending.get(block.number)
+        if site is not None and site.is_interpreted:
+            return []
         if site is not None:
             text = WarpText(self._made.frame, block.function, self.fragments)
             self._calls.call(text, site, self._refusal(site.pc))
@@ -411,8 +415,9 @@ class BlockEmitter:
         if instruction.space != "param" or not isinstance(base, Symbol):
             raise lane.refuse("a parameter through a pointer")
         if lane.function != 0 or base.name not in offsets:
-            assert isinstance(address, Address)
-            return self._passed(lane, instruction, to, address)
+            passing = self._made.frame.passing
+            moves = parameter_moves(passing, lane.function, instruction, lane.refuse)
+            return [write for move in moves for write in self._calls.writes(lane, move)]
         if not loads:
             raise lane.refuse("a store to a parameter of the kernel")
         start = offsets[base.name] + base.offset + getattr(address, "offset", 0)
@@ -420,26 +425,6 @@ class BlockEmitter:
             (element, kind, lane.parameter(start + k * TYPE_BYTES[kind], kind))
             for k, element in enumerate(element_operands(to))
         ]
-
-    def _passed(
-        self, lane: Lane, instruction: Instruction, operand: Operand, address: Address
-    ) -> list[Write]:
-        """Move bytes of a function's parameter from or to registers."""
-        assert isinstance(address.base, Symbol)
-        place = self._made.frame.passing.place(lane.function, address.base.name)
-        start, kind = address.base.offset + address.offset, instruction.type
-        size = TYPE_BYTES[kind]
-        results: list[Write] = []
-        for number, element in enumerate(element_operands(operand)):
-            span = start + number * size, size
-            if instruction.opcode == "ld":
-                value = self._calls.read(lane, place, span)
-                value = lane.bitcast(value, f"i{8 * size}", llvm_type(kind))
-                results.append((element, kind, value))
-            else:
-                value = lane.operand(element, kind)
-                results += self._calls.pieces_of(lane, place, span, kind, value)
-        return results
 
     def _refusal(self, pc: int) -> Callable[[str], CutraceError]:
         instruction = self._kernel.instructions[pc]

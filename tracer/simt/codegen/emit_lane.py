@@ -210,11 +210,18 @@ class Fragments:
 
     def __init__(self) -> None:
         self._names: dict[Fragment, str] = {}
+        self._tables: dict[str, str] = {}
         self._definitions: list[str] = []
         self.support: dict[str, tuple[str, bool]] = {}
         self._declared: dict[str, str] = {}
         for line in DECLARATIONS:
             self._declare(line)
+
+    def table(self, numbers: list[int]) -> str:
+        """Return the name of a table of 64-bit integers."""
+        listed = ", ".join(f"i64 {number}" for number in numbers)
+        text = f"internal constant [{len(numbers)} x i64] [{listed}]"
+        return self._tables.setdefault(text, f"table{len(self._tables)}")
 
     def name(self, fragment: Fragment) -> str:
         """Return the name of the function of a fragment."""
@@ -272,7 +279,8 @@ class Fragments:
 
     def text(self) -> str:
         """Return all declarations and definitions."""
-        return "\n".join((*self._declared.values(), *self._definitions))
+        tables = (f"@{name} = {text}" for text, name in self._tables.items())
+        return "\n".join((*self._declared.values(), *tables, *self._definitions))
 
 
 def compute(

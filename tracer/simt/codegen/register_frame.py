@@ -32,8 +32,8 @@ from ..decode.special_register import block_values, special_values, thread_value
 from ..kernel.function_pointer import calls, function_address
 from ..kernel.launch import Launch
 from ..kernel.layout import local_layout, parameter_offsets
+from ..kernel.passing import ANY, Passing, Piece, piece_register, shared_register
 from ..ops.lanes import LANES
-from .argument_frame import ANY, Passing, Piece, piece_register, shared_register
 from .block_part import RUN, WARP, kind_of, reads_parameter
 
 
@@ -153,8 +153,7 @@ class Frame:
         for piece in self.passing.pieces():
             self.others[piece] = self._share(piece_register(piece), self._reserve(piece[3]))
         for function, name in passed_registers(kernel):
-            variable = _variable(kernel, function, name)
-            shared = shared_register(kernel, function, variable)
+            shared = shared_register(kernel, function, name)
             self._share(shared, self._places[function, name])
         self.depth = self._reserve(4) if self.passing.recursive else Place(0, 4)
         self._lasting_size = self.size

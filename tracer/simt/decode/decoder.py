@@ -11,6 +11,7 @@ from ....traces.schema import Space
 from ...ptx.kernel import (
     BasicBlock,
     Bucket,
+    CallTarget,
     Immediate,
     Instruction,
     Kernel,
@@ -21,25 +22,24 @@ from ...ptx.kernel import (
     Special,
     Sum,
     Symbol,
-    Variable,
+    key_of,
 )
 from ..access.access import Fetch as Fetch
-from ..kernel.function_pointer import apart, function_address, parameter_places
+from ..kernel.function_pointer import function_address
 from ..kernel.launch import Launch
 from ..kernel.layout import (
     local_layout,
     local_stride,
-    most_levels,
     parameter_offsets,
-    parameter_pieces,
-    recursive_functions,
     shared_layout,
 )
+from ..kernel.passing import Passing
 from ..memory.memory import Memory
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Step
 from .load_module import LoadedModule
 from .special_register import special_values
+from .spill import spills_of
 
 Store: TypeAlias = Callable[[list[Array], Array], None]
 """Writes a value to a frame."""
@@ -173,10 +173,6 @@ def immediate(operand: Immediate, kind: str) -> Array:
     return value.astype(dtype) if dtype.kind == "f" else value.view(bits).astype(dtype)
 
 
-Return: TypeAlias = tuple[int, Variable, Register | Symbol]
-"""The callee, its return variable, and the caller's operand that receives the value."""
-
-
 class Decoder:
     """Context of decoding; `function`, `block` and `pc` locate the current instruction."""
 
@@ -192,31 +188,20 @@ class Decoder:
         self.shared_bytes = self.shared.size + launch.shared_dynamic
         self.local_stride = local_stride(kernel)
         self.slots = Slots(kernel, launch)
-        self.recursive = recursive_functions(kernel)
-        self.apart = apart(kernel, self.recursive)
-        self.parameters = parameter_places(kernel, self.apart)
-        self.pieces = parameter_pieces(kernel, parameter_places(kernel))
-        self.levels = most_levels(kernel)
-        self.saved: dict[int, tuple[int, ...]] = {}
-        self.returned: dict[int, list[Return]] = {}
+        self.passing = Passing(kernel)
+        self.spills = spills_of(key_of(kernel))
+        self.returned: dict[int, tuple[int, CallTarget, list[int]]] = {}
         self.function = 0
         self.pc = 0
         self.position = 0
         self.block: BasicBlock = kernel.blocks[0]
 
-    def calls_itself(self, callee: int) -> bool:
-        """Return whether a call from the current function to `callee` may be recursive."""
-        return self.function in self.recursive and callee in self.recursive
-
     def has_frames(self, name: str) -> bool:
         """Return whether `name` is a local variable of the current function, and that is
         recursive.
         """
-        return self.function in self.recursive and (self.function, name) in self.local.offsets
-
-    def live_slots(self, block: int) -> tuple[int, ...]:
-        """Return the slots of the registers that are live at the start of a block."""
-        return tuple(sorted(self.slots.of_key(key) for key in self.kernel.live_in[block]))
+        is_local = (self.function, name) in self.local.offsets
+        return is_local and self.function in self.passing.recursive
 
     def refuse(self, why: str) -> CutraceError:
         """Return an error that names the current instruction, its PTX line and source line."""

@@ -15,7 +15,7 @@ from ...isa.table import MOST_THREADS
 from ...ptx.kernel import CallTarget, Instruction, Register
 from ...ptx.lines import source_line
 from ...ptx.reconvergence import mask_of, sync_key
-from ..call.argument_passing import frame_slots, pass_arguments, returned, save_frame
+from ..call.argument_passing import pass_arguments, save_frame
 from ..decode.decoder import Decoder, Fetch
 from ..decode.shuffle_vote import STEPS, by_warp, decode_collective
 from ..kernel.function_pointer import callees, function_address
@@ -73,19 +73,13 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     reached = callees(decoder.kernel, decoder.function, target)
     after = decoder.block.successors[0] if decoder.block.successors else None
-    save = None
-    if after is not None and any(map(decoder.calls_itself, reached)):
-        slots = frame_slots(decoder, target, after)
-        decoder.saved[after] = slots
-        live = tuple(decoder.slots.read(slot) for slot in slots)
-        save = save_frame(live, decoder.pc, decoder.levels)
+    save = save_frame(decoder, after) if after in decoder.spills.after else None
     enter: Step = _enter_one
     if isinstance(target.callee, Register):
         enter = _enter_pointed(decoder, reached, decoder.fetch(target.callee, "u64"))
     passes = [move for k in reached for move in pass_arguments(decoder, target, k)]
-    returns = [return_copy for k in reached for return_copy in returned(decoder, target, k)]
     if after is not None:
-        decoder.returned[after] = returns
+        decoder.returned[after] = decoder.pc, target, reached
 
     def call(group: Group) -> None:
         if save is not None:

@@ -7,7 +7,7 @@ the message for each.
 
 from ...ptx.kernel import BasicBlock, Instruction, key_of
 from ..call import call
-from ..call.argument_passing import restore_frame, take_returned
+from ..call.argument_passing import returned_steps
 from ..decode import address, async_copy, atomic, cluster_address, load_store, shuffle_vote, stack
 from ..decode.control_flow import ending
 from ..decode.decoder import Decoder, StepTable
@@ -76,14 +76,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     if block.number in endless_of(key_of(decoder.kernel)):
         steps.append(never_ends(block.number))
     if block.number in decoder.returned:
-        steps += [
-            s
-            for return_copy in decoder.returned[block.number]
-            for s in take_returned(decoder, *return_copy)
-        ]
-    if block.number in decoder.saved:
-        taken_back = decoder.saved[block.number]
-        steps.append(restore_frame(tuple(slots.write(s, maybe=True) for s in taken_back)))
+        steps += returned_steps(decoder, block.number)
     terminator: Terminator | None = None
     for pc in range(block.first, block.last):
         step, terminator = decode_instruction(decoder, pc)

@@ -21,14 +21,13 @@ from .program import BlockPlan, Program, Wave
 class Traits:
     """Facts of a kernel that decide how its launches run.
 
-    Its number of `instructions`; whether it `has_loops`, so that it may run long; whether a wave
-    `may_go_over` from the interpreter to machine code in its midst; whether it `reads_place`, where
-    its blocks are on the chip, so that no more may be resident than fit.
+    Its number of `instructions`; whether it `has_loops`, or calls itself, so that it may run long;
+    whether it `reads_place`, where its blocks are on the chip, so that no more may be resident than
+    fit.
     """
 
     instructions: int
     has_loops: bool
-    may_go_over: bool
     reads_place: bool
 
 

@@ -1,7 +1,7 @@
 """The program of a launch and a wave that runs it, as instructions see them.
 
 `Program` is the launch of a kernel, `Wave` the protocol of a wave, and `Group` the warps that run a
-basic block together. `FrameStack` saves the registers of recursive calls, for each lane.
+basic block together.
 """
 
 from collections.abc import Callable
@@ -18,40 +18,9 @@ from ..rows.buffers import Buffers
 from ..rows.pattern import PatternTable
 from ..rows.wave_rows import WaveRows
 from .control_flow import ControlFlow
+from .frame_stack import FrameStack
 from .machine import Machine
 from .simt_stack import SimtStacks
-
-
-class FrameStack:
-    """Saved registers of each lane of a wave: values by slot and depth, (levels, lanes)."""
-
-    def __init__(self, lanes: int) -> None:
-        self.depth: NDArray[np.int32] = np.zeros(lanes, dtype=np.int32)
-        self._saved: dict[int, Array] = {}
-
-    def push(self, lanes: NDArray[np.intp], values: dict[int, Array]) -> None:
-        """Save values (n,) of `lanes` (n,), an array per slot, and increment their depth."""
-        depth = self.depth[lanes]
-        for slot, value in values.items():
-            self._frame_slice(slot, int(depth.max()) + 1, value)[depth, lanes] = value
-        self.depth[lanes] += 1
-
-    def pop(self, lanes: NDArray[np.intp], slots: tuple[int, ...]) -> list[Array]:
-        """Decrement the depth of `lanes` (n,), and return their saved values, an array (n,) per
-        slot.
-        """
-        self.depth[lanes] -= 1
-        depth = self.depth[lanes]
-        return [self._saved[slot][depth, lanes] for slot in slots]
-
-    def _frame_slice(self, slot: int, levels: int, value: Array) -> Array:
-        saved = self._saved.get(slot)
-        if saved is None or len(saved) < levels:
-            grown = np.zeros((max(2 * levels, 4), len(self.depth)), dtype=value.dtype)
-            if saved is not None:
-                grown[: len(saved)] = saved
-            saved = self._saved[slot] = grown
-        return saved.view(value.dtype)
 
 
 class Wave(Protocol):

@@ -1,15 +1,19 @@
 """Calls in machine code: values as Python has them, traces as the array engine has them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import assert_same_under_both
+from engines import assert_same_under_both, files_of
 from numpy.typing import NDArray
 
 import cutrace
 from cutrace.base.errors import KernelFault
+from cutrace.tracer.simt import tier
+from cutrace.tracer.simt.ops.lanes import Array
+from cutrace.tracer.simt.warp.instruction_set import Executor
+from cutrace.tracer.simt.warp.program import Wave
 
 SHAPES = [(3, 128), (2, 33), (5, 40), (1, 64)]
 """Blocks and threads: whole warps, and blocks whose last warp has lanes that do not exist."""
@@ -348,3 +352,55 @@ def test_lanes_as_deep_by_other_calls_keep_their_own(tmp_path: Path) -> None:
         return [found]
 
     assert_same_under_both(tmp_path, run)
+
+
+WALK = r"""
+__noinline__ __device__ int walk(int n, const int *at)
+{
+    int a[4] = {n, n + 1, n + 2, n + 3};
+    int one = n > 0 ? walk(n - 1, at) : 0;
+    int two = n > 3 ? walk(n - 2 - (n & 1), at) : n;
+    return one + 3 * two + a[at[n & 3]];
+}
+extern "C" __global__ void walks(int *out, const int *at)
+{
+    out[threadIdx.x] = walk(threadIdx.x % 9, at);
+}
+"""
+
+
+def walk(n: int, at: list[int]) -> int:
+    one = walk(n - 1, at) if n > 0 else 0
+    two = walk(n - 2 - (n & 1), at) if n > 3 else n
+    return one + 3 * two + n + at[n & 3]
+
+
+@pytest.mark.parametrize("instructions", [4, 12, 40, 90, 200, 500])
+def test_a_recursion_goes_on_in_machine_code_from_where_it_is(
+    instructions: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tier, "BRIEF", instructions)
+    monkeypatch.setattr(tier, "_is_worth_compiling", lambda code: False)
+    went_over: list[bool] = []
+    begin = tier.LaunchTier.executor
+
+    def count(own: tier.LaunchTier, wave: Wave, registers: Sequence[Array] | None) -> Executor:
+        went_over.append(registers is not None)
+        return begin(own, wave, registers)
+
+    monkeypatch.setattr(tier.LaunchTier, "executor", count)
+    at, traces = [2, 0, 3, 1], []
+    for engine in ("array", "auto"):
+        path = tmp_path / f"{engine}.cutrace"
+        with cutrace.Session(path, engine=engine) as gpu:
+            out, places = gpu.device_array(64, np.int32), gpu.to_device(np.array(at, np.int32))
+            gpu.compile(WALK).get_function("walks")[1, 64](out, places)
+            assert out.copy_to_host().tolist() == [walk(t % 9, at) for t in range(64)]
+            deep = gpu.device_array(64, np.uint32)
+            gpu.compile(TWO_WAYS, options=["-G"]).get_function("two_ways")[1, 64](deep, 6)
+            expected = [go_down(6, lane) % 2**32 for lane in range(64)]
+            assert deep.copy_to_host().tolist() == expected
+        traces.append(files_of(path))
+    assert traces[0] == traces[1]
+    assert went_over
+    assert all(went_over)
