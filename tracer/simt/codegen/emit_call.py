@@ -107,7 +107,7 @@ class CallWriter:
 
     def call(self, text: WarpText, site: CallSite, refuse: Callable[[str], CutraceError]) -> None:
         """Emit the code before the callees run: spills, arguments, and masks."""
-        if site.after in self._spills.after:
+        if site.after is not None and site.after in self._spills.after:
             self._save(text, site.pc, site.after)
         lane = Lane(self._frame, site.function, refuse)
         for callee in site.callees:
@@ -133,7 +133,7 @@ class CallWriter:
                 if not isinstance(to, Register) or (site.function, to.name) in self._frame.lasting:
                     self._write_all(lane, move)
         self._keep_all(text, lane)
-        if site.after in self._spills.after:
+        if site.after is not None and site.after in self._spills.after:
             mask = text.emit("zext i32 %active to i64")
             arguments = f"{self._saved_registers(text, site.after)}, ptr {self._depths(text)}"
             kinds = "ptr, i64, ptr, ptr, i64, ptr, i64"

@@ -194,9 +194,7 @@ def exchange_of(instruction: Instruction) -> Exchange | None:
     mode = next((modes[m] for m in instruction.modifiers if m in modes), 0)
     types = {SHUFFLE: "b32", VOTE: "pred", ELECT: "b32", ACTIVE: "b32"}
     value = _NONE if kind in (ELECT, ACTIVE) else operands[1]
-    second, third = _members(instruction), _NONE
-    if kind == SHUFFLE:
-        second, third = operands[2:4]
+    second, third = operands[2:4] if kind == SHUFFLE else (_members(instruction), _NONE)
     to = operands[0]
     outputs: tuple[tuple[Operand, str], ...]
     if kind in (SHUFFLE, MATCH, ELECT):

@@ -73,7 +73,9 @@ def _call(decoder: Decoder, instruction: Instruction) -> Terminator:
     target = next(o for o in instruction.operands if isinstance(o, CallTarget))
     reached = callees(decoder.kernel, decoder.function, target)
     after = decoder.block.successors[0] if decoder.block.successors else None
-    save = save_frame(decoder, after) if after in decoder.spills.after else None
+    save = None
+    if after is not None and after in decoder.spills.after:
+        save = save_frame(decoder, after)
     enter: Step = _enter_one
     if isinstance(target.callee, Register):
         enter = _enter_pointed(decoder, reached, decoder.fetch(target.callee, "u64"))
