@@ -98,7 +98,8 @@ QUEUE_OF = {
 are arithmetic pipes."""
 PIPES = "arithmetic pipes"
 STALLS |= {
-    **{SHARED_QUEUE: "mio_throttle", L1_QUEUE: "lg_throttle", PIPES: "math_pipe_throttle"},
+    SHARED_QUEUE: "mio_throttle, short_scoreboard",
+    **{L1_QUEUE: "long_scoreboard", PIPES: "math_pipe_throttle"},
     **{"issue slots": "not_selected", "queue of textures": "tex_throttle"},
 }
 

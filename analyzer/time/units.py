@@ -37,7 +37,6 @@ from ...traces.schema import Launch
 from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import AT_ONE_ADDRESS, Bound
 from ..machine.machine_code import ISSUED, pipe_cycles
-from .chain import read_operands
 from .first_touches import Touches
 
 LSU = frozenset({
@@ -109,8 +108,8 @@ def _sum(mix: Mapping[int, float], operations: Sequence[int] | frozenset[int]) -
     return sum(mix.get(operation, 0.0) for operation in operations)
 
 
-SECTOR, HANDED_OUT = 32, 64
-"""Bytes of a sector, and bytes that memory returns at a time."""
+SECTOR, HANDED_OUT, WORD = 32, 64, 4
+"""Bytes of a sector, bytes that memory returns at a time, and bytes of a word."""
 ROUNDS = 8
 """Rounds of blocks from which all SMs are assumed to finish together."""
 AGAIN = 4
@@ -285,12 +284,12 @@ def is_scattered(counted: Counts, space: str) -> bool:
 def _l2_ns(work: Work, measured: Measured) -> float:
     """Return the L2 time: lines, sectors in any order, and partly stored sectors.
 
-    Sectors that the next stores of a warp fill have the rate of whole ones: `smoothed<2>` of
-    tests/validate/variants, of which each thread stores four words one after another, took 1.44
-    times as long as an H100 otherwise.
+    A sector costs the more the fewer of its bytes a request stores, down to a word (`scatter_turn`,
+    measured). On an H100 `coarse<3>` of tests/validate/variants stored a word of each sector in
+    11.9 ps, `smoothed<2>` two words in 5.9 ps, near the rate of whole sectors.
     """
-    lines = gathered = scattered = parts = 0
-    stored = _stored_together(work)
+    lines, gathered, scattered, ns = 0, 0, 0, 0.0
+    whole = SECTOR / measured.l2_gb_per_s()
     for pc, counted in work.sums.items():
         mixed = pc in work.touches.any_order
         for space in (*LOADS, "texture_load", "const_load"):
@@ -301,31 +300,16 @@ def _l2_ns(work: Work, measured: Measured) -> float:
                 lines += sectors
         for space in STORES:
             sectors = _of(counted, f"{space}_l2_writes")
-            filled = sum(_of(work.sums[each], f"{space}_bytes_distinct") for each in stored[pc])
-            if 2 * filled > SECTOR * _sectors(counted, space):
+            stored, parts = _of(counted, f"{space}_bytes_distinct"), _sectors(counted, space)
+            if 2 * stored > SECTOR * parts:
                 lines += sectors
             elif mixed:
                 scattered += sectors
             else:
-                parts += sectors
-    ns = lines * SECTOR / measured.l2_gb_per_s()
-    ns += parts * measured.sector_ns("scatter_turn")
+                share = min(1.0, WORD * parts / stored) if stored else 1.0
+                ns += sectors * max(whole, share * measured.sector_ns("scatter_turn"))
+    ns += lines * whole
     return ns + gathered * measured.sector_ns("gather") + scattered * measured.sector_ns("scatter")
-
-
-def _stored_together(work: Work) -> Mapping[int, Sequence[int]]:
-    """Return, by pc, the stores of a basic block to one sector: those near one register's value."""
-    near = defaultdict[tuple[int, str, int], list[int]](list)
-    groups = {pc: [pc] for pc in work.sums}
-    for row in rows_of(work.instructions, "pc", "block", "access", "text"):
-        if row["access"] != "store" or row["pc"] not in work.sums:
-            continue
-        if address := read_operands(row["text"]).address:
-            register, offset = address
-            group = near[row["block"], register, offset // SECTOR]
-            group.append(row["pc"])
-            groups[row["pc"]] = group
-    return groups
 
 
 def _dram_ns(work: Work, measured: Measured) -> float:

@@ -17,6 +17,15 @@ from typing import Any
 LAUNCH = re.compile(r"// cutrace: (\w+<\d+>)<<<(.+?), (\(.+?\)|\d+)>>>\((.*)\)")
 ARRAY = re.compile(r"(\w+):([fi]32)\[(\d+)\](?:=(arange|random)(?::\d+)?)?")
 METRICS = ("gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second")
+STALLS = "regex:smsp__average_warps_issue_stalled_[a-z_]+_per_issue_active.ratio"
+STALL = re.compile(r"issue_stalled_(?!\w*_not_issued)(\w+)_per_issue_active\.ratio")
+GROUPS = {
+    **dict.fromkeys(("long_scoreboard", "lg_throttle", "drain"), "memory"),
+    **dict.fromkeys(("mio_throttle", "short_scoreboard"), "shared"),
+    "barrier": "barrier",
+}
+"""Stall reason to its group; other reasons are `execution`."""
+COLUMNS = ("memory", "shared", "barrier", "execution")
 
 
 def launches(source: Path) -> list[tuple[str, tuple[int, ...], tuple[int, ...], list[str]]]:
@@ -51,12 +60,22 @@ def launch_all(source: Path) -> None:
     cupy.cuda.Device().synchronize()
 
 
-def profile(source: Path) -> list[tuple[str, str, str]]:
-    """Return each launch's kernel, nanoseconds and MHz."""
+def stall_shares(values: dict[str, str]) -> tuple[str, ...]:
+    """Return the shares of a launch's stalls by COLUMNS."""
+    shares = dict.fromkeys(COLUMNS, 0.0)
+    for metric, value in values.items():
+        if match := STALL.search(metric):
+            shares[GROUPS.get(match[1], "execution")] += float(value.replace(",", "") or 0)
+    whole = sum(shares.values()) or 1.0
+    return tuple(f"{share / whole:.2f}" for share in shares.values())
+
+
+def profile(source: Path) -> list[tuple[str, ...]]:
+    """Return each launch's kernel, nanoseconds, MHz and shares of its stalls by COLUMNS."""
     names = "|".join(sorted({kernel.partition("<")[0] for kernel, *_ in launches(source)}))
     command = [
         *("ncu", "--csv", "--page", "raw", "--print-units", "base", "--cache-control", "all"),
-        *("--clock-control", "base", "--metrics", ",".join(METRICS)),
+        *("--clock-control", "base", "--metrics", ",".join((*METRICS, STALLS))),
         *("--kernel-name-base", "function", "--kernel-name", f"regex:^({names})$"),
         *(sys.executable, __file__, "--launch", str(source)),
     ]
@@ -70,7 +89,7 @@ def profile(source: Path) -> list[tuple[str, str, str]]:
     for (kernel, *_), row in zip(launches(source), values_rows, strict=True):
         values = dict(zip(rows[start], row, strict=True))
         ns, hz = (float(values[metric].replace(",", "")) for metric in METRICS)
-        found.append((kernel, f"{ns:.0f}", f"{hz / 1e6:.0f}"))
+        found.append((kernel, f"{ns:.0f}", f"{hz / 1e6:.0f}", *stall_shares(values)))
     return found
 
 
@@ -81,7 +100,7 @@ def main(target: str, *names: str) -> None:
         return
     with Path(target).open("w", newline="") as opened:
         out = csv.writer(opened, lineterminator="\n")
-        out.writerow(("source", "kernel", "ns", "mhz"))
+        out.writerow(("source", "kernel", "ns", "mhz", *COLUMNS))
         for name in names:
             out.writerows((Path(name).name, *row) for row in profile(Path(name)))
 

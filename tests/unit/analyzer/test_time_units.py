@@ -5,7 +5,6 @@ from threading import current_thread
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import cutrace
@@ -15,8 +14,9 @@ from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time import sample_warps as sample_beside
 from cutrace.analyzer.time.estimate import STALLS, _with_queue, sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
+from cutrace.analyzer.time.first_touches import Touches
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import AGAIN, Part, _stored_together, load_store, sm_share
+from cutrace.analyzer.time.units import AGAIN, Part, _l2_ns, load_store, sm_share
 from cutrace.base import progress
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
@@ -333,31 +333,26 @@ def test_warps_are_sampled_beside_a_long_replay_where_an_estimate_follows(
     assert told == [0.5, 1.0]
 
 
-def test_stores_near_one_address_fill_their_sectors_together() -> None:
-    texts = {
-        0: "st.global.f32 [%rd1], %f1;",
-        1: "st.global.f32 [%rd1+4], %f2;",
-        2: "st.global.f32 [%rd1+32], %f3;",  # the next sector
-        3: "st.global.f32 [%rd2+4], %f4;",  # another address
-        4: "ld.global.f32 %f5, [%rd1+8];",
-        5: "st.global.f32 [%rd1+8], %f6;",  # in another block: later
+@pytest.mark.parametrize(("words", "part"), [(1, 1.0), (2, 0.5)])
+def test_a_sector_costs_the_more_the_fewer_of_its_words_are_stored(words: int, part: float) -> None:
+    measured = load_measured(load_device("h100"))
+    assert measured
+    counts = {
+        "global_store_l2_writes": 1000,
+        "global_store_l1_writes": 1000,
+        "global_store_bytes_distinct": 1000 * 4 * words,
     }
-    table = pa.table({
-        "pc": [*texts],
-        "block": [0, 0, 0, 0, 0, 1],
-        "access": ["load" if pc == 4 else "store" for pc in texts],
-        "text": [*texts.values()],
-    })  # fmt: skip
-    work = SimpleNamespace(sums={pc: {} for pc in texts}, instructions=table)
-    groups = _stored_together(work)  # type: ignore[arg-type]
-    assert groups == {0: [0, 1], 1: [0, 1], 2: [2], 3: [3], 4: [4], 5: [5]}
+    work = SimpleNamespace(sums={0: counts}, touches=Touches())
+    ns = _l2_ns(work, measured)  # type: ignore[arg-type]
+    least = 1000 * 32 / measured.l2_gb_per_s()
+    assert ns == pytest.approx(max(least, part * 1000 * measured.sector_ns("scatter_turn")))
 
 
 @pytest.mark.parametrize(
     ("longest", "counts", "stall"),
     [
-        ("L1 and shared memory", {"shared_load_passes": 9}, "mio_throttle"),
-        ("L1 and shared memory", {"global_load_requests": 9}, "lg_throttle"),
+        ("L1 and shared memory", {"shared_load_passes": 9}, "mio_throttle, short_scoreboard"),
+        ("L1 and shared memory", {"global_load_requests": 9}, "long_scoreboard"),
         ("DRAM", {}, "long_scoreboard"),
         ("FMA pipe", {}, "math_pipe_throttle"),
         ("issue slots", {}, "not_selected"),
