@@ -29,8 +29,6 @@ from .running.resolve_trace import open_trace
 if TYPE_CHECKING:
     from os import PathLike
 
-    import polars as pl
-
     from ..analyzer.occupancy.occupancy import Resident
     from ..analyzer.report.document import Document
     from ..analyzer.report.view import View
@@ -46,7 +44,7 @@ class Occupancies(Answer["Resident"]):
 
     @property
     def items(self) -> "tuple[Resident, ...]":
-        """The answers for launches and devices."""
+        """The answer for each launch and device."""
         return self.residents
 
     def __repr__(self) -> str:
@@ -67,10 +65,6 @@ class Occupancies(Answer["Resident"]):
 
         curves = [draw_curves(r, self.options) if has_curves else () for r in self.residents]
         return occupancy_document(self.residents, curves, view)
-
-    def frame(self) -> "pl.DataFrame":
-        """Return one row per launch and device."""
-        return self._rows_as_frame("String String Int64 Int64 Int64 Int64 Float64 String String")
 
     def _repr_html_(self) -> str:
         from ..analyzer.report import render

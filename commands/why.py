@@ -31,7 +31,7 @@ class Why(Answer["Explanation"]):
 
     @property
     def items(self) -> "tuple[Explanation, ...]":
-        """The explanations."""
+        """The explanation on each device."""
         return self.explanations
 
     def __repr__(self) -> str:
@@ -63,9 +63,9 @@ class Why(Answer["Explanation"]):
         `addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
         offset into the session's memory, as arrays have it.
         """
-        return self._rows_as_frame(
-            "String String String Int64 Int64 String String String String List"
-        )
+        import polars as pl
+
+        return self._plain().frame(addresses=pl.List(pl.UInt64))
 
     def _repr_html_(self) -> str:
         return f'<div style="max-width: 1000px">{self.svg}</div>'

@@ -26,10 +26,10 @@ def occupancy_document(
     )
 
 
-COLUMNS = (
-    *("heading", "device", "threads", "blocks", "warps", "most_warps", "occupancy"),
-    *("limited_by", "refusal"),
-)
+COLUMNS = {
+    **{"heading": str, "device": str, "threads": int, "blocks": int, "warps": int},
+    **{"most_warps": int, "occupancy": float, "limited_by": str, "refusal": str},
+}
 
 
 def _values(resident: Resident) -> tuple[object, ...]:

@@ -243,8 +243,8 @@ class Next:
 Block: TypeAlias = Heading | Note | Item | Excerpt | Listing | Figure | Table | TableSet | Next
 Section: TypeAlias = Sequence[Block]
 """Blocks between two blank lines."""
-Rows: TypeAlias = tuple[Sequence[str], Iterable[Sequence[object]]]
-"""The names of the columns, and the rows."""
+Rows: TypeAlias = tuple[Iterable[str], Iterable[Sequence[object]]]
+"""The names of the columns, which may map to their types, and the rows."""
 
 
 def rows_of(frame: "pl.DataFrame") -> Rows:
@@ -292,6 +292,15 @@ class Document:
     notices: tuple[str, ...] = ()
     name: str = ""
     subject: Any = None
+
+    def frame(self, **types: Any) -> "pl.DataFrame":
+        """Return the rows as a data frame; some columns may be of other `types`."""
+        import polars as pl
+
+        assert self.rows
+        head, rows = self.rows()
+        schema = {**(head if isinstance(head, Mapping) else dict.fromkeys(head)), **types}
+        return pl.DataFrame([*rows], schema, orient="row", strict=False)
 
     @property
     def failures(self) -> list[Finding]:

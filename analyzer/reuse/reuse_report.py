@@ -27,15 +27,17 @@ def reuse_document(reuses: Sequence[CacheReuse], by: str, view: View) -> Documen
     )
 
 
-HEAD = ("launch", "kernel", "device", "cache")
-COLUMNS = (
-    *HEAD,
-    *("bytes", "accesses", "misses", "error", "miss_ratio", "reuses", "working_set"),
-)
-SET_COLUMNS = (*HEAD, "set", "accesses", "cold", "lost")
+HEAD = {"launch": int, "kernel": str, "device": str, "cache": str}
+COLUMNS = {
+    **HEAD,
+    **{"bytes": int, "accesses": int, "misses": int, "error": int, "miss_ratio": float},
+    **{"reuses": int, "working_set": int},
+}
+SET_COLUMNS = {**HEAD, "set": int, "accesses": int, "cold": int, "lost": int}
 
 
-def _head(one: CacheReuse) -> tuple[object, ...]:
+def head(one: CacheReuse) -> tuple[object, ...]:
+    """Return the values of HEAD."""
     return one.number, one.launch.name, one.device, one.cache
 
 
@@ -43,12 +45,12 @@ def _points(reuses: Sequence[CacheReuse]) -> Iterator[tuple[object, ...]]:
     for one in reuses:
         for p in one.points:
             missed = p.misses, p.error, one.ratio(p.misses)
-            yield *_head(one), p.bytes, one.accesses, *missed, p.reuses, one.working_set
+            yield *head(one), p.bytes, one.accesses, *missed, p.reuses, one.working_set
 
 
 def _sets(reuses: Sequence[CacheReuse]) -> Iterator[tuple[object, ...]]:
     for one in reuses:
-        yield from ((*_head(one), u.number, u.accesses, u.cold, u.lost) for u in one.uses)
+        yield from ((*head(one), u.number, u.accesses, u.cold, u.lost) for u in one.uses)
 
 
 def _sections(reuses: Sequence[CacheReuse], by: str, view: View) -> Iterator[Section]:

@@ -31,10 +31,10 @@ def why_document(explanations: Sequence[Explanation], view: View) -> Document:
     )
 
 
-COLUMNS = (
-    *("device", "place", "access", "cost", "ideal", "unit", "sentence", "reason", "refusal"),
-    "addresses",
-)
+COLUMNS = {
+    **{"device": str, "place": str, "access": str, "cost": int, "ideal": int, "unit": str},
+    **{"sentence": str, "reason": str, "refusal": str, "addresses": list[int]},
+}
 """`addresses` has one per lane of the warp, null for an inactive lane; in global memory as an
 offset into the session's memory, as arrays have it.
 """

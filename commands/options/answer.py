@@ -25,6 +25,10 @@ class Answer(Sequence[Item]):
     def document(self, view: "View") -> "Document":
         """Return the answer as a document."""
 
+    def frame(self) -> "pl.DataFrame":
+        """Return the rows of the document."""
+        return self._plain().frame()
+
     def __getitem__(self, index: Any) -> Any:
         return self.items[index]
 
@@ -33,25 +37,15 @@ class Answer(Sequence[Item]):
 
     def __str__(self) -> str:
         from ...analyzer.report import render
-        from ...analyzer.report.view import View
 
-        return render(self.document(View()), "table").rstrip()
+        return render(self._plain(), "table").rstrip()
 
     def _repr_html_(self) -> str:
         from ...analyzer.report import render
+
+        return render(self._plain(), "html")
+
+    def _plain(self) -> "Document":
         from ...analyzer.report.view import View
 
-        return render(self.document(View()), "html")
-
-    def _rows_as_frame(self, types: str) -> "pl.DataFrame":
-        """Return the rows of the document as a frame; `types` are those of polars, by column."""
-        import polars as pl
-
-        from ...analyzer.report.view import View
-
-        rows = self.document(View()).rows
-        assert rows
-        head, values = rows()
-        kinds = [pl.List(pl.UInt64) if t == "List" else getattr(pl, t) for t in types.split()]
-        schema = dict(zip(head, kinds, strict=True))
-        return pl.DataFrame([*values], schema, orient="row", strict=False)
+        return self.document(View())

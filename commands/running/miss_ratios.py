@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...analyzer.report.view import View
 from ...analyzer.reuse.reuse import CacheReuse, measure, sentence, why_not
-from ...analyzer.reuse.reuse_report import reuse_document
+from ...analyzer.reuse.reuse_report import HEAD, head, reuse_document
 from ...base.config import bytes_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
@@ -47,22 +47,12 @@ class MissRatios(Answer[CacheReuse]):
         sampled; `reuses` have a reuse distance of at most this size and more than the size before;
         `working_set` is the bytes of all lines that any unit reads.
         """
-        rows = [
-            (
-                *(*_head(one), p.bytes, one.accesses, p.misses, p.error),
-                *(one.ratio(p.misses), p.reuses, one.working_set),
-            )
-            for one in self.caches
-            for p in one.points
-        ]
-        return _frame(
-            rows, "bytes", "accesses", "misses", "error", "miss_ratio", "reuses", "working_set"
-        )
+        return super().frame()
 
     def histogram(self) -> "pl.DataFrame":
         """Return one row per reuse distance, in bytes of other lines used in between."""
         rows = [
-            (*_head(one), distance * one.line, sectors)
+            (*head(one), distance * one.line, sectors)
             for one in self.caches
             for distance, sectors in one.histogram.tolist()
         ]
@@ -73,7 +63,7 @@ class MissRatios(Answer[CacheReuse]):
         that a unit needs to hit half, 90 % and all of its reuses.
         """
         rows = [
-            (*_head(one), one.working_set, *(one.room_for(part) for part in (0.5, 0.9, 1.0)))
+            (*head(one), one.working_set, *(one.room_for(part) for part in (0.5, 0.9, 1.0)))
             for one in self.caches
         ]
         return _frame(rows, "bytes", "room_50", "room_90", "room_100")
@@ -83,25 +73,14 @@ class MissRatios(Answer[CacheReuse]):
 
         Of the requested sectors, `cold` were never present, `lost` were evicted before their reuse.
         """
-        rows = [
-            (*_head(one), use.number, use.accesses, use.cold, use.lost)
-            for one in self.caches
-            for use in one.uses
-        ]
-        return _frame(rows, "set", "accesses", "cold", "lost")
+        return self.document(View(), "set").frame()
 
 
 def _frame(rows: Sequence[tuple[object, ...]], *columns: str) -> "pl.DataFrame":
     """Return rows of a launch, a kernel, a device, a cache, and numbers."""
     import polars as pl
 
-    texts = dict.fromkeys(("kernel", "device", "cache"), pl.String)
-    numbers = {name: pl.Float64 if name == "miss_ratio" else pl.Int64 for name in columns}
-    return pl.DataFrame(rows, {"launch": pl.Int64, **texts, **numbers}, orient="row")
-
-
-def _head(one: CacheReuse) -> tuple[object, ...]:
-    return one.number, one.launch.name, one.device, one.cache
+    return pl.DataFrame(rows, {**HEAD, **dict.fromkeys(columns, int)}, orient="row")
 
 
 def measure_each(

@@ -8,7 +8,7 @@ def render(document: Document) -> str:
     """Return the rows below the names of their columns; the items of a list share a cell."""
     assert document.rows
     head, rows = document.rows()
-    return csv_text([head, *([*map(_cell, row)] for row in rows)])
+    return csv_text([[*head], *([*map(_cell, row)] for row in rows)])
 
 
 def _cell(value: object) -> object:
