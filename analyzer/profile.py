@@ -181,7 +181,6 @@ def show_launches(launches: Sequence[LaunchProfile], view: View) -> str:
             for row in table.rows
             if not row.is_folded and any(cell.value for cell in row.cells)
         ]
-        if any(sheet.refusals):
-            rows.insert(0, ("launch", *(refusal or "runs" for refusal in sheet.refusals)))
+        rows = [*sheet.tables.launch_row(), *rows]
         parts.append(render_table(sheet.heading, ("counter", *sheet.devices), rows, len(rows)))
     return "".join((*parts, more(len(numbers) - len(first), "launches")))

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from ..base.sanitize import one_line
-from .counting.bounds import Bound
 from .counting.evaluate import Value
 from .counting.vocabulary import OURS
-from .launch_profile import KEYS
+from .launch_profile import KEYS, Costliest, LaunchProfile
 from .overview import (
     costliest_number,
     costliest_only,
@@ -39,7 +38,7 @@ from .report.document import (
 from .report.view import View
 from .sheet import Sheet, sheets
 from .summary import Summary
-from .summary_text import labelled
+from .summary_text import labelled, time_line
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine, estimate_interval
 
@@ -183,7 +182,7 @@ def _zeros(sheet: Sheet) -> str:
 
 def _absent(sheet: Sheet, view: View) -> str:
     """Return a sentence on the requested counters that no device has."""
-    if not view.counters or all(sheet.refusals):
+    if not view.counters or all(sheet.tables.refusals):
         return ""
     rows = [row for table in sheet.tables.tables for row in table.rows]
     has = {row.name for row in rows if not row.is_empty}
@@ -192,10 +191,11 @@ def _absent(sheet: Sheet, view: View) -> str:
     return f"not counted on {', '.join(sheet.devices)}: {', '.join(hints)}" if hints else ""
 
 
-def _times(sheet: Sheet) -> list[str]:
-    """Return the time of a launch on each device that can run it, a sentence each."""
-    pairs = [(d, text) for d, text in zip(sheet.devices, sheet.times, strict=True) if text]
-    return [f"{device}: {text}" if len(sheet.devices) > 1 else text for device, text in pairs]
+def _times(sheet: Sheet) -> Iterator[str]:
+    """Yield the time of a launch on each device that can run it, a sentence each."""
+    for p in sheet.profiles:
+        if p.bounds or p.estimate_between:
+            yield f"{p.device}: {time_line(p)}" if len(sheet.devices) > 1 else time_line(p)
 
 
 def _costs(sheet: Sheet) -> list[str]:
@@ -253,69 +253,39 @@ def _fields(profile: Profile) -> dict[str, object]:
 
 def _sheet(sheet: Sheet) -> dict[str, object]:
     """Return one launch: its facts, its result on each device, and the counters."""
-    devices = zip(
-        *(sheet.devices, sheet.refusals, sheet.costliest, sheet.bounds),
-        *(sheet.bounds_between, sheet.estimates, sheet.estimates_between, sheet.waiting),
-        sheet.summaries,
-        strict=True,
-    )
+    on = zip(sheet.profiles, sheet.summaries, sheet.costliest, strict=True)
     return {
         "launch": sheet.number,
         "kernel": sheet.heading,
         **({"ranges": sheet.ranges} if sheet.ranges else {}),
-        "devices": [
-            {
-                "device": device,
-                "refusal": refusal,
-                "limited_by": bounds[0].resource if bounds else None,
-                "bounds": [asdict(bound) for bound in bounds],
-                **_between(between),
-                "estimate": _estimate(estimate, waiting),
-                **_least_and_most(ends),
-                **_summary(summary),
-                "costs_most": None
-                if top is None
-                else {
-                    "file": top.file,
-                    "line": top.line,
-                    "text": top.text,
-                    "share": top.share,
-                    "of": top.what,
-                },
-            }
-            for device, refusal, top, bounds, between, estimate, ends, waiting, summary in devices
-        ],
+        "devices": [_device(*each) for each in on],
         "notes": list(sheet.notes),
         "counters": [_counter(sheet, table, row) for table, row in _each_row(sheet)],
     }
 
 
-def _summary(summary: Summary | None) -> dict[str, object]:
-    """Return the facts of the first screen that the estimate does not have."""
-    if summary is None:
-        return {}
-    facts = asdict(summary)
-    del facts["busy"], facts["stalls"]
+def _device(p: LaunchProfile, summary: Summary | None, top: Costliest | None) -> dict[str, object]:
+    """Return the result on a device; of a sample the ends of bounds and times that are certain."""
+    facts: dict[str, object] = {
+        "device": p.device,
+        "refusal": p.refusal,
+        "limited_by": p.bounds[0].resource if p.bounds else None,
+        "bounds": [asdict(bound) for bound in p.bounds],
+    }
+    if p.bounds_between:
+        facts["bounds_between"] = [[*map(asdict, each)] for each in p.bounds_between]
+    facts["estimate"] = _estimate(p.estimate, p.waiting_lines) if p.estimate else None
+    if p.estimate_between:
+        facts["estimate_between"] = [_estimate(each, ()) for each in p.estimate_between]
+    if summary:
+        facts |= {k: v for k, v in asdict(summary).items() if k not in ("busy", "stalls")}
+    cost = asdict(top) if top else {}
+    facts["costs_most"] = {"of" if k == "what" else k: v for k, v in cost.items()} or None
     return facts
 
 
-def _between(ends: Sequence[tuple[Bound, Bound]]) -> dict[str, object]:
-    """Return, for a sample, the least and the greatest value of each bound that can be inferred."""
-    return {"bounds_between": [[*map(asdict, each)] for each in ends]} if ends else {}
-
-
-def _least_and_most(ends: tuple[Estimate, Estimate] | None) -> dict[str, object]:
-    """Return, for a sample, the least and the greatest time of a launch."""
-    return {"estimate_between": [_estimate(each, ()) for each in ends]} if ends else {}
-
-
-def _estimate(
-    estimate: Estimate | None, waiting: Sequence[WaitingLine]
-) -> dict[str, object] | None:
-    """Return the time estimate of a launch and its components; null if latencies were not
-    measured."""
-    if estimate is None:
-        return None
+def _estimate(estimate: Estimate, waiting: Sequence[WaitingLine]) -> dict[str, object]:
+    """Return the time estimate of a launch and its components."""
     return {
         "ns": estimate.ns,
         "interval_ns": list(estimate_interval((estimate.ns, estimate.ns), estimate.within)),

@@ -14,7 +14,6 @@ import polars as pl
 
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from .counting.bounds import Bound
 from .counting.evaluate import Value
 from .counting.interval import Interval
 from .counting.vocabulary import Counter, check_parts, era, find_counters, heading, vocabularies
@@ -22,10 +21,7 @@ from .launch_profile import KEYS, Costliest, LaunchProfile, costliest
 from .report.document import Cell, Key, Row, Table, TableSet
 from .report.view import COUNTERS, View
 from .summary import Summary, summarize
-from .summary_text import time_line
 from .text.launch_text import ROOM, launch_text, ranges_text
-from .time.estimate import Estimate
-from .time.estimate_text import WaitingLine
 
 Values = Mapping[str, Value]
 Intervals = Mapping[str, Interval | None]
@@ -35,30 +31,30 @@ Intervals = Mapping[str, Interval | None]
 class Sheet:
     """One launch: a column per device.
 
-    `heading` is the launch in CUDA syntax; `refusals` holds an empty text for each device that can
-    run it; `costliest` has one entry per device; `left_out` names the rows that the view omits, or
-    is empty; `notes` are further remarks; `bounds`, `bounds_between`, `estimates`,
-    `estimates_between`, the lines `waiting`, the sentences `times` and the `summaries` are per
-    device; `ranges` are the NVTX ranges in which it was called.
+    `heading` is the launch in CUDA syntax, `ranges` the NVTX ranges in which it was called.
+    `profiles`, `costliest` and `summaries` have one entry per device; `left_out` names the rows
+    that the view omits, or is empty; `notes` are further remarks.
     """
 
     number: int
     heading: str
-    devices: tuple[str, ...]
-    refusals: tuple[str, ...]
+    ranges: str
+    profiles: tuple[LaunchProfile, ...]
     tables: TableSet
     costliest: tuple[Costliest | None, ...]
+    summaries: tuple[Summary | None, ...]
     notes: tuple[str, ...]
-    bounds: tuple[tuple[Bound, ...], ...] = ()
-    bounds_between: tuple[tuple[tuple[Bound, Bound], ...], ...] = ()
-    estimates: tuple[Estimate | None, ...] = ()
-    estimates_between: tuple[tuple[Estimate, Estimate] | None, ...] = ()
-    waiting: tuple[tuple[WaitingLine, ...], ...] = ()
-    times: tuple[str, ...] = ()
-    summaries: tuple[Summary | None, ...] = ()
-    left_out: str = ""
-    ranges: str = ""
-    is_sample: bool = False
+    left_out: str
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Return the names of the devices."""
+        return self.tables.columns
+
+    @property
+    def is_sample(self) -> bool:
+        """Return whether values have intervals, for they are those of a sample of blocks."""
+        return any(p.launch.kept.sample.blocks for p in self.profiles if not p.refusal)
 
     @property
     def follows_ptx(self) -> bool:
@@ -122,22 +118,14 @@ def _sheet(on: Sequence[LaunchProfile], view: View) -> Sheet:
     devices, refusals = tuple(p.device for p in on), tuple(p.refusal for p in on)
     return Sheet(
         number=on[0].number,
-        heading="",
-        devices=devices,
-        refusals=refusals,
+        heading=launch_text(on[0].launch),
+        ranges=ranges_text(on[0].launch),
+        profiles=(*on,),
         tables=TableSet(devices, tables, refusals, view.by),
         costliest=tuple(costliest(p.lines, p.limited_by) for p in on),
-        notes=_notes(on, tables),
-        bounds=tuple(p.bounds for p in on),
-        bounds_between=tuple(p.bounds_between for p in on),
-        estimates=tuple(p.estimate for p in on),
-        estimates_between=tuple(p.estimate_between for p in on),
-        waiting=tuple(p.waiting_lines for p in on),
-        times=tuple(time_line(p) if p.bounds or p.estimate_between else "" for p in on),
         summaries=tuple(summarize(p) for p in on),
+        notes=_notes(on, tables),
         left_out=left_out,
-        ranges=ranges_text(on[0].launch),
-        is_sample=any(p.launch.kept.sample.blocks for p in on if not p.refusal),
     )
 
 
