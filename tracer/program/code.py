@@ -80,6 +80,7 @@ class Code:
         self.functions: list[Function] = []
         self._owners: list[Module] = []
         self.typed: dict[str, str] = {}
+        self._refusals: set[str] = set()
 
     @property
     def verbs(self) -> Verbs:
@@ -97,7 +98,9 @@ class Code:
         try:
             self._modules.append(self._load(data))
         except CutraceError as problem:
-            print(f"cutrace: {problem}", file=sys.stderr)
+            if (text := str(problem)) not in self._refusals:  # each call tries to load it again
+                self._refusals.add(text)
+                print(f"cutrace: {text}", file=sys.stderr)
             return INVALID_PTX if isinstance(problem, InvalidPtxError) else NO_IMAGE
         return (len(self._modules) - 1,)
 

@@ -34,6 +34,8 @@ int main()
     cudaMallocManaged(&out, 16);
     for (int i = 0; i < 4; i++)
         out[i] = 0;
+    cudaFuncAttributes facts;
+    cudaFuncGetAttributes(&facts, which);
     which<<<1, 128>>>(out);
     cudaError_t launched = cudaGetLastError(), ended = cudaDeviceSynchronize();
     printf("%s: %d %d %d %d\n", cudaGetErrorString(launched ? launched : ended), out[0], out[1],
@@ -136,7 +138,7 @@ def test_a_program_for_another_device_gets_the_drivers_error_and_the_line_names_
     assert done.out.startswith("no kernel image is available for execution on the device: 0"), (
         done.out
     )
-    assert "the code for sm_90a (9.0 alone): choose -d sm_90" in done.err
+    assert done.err.count("the code for sm_90a (9.0 alone): choose -d sm_90") == 1
 
 
 @pytest.mark.parametrize(
