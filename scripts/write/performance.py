@@ -4,7 +4,6 @@ docs/history.csv (of scripts/bench --compare REF --keep)."""
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from performance_goals import bench_goals, scale_goals
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
-BILLION = 10**9
 
 Measured = dict[str, Any]
 
@@ -89,20 +87,6 @@ def _bench(bench: Measured) -> Iterator[str]:
             for c in bench["cases"]
         ),
     )
-    yield "Whole processes, with start and compilation:"
-    yield _table(
-        ("kernel", "cutrace, s", "CPU s", "peak, MB", "Oclgrind, s", "CPU s", "peak, MB"),
-        (
-            (c["name"], *_process(c["whole"]), *_process(c["whole_oclgrind"]))
-            for c in bench["cases"]
-        ),
-    )
-
-
-def _process(found: Measured | None) -> tuple[str, str, str]:
-    if found is None:
-        return "", "", ""
-    return _short(found["wall"]), _short(found["cpu"]), f"{found['peak'] / 1e6:.0f}"
 
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
@@ -124,28 +108,6 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
             for line in lines
         ),
     )
-
-
-def _billion(lines: Sequence[Measured], sizes: Sequence[Measured]) -> Iterator[str]:
-    """The cost of 10^9 accesses of lanes, by the slopes."""
-    slopes = {line["what"]: line["slope"] for line in lines}
-    yield "## What 10^9 accesses of lanes cost\n\nComputed from the slopes above, not measured."
-    rows = []
-    for size in sizes:
-        kernel = size["kernel"]
-        if f"record {kernel}, 131072 threads" not in slopes:
-            continue
-        record = slopes[f"record {kernel}, 131072 threads"] / 131072 * BILLION
-        replay = slopes.get(f"replay {kernel} on an H200")
-        rows.append(
-            (
-                f"{kernel} ({size['kind']})",
-                _time(record),
-                "" if replay is None else _time(replay * BILLION / 32),
-                f"{size['bytes_a_lane_access']:.2g} GB",
-            )
-        )
-    yield _table(("kernel", "record", "replay, one device", "trace"), rows)
 
 
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
@@ -210,7 +172,7 @@ SHOWN = (
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
-    "lines": lambda scale: chain(_lines(scale["lines"]), _billion(scale["lines"], scale["bytes"])),
+    "lines": lambda scale: _lines(scale["lines"]),
     "sampling": lambda scale: _sampling(scale["sampling"]),
 }
 """The section of each part that scripts/scale measured."""
