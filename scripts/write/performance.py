@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from performance_goals import bench_goals, scale_goals
+from performance_goals import Goal, bench_goals, scale_goals
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
@@ -49,10 +49,7 @@ def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
     """Every target, and its result."""
     yield TARGETS
     rows = [*bench_goals(cases), *scale_goals(scale)]
-    yield _table(
-        ("work", "compared with", "target", "result", ""),
-        ((g.work, g.measure, g.target, g.result, "" if g.is_met else "**missed**") for g in rows),
-    )
+    yield _table(("work", "compared with", "target", "result", ""), _goal_rows(rows))
     missed = {g.reason: g.work for g in rows if not g.is_met}
     if missed:
         yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
@@ -63,6 +60,29 @@ TARGETS = """## Targets and results
 A ratio is the other's time divided by cutrace's, from the launch to the closed trace, in a warm
 process. Memory is the peak of the process, interpreter and libraries (100 to 170 MB) included.
 docs/scale.json has the measurements."""
+
+
+ALIKE = 3
+"""Met targets of one kind from which they share a row."""
+
+
+def _goal_rows(goals: Sequence[Goal]) -> Iterator[tuple[str, ...]]:
+    """Yield a row per target; those of one kind that are met share one, with their results."""
+    kinds: dict[tuple[str, str], list[Goal]] = {}
+    for goal in goals:
+        kinds.setdefault((goal.measure, goal.target), []).append(goal)
+    for (measure, target), some in kinds.items():
+        met = [goal for goal in some if goal.is_met]
+        apart = [goal for goal in some if not goal.is_met or len(met) < ALIKE]
+        if len(met) >= ALIKE:
+            works, results = (
+                "; ".join(map(str, each))
+                for each in zip(*((g.work, g.result) for g in met), strict=True)
+            )
+            yield works, measure, target, results, ""
+        for goal in apart:
+            missed = "" if goal.is_met else "**missed**"
+            yield goal.work, measure, target, goal.result, missed
 
 
 def _bench(bench: Measured) -> Iterator[str]:
