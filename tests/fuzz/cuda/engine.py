@@ -15,7 +15,7 @@ from llvmlite import binding
 from numpy.typing import NDArray
 
 import cutrace
-from cutrace.base.cache import keep
+from cutrace.base.cache import Cache
 from cutrace.base.errors import CutraceError
 from cutrace.jit import machine_code
 from cutrace.tracer.simt.tier import LaunchTier
@@ -70,13 +70,11 @@ def code_that_is_not_kept(quick: bool = False) -> Iterator[None]:
         module = binding.parse_assembly(assembly)
         return cast(bytes, machine_code._machine(0).emit_object(module))
 
-    def keep_some(kind: str, key: str, code: bytes, most: int) -> None:
-        if not of_kernel:
-            keep(kind, key, code, most)
-
+    kept = machine_code._CODE
+    some = Cache[bytes](kept.kind, kept.most, lambda code: None if of_kernel else code, bytes)
     with (
         patch.object(machine_code, "_compile", compile_quickly),
-        patch.object(machine_code, "keep", keep_some),
+        patch.object(machine_code, "_CODE", some),
     ):
         yield
 
