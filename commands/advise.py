@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from ..base.dataclass import dataclass
 from ..models.replay.interface.options import ReplayOptions
 from .options.answer import Answer
-from .options.replay import with_devices
-from .options.selection import Reading
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
 from .options.tabular import ReportFormat, view_of
-from .options.verb import READING, REPLAY, Line, ProgramWords, SubjectOrProgram, shown, verb
+from .options.verb import Line, ProgramWords, SubjectOrProgram, shown, verb
 from .running.resolve_trace import open_trace
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAYING, progress
 

@@ -9,25 +9,15 @@ from ..base.frames import require_frames
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
 from .options.complete import starting
-from .options.replay import with_devices
-from .options.selection import Reading
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
 from .options.tabular import (
     Counters,
     ReportFormat,
     counters,
     view_of,
 )
-from .options.verb import (
-    READING,
-    REPLAY,
-    Line,
-    ProgramWords,
-    SubjectOrProgram,
-    Typed,
-    flag,
-    value,
-    verb,
-)
+from .options.verb import Line, ProgramWords, SubjectOrProgram, Typed, flag, value, verb
 from .running.executor import On, with_executor
 from .running.resolve_trace import open_trace
 from .terminal.progress import ADVICE, ADVICE_PASSES, REPLAYING, progress

@@ -11,19 +11,9 @@ from ..base.dataclass import dataclass
 from ..base.errors import CheckFailed, CutraceError, KernelFault
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
-from .options.selection import Reading
-from .options.verb import (
-    READING,
-    REPLAY,
-    Line,
-    ProgramWords,
-    SubjectOrProgram,
-    Typed,
-    flag,
-    shown,
-    value,
-    verb,
-)
+from .options.replay import REPLAY
+from .options.selection import READING, Reading
+from .options.verb import Line, ProgramWords, SubjectOrProgram, Typed, flag, shown, value, verb
 from .running.resolve_trace import open_trace
 from .running.trace_check import (
     PROJECT,

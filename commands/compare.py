@@ -10,10 +10,10 @@ from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
 from .options.recording import Recording
-from .options.replay import with_devices
-from .options.selection import Selection
+from .options.replay import REPLAY, with_devices
+from .options.selection import SELECTION, Selection
 from .options.tabular import Counters, ReportFormat, view_of
-from .options.verb import REPLAY, SELECTION, Line, ProgramWords, argument, shown, value, verb
+from .options.verb import Line, ProgramWords, argument, shown, value, verb
 from .running.executor import On, with_executor
 from .running.resolve_trace import open_trace
 from .terminal.progress import progress

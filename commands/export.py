@@ -9,9 +9,9 @@ from ..analyzer.exports import Exporter, exporter, names
 from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from .options.complete import starting
-from .options.replay import first_line, with_devices
-from .options.selection import Selection
-from .options.verb import REPLAY, SELECTION, argument, value, verb
+from .options.replay import REPLAY, first_line, with_devices
+from .options.selection import SELECTION, Selection
+from .options.verb import argument, value, verb
 from .terminal.progress import progress
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..base.errors import CheckFailed
 from .options.command_line import quote
-from .options.selection import Selection
+from .options.selection import SELECTION, Selection
 from .options.tabular import ReportFormat, plain_view
-from .options.verb import SELECTION, Line, TraceFile, flag, shown, verb
+from .options.verb import Line, TraceFile, flag, shown, verb
 from .terminal.progress import progress
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from ..base.errors import CutraceError, KernelFault, describe_error
 from ..base.scope import scope
 from ..models.replay.interface.options import ReplayOptions
 from .options.recording import SOURCES, record_source
-from .options.replay import with_devices
-from .options.selection import Reading
-from .options.verb import READING, REPLAY, Line, ProgramWords, Typed, argument, shown, value, verb
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
+from .options.verb import Line, ProgramWords, Typed, argument, shown, value, verb
 from .running.program import script_command
 from .running.resolve_trace import open_trace
 

@@ -9,21 +9,11 @@ from ..base.errors import CheckFailed, CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.answer import Answer
-from .options.replay import with_devices
-from .options.selection import Selection
+from .options.recording import RECORDING
+from .options.replay import REPLAY, with_devices
+from .options.selection import SELECTION, Selection
 from .options.tabular import ReportFormat, plain_view
-from .options.verb import (
-    RECORDING,
-    REPLAY,
-    SELECTION,
-    Line,
-    Typed,
-    argument,
-    flag,
-    shown,
-    value,
-    verb,
-)
+from .options.verb import Line, Typed, argument, flag, shown, value, verb
 from .running.resolve_trace import open_trace
 
 if TYPE_CHECKING:

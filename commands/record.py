@@ -7,8 +7,8 @@ from ..base.errors import CutraceError, KernelFault
 from ..traces.address import as_given
 from .options.command_line import quote
 from .options.complete import Complete, devices
-from .options.recording import Recording, record_source
-from .options.verb import RECORDING, ProgramWords, argument, value, verb
+from .options.recording import RECORDING, Recording, record_source
+from .options.verb import ProgramWords, argument, value, verb
 from .running.analyzer_hooks import attach_profiler_log
 from .running.program import build, choose_device, record_command, script_command
 

@@ -10,19 +10,9 @@ from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
 from .compare import variants_of
 from .options.command_line import quote
-from .options.replay import with_devices
-from .options.selection import Reading
-from .options.verb import (
-    READING,
-    REPLAY,
-    Line,
-    ProgramWords,
-    Typed,
-    argument,
-    shown,
-    value,
-    verb,
-)
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
+from .options.verb import Line, ProgramWords, Typed, argument, shown, value, verb
 from .running.executor import On, with_executor
 from .running.resolve_trace import open_trace
 from .terminal.progress import (

@@ -10,9 +10,9 @@ from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from ..traces.address import as_given
 from .options.recording import SOURCES
-from .options.replay import with_devices
-from .options.selection import Reading
-from .options.verb import READING, REPLAY, argument, flag, value, verb
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
+from .options.verb import argument, flag, value, verb
 
 PORT = 8017
 PAUSE = 0.2

@@ -9,9 +9,9 @@ from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
 from .options.complete import starting, suites
-from .options.replay import with_devices
+from .options.replay import REPLAY, with_devices
 from .options.tabular import ReportFormat
-from .options.verb import REPLAY, Line, Typed, argument, shown, value, verb
+from .options.verb import Line, Typed, argument, shown, value, verb
 from .running.executor import On
 from .terminal.screen import has_colour, width
 

@@ -8,10 +8,10 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..models.replay.interface.options import ReplayOptions
 from .options.answer import Answer
-from .options.replay import with_devices
-from .options.selection import Reading
+from .options.replay import REPLAY, with_devices
+from .options.selection import READING, Reading
 from .options.tabular import ReportFormat, plain_view
-from .options.verb import READING, REPLAY, Line, Subject, argument, shown, value, verb
+from .options.verb import Line, Subject, argument, shown, value, verb
 from .running.resolve_trace import open_trace
 from .terminal.progress import progress
 

@@ -23,7 +23,9 @@ def quote(word: object) -> str:
 
 
 def typed(options: object) -> str:
-    """Return the options as command-line text; empty if all have their defaults."""
+    """Return the options as command-line text; empty if all have their defaults, or for None."""
+    if options is None:
+        return ""
     changes = changed(options)
     words = [
         w

@@ -46,6 +46,10 @@ class Recording(RecordOptions):
         )
 
 
+RECORDING = Recording()
+"""The defaults."""
+
+
 def record_source(source: Path, out: Path | None, recording: Recording) -> Path:
     """Record a source into `out`."""
     from ...tracer.front.source import DEFAULT_TARGET

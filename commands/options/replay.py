@@ -6,6 +6,9 @@ from os import environ
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
 from ..terminal.screen import is_quiet
 
+REPLAY = ReplayOptions()
+"""The defaults."""
+
 
 def with_devices(options: ReplayOptions, otherwise: str = DEFAULT_DEVICE) -> ReplayOptions:
     """Return the options with the default device filled in.

@@ -107,3 +107,7 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class Reading(Selection, Recording):
     """Options of verbs that read a trace, or record a source for this once."""
+
+
+READING, SELECTION = Reading(), Selection()
+"""The defaults."""

@@ -13,7 +13,7 @@ with a keyword of type `Line` is one of the command line alone.
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import Field, replace
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -26,13 +26,9 @@ from ...base.errors import CutraceError
 from ...base.frames import require_frames
 from ...base.options import Option
 from ...base.scope import scope
-from ...models.replay.interface.options import ReplayOptions
 from .command_line import dashed, item_type, option_fields, quote, typed
 from .complete import Complete, devices, kernels, last_of
 from .help import AFTER_DASHES, TakesProgram, Verb
-from .recording import Recording
-from .replay import first_line
-from .selection import Reading, Selection
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -41,15 +37,16 @@ if TYPE_CHECKING:
 
 PANELS = ("Record", "Ask", "Compare", "Look up")
 """Groups of verbs in the help, in order."""
-GROUPS: Mapping[Any, tuple[str, Mapping[str, Complete]]] = {
-    ReplayOptions: ("Replay options", {"device": last_of(devices)}),
-    Recording: ("Recording options", {"launch": kernels}),
-    Reading: ("Recording options", {"launch": kernels}),
-    Selection: ("Options", {"launch": kernels}),
+GROUPS: Mapping[str, tuple[str, Mapping[str, Complete]]] = {
+    "ReplayOptions": ("Replay options", {"device": last_of(devices)}),
+    "Recording": ("Recording options", {"launch": kernels}),
+    "Reading": ("Recording options", {"launch": kernels}),
+    "Selection": ("Options", {"launch": kernels}),
 }
-"""Classes of options, with the panel of the help and the shell completion of fields."""
-REPLAY, READING, SELECTION, RECORDING = ReplayOptions(), Reading(), Selection(), Recording()
-"""The defaults."""
+"""Classes of options, with the panel of the help and the shell completion of fields.
+
+By name: a verb that takes none of them does not import them.
+"""
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -112,13 +109,15 @@ class Line:
     """A command line: the values of its options and arguments, as typed."""
 
     values: Mapping[str, Any]
-    replay: ReplayOptions
+    replay: Any
     recording: Any
     program: tuple[str, ...] | None
 
     @property
     def first(self) -> str:
         """The first line of a report: the device, if the command line selects none."""
+        from .replay import first_line
+
         return first_line(self.replay)
 
     @property
@@ -130,7 +129,8 @@ class Line:
     def again(self, verb: str, *words: object, replay: bool = True) -> str:
         """Return the command line of a verb with these words and the options of this line."""
         named = "".join(f" {quote(word)}" for word in words if word)
-        return f"cutrace {verb}{named}{typed(self.recording)}{typed(self.replay) * replay}"
+        options = (self.recording, self.replay if replay else None)
+        return f"cutrace {verb}{named}{''.join(map(typed, options))}"
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def verb(
     """Make a function a verb, in one of PANELS; `examples` are command lines for its help."""
 
     def decorate(function: Function) -> Function:
-        own = signature(function)
+        own = _signature_of(function)
         groups = {p.name: p.annotation for p in own.parameters.values() if _is_group(p)}
         takes = cls or (TakesProgram if _program_keyword(function) else Verb)
         VERBS[_name(function)] = VerbSpec(function, panel, examples, takes, groups)
@@ -200,13 +200,10 @@ def command_of(spec: VerbSpec) -> Callable[..., Any]:
     """Return a verb as a function from which typer makes a command."""
     own, after = _typed_keywords(spec.function), _typed_keywords(spec.show) if spec.show else {}
     keywords = {**own, **after}
-    program, given = _program_keyword(spec.function), signature(spec.function).parameters
+    program, given = _program_keyword(spec.function), _signature_of(spec.function).parameters
     options: dict[str, tuple[Field[Any], Any, Parameter]] = {}
     for kind in spec.groups.values():
-        hints = get_type_hints(kind)
-        for field in option_fields(kind):
-            parameter = _option_parameter(field, hints[field.name], *GROUPS[kind])
-            options[field.name] = field, hints[field.name], parameter
+        options |= _options_of(kind)
 
     def run(**values: Any) -> Any:
         words = values.pop("ctx").meta.get(AFTER_DASHES) if program else None
@@ -224,8 +221,8 @@ def command_of(spec: VerbSpec) -> Callable[..., Any]:
             )
             for name, kind in spec.groups.items()
         }
-        replayed = groups.get("replay", REPLAY)
-        about = next((value for name, value in groups.items() if name != "replay"), READING)
+        replayed = groups.get("replay")
+        about = next((value for name, value in groups.items() if name != "replay"), None)
         line = Line(values, replayed, about, words)
         named = {**{name: read[name] for name in own}, **groups}
         named |= {program: words} if program else {}
@@ -253,18 +250,21 @@ def help_of(function: Callable[..., Any]) -> str:
     return (function.__doc__ or "").partition("In Python")[0].rstrip()
 
 
+_signature_of = cache(signature)
+
+
 def _name(function: Callable[..., Any]) -> str:
     """Return a verb's name: its file's."""
     return function.__module__.rpartition(".")[2]
 
 
 def _is_group(parameter: Parameter) -> bool:
-    return isinstance(parameter.annotation, type) and parameter.annotation in GROUPS
+    return isinstance(parameter.annotation, type) and parameter.annotation.__name__ in GROUPS
 
 
 def _program_keyword(function: Callable[..., Any]) -> str:
     """Return the name of the keyword for the words after `--`; empty if there is none."""
-    for parameter in signature(function).parameters.values():
+    for parameter in _signature_of(function).parameters.values():
         if any(isinstance(each, Program) for each in _metadata(parameter)):
             return parameter.name
     return ""
@@ -289,7 +289,7 @@ def _as_field(value: Any) -> Any:
 def _typed_keywords(function: Callable[..., Any]) -> dict[str, tuple[Parameter, Typed]]:
     """Return the keywords that the command line has, each as typer's parameter."""
     keywords = {}
-    for parameter in signature(function).parameters.values():
+    for parameter in _signature_of(function).parameters.values():
         described = _metadata(parameter)
         info = next((each for each in described if hasattr(each, "autocompletion")), None)
         if info is None:
@@ -314,13 +314,27 @@ def _read_keyword(value: Any, parameter: Parameter, typing: Typed) -> Any:
     return typing.read(value) if typing.read and value is not None else value
 
 
-def _counters_of(options: ReplayOptions) -> Any:
+def _counters_of(options: Any) -> Any:
     """Register the counters of device files while a verb runs."""
-    if not options.devices:
+    if options is None or not options.devices:
         return nullcontext()
     # by name: a recording, which is a verb as well, must do without the analyzer
     vocabulary = import_module("...analyzer.counting.vocabulary", __package__)
     return vocabulary.with_counters_of(options.devices)
+
+
+@cache
+def _options_of(kind: Any) -> dict[str, tuple[Field[Any], Any, Parameter]]:
+    """Return the options of a class by name: the field, its type, and typer's parameter."""
+    hints = get_type_hints(kind)
+    return {
+        field.name: (
+            field,
+            hints[field.name],
+            _option_parameter(field, hints[field.name], *GROUPS[kind.__name__]),
+        )
+        for field in option_fields(kind)
+    }
 
 
 def _option_parameter(

@@ -11,10 +11,9 @@ from typer.testing import CliRunner, Result
 import cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.commands.options.command_line import typed
-from cutrace.commands.options.recording import Recording
+from cutrace.commands.options.recording import RECORDING, Recording
+from cutrace.commands.options.replay import REPLAY
 from cutrace.commands.options.verb import (
-    RECORDING,
-    REPLAY,
     VERBS,
     Line,
     argument,
