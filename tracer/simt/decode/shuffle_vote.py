@@ -225,7 +225,7 @@ def _routine() -> Callable[..., int]:
 def put(group: Group, store: Store | None, value: Array) -> None:
     """Store (warps, 32) or (warps, 1), unless the result is unused."""
     if store is not None:
-        store(group.frame, by_lane(group, value))
+        store(group.frame, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +297,7 @@ def _together(decoder: Decoder, instruction: Instruction) -> Step:
 
 def by_warp(group: Group, value: Array) -> Array:
     """Return a value as (warps, 32)."""
-    return np.broadcast_to(value, (group.rows, group.columns)).reshape(-1, LANES)
-
-
-def by_lane(group: Group, value: Array) -> Array:
-    """Return (warps, 32) or (warps, 1) in the group's shape."""
-    return np.broadcast_to(value, (value.shape[0], LANES)).reshape(group.rows, group.columns)
+    return np.broadcast_to(value, (group.rows, LANES))
 
 
 def active_lanes(group: Group, guard: Fetch | None) -> Mask:

@@ -183,68 +183,32 @@ def _element_type(kind: str, count: int) -> str:
 
 
 def _pack(decoder: Decoder, to: Operand, source: Vector, kind: str) -> Step:
+    """Concatenate registers, the lowest bits first."""
     if any(isinstance(element, Special) for element in source.elements):
         raise decoder.refuse("expected a register as long as all parts of the special one")
     part = _element_type(kind, len(source.elements))
-    bits = 8 * TYPE_BYTES[part]
     fetches = [decoder.fetch(element, part) for element in source.elements]
-    if kind == "b128":
-        return _pack_wide(decoder, to, fetches)
-    store, dtype = decoder.store(to, kind), DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
+    store = decoder.store(to, kind)
 
     def pack(group: Group) -> None:
-        frame = group.frame
-        value: Array = fetches[0](frame).astype(dtype)
-        for place, fetch in enumerate(fetches[1:], start=1):
-            value = value | (fetch(frame).astype(dtype) << dtype.type(place * bits))
+        parts = np.broadcast_arrays(*(fetch(group.frame) for fetch in fetches))
         if store is not None:
-            store(frame, value.view(DTYPES[kind]))
+            store(group.frame, np.stack(parts, axis=-1).view(DTYPES[kind])[..., 0])
 
     return pack
-
-
-def _pack_wide(decoder: Decoder, to: Operand, fetches: list[Fetch]) -> Step:
-    """Concatenate two 64-bit words."""
-    store = decoder.store(to, "b128")
-
-    def pack(group: Group) -> None:
-        words = np.broadcast_arrays(*(fetch(group.frame) for fetch in fetches))
-        value = np.stack(words, axis=-1).view(DTYPES["b128"])[..., 0]
-        if store is not None:
-            store(group.frame, value)
-
-    return pack
-
-
-def _unpack_wide(decoder: Decoder, to: Vector, source: Operand) -> Step:
-    fetch = decoder.fetch(source, "b128")
-    stores = [None if isinstance(e, Bucket) else decoder.store(e, "b64") for e in to.elements]
-
-    def unpack(group: Group) -> None:
-        value = np.ascontiguousarray(fetch(group.frame))
-        words = value.view(DTYPES["b64"]).reshape(*value.shape, 2)
-        for place, store in enumerate(stores):
-            if store is not None:
-                store(group.frame, np.ascontiguousarray(words[..., place]))
-
-    return unpack
 
 
 def _unpack(decoder: Decoder, to: Vector, source: Operand, kind: str) -> Step:
-    if kind == "b128":
-        return _unpack_wide(decoder, to, source)
     part = _element_type(kind, len(to.elements))
-    bits, element = 8 * TYPE_BYTES[part], DTYPES[part]
-    dtype = DTYPES[f"b{8 * TYPE_BYTES[kind]}"]
-    fetch: Fetch = decoder.fetch(source, f"b{8 * TYPE_BYTES[kind]}")
+    fetch = decoder.fetch(source, f"b{8 * TYPE_BYTES[kind]}")
     stores = [None if isinstance(e, Bucket) else decoder.store(e, part) for e in to.elements]
 
     def unpack(group: Group) -> None:
-        value = fetch(group.frame)
+        value = np.ascontiguousarray(fetch(group.frame))
+        parts = value[..., None].view(DTYPES[part])
         for place, store in enumerate(stores):
             if store is not None:
-                shifted = value >> dtype.type(place * bits) if place else value
-                store(group.frame, shifted.astype(element))
+                store(group.frame, np.ascontiguousarray(parts[..., place]))
 
     return unpack
 

@@ -13,7 +13,7 @@ from ...ptx.kernel import Instruction
 from ..access.access import Access, read, write
 from ..decode.address import describe, elements
 from ..decode.decoder import Decoder, Fetch, StepTable
-from ..decode.shuffle_vote import active_lanes, by_lane, by_warp, put
+from ..decode.shuffle_vote import active_lanes, by_warp, put
 from ..ops.lanes import LANES, Array, Mask, pack, unpack
 from ..warp.program import Group, Step
 
@@ -90,18 +90,18 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
         frame = group.frame
         lanes = _lanes(group, access.guard, count)
         matrices = [_transposed(by_warp(group, fetch(frame)), transposed) for fetch in fetches]
-        write(group, lanes, access, access.address(frame), _row_halves(group, matrices))
+        write(group, lanes, access, access.address(frame), _row_halves(matrices))
 
     return store
 
 
-def _row_halves(group: Group, matrices: Sequence[Array]) -> list[Array]:
+def _row_halves(matrices: Sequence[Array]) -> list[Array]:
     """Return the first and second eight bytes of the row at each lane's address."""
     words = np.zeros((matrices[0].shape[0], LANES, 4), dtype=np.uint32)
     for number, matrix in enumerate(matrices):
         words[:, 8 * number : 8 * number + 8] = matrix.reshape(-1, 8, 4)
     halves = words.view(np.uint64)
-    return [np.ascontiguousarray(by_lane(group, halves[:, :, k])) for k in range(2)]
+    return [np.ascontiguousarray(halves[:, :, k]) for k in range(2)]
 
 
 _MOVES = {"ldmatrix": _load, "stmatrix": _store, "movmatrix": _transpose}

@@ -202,14 +202,10 @@ def _factor(group: Group, shape: Shape, fetch: Fetch, side: int) -> Array:
     """Return the elements of a factor in shared memory, (warps of the group, elements)."""
     descriptors = by_warp(group, fetch(group.frame))[:, 0].view(np.uint64)
     wave = group.wave
-    running = set(group.warps.tolist())
     factors = np.zeros((len(descriptors), _elements_of(shape, side)), np.int64)
     cache: dict[tuple[int, int, int], Array] = {}
-    for row, (warp, bits) in enumerate(
-        zip(group.place.tolist(), descriptors.tolist(), strict=True)
-    ):
-        if warp not in running:  # only in the group's shape
-            continue
+    for row, warp in enumerate(group.warps.tolist()):
+        bits = int(descriptors[row])
         block, quarter = divmod(warp, wave.warps_a_block)
         key = block, bits, 0 if side else ROWS * (quarter % WARPS)
         if key not in cache:

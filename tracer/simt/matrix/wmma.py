@@ -171,7 +171,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
             register_words = matrix.registers(matrix_elements, len(fetches))
         for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
-            value = np.ascontiguousarray(register_words[number]).reshape(group.rows, group.columns)
+            value = np.ascontiguousarray(register_words[number])
             write(group, lanes, access, places, [value])
 
     return store
