@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, field
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from ...base.cache import Cache, key_of, source_digest
 from ...base.claim import scratch_folder
@@ -124,7 +125,7 @@ def _write_facts(facts: Facts) -> tuple[list[tuple[object, ...]], str]:
     return rows, pack_schedule(facts.schedule)
 
 
-def _read_facts(rows: list[tuple[int, int, str, int, bool]], schedule: str) -> Facts:
+def _read_facts(rows: Sequence[Any], schedule: str) -> Facts:
     by_line: dict[int, list[MachineInstruction]] = {}
     for line, *values in rows:
         by_line.setdefault(line, []).append(MachineInstruction(*values))
