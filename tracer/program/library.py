@@ -50,7 +50,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), Path(__file__).with_name("names.txt")]
+    writers = [Path(__file__), _NAMES, _FORWARDS]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -62,7 +62,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     work = folder / "made"
     work.mkdir()
     ours = (path for folder in (RUNTIME, DRIVER, LIBRARIES) for path in sorted(folder.glob("*.c")))
-    sources = [*ours, *_written(work, toolkit)]
+    sources = [*ours, *_written(work, toolkit, compiler)]
     ours_begin = ("cuda", "__cuda", *(library.names for library in STAND_INS))
     names = "".join(f"{begin}*; " for begin in ours_begin)
     others = f"libcudart.so.12 {{ }};\n{version_nodes()}"
@@ -109,7 +109,7 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
     _run([compiler, "-shared", *objects, *linking, "-o", str(library)], work)
 
 
-def _written(work: Path, toolkit: Toolkit) -> list[Path]:
+def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     """Write the sources generated from the toolkit's headers; return their paths."""
     (work / "checksum.h").write_text(f"#define WIRE_CHECKSUM {checksum()}u\n")
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
@@ -121,7 +121,9 @@ def _written(work: Path, toolkit: Toolkit) -> list[Path]:
     exports, refusals = runtime_table(toolkit, functions_of(RUNTIME), read_names()["cudart"])
     (work / "exports.h").write_text(exports)
     (work / "refused.c").write_text(refusals)
-    return [work / "refused.c", work / "refused_driver.c"]
+    forwards = write_forwards(read_forwards(), prototypes(toolkit, compiler))
+    (work / "forwards.c").write_text(forwards)
+    return [work / "refused.c", work / "refused_driver.c", work / "forwards.c"]
 
 
 def _make_stubs(folder: Path, work: Path, compiler: str) -> None:
@@ -151,9 +153,82 @@ def _error_names(toolkit: Toolkit) -> list[str]:
 
 
 def functions_of(folder: Path) -> set[str]:
-    """Return the functions that the sources in a folder export."""
+    """Return the functions that a folder exports: those of its sources, and its forwards."""
     texts = (path.read_text(encoding="utf-8") for path in folder.glob("*.c"))
-    return {name for text in texts for name in _DEFINED.findall(text)}
+    forwards = (each.name for each in read_forwards() if each.folder == folder.name)
+    return {name for text in texts for name in _DEFINED.findall(text)}.union(forwards)
+
+
+_FORWARDS = Path(__file__).with_name("forwards.txt")
+_PROTOTYPE = re.compile(r"\b(?:CUresult|cudaError_t) (cu\w+)\(([^();]*)\)")
+_PARAMETER = re.compile(r"(\w+)(?:\[\w*\])? ?(?:,|$)")
+_STRICT = ('ignored "-Wunused-parameter"', 'error "-Wimplicit-function-declaration"')
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A line of forwards.txt: a function of a folder, and the call that is all of its body.
+
+    `parameters` are "" for those of CUDA's header.
+    """
+
+    folder: str
+    name: str
+    parameters: str
+    call: str
+
+
+def read_forwards(text: str | None = None) -> Iterator[Forward]:
+    """Yield the functions of forwards.txt, or of a text like it."""
+    folder = ""
+    for line in re.split(r"\n(?! )", text or _FORWARDS.read_text(encoding="utf-8")):
+        if line.startswith("["):
+            folder = line.strip("[]")
+        elif line and not line.startswith("#"):
+            head, _, call = " ".join(line.split()).partition(" = ")
+            name, _, given = head.partition("(")
+            yield Forward(folder, name, given.removesuffix(")"), call)
+
+
+def prototypes(toolkit: Toolkit, compiler: str) -> dict[str, str]:
+    """Return the parameters of each function of cuda.h and cuda_runtime_api.h, older ones too."""
+    answer = subprocess.run(
+        [
+            compiler,
+            "-x",
+            "c",
+            "-E",
+            "-P",
+            f"-I{toolkit.include}",
+            f"-I{DRIVER}",
+            f"-I{RUNTIME}",
+            "-",
+        ],
+        input='#include "driver.h"\n',
+        capture_output=True,
+        text=True,
+    )
+    return dict(_PROTOTYPE.findall(" ".join(answer.stdout.split())))
+
+
+def write_forwards(forwards: Iterable[Forward], parameters: Mapping[str, str]) -> str:
+    """Return C: the functions of forwards.txt, of which CUDA's headers have these parameters.
+
+    A function that passes all parameters on calls the other by a name of its own: both have one
+    layout of parameters, but types with different names.
+    """
+    lines = ['#include "driver.h"', *(f"#pragma GCC diagnostic {each}" for each in _STRICT)]
+    for each in forwards:
+        given, call = each.parameters or parameters[each.name], each.call
+        status = "CUresult" if each.folder == "driver" else "cudaError_t"
+        if call.isidentifier() and call[0].islower():
+            own = "cudaError_t" if call.startswith("cuda") else "CUresult"
+            lines.append(f'extern {own} to_{each.name}({given}) __asm__("{call}");')
+            names = () if given == "void" else _PARAMETER.findall(given)
+            call = f"to_{each.name}({', '.join(names)})"
+            call = call if own == status else f"result({call})"
+        lines.append(f"API {status} {each.name}({given}) {{ return {call}; }}")
+    return "\n".join((*lines, ""))
 
 
 _DECLARED = re.compile(r"\b(cuda[A-Z]\w*)\s*\(")

@@ -5,7 +5,13 @@ from pathlib import Path
 from program_run import Done, record
 
 from cutrace.tracer.front.toolkit import find_toolkit
-from cutrace.tracer.program.library import DRIVER, driver_table, functions_of
+from cutrace.tracer.program.library import (
+    DRIVER,
+    driver_table,
+    functions_of,
+    read_forwards,
+    write_forwards,
+)
 
 HEAD = """
 #include <cuda.h>
@@ -202,6 +208,46 @@ def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_f
         assert f"{line}\n" in entries
     assert "int cuMulticastCreate(void)" in refusals
     assert "int cuMemAlloc_v2(void)" not in refusals
+
+
+def test_a_forward_takes_the_parameters_of_cudas_header() -> None:
+    forwards = read_forwards("""# Streams
+[driver]
+cuStreamQuery = cudaStreamQuery
+cuCtxDetach = cuCtxDestroy_v2
+cuMemsetD8_v2 =
+    cuMemsetD8Async(d, uc, N, NULL)
+cuProfilerStop(void) = result(begin())
+[runtime]
+cudaGraphInstantiate = cudaGraphInstantiateWithFlags
+""")
+    header = {
+        "cuStreamQuery": "CUstream s",
+        "cuCtxDetach": "CUcontext ctx",
+        "cuMemsetD8_v2": "CUdeviceptr d, unsigned char uc, size_t N",
+        "cudaGraphInstantiate": "cudaGraphExec_t *exec, cudaGraph_t graph, int f[2]",
+    }
+    lines = write_forwards(forwards, header).splitlines()[3:]
+    assert lines == [
+        'extern cudaError_t to_cuStreamQuery(CUstream s) __asm__("cudaStreamQuery");',
+        "API CUresult cuStreamQuery(CUstream s) { return result(to_cuStreamQuery(s)); }",
+        'extern CUresult to_cuCtxDetach(CUcontext ctx) __asm__("cuCtxDestroy_v2");',
+        "API CUresult cuCtxDetach(CUcontext ctx) { return to_cuCtxDetach(ctx); }",
+        "API CUresult cuMemsetD8_v2(CUdeviceptr d, unsigned char uc, size_t N) "
+        "{ return cuMemsetD8Async(d, uc, N, NULL); }",
+        "API CUresult cuProfilerStop(void) { return result(begin()); }",
+        "extern cudaError_t to_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, "
+        'int f[2]) __asm__("cudaGraphInstantiateWithFlags");',
+        "API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, int f[2]) "
+        "{ return to_cudaGraphInstantiate(exec, graph, f); }",
+    ]
+
+
+def test_no_forward_of_the_driver_is_refused() -> None:
+    _, refusals = driver_table(find_toolkit(), functions_of(DRIVER))
+    names = [each.name for each in read_forwards() if each.folder == "driver"]
+    assert len(names) > 200
+    assert not [name for name in names if f'refuse_driver("{name}")' in refusals]
 
 
 def test_names_of_the_drivers_first_version_are_found_in_its_library(tmp_path: Path) -> None:

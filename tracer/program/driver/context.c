@@ -32,7 +32,7 @@ static CUresult check_device(CUdevice number)
     return result(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, number));
 }
 
-static CUresult push(CUcontext context)
+CUresult push_context(CUcontext context)
 {
     if (depth == DEEPEST)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -40,7 +40,7 @@ static CUresult push(CUcontext context)
     return CUDA_SUCCESS;
 }
 
-static CUresult create(CUcontext *context, unsigned flags, CUdevice number)
+CUresult create_context(CUcontext *context, unsigned flags, CUdevice number)
 {
     CUresult status = check_device(number);
     if (status)
@@ -48,26 +48,7 @@ static CUresult create(CUcontext *context, unsigned flags, CUdevice number)
     *context = calloc(1, sizeof **context);
     (*context)->flags = flags;
     (*context)->number = ++made;
-    return push(*context);
-}
-
-API CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice number)
-{
-    return create(context, flags, number);
-}
-
-API CUresult cuCtxCreate_v3(CUcontext *context, CUexecAffinityParam *affinity, int count,
-                            unsigned flags, CUdevice number)
-{
-    (void)affinity, (void)count;
-    return create(context, flags, number);
-}
-
-API CUresult cuCtxCreate_v4(CUcontext *context, CUctxCreateParams *parameters, unsigned flags,
-                            CUdevice number)
-{
-    (void)parameters;
-    return create(context, flags, number);
+    return push_context(*context);
 }
 
 API CUresult cuCtxDestroy_v2(CUcontext context)
@@ -92,12 +73,7 @@ API CUresult cuCtxSetCurrent(CUcontext context)
     CUresult status = result(begin());
     if (!status && depth)
         depth--;
-    return status || !context ? status : push(context);
-}
-
-API CUresult cuCtxPushCurrent_v2(CUcontext context)
-{
-    return context ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+    return status || !context ? status : push_context(context);
 }
 
 API CUresult cuCtxPopCurrent_v2(CUcontext *context)
@@ -150,69 +126,10 @@ API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuCtxSynchronize(void)
-{
-    return result(cudaDeviceSynchronize());
-}
-
-API CUresult cuCtxSynchronize_v2(CUcontext context)
-{
-    (void)context;
-    return result(cudaDeviceSynchronize());
-}
-
-API CUresult cuCtxSetLimit(CUlimit limit, size_t value)
-{
-    return result(cudaDeviceSetLimit((enum cudaLimit)limit, value));
-}
-
-API CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
-{
-    return result(cudaDeviceGetLimit(value, (enum cudaLimit)limit));
-}
-
-API CUresult cuCtxGetCacheConfig(CUfunc_cache *config)
-{
-    return result(cudaDeviceGetCacheConfig((enum cudaFuncCache *)config));
-}
-
-API CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-    return result(cudaDeviceSetCacheConfig((enum cudaFuncCache)config));
-}
-
 API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
 {
     *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     return result(begin());
-}
-
-API CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
-{
-    (void)config;
-    return result(begin());
-}
-
-API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
-{
-    return result(cudaDeviceGetStreamPriorityRange(least, greatest));
-}
-
-API CUresult cuCtxResetPersistingL2Cache(void)
-{
-    return result(begin());
-}
-
-API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
-{
-    (void)peer, (void)flags;
-    return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-}
-
-API CUresult cuCtxDisablePeerAccess(CUcontext peer)
-{
-    (void)peer;
-    return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
 API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number)
@@ -250,4 +167,11 @@ API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice number, unsigned flags)
 {
     primary.flags = flags;
     return check_device(number);
+}
+
+API CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green)
+{
+    if (green)
+        *green = NULL;
+    return cuStreamGetCtx(stream, context);
 }

@@ -4,11 +4,6 @@
 
 #include "driver.h"
 
-API CUresult cuDeviceGetCount(int *count)
-{
-    return result(cudaGetDeviceCount(count));
-}
-
 API CUresult cuDeviceGet(CUdevice *number, int ordinal)
 {
     int value;
@@ -16,11 +11,6 @@ API CUresult cuDeviceGet(CUdevice *number, int ordinal)
     if (!status)
         *number = ordinal;
     return status;
-}
-
-API CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice number)
-{
-    return result(cudaDeviceGetAttribute(value, (enum cudaDeviceAttr)which, number));
 }
 
 API CUresult cuDeviceGetName(char *name, int room, CUdevice number)
@@ -59,53 +49,8 @@ API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice number)
     return cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, number);
 }
 
-API CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice number)
-{
-    return cuDeviceGetUuid_v2(uuid, number);
-}
-
-API CUresult cuDeviceGetPCIBusId(char *text, int room, CUdevice number)
-{
-    return result(cudaDeviceGetPCIBusId(text, room, number));
-}
-
-API CUresult cuDeviceGetByPCIBusId(CUdevice *number, const char *text)
-{
-    return result(cudaDeviceGetByPCIBusId(number, text));
-}
-
-API CUresult cuDeviceCanAccessPeer(int *can, CUdevice number, CUdevice peer)
-{
-    return result(cudaDeviceCanAccessPeer(can, number, peer));
-}
-
-API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice number)
-{
-    return result(cudaDeviceGetDefaultMemPool(pool, number));
-}
-
-API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice number)
-{
-    return result(cudaDeviceGetMemPool(pool, number));
-}
-
-API CUresult cuDeviceSetMemPool(CUdevice number, CUmemoryPool pool)
-{
-    return result(cudaDeviceSetMemPool(number, pool));
-}
-
 API CUresult cuProfilerInitialize(const char *configuration, const char *output, int mode)
 {
     (void)configuration, (void)output, (void)mode; /* of nvprof's time: CUDA refuses it since 12 */
     return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-API CUresult cuProfilerStart(void)
-{
-    return result(begin());
-}
-
-API CUresult cuProfilerStop(void)
-{
-    return result(begin());
 }

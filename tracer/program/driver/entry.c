@@ -29,11 +29,6 @@ CUresult refuse_driver(const char *name)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-API CUresult cuInit(unsigned flags)
-{
-    return flags ? CUDA_ERROR_INVALID_VALUE : result(connect_recorder());
-}
-
 API CUresult cuDriverGetVersion(int *version)
 {
     *version = CUDA_VERSION;
@@ -128,9 +123,4 @@ API CUresult cuGetProcAddress_v2(const char *name, void **function, int version,
     if (outcome)
         *outcome = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     return *function || outcome ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-}
-
-API CUresult cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
-{
-    return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }

@@ -16,22 +16,12 @@ API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
     return result(begin());
 }
 
-API CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
-{
-    return cuFuncGetModule((CUmodule *)library, (CUfunction)kernel);
-}
-
 API CUresult cuFuncGetName(const char **name, CUfunction function)
 {
     if (!name || !function)
         return CUDA_ERROR_INVALID_VALUE;
     *name = ((struct function *)function)->name;
     return result(begin());
-}
-
-API CUresult cuKernelGetName(const char **name, CUkernel kernel)
-{
-    return cuFuncGetName(name, (CUfunction)kernel);
 }
 
 API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
@@ -66,48 +56,6 @@ API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfuncti
     return CUDA_SUCCESS;
 }
 
-API CUresult cuKernelGetAttribute(int *value, CUfunction_attribute which, CUkernel kernel,
-                                  CUdevice number)
-{
-    (void)number;
-    return cuFuncGetAttribute(value, which, (CUfunction)kernel);
-}
-
-API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute which, int value)
-{
-    return result(cudaFuncSetAttribute(function, (enum cudaFuncAttribute)which, value));
-}
-
-API CUresult cuKernelSetAttribute(CUfunction_attribute which, int value, CUkernel kernel,
-                                  CUdevice number)
-{
-    (void)number;
-    return cuFuncSetAttribute((CUfunction)kernel, which, value);
-}
-
-API CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
-{
-    return result(cudaFuncSetCacheConfig(function, (enum cudaFuncCache)config));
-}
-
-API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice number)
-{
-    (void)number;
-    return cuFuncSetCacheConfig((CUfunction)kernel, config);
-}
-
-API CUresult cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config)
-{
-    (void)function, (void)config;
-    return result(begin());
-}
-
-API CUresult cuFuncLoad(CUfunction function)
-{
-    (void)function;
-    return result(begin());
-}
-
 API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     (void)function;
@@ -128,40 +76,10 @@ API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offse
     return result(begin());
 }
 
-API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *bytes)
-{
-    return cuFuncGetParamInfo((CUfunction)kernel, index, offset, bytes);
-}
-
 API CUresult cuFuncGetParamCount(CUfunction function, size_t *count)
 {
     *count = ((struct function *)function)->count;
     return result(begin());
-}
-
-API CUresult cuKernelGetParamCount(CUkernel kernel, size_t *count)
-{
-    return cuFuncGetParamCount((CUfunction)kernel, count);
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
-                                                                  int threads, size_t shared,
-                                                                  unsigned flags)
-{
-    return result(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads,
-                                                                         shared, flags));
-}
-
-API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function,
-                                                         int threads, size_t shared)
-{
-    return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, 0);
-}
-
-API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *shared, CUfunction function, int blocks,
-                                                     int threads)
-{
-    return result(cudaOccupancyAvailableDynamicSMemPerBlock(shared, function, blocks, threads));
 }
 
 /* Attributes are laid out and numbered alike in the driver's interface and the runtime's. */
@@ -219,13 +137,6 @@ API CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CU
         *grid = blocks * (int)device.facts.processors;
     }
     return CUDA_SUCCESS;
-}
-
-API CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
-                                              CUoccupancyB2DSize by_block, size_t shared, int limit)
-{
-    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, function, by_block, shared, limit,
-                                                     0);
 }
 
 /* Arguments that lie in one buffer, each at its offset. */

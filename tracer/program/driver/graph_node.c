@@ -80,7 +80,7 @@ API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PA
     return CUDA_SUCCESS;
 }
 
-static CUresult told_of(CUgraphNode node, void *params, size_t bytes)
+CUresult said_params(CUgraphNode node, void *params, size_t bytes)
 {
     const void *known = said_of(node, bytes);
     if (!known)
@@ -97,7 +97,7 @@ static CUresult keep(CUresult status, CUgraphNode node, const void *params, size
     return status;
 }
 
-static CUresult set_copy(CUgraphNode node, const CUDA_MEMCPY3D *params)
+CUresult set_copy_node(CUgraphNode node, const CUDA_MEMCPY3D *params)
 {
     struct copy copy;
     CUresult status = node ? box_of(params, &copy) : CUDA_ERROR_INVALID_VALUE;
@@ -116,23 +116,6 @@ API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext 
     return keep(status, *made, params, sizeof *params);
 }
 
-API CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *params)
-{
-    return set_copy(node, params);
-}
-
-API CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                            const CUDA_MEMCPY3D *params, CUcontext context)
-{
-    (void)context;
-    return set_copy(node_in(exec, node), params);
-}
-
-API CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *params)
-{
-    return told_of(node, params, sizeof *params);
-}
-
 /* CUDA_ERROR_INVALID_VALUE for elements of a size that there is not. */
 static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS *params, struct cudaMemsetParams *own)
 {
@@ -142,7 +125,7 @@ static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS *params, struct cudaMemset
     return is_size ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult set_fill(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
+CUresult set_fill_node(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
 {
     struct cudaMemsetParams own;
     CUresult status = fill_of(params, &own);
@@ -161,30 +144,12 @@ API CUresult cuGraphAddMemsetNode(ADDED, const CUDA_MEMSET_NODE_PARAMS *params, 
     return keep(status, *made, params, sizeof *params);
 }
 
-API CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params)
-{
-    return set_fill(node, params);
-}
-
-API CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                            const CUDA_MEMSET_NODE_PARAMS *params,
-                                            CUcontext context)
-{
-    (void)context;
-    return set_fill(node_in(exec, node), params);
-}
-
-API CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *params)
-{
-    return told_of(node, params, sizeof *params);
-}
-
 static struct cudaHostNodeParams call_of(const CUDA_HOST_NODE_PARAMS *params)
 {
     return (struct cudaHostNodeParams){params->fn, params->userData};
 }
 
-static CUresult set_host(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
+CUresult set_host_node(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
 {
     struct cudaHostNodeParams own = call_of(params);
     return keep(result(cudaGraphHostNodeSetParams(node, &own)), node, params, sizeof *params);
@@ -197,57 +162,6 @@ API CUresult cuGraphAddHostNode(ADDED, const CUDA_HOST_NODE_PARAMS *params)
     return keep(status, *made, params, sizeof *params);
 }
 
-API CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS *params)
-{
-    return set_host(node, params);
-}
-
-API CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                          const CUDA_HOST_NODE_PARAMS *params)
-{
-    return set_host(node_in(exec, node), params);
-}
-
-API CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS *params)
-{
-    return told_of(node, params, sizeof *params);
-}
-
-API CUresult cuGraphAddEmptyNode(ADDED)
-{
-    return result(cudaGraphAddEmptyNode(WHERE));
-}
-
-API CUresult cuGraphAddChildGraphNode(ADDED, CUgraph child)
-{
-    return result(cudaGraphAddChildGraphNode(WHERE, child));
-}
-
-API CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
-{
-    return result(cudaGraphChildGraphNodeGetGraph(node, graph));
-}
-
-API CUresult cuGraphAddEventRecordNode(ADDED, CUevent event)
-{
-    return result(cudaGraphAddEventRecordNode(WHERE, event));
-}
-
-API CUresult cuGraphAddEventWaitNode(ADDED, CUevent event)
-{
-    return result(cudaGraphAddEventWaitNode(WHERE, event));
-}
-
-API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-    return result(cudaGraphEventRecordNodeGetEvent(node, event));
-}
-
-API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event)
-{
-    return result(cudaGraphEventWaitNodeGetEvent(node, event));
-}
-
 API CUresult cuGraphAddMemAllocNode(ADDED, CUDA_MEM_ALLOC_NODE_PARAMS *params)
 {
     struct cudaMemAllocNodeParams own = {.bytesize = params->bytesize};
@@ -256,28 +170,10 @@ API CUresult cuGraphAddMemAllocNode(ADDED, CUDA_MEM_ALLOC_NODE_PARAMS *params)
     return keep(status, *made, params, sizeof *params);
 }
 
-API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *params)
-{
-    return told_of(node, params, sizeof *params);
-}
-
 API CUresult cuGraphAddMemFreeNode(ADDED, CUdeviceptr place)
 {
     CUresult status = result(cudaGraphAddMemFreeNode(WHERE, pointer(place)));
     return keep(status, *made, &place, sizeof place);
-}
-
-API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *place)
-{
-    return told_of(node, place, sizeof *place);
-}
-
-API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *made, CUgraph graph,
-                                            CUcontext context, unsigned value, unsigned flags)
-{
-    (void)context;
-    return result(cudaGraphConditionalHandleCreate((cudaGraphConditionalHandle *)made, graph, value,
-                                                   flags));
 }
 
 static CUresult add_conditional_node(ADDED, CUDA_CONDITIONAL_NODE_PARAMS *params)
@@ -324,23 +220,17 @@ API CUresult cuGraphAddNode_v2(CUgraphNode *made, CUgraph graph, const CUgraphNo
     }
 }
 
-API CUresult cuGraphAddNode_v3(CUgraphNode *made, CUgraph graph, const CUgraphNode *needs,
-                               const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *p)
-{
-    return cuGraphAddNode_v2(made, graph, needs, edges, count, p);
-}
-
-static CUresult set_params(CUgraphNode node, CUgraphNodeParams *p)
+CUresult set_node(CUgraphNode node, CUgraphNodeParams *p)
 {
     switch (p->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return cuGraphKernelNodeSetParams_v2(node, (const CUDA_KERNEL_NODE_PARAMS_v2 *)&p->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return set_copy(node, &p->memcpy.copyParams);
+        return set_copy_node(node, &p->memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return set_fill(node, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset);
+        return set_fill_node(node, (const CUDA_MEMSET_NODE_PARAMS *)&p->memset);
     case CU_GRAPH_NODE_TYPE_HOST:
-        return set_host(node, (const CUDA_HOST_NODE_PARAMS *)&p->host);
+        return set_host_node(node, (const CUDA_HOST_NODE_PARAMS *)&p->host);
     default:
         return refuse_driver("cuGraphNodeSetParams with a node of this kind");
     }
@@ -366,11 +256,11 @@ API CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return cuGraphKernelNodeGetParams_v2(node, (CUDA_KERNEL_NODE_PARAMS_v2 *)&p->kernel);
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return told_of(node, &p->memcpy.copyParams, sizeof p->memcpy.copyParams);
+        return said_params(node, &p->memcpy.copyParams, sizeof p->memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return told_of(node, &p->memset, sizeof(CUDA_MEMSET_NODE_PARAMS));
+        return said_params(node, &p->memset, sizeof(CUDA_MEMSET_NODE_PARAMS));
     case CU_GRAPH_NODE_TYPE_HOST:
-        return told_of(node, &p->host, sizeof(CUDA_HOST_NODE_PARAMS));
+        return said_params(node, &p->host, sizeof(CUDA_HOST_NODE_PARAMS));
     case CU_GRAPH_NODE_TYPE_GRAPH:
         return cuGraphChildGraphNodeGetGraph(node, &p->graph.graph);
     case CU_GRAPH_NODE_TYPE_EMPTY:
@@ -380,9 +270,9 @@ API CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
         return cuGraphEventWaitNodeGetEvent(node, &p->eventWait.event);
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-        return told_of(node, &p->alloc, sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
+        return said_params(node, &p->alloc, sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
-        return told_of(node, &p->free.dptr, sizeof p->free.dptr);
+        return said_params(node, &p->free.dptr, sizeof p->free.dptr);
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         return conditional_params(node, &p->conditional);
     default:
@@ -390,20 +280,10 @@ API CUresult cuGraphNodeGetParams(CUgraphNode node, CUgraphNodeParams *p)
     }
 }
 
-API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params)
-{
-    return set_params(node, params);
-}
-
-API CUresult cuGraphNodeSetParams_v2(CUgraphNode node, CUgraphNodeParams *params)
-{
-    return set_params(node, params);
-}
-
 API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *params)
 {
     CUgraphNode own = node_in(exec, node);
-    return own ? set_params(own, params) : CUDA_ERROR_INVALID_VALUE;
+    return own ? set_node(own, params) : CUDA_ERROR_INVALID_VALUE;
 }
 
 API CUresult cuGraphAddNode(ADDED, CUgraphNodeParams *params)

@@ -25,7 +25,7 @@ struct image {
     uint64_t bytes;
 };
 
-static CUresult load(struct module **module, const void *data)
+CUresult load_image(struct module **module, const void *data)
 {
     cudaError_t status = begin();
     uint32_t magic;
@@ -33,7 +33,7 @@ static CUresult load(struct module **module, const void *data)
         return status ? result(status) : CUDA_ERROR_INVALID_VALUE;
     memcpy(&magic, data, sizeof magic);
     if (magic == WRAPPER_MAGIC)
-        return load(module, ((const struct wrapper *)data)->image);
+        return load_image(module, ((const struct wrapper *)data)->image);
     size_t bytes = strlen(data);
     if (magic == IMAGE_MAGIC)
         bytes = ((const struct image *)data)->head + ((const struct image *)data)->bytes;
@@ -63,13 +63,13 @@ char *read_file(const char *path, size_t *bytes)
     return data;
 }
 
-static CUresult load_file(struct module **module, const char *path)
+CUresult load_file(struct module **module, const char *path)
 {
     size_t bytes;
     char *data = read_file(path, &bytes);
     if (!data)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    CUresult status = load(module, data);
+    CUresult status = load_image(module, data);
     free(data);
     return status;
 }
@@ -95,32 +95,11 @@ void empty_logs(unsigned count, const CUjit_option *options, void **values)
             *logs[i] = '\0';
 }
 
-API CUresult cuModuleLoadData(CUmodule *module, const void *data)
-{
-    return load((struct module **)module, data);
-}
-
 API CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned count,
                                 CUjit_option *options, void **values)
 {
     empty_logs(count, options, values);
-    return load((struct module **)module, data);
-}
-
-API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *data)
-{
-    return load((struct module **)module, data);
-}
-
-API CUresult cuModuleLoad(CUmodule *module, const char *path)
-{
-    return load_file((struct module **)module, path);
-}
-
-/* What the trace has of a module stays. */
-API CUresult cuModuleUnload(CUmodule module)
-{
-    return module ? result(begin()) : CUDA_ERROR_INVALID_HANDLE;
+    return load_image((struct module **)module, data);
 }
 
 API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
@@ -152,14 +131,6 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *place, size_t *bytes, CUmodule mo
     return result(status);
 }
 
-API CUresult cuLibraryLoadData(CUlibrary *library, const void *data, CUjit_option *options,
-                               void **values, unsigned count, CUlibraryOption *library_options,
-                               void **library_values, unsigned library_count)
-{
-    (void)library_options, (void)library_values, (void)library_count;
-    return cuModuleLoadDataEx((CUmodule *)library, data, count, options, values);
-}
-
 API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
                                    void **values, unsigned count,
                                    CUlibraryOption *library_options, void **library_values,
@@ -170,30 +141,8 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_o
     return load_file((struct module **)library, path);
 }
 
-API CUresult cuLibraryUnload(CUlibrary library)
-{
-    return cuModuleUnload((CUmodule)library);
-}
-
 API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
     *module = (CUmodule)library;
     return result(begin());
-}
-
-API CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-    return cuModuleGetFunction((CUfunction *)kernel, (CUmodule)library, name);
-}
-
-API CUresult cuLibraryGetGlobal(CUdeviceptr *place, size_t *bytes, CUlibrary library,
-                                const char *name)
-{
-    return cuModuleGetGlobal_v2(place, bytes, (CUmodule)library, name);
-}
-
-API CUresult cuLibraryGetManaged(CUdeviceptr *place, size_t *bytes, CUlibrary library,
-                                 const char *name)
-{
-    return cuModuleGetGlobal_v2(place, bytes, (CUmodule)library, name);
 }

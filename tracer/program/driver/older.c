@@ -70,16 +70,6 @@ API CUresult cuParamSetv(CUfunction function, int offset, void *value, unsigned 
     return result(begin());
 }
 
-API CUresult cuParamSeti(CUfunction function, int offset, unsigned value)
-{
-    return cuParamSetv(function, offset, &value, sizeof value);
-}
-
-API CUresult cuParamSetf(CUfunction function, int offset, float value)
-{
-    return cuParamSetv(function, offset, &value, sizeof value);
-}
-
 API CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream)
 {
     struct setting *own = setting_of(function);
@@ -90,24 +80,4 @@ API CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstr
                       CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return cuLaunchKernel(function, width, height, 1, own->x, own->y, own->z, own->shared, stream,
                           NULL, buffer);
-}
-
-API CUresult cuLaunchGrid(CUfunction function, int width, int height)
-{
-    return cuLaunchGridAsync(function, width, height, NULL);
-}
-
-API CUresult cuLaunch(CUfunction function)
-{
-    return cuLaunchGrid(function, 1, 1);
-}
-
-API CUresult cuCtxAttach(CUcontext *context, unsigned flags)
-{
-    return flags ? CUDA_ERROR_INVALID_VALUE : cuCtxGetCurrent(context);
-}
-
-API CUresult cuCtxDetach(CUcontext context)
-{
-    return cuCtxDestroy_v2(context);
 }

@@ -18,7 +18,7 @@ static cudaError_t run_write(const void *what)
     return cudaSuccess;
 }
 
-static cudaError_t write_value(CUstream stream, CUdeviceptr place, uint64_t value, int bytes)
+cudaError_t write_value(CUstream stream, CUdeviceptr place, uint64_t value, int bytes)
 {
     struct value write = {pointer(place), value, bytes};
     cudaError_t status = begin();
@@ -28,7 +28,7 @@ static cudaError_t write_value(CUstream stream, CUdeviceptr place, uint64_t valu
 }
 
 /* What is captured, and the default stream, wait for nothing that comes later. */
-static cudaError_t wait_value(CUstream stream, CUdeviceptr place, uint64_t value, int bytes,
+cudaError_t wait_value(CUstream stream, CUdeviceptr place, uint64_t value, int bytes,
                               unsigned flags)
 {
     struct awaited awaited = {pointer(place), value, bytes, flags & 3};
@@ -42,56 +42,6 @@ static cudaError_t wait_value(CUstream stream, CUdeviceptr place, uint64_t value
     if ((uintptr_t)stream <= (uintptr_t)cudaStreamPerThread)
         return cudaErrorNotSupported;
     return await(stream, &awaited);
-}
-
-API CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr place, cuuint32_t value,
-                                     unsigned flags)
-{
-    (void)flags;
-    return result(write_value(stream, place, value, 4));
-}
-
-API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr place, cuuint32_t value,
-                                    unsigned flags)
-{
-    return result(wait_value(stream, place, value, 4, flags));
-}
-
-API CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr place, cuuint32_t value,
-                                  unsigned flags)
-{
-    return cuStreamWriteValue32_v2(stream, place, value, flags);
-}
-
-API CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr place, cuuint32_t value,
-                                 unsigned flags)
-{
-    return cuStreamWaitValue32_v2(stream, place, value, flags);
-}
-
-API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr place, cuuint64_t value,
-                                     unsigned flags)
-{
-    (void)flags;
-    return result(write_value(stream, place, value, 8));
-}
-
-API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr place, cuuint64_t value,
-                                    unsigned flags)
-{
-    return result(wait_value(stream, place, value, 8, flags));
-}
-
-API CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr place, cuuint64_t value,
-                                  unsigned flags)
-{
-    return cuStreamWriteValue64_v2(stream, place, value, flags);
-}
-
-API CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr place, cuuint64_t value,
-                                 unsigned flags)
-{
-    return cuStreamWaitValue64_v2(stream, place, value, flags);
 }
 
 static cudaError_t run_operation(CUstream stream, const CUstreamBatchMemOpParams *each)
@@ -119,10 +69,4 @@ API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned count, CUstreamBatc
     for (unsigned i = 0; i < count && !status; i++)
         status = run_operation(stream, all + i);
     return result(status);
-}
-
-API CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpParams *all,
-                                unsigned flags)
-{
-    return cuStreamBatchMemOp_v2(stream, count, all, flags);
 }

@@ -96,11 +96,6 @@ API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *told, CUarray array)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuArrayDestroy(CUarray array)
-{
-    return result(cudaFreeArray((cudaArray_t)array));
-}
-
 API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *asked,
                                     unsigned levels)
 {
@@ -110,17 +105,6 @@ API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_
         return refuse_driver("this format of cuMipmappedArrayCreate");
     return result(cudaMallocMipmappedArray((cudaMipmappedArray_t *)array, &texel, extent, levels,
                                            asked->Flags));
-}
-
-API CUresult cuMipmappedArrayGetLevel(CUarray *level, CUmipmappedArray array, unsigned number)
-{
-    return result(cudaGetMipmappedArrayLevel((cudaArray_t *)level, (cudaMipmappedArray_t)array,
-                                             number));
-}
-
-API CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
-{
-    return result(cudaFreeMipmappedArray((cudaMipmappedArray_t)array));
 }
 
 /* The driver's kinds of resources have the runtime's numbers. */
@@ -203,11 +187,6 @@ API CUresult cuTexObjectCreate(CUtexObject *made, const CUDA_RESOURCE_DESC *give
     return status;
 }
 
-API CUresult cuTexObjectDestroy(CUtexObject handle)
-{
-    return result(cudaDestroyTextureObject(handle));
-}
-
 API CUresult cuSurfObjectCreate(CUsurfObject *made, const CUDA_RESOURCE_DESC *given)
 {
     struct cudaResourceDesc resource = {0};
@@ -219,9 +198,4 @@ API CUresult cuSurfObjectCreate(CUsurfObject *made, const CUDA_RESOURCE_DESC *gi
     if (!status)
         *made = handle;
     return status;
-}
-
-API CUresult cuSurfObjectDestroy(CUsurfObject handle)
-{
-    return result(cudaDestroySurfaceObject(handle));
 }

@@ -113,23 +113,6 @@ API cudaError_t cudaMemPrefetchBatchAsync(void **pointers, size_t *bytes, size_t
     return done(status);
 }
 
-/* What is discarded may keep its bytes. */
-API cudaError_t cudaMemDiscardBatchAsync(void **pointers, size_t *bytes, size_t count,
-                                         unsigned long long flags, cudaStream_t stream)
-{
-    (void)pointers, (void)bytes, (void)count, (void)stream;
-    return done(flags ? cudaErrorInvalidValue : begin());
-}
-
-API cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **pointers, size_t *bytes, size_t count,
-                                                    struct cudaMemLocation *places, size_t *firsts,
-                                                    size_t place_count, unsigned long long flags,
-                                                    cudaStream_t stream)
-{
-    return cudaMemPrefetchBatchAsync(pointers, bytes, count, places, firsts, place_count, flags,
-                                     stream);
-}
-
 /* The newest advice about all of the bytes, if it still holds. */
 static const struct advice *find_advice(uintptr_t place, size_t bytes, int about)
 {

@@ -136,17 +136,7 @@ cudaError_t submit_copy(cudaStream_t stream, struct copy copy)
     return submit(stream, cudaGraphNodeTypeMemcpy, run_copy, &copy, sizeof copy);
 }
 
-static struct side flat(const void *data)
-{
-    return (struct side){.data = (char *)data};
-}
-
-static struct side rows(const void *data, size_t pitch)
-{
-    return (struct side){.data = (char *)data, .pitch = pitch};
-}
-
-static cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                              cudaStream_t stream)
 {
     struct copy copy = {flat(to), flat(from), bytes, 1, 1, kind};
@@ -159,7 +149,7 @@ static int has_short_pitch(const struct side *side, size_t width)
     return !side->array && side->pitch && side->pitch < width;
 }
 
-static cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t height,
+cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t height,
                              enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (height == 1 && (has_short_pitch(&to, width) || has_short_pitch(&from, width)))
@@ -168,82 +158,8 @@ static cudaError_t copy_rows(struct side to, struct side from, size_t width, siz
     return done(submit_copy(stream, copy));
 }
 
-API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-    return copy_flat(to, from, bytes, kind, NULL);
-}
-
-API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                                cudaStream_t stream)
-{
-    return copy_flat(to, from, bytes, kind, stream);
-}
-
-API cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
-                               size_t bytes)
-{
-    (void)to_device, (void)from_device;
-    return copy_flat(to, from, bytes, cudaMemcpyDefault, NULL);
-}
-
-API cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                    size_t bytes, cudaStream_t stream)
-{
-    (void)to_device, (void)from_device;
-    return copy_flat(to, from, bytes, cudaMemcpyDefault, stream);
-}
-
-API cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                             size_t width, size_t height, enum cudaMemcpyKind kind)
-{
-    return copy_rows(rows(to, to_pitch), rows(from, from_pitch), width, height, kind, NULL);
-}
-
-API cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                                  size_t width, size_t height, enum cudaMemcpyKind kind,
-                                  cudaStream_t stream)
-{
-    return copy_rows(rows(to, to_pitch), rows(from, from_pitch), width, height, kind, stream);
-}
-
-API cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from,
-                                    size_t pitch, size_t width, size_t height,
-                                    enum cudaMemcpyKind kind)
-{
-    return copy_rows(array_side(to, x, y, 0), rows(from, pitch), width, height, kind, NULL);
-}
-
-API cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
-                                         size_t pitch, size_t width, size_t height,
-                                         enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return copy_rows(array_side(to, x, y, 0), rows(from, pitch), width, height, kind, stream);
-}
-
-API cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                      size_t y, size_t width, size_t height,
-                                      enum cudaMemcpyKind kind)
-{
-    return copy_rows(rows(to, pitch), array_side(from, x, y, 0), width, height, kind, NULL);
-}
-
-API cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                           size_t y, size_t width, size_t height,
-                                           enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return copy_rows(rows(to, pitch), array_side(from, x, y, 0), width, height, kind, stream);
-}
-
-API cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y,
-                                         cudaArray_const_t from, size_t from_x, size_t from_y,
-                                         size_t width, size_t height, enum cudaMemcpyKind kind)
-{
-    return copy_rows(array_side(to, to_x, to_y, 0), array_side(from, from_x, from_y, 0), width,
-                     height, kind, NULL);
-}
-
 /* Bytes one after the other, over as many rows of the array as they fill. */
-static cudaError_t fill_array(struct side array, size_t row, struct side flat_side, int to_array,
+cudaError_t fill_array(struct side array, size_t row, struct side flat_side, int to_array,
                               size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     size_t width = bytes < row ? bytes : row;
@@ -254,27 +170,6 @@ static cudaError_t fill_array(struct side array, size_t row, struct side flat_si
         return refuse("a copy of part of a row to or from an array");
     return copy_rows(to_array ? array : flat_side, to_array ? flat_side : array, width,
                      width ? bytes / width : 0, kind, stream);
-}
-
-API cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from,
-                                  size_t bytes, enum cudaMemcpyKind kind)
-{
-    return fill_array(array_side(to, x, y, 0), to->extent.width * to->texel_bytes, flat(from), 1,
-                      bytes, kind, NULL);
-}
-
-API cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
-                                       size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return fill_array(array_side(to, x, y, 0), to->extent.width * to->texel_bytes, flat(from), 1,
-                      bytes, kind, stream);
-}
-
-API cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y,
-                                    size_t bytes, enum cudaMemcpyKind kind)
-{
-    return fill_array(array_side(from, x, y, 0), from->extent.width * from->texel_bytes, flat(to),
-                      0, bytes, kind, NULL);
 }
 
 static struct side pitched(struct cudaPitchedPtr pointer, struct cudaPos at)
@@ -306,17 +201,7 @@ struct copy copy_of(const struct cudaMemcpy3DParms *p)
     return copy;
 }
 
-API cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *parameters)
-{
-    return done(submit_copy(NULL, copy_of(parameters)));
-}
-
-API cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *parameters, cudaStream_t stream)
-{
-    return done(submit_copy(stream, copy_of(parameters)));
-}
-
-static cudaError_t copy_symbol(const void *symbol, size_t offset, const void *other, size_t bytes,
+cudaError_t copy_symbol(const void *symbol, size_t offset, const void *other, size_t bytes,
                                int to_symbol, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *address;
@@ -330,30 +215,6 @@ static cudaError_t copy_symbol(const void *symbol, size_t offset, const void *ot
         return done(status);
     char *data = (char *)address + offset;
     return copy_flat(to_symbol ? data : (void *)other, to_symbol ? other : data, bytes, kind, stream);
-}
-
-API cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
-                                   enum cudaMemcpyKind kind)
-{
-    return copy_symbol(symbol, offset, from, bytes, 1, kind, NULL);
-}
-
-API cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
-                                        size_t offset, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return copy_symbol(symbol, offset, from, bytes, 1, kind, stream);
-}
-
-API cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
-                                     enum cudaMemcpyKind kind)
-{
-    return copy_symbol(symbol, offset, to, bytes, 0, kind, NULL);
-}
-
-API cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
-                                          enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    return copy_symbol(symbol, offset, to, bytes, 0, kind, stream);
 }
 
 static void set_row(char *data, const struct set *set)
@@ -408,21 +269,11 @@ API cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_
     return done(submit_set(stream, set));
 }
 
-API cudaError_t cudaMemset(void *data, int value, size_t bytes)
-{
-    return cudaMemsetAsync(data, value, bytes, NULL);
-}
-
 API cudaError_t cudaMemset2DAsync(void *data, size_t pitch, int value, size_t width, size_t height,
                                   cudaStream_t stream)
 {
     struct set set = {rows(data, pitch), width, height, 1, (unsigned char)value, 1};
     return done(submit_set(stream, set));
-}
-
-API cudaError_t cudaMemset2D(void *data, size_t pitch, int value, size_t width, size_t height)
-{
-    return cudaMemset2DAsync(data, pitch, value, width, height, NULL);
 }
 
 API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
@@ -433,9 +284,4 @@ API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cu
         pitched(to, origin), extent.width, extent.height, extent.depth, (unsigned char)value, 1,
     };
     return done(submit_set(stream, set));
-}
-
-API cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int value, struct cudaExtent extent)
-{
-    return cudaMemset3DAsync(to, value, extent, NULL);
 }

@@ -24,7 +24,7 @@ enum {
     HAS_UNIFIED_FUNCTION_POINTERS = 129,
 };
 
-static cudaError_t begin_on(int number)
+cudaError_t begin_on(int number)
 {
     cudaError_t status = begin();
     if (status)
@@ -45,21 +45,9 @@ API cudaError_t cudaSetDevice(int number)
     return done(begin_on(number));
 }
 
-API cudaError_t cudaInitDevice(int number, unsigned device_flag, unsigned flags)
-{
-    (void)device_flag, (void)flags;
-    return done(begin_on(number));
-}
-
 API cudaError_t cudaGetDevice(int *number)
 {
     *number = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaSetValidDevices(int *devices, int count)
-{
-    (void)devices, (void)count;
     return done(begin());
 }
 
@@ -79,11 +67,6 @@ API cudaError_t cudaSetDeviceFlags(unsigned flags)
 API cudaError_t cudaGetDeviceFlags(unsigned *flags)
 {
     *flags = device_flags | cudaDeviceMapHost;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceReset(void)
-{
     return done(begin());
 }
 
@@ -405,40 +388,11 @@ API cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
     return done(begin());
 }
 
-API cudaError_t cudaFuncSetSharedMemConfig(const void *host, enum cudaSharedMemConfig config)
-{
-    (void)host, (void)config;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config)
-{
-    (void)config;
-    return done(begin());
-}
-
-API cudaError_t cudaCtxResetPersistingL2Cache(void)
-{
-    return done(begin());
-}
-
 API cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
 {
     (void)number, (void)peer;
     *can = 0;
     return done(begin());
-}
-
-API cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    (void)peer, (void)flags;
-    return done(cudaErrorInvalidDevice);
-}
-
-API cudaError_t cudaDeviceDisablePeerAccess(int peer)
-{
-    (void)peer;
-    return done(cudaErrorPeerAccessNotEnabled);
 }
 
 API cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int number)
@@ -453,15 +407,5 @@ API cudaError_t cudaDeviceGetByPCIBusId(int *number, const char *text)
 {
     (void)text;
     *number = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaProfilerStart(void)
-{
-    return done(begin());
-}
-
-API cudaError_t cudaProfilerStop(void)
-{
     return done(begin());
 }

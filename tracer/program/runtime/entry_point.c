@@ -17,9 +17,3 @@ API cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **functi
         *outcome = (enum cudaDriverEntryPointQueryResult)found;
     return done(status ? cudaErrorSymbolNotFound : cudaSuccess);
 }
-
-API cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
-                                        enum cudaDriverEntryPointQueryResult *outcome)
-{
-    return cudaGetDriverEntryPointByVersion(name, function, CUDART_VERSION, flags, outcome);
-}

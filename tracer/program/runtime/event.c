@@ -26,11 +26,6 @@ API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     return done(cudaSuccess);
 }
 
-API cudaError_t cudaEventCreate(cudaEvent_t *event)
-{
-    return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
 API cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     if (!event)
@@ -69,7 +64,7 @@ static cudaError_t run_record(const void *what)
 }
 
 /* In a capture an event says what depends on what, and is no node unless it is asked for as one. */
-static cudaError_t record(cudaEvent_t event, cudaStream_t stream, int is_node)
+cudaError_t record_event(cudaEvent_t event, cudaStream_t stream, int is_node)
 {
     cudaError_t status = begin();
     if (!event)
@@ -84,30 +79,10 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream, int is_node)
     return done(submit(stream, cudaGraphNodeTypeEventRecord, run_record, &event, sizeof event));
 }
 
-API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    return record(event, stream, 0);
-}
-
-API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags)
-{
-    return record(event, stream, flags & cudaEventRecordExternal);
-}
-
-static cudaError_t finish_event(cudaEvent_t event, int must_end)
+cudaError_t finish_event(cudaEvent_t event, int must_end)
 {
     cudaError_t status = event->is_pending ? finish_held(event->stream, must_end) : cudaSuccess;
     return status ? status : finish_waiting(event->stream, 0, must_end);
-}
-
-API cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    return done(event ? finish_event(event, 1) : cudaErrorInvalidResourceHandle);
-}
-
-API cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    return done(event ? finish_event(event, 0) : cudaErrorInvalidResourceHandle);
 }
 
 API cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)

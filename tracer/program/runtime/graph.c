@@ -35,7 +35,7 @@ API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t 
     return done(*node ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-static cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params)
+cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params)
 {
     cudaError_t status = begin();
     if (!status && !params->kernelParams && params->extra)
@@ -60,23 +60,11 @@ API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *made, cudaGraph_t graph,
     return done(set_kernel(node, params));
 }
 
-API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *params)
-{
-    return done(set_kernel(node, params));
-}
-
 API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                                  const struct cudaKernelNodeParams *params)
 {
     cudaGraphNode_t own = node_in(exec, node);
     return done(own ? set_kernel(own, params) : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                      const cudaGraphNode_t *needs, size_t count)
-{
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeEmpty, NULL, NULL, 0));
 }
 
 API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *made, cudaGraph_t graph,
@@ -148,7 +136,7 @@ API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeTyp
 }
 
 /* Without room for nodes, how many there are. */
-static cudaError_t list(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, int roots)
+cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, int roots)
 {
     size_t found = 0;
     for (cudaGraphNode_t each = graph->first; each; each = each->next) {
@@ -162,16 +150,6 @@ static cudaError_t list(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count
     return done(begin());
 }
 
-API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
-{
-    return list(graph, nodes, count, 0);
-}
-
-API cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
-{
-    return list(graph, nodes, count, 1);
-}
-
 API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
                                               unsigned long long flags)
 {
@@ -179,12 +157,6 @@ API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t
     *exec = calloc(1, sizeof **exec);
     (*exec)->graph = clone_graph(graph);
     return done(begin());
-}
-
-API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
-                                     unsigned long long flags)
-{
-    return cudaGraphInstantiateWithFlags(exec, graph, flags);
 }
 
 API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
@@ -210,12 +182,6 @@ API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
     }
     free_graph(exec->graph);
     exec->graph = clone_graph(graph);
-    return done(begin());
-}
-
-API cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    (void)exec, (void)stream;
     return done(begin());
 }
 
@@ -298,15 +264,6 @@ API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCap
     if (count)
         *count = own && own->last;
     return cudaStreamIsCapturing(stream, status);
-}
-
-/* Captured work needs what was put into the graph before it, by whatever means. */
-API cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *needs,
-                                                    const cudaGraphEdgeData *edges, size_t count,
-                                                    unsigned flags)
-{
-    (void)needs, (void)edges, (void)count, (void)flags;
-    return done(capturing(stream) ? begin() : cudaErrorIllegalState);
 }
 
 API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)

@@ -234,22 +234,12 @@ API cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *made, cudaGraph_t gra
                          sizeof event));
 }
 
-static cudaError_t event_of(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event)
+cudaError_t event_of(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event)
 {
     if (node->type != type)
         return done(cudaErrorInvalidValue);
     *event = *(cudaEvent_t *)node->what;
     return done(begin());
-}
-
-API cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
-{
-    return event_of(node, cudaGraphNodeTypeEventRecord, event);
-}
-
-API cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event)
-{
-    return event_of(node, cudaGraphNodeTypeWaitEvent, event);
 }
 
 static const char *const types[] = {

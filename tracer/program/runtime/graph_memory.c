@@ -65,16 +65,3 @@ API cudaError_t cudaDeviceGetGraphMemAttribute(int number, enum cudaGraphMemAttr
     *(uint64_t *)value = total;
     return done(begin());
 }
-
-API cudaError_t cudaDeviceSetGraphMemAttribute(int number, enum cudaGraphMemAttributeType attribute,
-                                               void *value)
-{
-    (void)number, (void)attribute, (void)value;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceGraphMemTrim(int number)
-{
-    (void)number;
-    return done(begin());
-}

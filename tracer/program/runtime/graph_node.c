@@ -87,24 +87,11 @@ API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
     return change_copy(node, &copy);
 }
 
-API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 const struct cudaMemcpy3DParms *params)
-{
-    return cudaGraphMemcpyNodeSetParams(node_in(exec, node), params);
-}
-
 API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
                                                size_t bytes, enum cudaMemcpyKind kind)
 {
     struct copy copy = copy_of_bytes(to, from, bytes, kind);
     return change_copy(node, &copy);
-}
-
-API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void *to,
-                                                   const void *from, size_t bytes,
-                                                   enum cudaMemcpyKind kind)
-{
-    return cudaGraphMemcpyNodeSetParams1D(node_in(exec, node), to, from, bytes, kind);
 }
 
 API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
@@ -115,20 +102,8 @@ API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
     return status ? done(status) : change(node, run_set, &set, sizeof set);
 }
 
-API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                                 const struct cudaMemsetParams *params)
-{
-    return cudaGraphMemsetNodeSetParams(node_in(exec, node), params);
-}
-
 API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
                                            const struct cudaHostNodeParams *params)
 {
     return change(node, run_host, params, sizeof *params);
-}
-
-API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
-                                               const struct cudaHostNodeParams *params)
-{
-    return cudaGraphHostNodeSetParams(node_in(exec, node), params);
 }

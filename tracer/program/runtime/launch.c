@@ -151,22 +151,10 @@ cudaError_t launch_kernel(const void *host, dim3 grid, dim3 block, void **argume
     return status;
 }
 
-API cudaError_t cudaLaunchKernel(const void *host, dim3 grid, dim3 block, void **arguments,
-                                 size_t shared, cudaStream_t stream)
-{
-    return done(launch_kernel(host, grid, block, arguments, shared, stream, 0, none));
-}
-
 API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
                                    size_t shared, cudaStream_t stream)
 {
     return done(launch_kernel(kernel, grid, block, arguments, shared, stream, 0, none));
-}
-
-API cudaError_t cudaLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block,
-                                            void **arguments, size_t shared, cudaStream_t stream)
-{
-    return done(launch_kernel(host, grid, block, arguments, shared, stream, COOPERATIVE, none));
 }
 
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *host,

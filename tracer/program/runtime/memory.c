@@ -171,7 +171,7 @@ cudaError_t release(void *pointer)
     return status;
 }
 
-static cudaError_t free_if_any(void *pointer)
+cudaError_t free_if_any(void *pointer)
 {
     cudaError_t status = begin();
     return status || !pointer || is_of_graph(pointer) ? status : release(pointer);
@@ -189,31 +189,9 @@ API cudaError_t cudaFree(void *pointer)
     return done(free_if_any(pointer));
 }
 
-API cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    return done(allocate(pointer, bytes, MANAGED, ""));
-}
-
-API cudaError_t cudaMallocHost(void **pointer, size_t bytes)
-{
-    return done(allocate(pointer, bytes, PINNED, ""));
-}
-
-API cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    return done(allocate(pointer, bytes, PINNED, ""));
-}
-
-API cudaError_t cudaFreeHost(void *pointer)
-{
-    return done(free_if_any(pointer));
-}
-
 /* Rows that begin at multiples of PITCH. No memory has more bytes than 64 bits can say; a chip lets
    the product wrap, and calls it an invalid value if nothing is left of it. */
-static cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
+cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
                                  size_t slices)
 {
     size_t bytes, padded;
@@ -227,11 +205,6 @@ static cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, si
         return padded * rows * slices ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
     *pitch = padded;
     return allocate(pointer, bytes, DEVICE, "");
-}
-
-API cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t height)
-{
-    return done(allocate_rows(pointer, pitch, width, height, 1));
 }
 
 API cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pitched, struct cudaExtent extent)
@@ -379,10 +352,4 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
             *free_bytes -= table[i].bytes < *free_bytes ? table[i].bytes : *free_bytes;
     pthread_mutex_unlock(&lock);
     return done(cudaSuccess);
-}
-API cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes,
-                                         unsigned flags)
-{
-    (void)stream, (void)pointer, (void)bytes, (void)flags;
-    return done(begin());
 }

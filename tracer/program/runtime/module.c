@@ -303,16 +303,6 @@ API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
     return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-API cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *host)
-{
-    return done(__cudaGetKernel(kernel, host));
-}
-
-API cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *host)
-{
-    return done(__cudaGetKernel((cudaKernel_t *)function, host));
-}
-
 API cudaError_t cudaGetSymbolAddress(void **address, const void *symbol)
 {
     size_t bytes;

@@ -24,12 +24,6 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *bloc
     return done(status);
 }
 
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *host,
-                                                              int threads, size_t shared)
-{
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, host, threads, shared, 0);
-}
-
 API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const void *host, int blocks,
                                                           int threads)
 {

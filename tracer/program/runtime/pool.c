@@ -22,17 +22,6 @@ API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int number)
     return done(begin());
 }
 
-API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int number)
-{
-    return cudaDeviceGetDefaultMemPool(pool, number);
-}
-
-API cudaError_t cudaDeviceSetMemPool(int number, cudaMemPool_t pool)
-{
-    (void)number, (void)pool;
-    return done(begin());
-}
-
 API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
     (void)properties;
@@ -47,19 +36,6 @@ API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
     if (pool != &own)
         free(pool);
-    return done(begin());
-}
-
-API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
-{
-    (void)pool, (void)bytes;
-    return done(begin());
-}
-
-API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list,
-                                     size_t count)
-{
-    (void)pool, (void)list, (void)count;
     return done(begin());
 }
 

@@ -19,22 +19,12 @@ cudaError_t submit(cudaStream_t stream, enum cudaGraphNodeType type, action run,
     return status ? status : release_held();
 }
 
-static cudaError_t finish(cudaStream_t stream, int must_end)
+cudaError_t finish_stream(cudaStream_t stream, int must_end)
 {
     if (capturing(stream))
         return cudaErrorStreamCaptureUnsupported;
     cudaError_t status = is_default(stream) ? release_held() : finish_held(stream, must_end);
     return status ? status : finish_waiting(stream, 0, must_end);
-}
-
-API cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    return done(finish(stream, 1));
-}
-
-API cudaError_t cudaStreamQuery(cudaStream_t stream)
-{
-    return done(finish(stream, 0));
 }
 
 API cudaError_t cudaDeviceSynchronize(void)

@@ -108,6 +108,25 @@ cudaError_t add_copy(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNo
                      size_t count, const struct copy *copy);
 cudaError_t change_copy(cudaGraphNode_t node, const struct copy *copy);
 
+cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                      cudaStream_t stream);
+cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t height,
+                      enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t fill_array(struct side array, size_t row, struct side flat_side, int to_array,
+                       size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_symbol(const void *symbol, size_t offset, const void *other, size_t bytes,
+                        int to_symbol, enum cudaMemcpyKind kind, cudaStream_t stream);
+
+static inline struct side flat(const void *data)
+{
+    return (struct side){.data = (char *)data};
+}
+
+static inline struct side rows(const void *data, size_t pitch)
+{
+    return (struct side){.data = (char *)data, .pitch = pitch};
+}
+
 /* Elements of one value; `width` counts them. */
 struct set {
     struct side to;
@@ -228,5 +247,17 @@ struct launch *make_launch(const void *function, dim3 grid, dim3 block, void **a
                            size_t shared, cudaError_t *status);
 cudaError_t launch_kernel(const void *function, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream, unsigned flags, dim3 cluster);
+
+/* What the forwards of forwards.txt call besides. */
+cudaError_t begin_on(int number);
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host);
+cudaError_t record_event(cudaEvent_t event, cudaStream_t stream, int is_node);
+cudaError_t finish_event(cudaEvent_t event, int must_end);
+cudaError_t finish_stream(cudaStream_t stream, int must_end);
+cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params);
+cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, int roots);
+cudaError_t event_of(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event);
+cudaError_t free_if_any(void *pointer);
+cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows, size_t slices);
 
 #endif

@@ -34,16 +34,6 @@ API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flag
     return done(cudaSuccess);
 }
 
-API cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
-{
-    return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-
-API cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
-}
-
 API cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     if (is_default(stream))
@@ -87,20 +77,6 @@ API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *number)
 {
     (void)stream;
     *number = 0;
-    return done(begin());
-}
-
-/* Hints on caches and scheduling change nothing that is recorded. */
-API cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID attribute,
-                                       const cudaStreamAttrValue *value)
-{
-    (void)stream, (void)attribute, (void)value;
-    return done(begin());
-}
-
-API cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from)
-{
-    (void)to, (void)from;
     return done(begin());
 }
 
