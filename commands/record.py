@@ -1,5 +1,6 @@
 """`cutrace record`: run a kernel, or a whole program, and write the trace of what it launches."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ def _of_program(help: str, metavar: str, *names: str, complete: Complete | None 
     "cutrace record scale.cu",
     'cutrace record scale.cu --launch "scale<<<64, 256>>>(out:f32[16384], in:f32[16384], 16384)"',
     "cutrace record app.cu -o app.cutrace -- 1024",
+    "cutrace record app.cu -l cublas -- 1024",
     "cutrace record script.py",
 )
 def record(
@@ -75,6 +77,14 @@ def record(
         ),
     ] = "host",
     nvcc_flags: Annotated[str, _of_program("More options for nvcc, in quotes.", "FLAGS")] = "",
+    libraries: Annotated[
+        list[str] | None,
+        _of_program("Link the program with this library.", "NAME", "--library", "-l"),
+    ] = None,
+    library_folders: Annotated[
+        list[Path] | None,
+        _of_program("Look for libraries here too.", "FOLDER", "--library-folder", "-L"),
+    ] = None,
     *,
     program: ProgramWords = None,
     recording: Recording = RECORDING,
@@ -85,6 +95,11 @@ def record(
     name = str(sources[0]) if sources else ""
     if script := script_command(sources or [], words):
         words, sources = script, None
+    links = [f"-L{folder}" for folder in library_folders or ()]
+    links += [f"-l{each}" for each in libraries or ()]
+    if links and (words is None or not sources):
+        example = f"cutrace record app.cu {links[-1]} --"
+        raise CutraceError(f"{links[-1]} is for the sources of a program, as in {example}")
     if words is None:
         trace = _record(_only(sources or []), out, recording)
         return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
@@ -94,7 +109,7 @@ def record(
     choice = read_choice(kernels, skip, kernel_name_base)
     shown, path = choose_device(device), None
     if sources:
-        path = build(sources, recording, nvcc_flags, shown)
+        path = build(sources, recording, " ".join((nvcc_flags, shlex.join(links))), shown)
         words = (f"./{path.name}", *words)
     if not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")

@@ -107,14 +107,15 @@ HOST_COMPILERS = ("g++", "clang++")
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    """The toolkit's tree; `root` is the folder `cu13`."""
+    """The toolkit's tree; `root` is the folder `cu13`, `compiler` its nvcc."""
 
     root: Path
+    compiler: str = "nvcc"
 
     @property
     def nvcc(self) -> Path:
         """Path of the compiler driver."""
-        return self.root / "bin" / "nvcc"
+        return self.root / "bin" / self.compiler
 
     @property
     def include(self) -> Path:

@@ -26,7 +26,7 @@ from ...base.errors import CutraceError
 from ..front import standin_headers
 from ..front.toolkit import Toolkit, advise, find_host_compiler, find_toolkit, older_libraries
 from ..session.destination import missing_file
-from .library import HEADERS, build_library
+from .library import HEADERS, STAND_INS, build_library
 from .wire import RUNTIME
 
 LEAST_CAPABILITY = 75
@@ -39,6 +39,8 @@ _TRIES = 3
 _OTHER_RUNTIME = ("-cudart", "--cudart", "-cudadevrt", "--cudadevrt")
 _NOT_OURS = ("-dlto", "--dlink-time-opt", "-lcudart_static")
 """Options to drop: link-time optimization of SASS, and NVIDIA's static runtime."""
+
+_STATIC_LIBRARY = re.compile(r"(-l|.*/lib)(\w+?)_static(?:_nocallback)?(\.a)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Builder:
 
     def command(self, words: Sequence[str], capability: int) -> list[str]:
         """Return the nvcc command for a user's arguments, with our options replacing its own."""
-        named, other_options = split_code_options(_ptx_for_cubin(words))
+        named, other_options = split_code_options([*shared_libraries(_ptx_for_cubin(words))])
         archs = named or [str(max(capability, LEAST_CAPABILITY))]
         codes = (f"-gencode=arch=compute_{arch},code=compute_{arch}" for arch in archs)
         threads = ("--threads", "0") if len(archs) > 1 else ()
@@ -98,6 +100,21 @@ def _write_headers() -> Path:
         (folder / standin_headers.NAME).write_text(standin_headers.TENSOR_CORE)
 
     return kept_folder("headers", key_of(standin_headers.TENSOR_CORE), write)
+
+
+def shared_libraries(words: Iterable[str]) -> Iterator[str]:
+    """Yield the words with our library in place of NVIDIA's static ones, which nvlink would read.
+
+    >>> list(shared_libraries(["a.o", "-lcublas_static", "/tk/lib64/libcudart_static.a"]))
+    ['a.o', '-lcublas']
+    """
+    ours = {each.linked for each in STAND_INS}
+    for word in words:
+        match = _STATIC_LIBRARY.fullmatch(word)
+        if match is None or match[2] not in ours | {"cudart"}:
+            yield word
+        elif match[2] != "cudart":
+            yield f"{match[1]}{match[2]}{'.so' if match[3] else ''}"
 
 
 def split_code_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -184,7 +201,7 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
 
 def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
     """Return the output of an nvcc command, a program or an object file, under this file name."""
-    command_key = key_of(os.getcwd(), builder.toolkit.version, *command)
+    command_key = key_of(os.getcwd(), builder.toolkit.version, *command, *_library_texts(command))
     index, before = folder_of("includes") / command_key, ""
     with suppress(OSError):
         before = _key_with_texts(command_key, index.read_text().splitlines())
@@ -207,6 +224,15 @@ def _built(builder: Builder, command: Sequence[str], name: str) -> Path:
                 return place / name
         before = key
     raise CutraceError(f"{name}: its sources change whenever nvcc compiles them; build it again")
+
+
+def _library_texts(command: Sequence[str]) -> Iterator[bytes]:
+    """Yield the contents of the libraries that `-l` takes from folders of `-L`."""
+    folders = [word[2:] for word in command if word.startswith("-L")]
+    for word in command:
+        if word.startswith("-l"):
+            files = (Path(f, f"lib{word[2:]}{end}") for f in folders for end in (".so", ".a"))
+            yield from (path.read_bytes() for path in files if path.is_file())
 
 
 def _changed_since(begin: int, paths: Iterable[str]) -> bool:

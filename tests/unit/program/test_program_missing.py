@@ -55,9 +55,9 @@ def test_nvcc_says_what_a_missing_header_belongs_to(tmp_path: Path) -> None:
     ("source", "flags", "message"),
     [
         (
-            "#include <helper_cuda.h>\nint main() {}\n",
+            "#include <helper_image.h>\nint main() {}\n",
             "",
-            "helper_cuda.h comes with CUDA's samples: git clone https://github.com/NVIDIA/cuda-samples",
+            "helper_image.h comes with CUDA's samples: git clone https://github.com/NVIDIA/cuda-samples",
         ),
         (
             "#include <cutil_math.h>\nint main() {}\n",

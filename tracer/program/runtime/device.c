@@ -315,6 +315,13 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->hostRegisterReadOnlySupported = p->unifiedFunctionPointers = 1;
     p->deviceNumaId = attribute(cudaDevAttrNumaId);
     p->pciBusID = 1;
+    /* What CUDA 12 had, by the names that toolkit.py gives the last of what is reserved. */
+    const int older[] = {
+        facts->kilohertz, facts->memory_kilohertz, p->asyncEngineCount > 0, cudaComputeModeDefault, 0,
+        attribute(cudaDevAttrSingleToDoublePrecisionPerfRatio), 0,
+        attribute(cudaDevAttrMaxTexture1DLinearWidth),
+    };
+    memcpy((char *)(p->reserved) + sizeof p->reserved - sizeof older, older, sizeof older);
     return done(cudaSuccess);
 }
 

@@ -1,0 +1,2 @@
+/* The programs of the book name it "../common/book.h". */
+#include "../common/book.h"
