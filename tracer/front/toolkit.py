@@ -12,6 +12,7 @@ does not depend on the machine.
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -128,6 +129,26 @@ class Toolkit:
         text = (self.include / "cuda_runtime_api.h").read_text(errors="replace")
         number = int(text.partition("#define CUDART_VERSION")[2].split()[0])
         return f"{number // 1000}.{number % 1000 // 10}"
+
+    def advise_release(self, message: str) -> str:
+        """Return a hint if an error is in headers of another release than nvcc, else ""."""
+        root = re.escape(str(self.root))
+        in_headers = rf"{root}/(bin/\.\./)?include/\S*?(\(\d+\)|:[\d:]+): .*\berror\b"
+        if not re.search(in_headers, message):
+            return ""
+        output = subprocess.run([self.nvcc, "--version"], capture_output=True, text=True).stdout
+        release = re.search(r"release (\d+\.\d+)", output)
+        if release is None or release[1] == self.version:
+            return ""
+        packages = (f'"{name}=={self.version}.*"' for name in _OF_NVCC)
+        return (
+            f"\nnvcc is of CUDA {release[1]}, its headers are of CUDA {self.version}: move nvcc "
+            f"with python -m pip install {' '.join(packages)}"
+        )
+
+
+_OF_NVCC = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt")
+"""Packages of one release; the runtime's headers are another's to choose, torch's for one."""
 
 
 @cache

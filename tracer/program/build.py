@@ -268,9 +268,15 @@ def _run(command: Sequence[str]) -> None:
     answer = run_nvcc(command)
     if answer.returncode:
         message = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
-        raise CutraceError(f"nvcc does not build it:\n{message}{advise(message)}")
+        raise CutraceError(f"nvcc does not build it:\n{message}{_advise(command, message)}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
+
+
+def _advise(command: Sequence[str], message: str) -> str:
+    """Return a hint for a failed command of nvcc, else ""."""
+    nvcc = Path(command[0])
+    return advise(message) or Toolkit(nvcc.parent.parent, nvcc.name).advise_release(message)
 
 
 _OF_OLDER_CUDA = re.compile(
@@ -342,7 +348,7 @@ def show_nvcc(command: Sequence[str]) -> int:
         command = again
     sys.stdout.write(output)
     sys.stderr.write(complained)
-    if status and (advice := advise(output + complained)):
+    if status and (advice := _advise(command, output + complained)):
         sys.stderr.write(f"cutrace: {advice.lstrip()}\n")
     return status
 

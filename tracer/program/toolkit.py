@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ def make_toolkit(builder: Builder | None = None) -> Path:
     """Return the folder; it is kept, and made when a part of it is new."""
     builder = builder or make_builder()
     version = _compiler_version(builder.toolkit)
-    sources = (Path(__file__), *sorted(RUNTIME.glob("*.h")))
+    sources = (Path(__file__), *sorted((*RUNTIME.glob("*.h"), *HEADERS.glob("*.h"))))
     key = key_of(
         *(str(builder.toolkit.root), builder.toolkit.version, version, sys.executable),
         *(str(builder.library), str(builder.headers), *(path.read_bytes() for path in sources)),
@@ -111,9 +112,14 @@ def _write_headers(folder: Path, builder: Builder) -> None:
     names = (include / "cuda_runtime_api.h").read_text(errors="replace")
     added = (f'#include "{name}"\n' for name in ("legacy.h", "older_host.h"))
     (folder / "cuda_runtime_api.h").write_text("\n".join((names, *added)))
-    ours = (*builder.headers.glob("*.h"), RUNTIME / "legacy.h", RUNTIME / "older_host.h")
-    _link_all(folder, (*ours, *include.iterdir(), *HEADERS.glob("cu[bfrs]*.h")), {})
-    _link_all(folder, (HEADERS / "nvToolsExt.h", HEADERS / "nvml.h"), {})
+    listed = ("legacy.h", "older_host.h")
+    theirs = {path.name for path in include.iterdir()}
+    for path in (*builder.headers.glob("*.h"), *(RUNTIME / name for name in listed)):
+        shutil.copyfile(path, folder / path.name)  # a copy stays while cutrace is updated
+    for path in (*HEADERS.glob("cu[bfrs]*.h"), HEADERS / "nvToolsExt.h", HEADERS / "nvml.h"):
+        if path.name not in theirs:
+            shutil.copyfile(path, folder / path.name)
+    _link_all(folder, include.iterdir(), {})
 
 
 def with_older_members(types: str) -> str:

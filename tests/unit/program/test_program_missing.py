@@ -7,7 +7,7 @@ import pytest
 from program_run import Done, cutrace
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.front.toolkit import Toolkit, find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import build_library
 
 EMPTY = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return cudaGetLastError(); }\n"
@@ -19,6 +19,25 @@ def only_message(done: Done) -> str:
     assert "Traceback" not in done.err
     assert done.err.count("cutrace: ") == 1, done.err
     return done.err.partition("cutrace: ")[2].strip()
+
+
+def test_headers_of_another_release_are_named_with_the_packages_to_move(tmp_path: Path) -> None:
+    toolkit = Toolkit(tmp_path)
+    toolkit.include.mkdir()
+    toolkit.nvcc.parent.mkdir()
+    (toolkit.include / "cuda_runtime_api.h").write_text("#define CUDART_VERSION  13000\n")
+    toolkit.nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.5, V13.5.37'\n")
+    toolkit.nvcc.chmod(0o755)
+    theirs = f"{toolkit.include}/cuda_fp16.hpp(120): error: expected a declaration"
+    through_profile = f"{tmp_path}/bin/../include/crt/host_config.h:143:2: error: #error -- no"
+    for message in (theirs, through_profile):
+        assert toolkit.advise_release(message) == (
+            "\nnvcc is of CUDA 13.5, its headers are of CUDA 13.0: move nvcc with python -m pip "
+            'install "nvidia-cuda-nvcc==13.0.*" "nvidia-nvvm==13.0.*" "nvidia-cuda-crt==13.0.*"'
+        )
+    assert not toolkit.advise_release("app.cu(3): error: expected a declaration")
+    (toolkit.include / "cuda_runtime_api.h").write_text("#define CUDART_VERSION  13050\n")
+    assert not toolkit.advise_release(theirs)
 
 
 def test_without_a_host_compiler_it_is_said_how_to_get_one(

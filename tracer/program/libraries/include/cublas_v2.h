@@ -234,5 +234,34 @@ size_t cublasGetCudartVersion(void);
 
 #ifdef __cplusplus
 }
+
+/* Up to CUDA 10 a type of data said how products are summed: cuBLAS 13.0, 2.8.12. */
+static inline cublasComputeType_t cutrace_compute(cudaDataType type)
+{
+    return type == CUDA_R_16F ? CUBLAS_COMPUTE_16F
+           : type == CUDA_R_32I ? CUBLAS_COMPUTE_32I
+           : type == CUDA_R_64F || type == CUDA_C_64F ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+}
+
+static inline cublasStatus_t cublasGemmEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType ta, int lda, const void *b, cudaDataType tb,
+    int ldb, const void *beta, void *c, cudaDataType tc, int ldc, cudaDataType compute,
+    cublasGemmAlgo_t algorithm)
+{
+    return cublasGemmEx(handle, opa, opb, m, n, k, alpha, a, ta, lda, b, tb, ldb, beta, c, tc, ldc,
+                        cutrace_compute(compute), algorithm);
+}
+
+static inline cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
+    const void *alpha, const void *a, cudaDataType ta, int lda, long long stridea, const void *b,
+    cudaDataType tb, int ldb, long long strideb, const void *beta, void *c, cudaDataType tc,
+    int ldc, long long stridec, int count, cudaDataType compute, cublasGemmAlgo_t algorithm)
+{
+    return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, a, ta, lda, stridea, b, tb,
+                                      ldb, strideb, beta, c, tc, ldc, stridec, count,
+                                      cutrace_compute(compute), algorithm);
+}
 #endif
 #endif
