@@ -127,8 +127,8 @@ def _write_facts(facts: Facts) -> tuple[list[tuple[object, ...]], str]:
 
 def _read_facts(rows: Sequence[Any], schedule: str) -> Facts:
     by_line: dict[int, list[MachineInstruction]] = {}
-    for line, *values in rows:
-        by_line.setdefault(line, []).append(MachineInstruction(*values))
+    for row in rows:
+        by_line.setdefault(row[0], []).append(MachineInstruction(*row[1:]))
     return Facts(by_line, unpack_schedule(schedule))
 
 
