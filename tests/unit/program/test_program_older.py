@@ -371,3 +371,40 @@ def test_what_cutil_had_is_there_and_its_checks_end_the_program(tmp_path: Path) 
     wanted = "1 0|5 2.5 it 1 0|0 1 0|2 4 2 2.5|2 2 4 0 12"
     assert (done.status, done.out) == (1, wanted), done.err
     assert "Cut error in file" in done.err
+
+
+HELPERS = """
+#include <helper_functions.h>
+#include <helper_cuda.h>
+#include "../common/book.h"
+__global__ void fill(float *p) { p[threadIdx.x] = threadIdx.x / 32.0f; }
+int main(int argc, char **argv)
+{
+    StopWatchInterface *timer = NULL;
+    sdkCreateTimer(&timer);
+    sdkStartTimer(&timer);
+    findCudaDevice(argc, (const char **)argv);
+    int n = getCmdLineArgumentInt(argc, (const char **)argv, "n");
+    float *p;
+    uchar4 *colors;
+    HANDLE_ERROR(cudaMallocManaged(&p, 4 * n));
+    checkCudaErrors(cudaMallocManaged(&colors, 4 * n));
+    fill<<<1, n>>>(p);
+    getLastCudaError("fill");
+    float_to_color<<<1, n>>>(colors, p);
+    HANDLE_ERROR(cudaDeviceSynchronize());
+    sdkStopTimer(&timer);
+    printf("%d %d %d\\n", n, sdkGetTimerValue(&timer) > 0, sdkCompareL2fe(p, p, n, 1e-6f));
+    printf("%d %d %d\\n", colors[16].x, colors[16].y, colors[16].z);
+    checkCudaErrors(cudaMalloc(&p, (size_t)1 << 60));
+}
+"""
+
+
+def test_helpers_of_samples_and_of_the_book_are_there(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HELPERS)
+    done = cutrace(tmp_path, "record", "app.cu", "-d", "a100", "--", "--n=32")
+    # lightness 16 / 32 and hue 360 degrees: red
+    assert done.out.endswith("32 1 1\n255 0 0\n"), done.err
+    assert done.status == 1
+    assert 'code=2(cudaErrorMemoryAllocation) "cudaMalloc(&p, (size_t)1 << 60)"' in done.err
