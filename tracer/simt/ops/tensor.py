@@ -255,7 +255,9 @@ def multiply_floats(form: Form, work: Work) -> None:
                     exact = cut(exact, form.kept)
                 is_finite = plain[j] >> 52 & 0x7FF != 0x7FF
                 d[own + j] = narrow(form.to, exact if is_finite else plain[j], form.to.width == 16)
-                sums[j] = widen(form.to, d[own + j])
+            if form.adds_last or first + form.stage < inner:
+                for j in range(columns):
+                    sums[j] = widen(form.to, d[own + j])
         if form.adds_last:
             for j in range(columns):
                 value = double_of(sums[j]) + double_of(c[own + j])
