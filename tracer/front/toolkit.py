@@ -133,7 +133,8 @@ class Toolkit:
     def advise_release(self, message: str) -> str:
         """Return a hint if an error is in headers of another release than nvcc, else ""."""
         root = re.escape(str(self.root))
-        in_headers = rf"{root}/(bin/\.\./)?include/\S*?(\(\d+\)|:[\d:]+): .*\berror\b"
+        files = rf"(?:{root}/(?:bin/\.\./+)?include/\S*?|\S+\.cudafe1\.stub\.c)"  # nvcc's own, too
+        in_headers = rf"{files}(\(\d+\)|:[\d:]+): .*\berror\b"
         if not re.search(in_headers, message):
             return ""
         output = subprocess.run([self.nvcc, "--version"], capture_output=True, text=True).stdout

@@ -30,7 +30,10 @@ def test_headers_of_another_release_are_named_with_the_packages_to_move(tmp_path
     toolkit.nvcc.chmod(0o755)
     theirs = f"{toolkit.include}/cuda_fp16.hpp(120): error: expected a declaration"
     through_profile = f"{tmp_path}/bin/../include/crt/host_config.h:143:2: error: #error -- no"
-    for message in (theirs, through_profile):
+    made_by_nvcc = (
+        '/tmp/x/6_app.cudafe1.stub.c:13:184: error: macro "__cudaLaunch" passed 2 arguments'
+    )
+    for message in (theirs, through_profile, made_by_nvcc):
         assert toolkit.advise_release(message) == (
             "\nnvcc is of CUDA 13.5, its headers are of CUDA 13.0: move nvcc with python -m pip "
             'install "nvidia-cuda-nvcc==13.0.*" "nvidia-nvvm==13.0.*" "nvidia-cuda-crt==13.0.*"'
