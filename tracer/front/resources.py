@@ -11,7 +11,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,25 @@ _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) b
 _LOCAL = re.compile(r"(\d+) bytes lmem")
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The assembler's report on a kernel.
+PackedFacts = tuple[Sequence[Sequence[Any]], str]
+"""Facts of machine code as JSON has them: rows of line and instruction, and a packed schedule."""
 
-    `facts` describe the machine code of each architecture since FIRST_DECODED.
+
+@dataclass(frozen=True)
+class Measured:
+    """The assembler's report on a kernel; `key` stands for all that it depends on.
+
+    `packed` has the facts of the machine code of each architecture since FIRST_DECODED.
     """
 
+    key: str = ""
     resources: tuple[Resources, ...] = ()
-    facts: Mapping[str, Facts] = field(default_factory=dict)
+    packed: Mapping[str, PackedFacts] = field(default_factory=dict)
+
+    @cached_property
+    def facts(self) -> Mapping[str, Facts]:
+        """The facts of the machine code by architecture."""
+        return {arch: _read_facts(*each) for arch, each in self.packed.items()}
 
 
 def resources(
@@ -81,14 +91,20 @@ def measure(
 @lru_cache(maxsize=512)
 def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
     key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
-    return _MEASURED.get(key, lambda: _assemble_each(ptx, kernel, archs, options))
+    kernel_resources, packed = _MEASURED.get(
+        key, lambda: _assemble_each(ptx, kernel, archs, options)
+    )
+    return Measured(key, kernel_resources, packed)
+
+
+Report = tuple[tuple[Resources, ...], Mapping[str, PackedFacts]]
 
 
 def _assemble_each(
     ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]
-) -> Measured:
+) -> Report:
     marked = mark_lines(ptx)
-    facts: dict[str, Facts] = {}
+    packed: dict[str, PackedFacts] = {}
     kernel_resources: list[Resources] = []
     for arch in archs:
         is_decoded = _number_of(arch) >= FIRST_DECODED
@@ -96,36 +112,28 @@ def _assemble_each(
         if answer := _assemble(text, kernel, arch, (*options, *more)):
             kernel_resources.append(answer[0])
             if is_decoded:
-                facts[arch] = read_facts(answer[1], kernel, _number_of(arch))
-    return Measured(tuple(kernel_resources), facts)
+                packed[arch] = _pack_facts(read_facts(answer[1], kernel, _number_of(arch)))
+    return tuple(kernel_resources), packed
 
 
-def _write(measured: Measured) -> bytes:
-    """Encode a measurement as JSON."""
-    record = {
-        "resources": [asdict(each) for each in measured.resources],
-        "facts": {arch: _write_facts(each) for arch, each in measured.facts.items()},
-    }
-    return json.dumps(record).encode()
+def _write(report: Report) -> bytes:
+    return json.dumps(([asdict(each) for each in report[0]], report[1])).encode()
 
 
-def _read(data: bytes) -> Measured:
-    """Decode a cached measurement from JSON."""
-    record = json.loads(data)
-    kernel_resources = (Resources(**{**each, "accesses": ()}) for each in record["resources"])
-    facts = {arch: _read_facts(*each) for arch, each in record["facts"].items()}
-    return Measured(tuple(kernel_resources), facts)
+def _read(data: bytes) -> Report:
+    kernel_resources, packed = json.loads(data)
+    return tuple(Resources(**{**each, "accesses": ()}) for each in kernel_resources), packed
 
 
-_MEASURED: Cache[Measured] = Cache("resources", 1 << 24, _write, _read)
+_MEASURED: Cache[Report] = Cache("resources", 1 << 24, _write, _read)
 
 
-def _write_facts(facts: Facts) -> tuple[list[tuple[object, ...]], str]:
+def _pack_facts(facts: Facts) -> PackedFacts:
     rows = [(line, *astuple(one)) for line, each in facts.by_line.items() for one in each]
     return rows, pack_schedule(facts.schedule)
 
 
-def _read_facts(rows: Sequence[Any], schedule: str) -> Facts:
+def _read_facts(rows: Sequence[Sequence[Any]], schedule: str) -> Facts:
     by_line: dict[int, list[MachineInstruction]] = {}
     for row in rows:
         by_line.setdefault(row[0], []).append(MachineInstruction(*row[1:]))

@@ -5,6 +5,7 @@ machine code is decoded, `sass_accesses` finds the loads and stores that ptxas w
 split, narrowed or removed, and those that warps issue without an active lane.
 """
 
+import json
 import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -12,14 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TypeAlias
+from pathlib import Path
+from typing import TypeAlias, cast
 
+from ...base.cache import Cache, key_of, source_digest
 from ...base.claim import in_child
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.machine_schedule import pack_schedule
+from ...traces.manifest import decoder, encode
 from ...traces.schema import AssembledAccess, Resources
-from ..front.resources import measure
+from ..front.resources import Measured, measure
 from ..front.sass import ByLine, Facts, MachineInstruction
 from ..ptx.digraph import immediate_dominators
 from ..ptx.kernel import (
@@ -67,13 +71,30 @@ in_child(assembler.cache_clear)
 
 def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple[Resources, ...]:
     try:
-        return tuple(_with_accesses(ptx, kernel, options))
+        measured = measure(ptx, kernel.name, options=options)
+        key = key_of(measured.key, _code_digest()) if measured.packed else None
+        return _COMPARED.get(key, lambda: tuple(_with_accesses(measured, kernel)))
     except CutraceError:
         return ()
 
 
-def _with_accesses(ptx: str, kernel: Kernel, options: Sequence[str]) -> Iterator[Resources]:
-    measured = measure(ptx, kernel.name, options=options)
+@cache
+def _code_digest() -> bytes:
+    """Return a fingerprint of the code that compares a kernel with its machine code."""
+    return source_digest([Path(__file__), *sorted(Path(__file__).parents[1].glob("ptx/*.py"))])
+
+
+_KIND = tuple[Resources, ...]
+_COMPARED: Cache[_KIND] = Cache(
+    "compared",
+    1 << 24,
+    lambda compared: json.dumps(encode(compared, _KIND, "resources")).encode(),
+    lambda data: cast(_KIND, decoder(_KIND)(json.loads(data))),
+)
+"""Keeps what ten architectures' machine code is compared to: packing it takes milliseconds each."""
+
+
+def _with_accesses(measured: Measured, kernel: Kernel) -> Iterator[Resources]:
     graph = _Graph(kernel)
     for each in measured.resources:
         facts = measured.facts.get(each.arch, Facts())
