@@ -69,7 +69,8 @@ def sweep(
     """
     from ..analyzer.sweep.sweep_table import join_tables
 
-    return join_tables(*_run(suite, out, processes, on, replay))
+    plan, tables, _ = _run(suite, out, processes, on, replay)
+    return join_tables(plan, tables)
 
 
 def _run(
@@ -78,8 +79,8 @@ def _run(
     processes: int | None,
     on: str | None,
     replay: ReplayOptions,
-) -> "tuple[Suite, list[pl.DataFrame]]":
-    """Run a suite, and return it with the table of each job."""
+) -> "tuple[Suite, list[pl.DataFrame], tuple[str, ...]]":
+    """Run a suite, and return it with the table of each job, and the devices."""
     from ..analyzer.counting.vocabulary import with_counters_of
     from ..analyzer.sweep.destination import find_destination
     from ..analyzer.sweep.suite import read_suite
@@ -95,7 +96,8 @@ def _run(
         with_counters_of(replay.devices),
         named_executor(on, processes) if on else nullcontext(executor) as workers,
     ):
-        return plan, run_suite(plan, destination, replay, processes, workers)
+        tables = run_suite(plan, destination, replay, processes, workers)
+    return plan, tables, replay.devices
 
 
 @shown(sweep, is_lazy=True)
@@ -105,13 +107,14 @@ def _show(
     format: ReportFormat = "table",
 ) -> str:
     from ..analyzer.comparison.comparison_report import comparison_document
+    from ..analyzer.counting.vocabulary import with_counters_of
     from ..analyzer.report import render
     from ..analyzer.report.view import View
     from ..analyzer.sweep.suite import list_jobs
     from ..analyzer.sweep.sweep_table import summarize
 
     suite, out, processes, on = (line.values[name] for name in ("suite", "out", "processes", "on"))
-    plan, tables = _run(suite, out, processes, on, line.replay)
+    plan, tables, devices = _run(suite, out, processes, on, line.replay)
     view = View(
         counters=plan.counters,
         width=width(),
@@ -119,7 +122,8 @@ def _show(
         first=f"{len(list_jobs(plan))} recordings, {quote(_table_of(suite, out))}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
-    return render(comparison_document(summarize(plan, tables), view), format)
+    with with_counters_of(devices):
+        return render(comparison_document(summarize(plan, tables), view), format)
 
 
 def _table_of(suite: "str | PathLike[str]", out: "str | PathLike[str] | None") -> Path:

@@ -157,7 +157,9 @@ def test_info_tells_what_is_in_a_trace_and_verifies_it(trace: Path, capsys: Capt
 
 @pytest.mark.document("003.6", "cutrace devices NAME")
 def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None:
-    assert "8800gtx    GeForce 8800 GTX         1.0   16   86.4\n" in printed(capsys, "devices")
+    listed = [line.split("  ") for line in printed(capsys, "devices").splitlines()]
+    facts = [[cell.strip() for cell in line if cell.strip()] for line in listed]
+    assert ["8800gtx", "GeForce 8800 GTX", "1.0", "16", "86.4"] in facts
     some = printed(capsys, "devices", "h?00").splitlines()
     assert [line.split(" ")[0] for line in some] == ["name", "h100", "h200", "", "next:"]
     assert "warps_per_sm          24\n" in printed(capsys, "devices", "8800 GTX")
@@ -174,7 +176,7 @@ def test_devices_and_counters_are_listed_and_explained(capsys: Captured) -> None
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("cutrace analyze x -d 8800gtx,h", "8800gtx,h100\n8800gtx,h200"),
+        ("cutrace analyze x -d 8800gtx,h2", "8800gtx,h20\n8800gtx,h200"),
         ("cutrace devices gtx5", "gtx580"),
         ("cutrace counters gst_inc", "gst_incoherent"),
         ("cutrace record reverse.cu --launch rev", "reverse<<<"),

@@ -51,15 +51,13 @@ def test_a_stride_is_drawn_by_its_first_and_last_rows(trace: str, capsys: Captur
     assert table[4].split()[-1] == "31"
 
 
-def test_a_structure_is_shown_as_numbers() -> None:
+def test_a_structure_is_shown_by_its_type_and_size() -> None:
     data = (0x700200000).to_bytes(8, "little") + b"".join(
         word.to_bytes(8, "little") for word in (3075, 4, 0, 9)
     )
     arguments = (Argument("in", "CArray", data.hex()), Argument("n", "int", 3075))
     one = Launch("sum", "", (79, 1, 1), (512, 1, 1), 0, 0, 0, arguments)
-    assert (
-        launch_text(one, 80) == "sum<<<79, 512>>>(in={0x700200000, 3075, 4, ... 40 bytes}, n=3075)"
-    )
+    assert launch_text(one, 80) == "sum<<<79, 512>>>(in={CArray, 40 bytes}, n=3075)"
     assert data.hex() in launch_text(one)  # formats for programs have all of it
 
 

@@ -44,7 +44,7 @@ class Passing:
         self._above: dict[Place, Place] = {}
         self._pieces: dict[Place, tuple[Span, ...]] = {}
         self.recursive: frozenset[int] = frozenset()
-        if len(kernel.functions) > 1 or any(i.opcode == "call" for i in kernel.instructions):
+        if len(kernel.functions) > 1 or any(map(_passes, kernel.instructions)):
             self.recursive = recursive_functions(kernel)
             self._above = parameter_places(kernel, apart(kernel, self.recursive))
             self._pieces = dict(parameter_pieces(kernel, parameter_places(kernel)))
@@ -69,6 +69,13 @@ class Passing:
         start, size = span
         pieces = [s for s in self.spans(place) if start <= s[0] < start + size]
         return [(piece_register((*place, *s)), 8 * (s[0] - start)) for s in pieces]
+
+
+def _passes(instruction: Instruction) -> bool:
+    """Return whether an instruction calls, or stores a parameter that a call may take."""
+    return instruction.opcode == "call" or (
+        instruction.opcode == "st" and instruction.space == "param"
+    )
 
 
 def piece_register(piece: Piece) -> Register:
