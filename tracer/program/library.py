@@ -442,6 +442,7 @@ STAND_INS = (
     StandIn("curand", "curand", ("libcurand.so.10",), 999),  # CURAND_STATUS_INTERNAL_ERROR
     StandIn("cusparse", "cusparse", ("libcusparse.so.12",), 10),
     StandIn("cusolver", "cusolver", ("libcusolver.so.11", "libcusolver.so.12"), 9),
+    StandIn("cudnn", "cudnn", ("libcudnn.so.8", "libcudnn.so.9"), 3000),
     StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), 3, has_versions=False),
 )
 _NAMES = Path(__file__).with_name("names.txt")

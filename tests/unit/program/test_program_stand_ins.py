@@ -111,6 +111,33 @@ def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
     assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err
 
 
+NEURAL = r"""
+extern "C" {
+    int cudnnCreate(void **); int cudnnDestroy(void *); int cudnnSetStream(void *, cudaStream_t);
+    int cudnnGetStream(void *, cudaStream_t *); int cudnnConvolutionForward();
+}
+int main() {
+    void *handle; cudaStream_t stream, same;
+    CHECK(cudaStreamCreate(&stream));
+    int did[] = {cudnnCreate(&handle), cudnnSetStream(handle, stream),
+                 cudnnGetStream(handle, &same), cudnnConvolutionForward(),
+                 cudnnDestroy(handle), cudnnSetStream(NULL, stream)};
+    for (int each : did) printf("%d ", each);
+    printf("%d", same == stream);
+}
+"""
+
+
+def test_cudnn_has_handles_and_refuses_operations_by_name(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + NEURAL)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-lcudnn", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "--", "./app")
+    # CUDNN_STATUS_NOT_SUPPORTED is 3000, NOT_INITIALIZED is 1001
+    assert done.out == "0 0 0 3000 0 1001 1", done.err
+    assert "cudnnConvolutionForward is not supported" in done.err
+
+
 SOLVED = r"""
 #include <cusolverDn.h>
 #define DO(call) do { int did = (call); if (did) { printf("line %d: %d\n", __LINE__, did); \

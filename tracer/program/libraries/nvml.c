@@ -7,6 +7,8 @@
 #include "include/nvml.h"
 #include "library.h"
 
+#define DRIVER_VERSION "580.65.06" /* programs read numbers; the first driver of CUDA 13.0 */
+
 static int is_open;
 
 API nvmlReturn_t nvmlInit_v2(void)
@@ -54,12 +56,12 @@ static nvmlReturn_t write_text(char *into, unsigned length, const char *text)
 
 API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length)
 {
-    return write_text(version, length, "0.cutrace");
+    return write_text(version, length, DRIVER_VERSION);
 }
 
 API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length)
 {
-    return write_text(version, length, "0.cutrace");
+    return write_text(version, length, DRIVER_VERSION);
 }
 
 API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branch, unsigned length)
@@ -243,6 +245,31 @@ API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *bits
     if (!result)
         *bits = device.facts.bus_bits;
     return result;
+}
+
+/* PCI Express of the generation that data-center devices of that capability have (their data sheets:
+   V100 and T4 3.0, A100 4.0, H100 5.0), with 16 lanes. */
+API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t handle, unsigned *generation)
+{
+    nvmlReturn_t result = check(handle, generation);
+    if (!result)
+        *generation = device.facts.major < 8 ? 3 : device.facts.major == 8 ? 4 : 5;
+    return result;
+}
+
+API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t handle, unsigned *lanes)
+{
+    nvmlReturn_t result = check(handle, lanes);
+    if (!result)
+        *lanes = 16;
+    return result;
+}
+
+/* No NVLink fabric: programs ask whether there is one, and do without. */
+API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t handle, void *info)
+{
+    nvmlReturn_t result = check(handle, info);
+    return result ? result : NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* Clocks are those of the device's description: they never change. */

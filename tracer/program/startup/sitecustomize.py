@@ -19,7 +19,10 @@ from types import ModuleType
 from typing import Any
 
 HERE = str(Path(__file__).parent)
-PACKAGES = ("numba_cuda", "cupy", "triton", "torch", "pycuda", "cuda.core", "cuda.bindings")
+PACKAGES = (
+    *("numba_cuda", "cupy", "triton", "torch", "jax", "jaxlib", "pycuda"),
+    *("cuda.core", "cuda.bindings"),
+)
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
 """Hooks called with the Python function of each Numba kernel before it is compiled."""
 
@@ -126,8 +129,8 @@ def run_the_next() -> None:
 
 def patch_packages() -> None:
     """Patch the imported packages now, and the others on import."""
-    packages = ("triton_host", "torch_host", "cupy_host", "nvcc_host", "cuda_python_host")
-    others = (_sibling_module(name).CHANGES for name in packages)
+    hosts = ("triton", "torch", "jax", "cupy", "nvcc", "cuda_python")
+    others = (_sibling_module(f"{name}_host").CHANGES for name in hosts)
     for name, change in chain(_CHANGES.items(), *(each.items() for each in others)):
         if module := sys.modules.get(name):
             change(module)
