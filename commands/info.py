@@ -136,11 +136,14 @@ def session_rows(trace: "Trace") -> Pairs:
         yield "fault", f"after {len(trace.launches)} launches: {manifest.fault}"
     if manifest.left_out:
         yield "left out", manifest.left_out
+    calls = Counter(event.name for event in manifest.events if event.kind == "library")
+    if len(calls) > 1:
+        functions = f"{len(calls)} functions, {calls.total()} calls"
+        yield "libraries", f"{functions}: computed on the host, their kernels are not counted"
     moves = [event for event in manifest.events if event.kind in ("copy", "set")]
     for event in _some(moves):
         yield event.kind, f"{event.bytes} bytes {event.direction} {event.array}".rstrip()
     yield from _more("copies and sets", moves)
-    calls = Counter(event.name for event in manifest.events if event.kind == "library")
     for name, count in _some([*calls.items()]):
         yield "library", f"{name}, {count} times: computed on the host, its kernels are not counted"
     yield from _more("calls of libraries", [*calls])

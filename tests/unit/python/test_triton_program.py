@@ -106,8 +106,9 @@ def test_ptx_that_was_kept_names_the_file_where_its_function_lies_now() -> None:
 
 
 def test_torch_is_told_that_there_is_no_gpu_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    torch = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True))
-    torch_host.keep_on_host(torch)
+    version = SimpleNamespace(cuda=None)  # as built for the CPU
+    torch = SimpleNamespace(version=version, cuda=SimpleNamespace(is_available=lambda: True))
+    torch_host.choose_host(torch)
     assert (torch.cuda.is_available(), torch.cuda.device_count()) == (False, 0)
     assert capsys.readouterr().err.count("torch runs on the CPU") == 1
 

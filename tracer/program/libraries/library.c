@@ -56,3 +56,18 @@ int refuse_call(const char *name, int status)
                     "only the common calls on the host\n", name);
     return status;
 }
+
+static void run_operator(const struct call *call)
+{
+    void (*compute)(void) = (void (*)(void))call->array[0];
+    compute();
+}
+
+/* An operator of a framework, which `compute` computes in its turn in the stream. The name and the
+   function stay valid as long as a graph that captured them. */
+API int _cutrace_operator(cudaStream_t stream, const char *name, void *written, void (*compute)(void))
+{
+    struct call call = {.name = name, .run = run_operator, .written = written};
+    call.array[0] = (void *)compute;
+    return submit_call(stream, &call);
+}

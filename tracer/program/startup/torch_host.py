@@ -1,17 +1,49 @@
-"""Keep torch on the CPU: its own GPU kernels are machine code, which cannot be recorded.
+"""Compute PyTorch's own operators on the host; record what it compiles.
 
-Triton kernels accept its CPU tensors, and ask torch for the compute capability to compile for.
+ATen's kernels are machine code, which cannot be recorded. An operator for CUDA tensors is computed
+by its CPU kernel over the same memory, in its turn in the stream; the trace has its name as a
+library call. Kernels of `torch.compile` (Triton) and of extensions run and are recorded. A torch
+without CUDA stays on the CPU; Triton kernels accept its tensors. The code runs in the user's
+Python, so it imports the standard library only.
 """
 
 import ctypes
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 _MESSAGE = (
-    "cutrace: torch runs on the CPU: its built-in CUDA kernels cannot be recorded. Triton kernels"
-    " accept the CPU tensors."
+    "cutrace: torch runs on the CPU: it was built without CUDA. Triton kernels accept the CPU"
+    " tensors."
 )
+_OPERATORS = (
+    "cutrace: torch's built-in CUDA kernels are machine code: its operators are computed on the"
+    " host, and their kernels are not counted (cutrace info names them)"
+)
+NATIVE = (
+    *("empty", "_efficientzerotensor", "as_strided", "set_", "resize_", "view", "unfold"),
+    *("_reshape_alias", "_copy_from", "_local_scalar_dense", "record_stream", "is_set_to"),
+    *("_pin_memory", "is_pinned", "_to_copy"),
+)
+"""Beginnings of operators of ATen that launch no kernel, and are left to it."""
+COMPOSITE = ("copy_", "convolution")
+"""Operators without a kernel for CUDA alone: ATen's for all devices launches kernels by itself."""
+_ANY_DIRECTION = 4  # cudaMemcpyDefault
+
+INDUCTOR = {
+    "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0",  # it loads machine code from files
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # workers would not be patched
+}
+
+
+def choose_host(torch: Any) -> None:
+    """Give a torch that was built with CUDA its device, and keep any other on the CPU."""
+    if getattr(torch.version, "cuda", None):
+        compute_operators(torch)
+    else:
+        keep_on_host(torch)
 
 
 def keep_on_host(torch: Any) -> None:
@@ -38,4 +70,229 @@ def _capability() -> tuple[int, int]:
     return major.value, minor.value
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"torch": keep_on_host}
+def compute_operators(torch: Any) -> None:
+    """Register a kernel on the host for every operator that ATen has for CUDA."""
+    for name, value in INDUCTOR.items():
+        os.environ.setdefault(name, value)
+    torch.backends.cudnn.enabled = False
+    for kind in ("flash", "mem_efficient", "cudnn"):  # the CPU has none of their operators
+        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
+    library = torch.library.Library("aten", "IMPL")
+    host = OperatorHost(torch, library)
+    names = torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
+    found = (name.removeprefix("aten::") for name in names if name.startswith("aten::"))
+    for name in (*found, *COMPOSITE):
+        if not name.startswith(NATIVE) and "cudnn" not in name and "miopen" not in name:
+            host.register(name)
+
+
+class OperatorHost:
+    """Kernels for CUDA tensors that call the CPU's over the same memory."""
+
+    def __init__(self, torch: Any, library: Any) -> None:
+        self._torch = torch
+        self._library = library
+        self._turns: list[Any] = []  # functions that captured graphs call
+        self._has_warned = False
+
+    def register(self, name: str) -> None:
+        """Register an operator, by its name without `aten::`; leave out what torch refuses."""
+        base, _, overload = name.partition(".")
+        operator = getattr(getattr(self._torch.ops.aten, base), overload or "default")
+        own = self._copy if name == "copy_" else self._on_host(operator)
+        self._library.impl(name, own, "CUDA")
+
+    def _on_host(self, operator: Any) -> Callable[..., Any]:
+        """Return the kernel of one operator."""
+        name = operator.name().encode()
+
+        def compute(*arguments: Any, **named: Any) -> Any:
+            call = OperatorCall(self._torch, operator, arguments, named)
+            self._take_turn(name, call)
+            return call.result
+
+        return compute
+
+    def _take_turn(self, name: bytes, call: "OperatorCall") -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            print(_OPERATORS, file=sys.stderr)
+        stream = self._torch.cuda.current_stream()
+        is_capturing = _is_capturing(stream)
+        errors: list[BaseException] = []
+
+        def turn() -> None:
+            try:
+                call.run()
+            except BaseException as error:  # it may not pass through C
+                errors.append(error)
+
+        if is_capturing:
+            call.run()  # for the results' shapes; each replay computes their values
+        function = _TURN(turn)
+        if is_capturing:
+            self._turns.append((function, name))
+        _driver()._cutrace_operator(
+            ctypes.c_void_p(stream.cuda_stream), name, ctypes.c_void_p(call.written()), function
+        )
+        if not is_capturing and not call.is_done and not errors:
+            stream.synchronize()
+        if errors:
+            raise errors[0]
+
+    def _copy(self, to: Any, source: Any, non_blocking: bool = False) -> Any:
+        """Copy as the driver does if the bytes stay the same, otherwise on the host."""
+        alike = to.dtype == source.dtype and to.shape == source.shape
+        alike = alike and to.is_contiguous() and source.is_contiguous()
+        alike = alike and not (to.is_neg() or source.is_neg() or to.is_conj() or source.is_conj())
+        if not alike:
+            return self._on_host(self._torch.ops.aten.copy_.default)(to, source, non_blocking)
+        if to.numel():
+            stream = self._torch.cuda.current_stream()
+            size = ctypes.c_size_t(to.numel() * to.element_size())
+            places = map(ctypes.c_void_p, (to.data_ptr(), source.data_ptr()))
+            status = _runtime().cudaMemcpyAsync(
+                *places, size, _ANY_DIRECTION, ctypes.c_void_p(stream.cuda_stream)
+            )
+            if status:
+                raise RuntimeError(f"CUDA error {status} of a copy")
+            if not non_blocking and not _is_capturing(stream):
+                stream.synchronize()
+        return to
+
+
+class OperatorCall:
+    """A call of an operator with its arguments; a graph that has captured it calls `run` again."""
+
+    def __init__(
+        self, torch: Any, operator: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
+        self._torch = torch
+        self._operator = operator
+        self._arguments = arguments, named
+        self.is_done = False
+        self.result: Any = None
+
+    def written(self) -> int:
+        """Return the address of the first tensor among the arguments that is written, or 0."""
+        values, named = self._arguments
+        for number, parameter in enumerate(self._operator._schema.arguments):
+            value = values[number] if number < len(values) else named.get(parameter.name)
+            if parameter.alias_info and parameter.alias_info.is_write and self._is_tensor(value):
+                return int(value.data_ptr())
+        return 0
+
+    def run(self) -> None:
+        """Compute the results, into the tensors of an earlier run if there was one."""
+        moved: list[tuple[Any, Any]] = []
+        values, named = self._map(lambda each: self._to_host(each, moved), self._arguments)
+        try:
+            with self._torch.no_grad():
+                result = self._operator(*values, **named)
+        except NotImplementedError:
+            raise NotImplementedError(
+                f"cutrace: {self._operator.name()} is machine code on a GPU, and torch has no CPU"
+                " kernel that computes it on the host"
+            ) from None
+        for device, host in moved:
+            self._follow(device, host)
+        results = list(_leaves(result))
+        earlier = list(_leaves(self.result)) if self.is_done else [None] * len(results)
+        pairs = {id(host): device for device, host in moved}
+        made = iter(
+            [self._to_device(new, old, pairs) for new, old in zip(results, earlier, strict=True)]
+        )
+        self.result, self.is_done = self._map(lambda each: next(made), result), True
+
+    def _is_tensor(self, value: Any) -> bool:
+        return isinstance(value, self._torch.Tensor)
+
+    def _map(self, change: Callable[[Any], Any], value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)([self._map(change, each) for each in value])
+        if isinstance(value, dict):
+            return {key: self._map(change, each) for key, each in value.items()}
+        return change(value)
+
+    def _to_host(self, value: Any, moved: list[tuple[Any, Any]]) -> Any:
+        torch = self._torch
+        if self._is_tensor(value) and value.device.type == "cuda":
+            for device, host in moved:
+                if device is value:
+                    return host
+            moved.append((value, self._view(value)))
+            return moved[-1][1]
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return torch.device("cpu")
+        if isinstance(value, torch.Generator) and value.device.type == "cuda":
+            return _host_generator(torch, value)
+        return value
+
+    def _view(self, tensor: Any) -> Any:
+        """Return a CPU tensor over the memory of a CUDA tensor."""
+        torch = self._torch
+        if not tensor.numel():
+            return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
+        storage, item = tensor.untyped_storage(), tensor.element_size()
+        data = (ctypes.c_byte * (storage.nbytes() // item * item)).from_address(storage.data_ptr())
+        whole = torch.frombuffer(data, dtype=torch.uint8).view(tensor.dtype)
+        view = whole.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+        view = torch._conj(view) if tensor.is_conj() else view
+        return torch._neg_view(view) if tensor.is_neg() else view
+
+    def _follow(self, device: Any, host: Any) -> None:
+        """Give a CUDA tensor the shape that an operator gave to an empty `out=` argument."""
+        if device.shape != host.shape:
+            device.resize_(host.shape)
+            self._view(device).copy_(host)
+
+    def _to_device(self, result: Any, earlier: Any, pairs: dict[int, Any]) -> Any:
+        if not self._is_tensor(result) or id(result) in pairs:
+            return pairs.get(id(result), result)
+        if earlier is None:
+            earlier = self._torch.empty_strided(
+                result.size(), result.stride(), dtype=result.dtype, device="cuda"
+            )
+        if result.numel():
+            self._view(earlier).copy_(result)
+        return earlier
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value
+
+
+_TURN = ctypes.CFUNCTYPE(None)
+_generators: dict[int, Any] = {}
+
+
+def _host_generator(torch: Any, generator: Any) -> Any:
+    """Return the CPU generator that stands for a CUDA one: the same seed."""
+    seed = generator.initial_seed()
+    own = _generators.get(id(generator))
+    if own is None or own.initial_seed() != seed:
+        _generators[id(generator)] = own = torch.Generator().manual_seed(seed)
+    return own
+
+
+def _is_capturing(stream: Any) -> bool:
+    state = ctypes.c_int()
+    _runtime().cudaStreamIsCapturing(ctypes.c_void_p(stream.cuda_stream), ctypes.byref(state))
+    return state.value == 1  # cudaStreamCaptureStatusActive
+
+
+@cache
+def _driver() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+@cache
+def _runtime() -> Any:
+    return ctypes.CDLL("libcudart.so.13")
+
+
+CHANGES: dict[str, Callable[[Any], None]] = {"torch": choose_host}

@@ -185,19 +185,30 @@ def adapt_driver(module: Any) -> None:
         )  # None on torch's CPU device
         self.get_current_device = lambda: 0
         self.set_current_device = lambda device: None
-        self.get_current_stream = lambda device=None: 0
+        self.get_current_stream = lambda device=None: _stream()
         self.get_device_capability = lambda device=0: _capability(driver)
 
-    def host_device(self: Any) -> Any:
-        return sys.modules["torch"].device("cpu") if "torch" in sys.modules else "cpu"
+    def torch_device(self: Any) -> Any:
+        kind = "cuda" if _has_cuda(sys.modules.get("torch")) else "cpu"
+        return sys.modules["torch"].device(kind) if "torch" in sys.modules else kind
 
     kind.__init__ = begin
     kind.is_active = staticmethod(lambda: True)
-    kind.get_active_torch_device = host_device
+    kind.get_active_torch_device = torch_device
     kind.get_benchmarker = lambda self: count
     kind.get_empty_cache_for_benchmark = lambda self: None
     kind.clear_cache = lambda self, cache: None
     module.CudaLauncher = _lending(module.CudaLauncher)
+
+
+def _has_cuda(torch: Any) -> bool:
+    return bool(torch and getattr(torch.version, "cuda", None))
+
+
+def _stream() -> int:
+    """Return torch's current stream, if torch has any."""
+    torch = sys.modules.get("torch")
+    return int(torch.cuda.current_stream().cuda_stream) if torch and _has_cuda(torch) else 0
 
 
 def _capability(driver: Any) -> tuple[int, int]:

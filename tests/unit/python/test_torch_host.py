@@ -1,0 +1,116 @@
+"""Operators of a torch with CUDA: computed on the host in their turn, named in the trace."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from program_run import HEAD, cutrace
+
+from cutrace.tracer.program.startup import torch_host
+
+IN_TURN = r"""
+#include <dlfcn.h>
+typedef int operate(cudaStream_t, const char *, void *, void (*)(void));
+static float *x;
+static void add() { x[0] += 1; }
+static void twice() { x[0] *= 2; }
+__global__ void square() { }
+int main() {
+    operate *compute = (operate *)dlsym(RTLD_DEFAULT, "_cutrace_operator");
+    cudaStream_t stream; cudaGraph_t graph; cudaGraphExec_t run;
+    CHECK(cudaMallocManaged(&x, 4)); CHECK(cudaStreamCreate(&stream));
+    x[0] = 3;
+    int did = compute(stream, "aten::add_.Scalar", x, add);
+    printf("%d %g; ", did, x[0]);
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    compute(stream, "aten::mul_.Scalar", x, twice);
+    CHECK(cudaMemsetAsync(x + 0, 0, 0, stream));
+    compute(stream, "aten::add_.Scalar", x, add);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    printf("%g; ", x[0]);
+    CHECK(cudaGraphInstantiate(&run, graph, 0));
+    CHECK(cudaGraphLaunch(run, stream)); CHECK(cudaGraphLaunch(run, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    printf("%g", x[0]);
+}
+"""
+
+
+def test_an_operator_is_computed_in_its_turn_and_by_each_replay(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(HEAD + IN_TURN)
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-ldl", "-o", "app")
+    assert built.status == 0, built.err
+    done = cutrace(tmp_path, "record", "--", "./app")
+    # 3 + 1; captured operators wait; 2 (2 * 4 + 1) + 1 = 19
+    assert done.out == "0 4; 4; 19", done.err
+    names = [event.name for event in done.trace.manifest.events if event.kind == "library"]
+    replay = ["aten::mul_.Scalar", "aten::add_.Scalar"]
+    assert names == ["aten::add_.Scalar", *replay, *replay]
+    assert not done.trace.launches
+
+
+def test_operators_that_launch_kernels_are_replaced_and_no_others() -> None:
+    class Operators:
+        def __getattr__(self, name: str) -> Any:
+            return SimpleNamespace(default=SimpleNamespace(name=lambda: name), out=None)
+
+    replaced: list[str] = []
+    kinds = {f"enable_{kind}_sdp": lambda on: None for kind in ("flash", "mem_efficient", "cudnn")}
+    listed = ["aten::mm", "aten::empty.memory_format", "aten::cudnn_convolution", "other::op"]
+    library = SimpleNamespace(impl=lambda name, function, key: replaced.append(f"{name} {key}"))
+    torch = SimpleNamespace(
+        version=SimpleNamespace(cuda="13.0"),
+        backends=SimpleNamespace(cudnn=SimpleNamespace(), cuda=SimpleNamespace(**kinds)),
+        library=SimpleNamespace(Library=lambda name, kind: library),
+        ops=SimpleNamespace(aten=Operators()),
+        _C=SimpleNamespace(_dispatch_get_registrations_for_dispatch_key=lambda key: listed),
+    )
+    torch_host.choose_host(torch)
+    assert replaced == ["mm CUDA", "copy_ CUDA", "convolution CUDA"]
+    assert torch.backends.cudnn.enabled is False
+
+
+TRAINED = """
+import torch, torch.nn.functional as F
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+x, y = torch.randn(5, 8), torch.randint(0, 4, (5,))
+def gradients(x, y):
+    model.zero_grad()
+    F.cross_entropy(model(x), y).backward()
+    return [each.grad.cpu().clone() for each in model.parameters()]
+host = gradients(x, y)
+model.cuda()
+for a, b in zip(host, gradients(x.cuda(), y.cuda())):
+    assert torch.allclose(a, b)
+graph, a = torch.cuda.CUDAGraph(), torch.ones(4, device="cuda")
+with torch.cuda.graph(graph):
+    b = (a.t() * 2 + 1).conj()
+a.fill_(5)
+graph.replay()
+assert b.tolist() == [11] * 4
+z = torch.view_as_complex(torch.randn(3, 2, device="cuda"))
+assert torch.equal(z.conj().resolve_conj().cpu(), z.cpu().conj())
+out = torch.empty(0, device="cuda")
+torch.add(a, a, out=out)
+assert out.tolist() == [10] * 4
+"""
+
+
+def _has_cuda_torch() -> bool:
+    spec = find_spec("torch")
+    folder = spec and spec.submodule_search_locations
+    return bool(folder) and any("cuda" in p.name for p in Path(folder[0], "lib").glob("*.so"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _has_cuda_torch(), reason="needs pip install torch, built with CUDA")
+def test_gradients_are_those_of_the_cpu_and_nothing_is_a_launch(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(TRAINED)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert done.status == 0, done.err
+    names = {event.name for event in done.trace.manifest.events if event.kind == "library"}
+    assert {"aten::addmm", "aten::gelu_backward"} <= names
+    assert not done.trace.launches
