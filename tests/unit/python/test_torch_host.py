@@ -101,8 +101,9 @@ assert out.tolist() == [10] * 4
 
 def _has_cuda_torch() -> bool:
     spec = find_spec("torch")
-    folder = spec and spec.submodule_search_locations
-    return bool(folder) and any("cuda" in p.name for p in Path(folder[0], "lib").glob("*.so"))
+    if spec is None or spec.origin is None:
+        return False
+    return any("cuda" in each.name for each in Path(spec.origin).parent.glob("lib/*.so"))
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 XLA generates all of its kernels, so they are recorded. JAX looks for the file of NVIDIA's kernel
 module before it loads its CUDA plugin. XLA tunes matrix products by running every candidate behind
-a kernel that waits for the host; here the first candidate is taken. The code runs in the user's
-Python, so it imports the standard library only.
+a kernel that waits for the host; here the first candidate is taken. It leaves convolutions to
+cuDNN, unless the passes that do so are off. The code runs in the user's Python, so it imports the
+standard library only.
 """
 
 import os
@@ -14,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-AUTOTUNE = "--xla_gpu_autotune_level"
+FLAGS = {
+    "--xla_gpu_autotune_level": "0",  # measure no candidates
+    "--xla_disable_hlo_passes": "conv-rewriter,conv-kind-assignment",  # they call cuDNN
+}
 DEFAULTS = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # three quarters of the device's memory otherwise
     "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",  # CUPTI has no version without NVIDIA's own driver
@@ -50,11 +54,12 @@ def show_device(hardware_utils: Any) -> None:
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     flags = os.environ.get("XLA_FLAGS", "")
-    if AUTOTUNE not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {AUTOTUNE}=0".lstrip()
+    more = [f"{name}={value}" for name, value in FLAGS.items() if name not in flags]
+    if more:
+        os.environ["XLA_FLAGS"] = " ".join((flags, *more)).lstrip()
         print(
-            f"cutrace: XLA measures no candidates of a kernel ({AUTOTUNE}=0); "
-            "$XLA_FLAGS with another level changes that",
+            "cutrace: XLA measures no candidates of a kernel and compiles convolutions itself:"
+            f" {' '.join(more)}; $XLA_FLAGS with the same option changes that",
             file=sys.stderr,
         )
 

@@ -177,7 +177,7 @@ class OperatorCall:
         """Return the address of the first tensor among the arguments that is written, or 0."""
         values, named = self._arguments
         for number, parameter in enumerate(self._operator._schema.arguments):
-            value = values[number] if number < len(values) else named.get(parameter.name)
+            value: Any = values[number] if number < len(values) else named.get(parameter.name)
             if parameter.alias_info and parameter.alias_info.is_write and self._is_tensor(value):
                 return int(value.data_ptr())
         return 0
