@@ -135,3 +135,23 @@ def test_what_10_0_alone_has_is_found_in_ptx() -> None:
     assert found
     assert found[1] == "tcgen05"
     assert not triton_host._LEFT_OUT.search("\twgmma.mma_async.sync.aligned.m64n64k16.f32 {a}")
+
+
+def test_inductor_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Benchmarker:
+        def benchmark_gpu(self, call: Any, **more: Any) -> float:
+            raise AssertionError
+
+    class InductorBenchmarker(Benchmarker):
+        def benchmark_gpu(self, call: Any, **more: Any) -> float:
+            raise AssertionError
+
+    calls: list[str] = []
+    monkeypatch.setattr(triton_host, "_count", lambda call: call() or 0.25)
+    module = SimpleNamespace(Benchmarker=Benchmarker, InductorBenchmarker=InductorBenchmarker)
+    triton_host.count_for_inductor(module)
+    for kind in (Benchmarker, InductorBenchmarker):
+        bound = kind().benchmark_gpu(lambda: calls.append("once"), estimation_iters=5)
+        assert bound == 0.25
+    assert InductorBenchmarker().benchmark_gpu(lambda: None, return_mode="all") == [0.25]
+    assert calls == ["once", "once"]

@@ -384,7 +384,20 @@ def count_in_place_of_timing(module: Any) -> None:
             setattr(module, name, count)
 
 
+def count_for_inductor(module: Any) -> None:
+    """Replace the measurements of `torch._inductor.runtime.benchmarking` by the bound."""
+
+    def benchmark(self: Any, call: Callable[[], Any], return_mode: str = "min", **more: Any) -> Any:
+        return count(call, return_mode=return_mode)
+
+    for kind in vars(module).values():
+        for name in ("benchmark_gpu", "benchmark_gpu_with_cuda_graph"):
+            if isinstance(kind, type) and name in vars(kind):
+                setattr(kind, name, benchmark)
+
+
 CHANGES: dict[str, Callable[[Any], None]] = {
+    "torch._inductor.runtime.benchmarking": count_for_inductor,
     "triton.backends.nvidia.driver": adapt_driver,
     "triton.backends.nvidia.compiler": keep_ptx,
     "triton.compiler": compile_for_what_is_there,
