@@ -87,15 +87,17 @@ for a, b in zip(host, gradients(x.cuda(), y.cuda())):
     assert torch.allclose(a, b)
 graph, a = torch.cuda.CUDAGraph(), torch.ones(4, device="cuda")
 with torch.cuda.graph(graph):
-    b = (a.t() * 2 + 1).conj()
+    b = a * 2 + 1
+    a.add_(1)
+assert a.tolist() == [1] * 4
 a.fill_(5)
 graph.replay()
-assert b.tolist() == [11] * 4
+assert (a.tolist(), b.tolist()) == ([6] * 4, [11] * 4)
 z = torch.view_as_complex(torch.randn(3, 2, device="cuda"))
 assert torch.equal(z.conj().resolve_conj().cpu(), z.cpu().conj())
 out = torch.empty(0, device="cuda")
 torch.add(a, a, out=out)
-assert out.tolist() == [10] * 4
+assert out.tolist() == [12] * 4
 """
 
 

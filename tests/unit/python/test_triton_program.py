@@ -139,11 +139,11 @@ def test_what_10_0_alone_has_is_found_in_ptx() -> None:
 
 def test_inductor_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     class Benchmarker:
-        def benchmark_gpu(self, call: Any, **more: Any) -> float:
+        def benchmark_gpu(self, call: Any, **more: Any) -> Any:
             raise AssertionError
 
     class InductorBenchmarker(Benchmarker):
-        def benchmark_gpu(self, call: Any, **more: Any) -> float:
+        def benchmark_gpu(self, call: Any, **more: Any) -> Any:
             raise AssertionError
 
     calls: list[str] = []

@@ -128,13 +128,12 @@ class OperatorHost:
                 errors.append(error)
 
         if is_capturing:
-            call.run()  # for the results' shapes; each replay computes their values
+            call.capture()
         function = _TURN(turn)
+        written = ctypes.c_void_p(next((each.data_ptr() for each in call.written()), 0))
         if is_capturing:
             self._turns.append((function, name))
-        _driver()._cutrace_operator(
-            ctypes.c_void_p(stream.cuda_stream), name, ctypes.c_void_p(call.written()), function
-        )
+        _driver()._cutrace_operator(ctypes.c_void_p(stream.cuda_stream), name, written, function)
         if not is_capturing and not call.is_done and not errors:
             stream.synchronize()
         if errors:
@@ -173,14 +172,23 @@ class OperatorCall:
         self.is_done = False
         self.result: Any = None
 
-    def written(self) -> int:
-        """Return the address of the first tensor among the arguments that is written, or 0."""
+    def written(self) -> list[Any]:
+        """Return the tensors among the arguments that are written."""
         values, named = self._arguments
+        found: list[Any] = []
         for number, parameter in enumerate(self._operator._schema.arguments):
             value: Any = values[number] if number < len(values) else named.get(parameter.name)
-            if parameter.alias_info and parameter.alias_info.is_write and self._is_tensor(value):
-                return int(value.data_ptr())
-        return 0
+            if parameter.alias_info and parameter.alias_info.is_write:
+                found += filter(self._is_tensor, _leaves(value))
+        return found
+
+    def capture(self) -> None:
+        """Make the results, for their shapes, and leave what a replay is to write."""
+        before = [(each, self._view(each).clone()) for each in self.written()]
+        self.run()
+        for tensor, values in before:
+            if tensor.shape == values.shape:
+                self._view(tensor).copy_(values)
 
     def run(self) -> None:
         """Compute the results, into the tensors of an earlier run if there was one."""
