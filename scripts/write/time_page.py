@@ -158,25 +158,28 @@ def worst() -> str:
     return "\n".join(lines) + "\n"
 
 
-def reductions() -> list[Row]:
-    """The rows of that table."""
-    with (KEPT / "founding.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def reduction_table() -> str:
-    """The measured times of a document, and the bounds."""
-    lines = [
-        f"| `{row['kernel']}` | {row['measured_ms']} | {row['bound_ms']} |"
-        f" {100 * float(row['bound_ms']) / float(row['measured_ms']):.0f} % | {row['limit']} |\n"
-        for row in reductions()
-    ]
-    return "".join(lines)
+def others() -> str:
+    """A row per device whose kernels others timed."""
+    with (KEPT / "published.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    lines = []
+    for device in dict.fromkeys(row["device"] for row in rows):
+        mine = [row for row in rows if row["device"] == device]
+        found = [float(row["estimated_us"]) / float(row["measured_us"]) for row in mine]
+        errors = sorted(abs(each - 1) for each in found)
+        near = [
+            f"{100 * sum(e <= most for e in errors) / len(errors):.0f} %" for most in (0.25, 0.5)
+        ]
+        mape = f"{100 * sum(errors) / len(errors):.0f} %"
+        p90 = f"{100 * errors[int(0.9 * (len(errors) - 1))]:.0f} %"
+        cells = (f"`{device}`", mine[0]["source"], str(len(mine)), mape, p90, *near)
+        lines.append(_line(cells))
+    return "\n".join(lines) + "\n"
 
 
 def page() -> str:
     """The document."""
-    tables = {"figures": figures(), "worst": worst(), "reductions": reduction_table()}
+    tables = {"figures": figures(), "worst": worst(), "others": others()}
     return TEMPLATE.read_text(encoding="utf-8").format(**tables)
 
 
