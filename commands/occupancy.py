@@ -106,7 +106,7 @@ def occupancy(
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if numbers := [f"--{name}" for name, number in own.items() if number is not None]:
             raise CutraceError(
-                f"{as_given(str(subject))}: a trace has its own numbers; leave out {numbers[0]}"
+                f"{as_given(getattr(subject, 'path', subject))}: a trace has its own numbers; leave out {numbers[0]}"
             )
         trace = selection.of_trace(open_trace(subject, RECORDING, replay))
         launches = suppose(trace, replay.pad, replay.align).launches

@@ -69,10 +69,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _is_limit(evidence: Evidence) -> bool:
     """Return whether shared memory is the longest part of the estimate, else the longest bound.
 
-    SMs without a block are idle longer than the others load: fewer blocks would not help then.
+    More results a thread are fewer blocks: with a block for each SM, some SMs would have none.
     """
     profile = evidence.profile
-    if profile.launch.blocks < evidence.device.chip.sms:
+    if profile.launch.blocks <= evidence.device.chip.sms:
         return False
     if not profile.estimate:
         return profile.limited_by == "shared memory"

@@ -112,7 +112,7 @@ def test_help_shows_a_verbs_own_options_and_help_all_the_shared_ones(capsys: Cap
     for text in ("--jobs ", "--code ", "--only-warps ", "--max-threads "):
         assert text not in short
         assert text in whole
-    assert len(short.splitlines()) < 60
+    assert len(short.splitlines()) < len(whole.splitlines()) / 1.5
     assert "cutrace analyze --help-all shows" in short
     assert run(["occupancy", "--help"]) == 0
     assert "--registers " in capsys.readouterr().out
