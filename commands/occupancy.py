@@ -105,9 +105,8 @@ def occupancy(
     if subject is not None:
         own = {"threads": threads, "shared": shared, "barriers": barriers, "total": total}
         if numbers := [f"--{name}" for name, number in own.items() if number is not None]:
-            raise CutraceError(
-                f"{as_given(getattr(subject, 'path', subject))}: a trace has its own numbers; leave out {numbers[0]}"
-            )
+            where = as_given(subject) if isinstance(subject, Path) else str(subject)
+            raise CutraceError(f"{where}: a trace has its own numbers; leave out {numbers[0]}")
         trace = selection.of_trace(open_trace(subject, RECORDING, replay))
         launches = suppose(trace, replay.pad, replay.align).launches
         residents = [

@@ -44,8 +44,8 @@ def make_toolkit(builder: Builder | None = None) -> Path:
     builder = builder or make_builder()
     version = _compiler_version(builder.toolkit)
     sources = (Path(__file__), *sorted((*RUNTIME.glob("*.h"), *HEADERS.glob("*.h"))))
-    parts = (str(builder.toolkit.root), str(builder.toolkit.version), version, sys.executable)
-    parts = (*parts, str(builder.library), str(builder.headers))
+    paths = str(builder.toolkit.root), str(builder.library), str(builder.headers)
+    parts = *paths, str(builder.toolkit.version), version, sys.executable
     key = key_of(*parts, *(path.read_bytes() for path in sources))
     place = folder_of("toolkit") / key  # the links below name it
     return kept_folder("toolkit", key, lambda into: _fill(into, place, builder))
