@@ -18,7 +18,7 @@ CALIBRATION = {
     ("brucefan1983-src-06-memory-static", "0"),
 }
 """Launches that parameters come from: few_threads in one block, the empty kernels, and a printf."""
-WORST = 5
+WORST = 3
 """How many of the worst estimates the page lists."""
 UNITS = ("sm", "l1tex", "lts", "dram")
 BUSY = 60
