@@ -190,8 +190,8 @@ def exchange_of(instruction: Instruction) -> Exchange | None:
     kind, operands = _KINDS.get(instruction.opcode), instruction.operands
     if kind is None or (kind == REDUCE and instruction.type not in ("u32", "s32", "b32")):
         return None
-    modes = _MODES.get(kind, {})
-    mode = next((modes[m] for m in instruction.modifiers if m in modes), 0)
+    modes = _MODES.get(kind)
+    mode = next(modes[m] for m in instruction.modifiers if m in modes) if modes else 0
     types = {SHUFFLE: "b32", VOTE: "pred", ELECT: "b32", ACTIVE: "b32"}
     value = _NONE if kind in (ELECT, ACTIVE) else operands[1]
     second, third = operands[2:4] if kind == SHUFFLE else (_members(instruction), _NONE)

@@ -280,11 +280,28 @@ def multiply_doubles(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
     for line in range(form.lines):
         right = line // form.rows * inner * columns
         for j in range(columns):
-            total = double_of(c[line * columns + j])
+            total = c[line * columns + j]
             for k in range(inner):
-                factor = double_of(a[line * inner + k])
-                total = multiply_add(factor, double_of(b[right + k * columns + j]), total)
-            d[line * columns + j] = bits_of(total)
+                total = fused(a[line * inner + k], b[right + k * columns + j], total)
+            d[line * columns + j] = total
+
+
+def fused(a: int, b: int, c: int) -> int:
+    """Return a * b + c of doubles. Of several NaNs the second factor's payload is kept, then the
+    summand's, then the first factor's, whichever the host would keep."""
+    total = bits_of(multiply_add(double_of(a), double_of(b), double_of(c)))
+    if not is_nan(total):
+        return total
+    if is_nan(b):
+        return b | 1 << 51
+    if is_nan(c):
+        return c | 1 << 51
+    return a | 1 << 51 if is_nan(a) else -1 << 51
+
+
+def is_nan(bits: int) -> int:
+    """Return whether a double is no number."""
+    return bits & (1 << 63) - 1 > INFINITY
 
 
 def multiply_integers(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
