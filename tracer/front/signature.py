@@ -41,12 +41,15 @@ def entries(ptx: str) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def list_kernels(
-    ptx: str, texts: Sequence[str] = (), names: Mapping[str, str] | None = None
+    ptx: str,
+    texts: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
+    python: Sequence[str] = (),
 ) -> tuple[KernelSignature, ...]:
     """Return a signature for each entry of `ptx`.
 
-    `texts` are the sources that may define the kernels; `names` maps name expressions to PTX names.
-    An instance is named by its name expression.
+    `texts` are the sources that may define the kernels, `python` the Python files that may; `names`
+    maps name expressions to PTX names. An instance is named by its name expression.
     """
     written = [kernel for text in texts for kernel in written_kernels(text)]
     expressions = {mangled: expression for expression, mangled in (names or {}).items()}
@@ -56,7 +59,7 @@ def list_kernels(
             _signature(
                 mangled, parameters, written, expressions.get(mangled), bounds.get(mangled, 0)
             ),
-            texts,
+            (*texts, *python),
         )
         for mangled, parameters in entries(ptx).items()
     )

@@ -49,7 +49,9 @@ def read_code(data: bytes, capability: int, typed: Mapping[str, str] | None = No
     sources = compiled_from(ptx, typed)
     target, version = _TARGET.search(ptx), _COMPILER.search(ptx)
     compiler = Compiler("nvcc", version[1] if version else "", target=target[1] if target else "")
-    kernels = list_kernels(ptx, [t for path in sources for t in _cuda_texts(path, sources[path])])
+    texts = [text for path in sources for text in _cuda_texts(path, sources[path])]
+    python = [text for path, text in sources.items() if path.endswith(".py")]
+    kernels = list_kernels(ptx, texts, python=python)
     assembly = read_options(data, capability)
     return Compiled(ptx, {}, compiler, "", sources, kernels, assembly=assembly)
 

@@ -9,7 +9,7 @@ import pytest
 from program_run import Done, cutrace
 
 from cutrace.tracer.front.signature import python_parameters
-from cutrace.tracer.program.code import BUNDLE_MAGIC, read_ptx
+from cutrace.tracer.program.code import BUNDLE_MAGIC, read_code, read_ptx
 
 has_numba_cuda = pytest.mark.skipif(
     find_spec("numba_cuda") is None, reason='needs pip install "cutrace[numba]"'
@@ -54,6 +54,21 @@ def test_a_script_of_numba_runs_unchanged_and_is_counted_by_its_own_lines(tmp_pa
     stores = [(row["file"], row["line"]) for row in table if row["opcode"] == "st"]
     assert stores == [("app.py", 10)]
     assert ADD.splitlines()[9].strip() == "out[i] = a[i] + b[i]"
+
+
+def test_a_numba_kernel_has_its_parameters_beside_cuda_in_a_string(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(
+        "SCALE = '__global__ void scale(float *data) {}'\ndef add(n, step):\n    pass\n"
+    )
+    entry = "_ZN8__main__3addB2v1B5c1abcExx"
+    ptx = (
+        ".version 8.0\n.target sm_90\n.address_size 64\n"
+        f".visible .entry {entry}(\n\t.param .u64 {entry}_param_0,\n"
+        f'\t.param .u64 {entry}_param_1\n)\n{{\n\t.loc 1 2 1\n\tret;\n}}\n.file 1 "{file}"\n'
+    )
+    (kernel,) = read_code(ptx.encode(), 90).kernels
+    assert (kernel.name, [name for _, name in kernel.parameters]) == ("add", ["n", "step"])
 
 
 @has_numba_cuda
