@@ -57,6 +57,13 @@ DONE: shfl.sync.down.b32 %r4, %r2, 1, 31, -1;
 st.global.u32 [%rd2], %r4; ret;
 }"""
 
+# The same loop; then all lanes meet, and transpose a matrix of their numbers.
+ALIGNED_BEHIND_A_LOOP = BEHIND_A_LOOP.replace(
+    "shfl.sync.down.b32 %r4, %r2, 1, 31, -1;",
+    "bar.warp.sync -1; st.global.u32 [%rd2], %r0; ld.global.u32 %r5, [%rd2];"
+    "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;",
+)
+
 
 def left(folder: Path, ptx: str) -> NDArray[np.generic]:
     """What a warp leaves in 32 words, the same under both engines."""
@@ -103,6 +110,12 @@ def test_lanes_that_left_a_waiting_loop_wait_for_the_others_at_a_shuffle(tmp_pat
     lanes = np.arange(32)
     turns = np.where(lanes < 31, 16 * (lanes + 1), 16 * lanes)  # the last reads itself
     np.testing.assert_array_equal(left(tmp_path, HEADER + BEHIND_A_LOOP), turns)
+
+
+def test_lanes_that_met_run_what_needs_all_of_them_together(tmp_path: Path) -> None:
+    out = left(tmp_path, HEADER + ALIGNED_BEHIND_A_LOOP)
+    halves = np.arange(32, dtype=np.uint32).view(np.uint16).reshape(8, 8)
+    assert out.tolist() == np.ascontiguousarray(halves.T).view(np.uint32).ravel().tolist()
 
 
 def test_only_what_lies_behind_a_waiting_loop_is_a_meeting() -> None:

@@ -353,9 +353,10 @@ def test_lanes_that_have_arrived_go_on_alone_and_the_others_still_meet() -> None
 
 def test_siblings_that_go_on_at_one_block_are_united_and_others_are_not() -> None:
     one = stack((9, 10, 0b111), (4, 9, 0b001), (4, 9, 0b010), (4, 9, 0b100))
-    assert merge_siblings(one) == stack((9, 10, 0b111), (4, 9, 0b111))
+    assert merge_siblings(one, 0) == stack((9, 10, 0b111), (4, 9, 0b111))
+    assert merge_siblings(one, 0b010) == stack((9, 10, 0b111), (4, 9, 0b010), (4, 9, 0b101))
     apart = stack((9, 10, 0b11), (5, 9, 0b01), (4, 9, 0b10))
-    assert merge_siblings(apart) == apart
+    assert merge_siblings(apart, 0) == apart
 
 
 STAY, EXIT = 160, 200

@@ -129,7 +129,7 @@ class Barriers:
         self._has_parked = True
         self.parked[warp] |= self._stacks.mask[warp]
         if int(self.parked[warp]) == live:
-            self._stacks.merge_siblings(warp)
+            self._stacks.merge_siblings(warp, 0)
             return False
         return self._stacks.yield_to_other(warp, int(self.parked[warp]))
 
@@ -367,22 +367,29 @@ class WarpSync:
     def settle(self, warps: NDArray[np.intp]) -> None:
         """Release complete sets, and put entries on top that do not wait."""
         for warp in warps[self.parked[warps] != 0].tolist():
-            self._release(warp, int(self._stacks.live()[warp]))
+            is_released = self._release(warp, int(self._stacks.live()[warp]))
             # The top entry still waits: run another one. If none can run, no lane can arrive any
             # more, so the waiting lanes proceed without the rest of their mask (members 0).
             while int(self._stacks.mask[warp]) & int(self.parked[warp]):
                 if not self._stacks.yield_to_other(warp, int(self._barriers.parked[warp])):
                     self._release(warp, 0)
+            # Lanes that met go on together, as `.aligned` instructions after them require.
+            parked = int(self._barriers.parked[warp])
+            if is_released and not int(self._stacks.mask[warp]) & parked:
+                self._stacks.merge_siblings(warp, parked | int(self.parked[warp]))
 
-    def _release(self, warp: int, members: int) -> None:
-        """Release the waiting sets that lack no lane of `members`."""
+    def _release(self, warp: int, members: int) -> bool:
+        """Release the waiting sets that lack no lane of `members`; return whether any does."""
+        is_released = False
         for key, mask, come in self._sets(warp):
             if mask & members & ~come == 0:
                 self._act(warp, key, mask, come)
+                is_released = True
         arrivals = [arrival for arrival in self.waiting.pop(warp) if arrival.lanes]
         if arrivals:
             self.waiting[warp] = arrivals
         self.parked[warp] = sum(arrival.lanes for arrival in arrivals)
+        return is_released
 
     def _sets(self, warp: int) -> list[tuple[Hashable, int, int]]:
         """Return the key, mask and arrived lanes of each set of lanes with the same key and

@@ -247,9 +247,11 @@ class SimtStacks:
             self._restore(warp, turned)
         return turned is not None
 
-    def merge_siblings(self, warp: int) -> None:
-        """Merge the top entry with its siblings at the same block."""
-        self._restore(warp, merge_siblings(self.stack_of(warp)))
+    def merge_siblings(self, warp: int, waiting: int) -> None:
+        """Merge the top entry with its siblings at the same block, none of whose lanes may be in
+        `waiting`.
+        """
+        self._restore(warp, merge_siblings(self.stack_of(warp), waiting))
 
     def ended(self) -> Mask:
         """Return which warps have exited."""

@@ -56,8 +56,10 @@ class WarpStacks(Protocol):
     def ended(self) -> Mask:
         """Return which warps have exited."""
 
-    def merge_siblings(self, warp: int) -> None:
-        """Merge the top entry with its siblings at the same block."""
+    def merge_siblings(self, warp: int, waiting: int) -> None:
+        """Merge the top entry with its siblings at the same block, none of whose lanes may be in
+        `waiting`.
+        """
 
     def yield_to_other(self, warp: int, parked: int) -> bool:
         """Put another entry on top that has no lane in `parked`; False if there is none."""
@@ -118,14 +120,14 @@ def run_ahead(stack: list[StackEntry]) -> list[StackEntry] | None:
     return None
 
 
-def merge_siblings(stack: list[StackEntry]) -> list[StackEntry]:
-    """Merge the last entry with its siblings at the same block."""
+def merge_siblings(stack: list[StackEntry], waiting: int) -> list[StackEntry]:
+    """Merge the last entry with its siblings at the same block that have no lane in `waiting`."""
     *below, last = stack
     splits, above = [], _parent_of(stack, len(below))
     for place, split in enumerate(below):
         # An entry with descendants still waits for lanes: it cannot merge yet.
         is_pending = any(other.mask & split.mask for other in stack[place + 1 :])
-        same = split._replace(mask=last.mask) == last
+        same = split._replace(mask=last.mask) == last and not split.mask & waiting
         if same and not is_pending and _parent_of(stack, place) == above:
             last = last._replace(mask=last.mask | split.mask)
         else:
