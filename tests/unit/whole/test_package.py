@@ -20,6 +20,22 @@ def test_pyproject_lists_every_folder_that_has_an_init_file() -> None:
     assert found == set(settings["tool"]["setuptools"]["packages"])
 
 
+@pytest.mark.parametrize("folder", ["models/devices/measured", "analyzer/counters"])
+def test_data_beside_the_modules_is_in_the_wheel(folder: str) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    data = {
+        path
+        for package, patterns in settings["package-data"].items()
+        for pattern in patterns
+        for path in (ROOT / package.removeprefix("cutrace").replace(".", "/").strip("/")).glob(
+            pattern
+        )
+    }
+    files = {path for path in (ROOT / folder).iterdir() if path.suffix in (".csv", ".toml")}
+    assert files
+    assert files <= data
+
+
 def test_the_headers_that_a_message_advises_to_install_are_an_extra() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extra = {
