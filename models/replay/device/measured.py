@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ....base.dataclass import dataclass
+from ..schedule.place import Chip
 from .catalog import FOLDER
-from .device import Device
+from .device import Device, Rates
 from .published import adapt, find_published, load_published
 
 Key = tuple[str, str, int]
@@ -232,7 +233,7 @@ def load_measured(device: Device) -> Measured | None:
     """Return the measurements of a device, or of its capability's chip; None if there are none."""
     major, minor = device.capability
     own = _measured(f"sm_{major}{minor}.csv", f"{device.path.stem}.csv")
-    return own or _published(device)
+    return own or _published(device.capability, device.chip, device.rates)
 
 
 @lru_cache
@@ -251,11 +252,12 @@ def _measured(chip: str, board: str) -> Measured | None:
     return Measured(values) if values else None
 
 
-def _published(device: Device) -> Measured | None:
-    published = load_published(device) if device.chip.clock_mhz else None
+@lru_cache
+def _published(capability: tuple[int, int], chip: Chip, rates: Rates) -> Measured | None:
+    published = load_published(capability) if chip.clock_mhz else None
     if published is None:
         return None
-    return Measured(adapt(_load("sm_90.csv"), published, device), published.interval)
+    return Measured(adapt(_load("sm_90.csv"), published, chip, rates), published.interval)
 
 
 @lru_cache

@@ -12,8 +12,9 @@ from pathlib import Path
 from ....base.config import read_toml
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
+from ..schedule.place import Chip
 from .catalog import FOLDER
-from .device import Device
+from .device import Rates
 
 Key = tuple[str, str, int]
 MEASURED_ON = 132, {"half": 256.0, "single": 128.0, "double": 64.0, "special": 16.0}
@@ -58,9 +59,9 @@ def find_published(capability: tuple[int, int]) -> Path | None:
     return known[max(up_to)] if up_to else None
 
 
-def load_published(device: Device) -> Published | None:
-    """Return what is published of a device's capability; None if nothing is."""
-    path = find_published(device.capability)
+def load_published(capability: tuple[int, int]) -> Published | None:
+    """Return what is published of a capability; None if nothing is."""
+    path = find_published(capability)
     if path is None:
         return None
     values = read_toml(path.read_bytes(), path.name)
@@ -71,10 +72,10 @@ def load_published(device: Device) -> Published | None:
 
 
 def adapt(
-    measured: Mapping[Key, float], published: Published, device: Device
+    measured: Mapping[Key, float], published: Published, chip: Chip, rates: Rates
 ) -> Mapping[Key, float]:
     """Return the measurements of 9.0 as those of a device with published latencies."""
-    chip, rates, (sms, lanes) = device.chip, device.rates, MEASURED_ON
+    sms, lanes = MEASURED_ON
     values = {key: value for key, value in measured.items() if key[0] != "profiler"}
     for name, mnemonics in RATE_OF.items():
         slower = lanes[name] / getattr(rates, name)

@@ -33,7 +33,7 @@ def test_capabilities_with_an_estimate() -> None:
 @pytest.mark.parametrize("name", ["v100", "t4", "a100", "rtx3060", "rtx4090", "b200", "rtx5090"])
 def test_a_device_has_the_latencies_that_were_published_of_its_kind(name: str) -> None:
     device = load_device(name)
-    published, measured = load_published(device), load_measured(device)
+    published, measured = load_published(device.capability), load_measured(device)
     assert published is not None
     assert measured is not None
     mhz = device.chip.clock_mhz
@@ -54,6 +54,12 @@ def test_lanes_of_double_precision_tell_its_rate() -> None:
     # 32 lanes of an A100's SM take a warp in a cycle, two of an RTX 3060's in sixteen
     rates = [load_measured(load_device(name)) for name in ("a100", "rtx3060")]
     assert [each and round(each.at("rate", "fma.rn.f64")) for each in rates] == [1, 16]
+
+
+def test_the_latencies_of_a_device_are_read_once() -> None:
+    device = load_device("rtx4090")
+    assert load_measured(device) is load_measured(device)
+    assert load_measured(device) is not load_measured(load_device("rtx4080"))
 
 
 def test_what_was_measured_keeps_its_own_interval() -> None:
