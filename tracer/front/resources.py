@@ -9,9 +9,9 @@ take 0.2 s of CPU time even for a small kernel.
 import json
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, field
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +46,33 @@ PackedFacts = tuple[Sequence[Sequence[Any]], str]
 """Facts of machine code as JSON has them: rows of line and instruction, and a packed schedule."""
 
 
+Report = tuple[tuple[Resources, ...], Mapping[str, PackedFacts]]
+"""Resources of each architecture, and facts of those since FIRST_DECODED."""
+
+
 @dataclass(frozen=True)
 class Measured:
-    """The assembler's report on a kernel; `key` stands for all that it depends on.
+    """The assembler's report on a kernel, asked for when it is read.
 
-    `packed` has the facts of the machine code of each architecture since FIRST_DECODED.
+    `key` stands for all that it depends on; empty without an assembler.
     """
 
     key: str = ""
-    resources: tuple[Resources, ...] = ()
-    packed: Mapping[str, PackedFacts] = field(default_factory=dict)
+    report: Callable[[], Report] = lambda: ((), {})
+
+    @cached_property
+    def _report(self) -> Report:
+        return self.report()
+
+    @property
+    def resources(self) -> tuple[Resources, ...]:
+        """The resources on each architecture that the assembler accepts, in order."""
+        return self._report[0]
 
     @cached_property
     def facts(self) -> Mapping[str, Facts]:
-        """The facts of the machine code by architecture."""
-        return {arch: _read_facts(*each) for arch, each in self.packed.items()}
+        """The facts of the machine code by architecture, since FIRST_DECODED."""
+        return {arch: _read_facts(*each) for arch, each in self._report[1].items()}
 
 
 def resources(
@@ -91,13 +103,8 @@ def measure(
 @lru_cache(maxsize=512)
 def _cached(ptx: str, kernel: str, archs: tuple[str, ...], options: tuple[str, ...]) -> Measured:
     key = key_of(_made_by(), ptx, kernel, *archs, "", *options)
-    kernel_resources, packed = _MEASURED.get(
-        key, lambda: _assemble_each(ptx, kernel, archs, options)
-    )
-    return Measured(key, kernel_resources, packed)
-
-
-Report = tuple[tuple[Resources, ...], Mapping[str, PackedFacts]]
+    make = partial(_assemble_each, ptx, kernel, archs, options)
+    return Measured(key, partial(_MEASURED.get, key, make))
 
 
 def _assemble_each(

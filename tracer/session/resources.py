@@ -72,7 +72,7 @@ in_child(assembler.cache_clear)
 def _resources_if_any(ptx: str, kernel: Kernel, options: Sequence[str]) -> tuple[Resources, ...]:
     try:
         measured = measure(ptx, kernel.name, options=options)
-        key = key_of(measured.key, _code_digest()) if measured.packed else None
+        key = key_of(measured.key, _code_digest()) if measured.key else None
         return _COMPARED.get(key, lambda: tuple(_with_accesses(measured, kernel)))
     except CutraceError:
         return ()
