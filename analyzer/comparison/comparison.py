@@ -16,6 +16,7 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
+from ...models.replay.device.measured import WITHIN
 from ...traces.reader import Trace
 from ...traces.schema import Launch
 from ..counting.bounds import Bound, time_text
@@ -294,10 +295,10 @@ def _tables(
     marks: bool,
 ) -> Iterator[LaunchComparison]:
     """Yield the table of a launch, or one for each of the aligned `lines`."""
-    refusals = tuple(side.refusal for side in sides)
+    refusals, within = tuple(side.refusal for side in sides), sides[base].within
     here = [c for c in counters if any(c.exists_on(side.capability) for side in sides)]
     if not lines:
-        rows = tuple(compare_rows(here, [side.counters for side in sides], base, marks))
+        rows = tuple(compare_rows(here, [side.counters for side in sides], base, marks, within))
         is_timed = (side.bounds or side.estimate_between for side in sides)
         limits = tuple(
             time_line(side) if timed else "" for side, timed in zip(sides, is_timed, strict=True)
@@ -317,7 +318,7 @@ def _tables(
         ]
         rows = tuple(
             row
-            for row in compare_rows(here, line_rows, base, marks)
+            for row in compare_rows(here, line_rows, base, marks, within)
             if any(c.value for c in row.cells)
         )
         texts = [str(row["text"]).strip() for row in line_rows if row]
@@ -333,14 +334,16 @@ def compare_rows(
     values: Sequence[Mapping[str, Value]],
     base: int,
     marks: bool = True,
+    within: Range = WITHIN,
 ) -> Iterator[Row]:
     """Yield a row per counter from each variant's values, by heading; `base` is the baseline's.
 
-    With `marks` the best are marked, for variants that do the same work.
+    With `marks` the best are marked, for variants that do the same work. `within` are the ends of
+    measured over estimated times on the device.
     """
     for counter in counters:
         amounts = [side.get(heading(counter)) for side in values]
-        best = _best(counter, amounts) if marks else ()
+        best = _best(counter, amounts, within) if marks else ()
         cells = []
         for value in amounts:
             difference, ratio = _against(counter, value, amounts[base])
@@ -362,7 +365,7 @@ BOUND = "bound_time"
 """A launch with a lower bound may take longer: it has no ratio, and is never the best."""
 
 
-def _best(counter: Counter, values: Sequence[Value]) -> Sequence[Value]:
+def _best(counter: Counter, values: Sequence[Value], within: Range) -> Sequence[Value]:
     """Return the best values; none if all are equal, or if neither more nor less is better.
 
     Zero is not marked: the variant does nothing of the kind. Times within the error of the best are
@@ -374,7 +377,7 @@ def _best(counter: Counter, values: Sequence[Value]) -> Sequence[Value]:
     best = max(amounts) if counter.better == "more" else min(amounts)
     if counter.unit != TIME or not best:
         return (best,) if best else ()
-    alike = [v for v in amounts if difference((v, v), (best, best)).verdict == "same"]
+    alike = [v for v in amounts if difference((v, v), (best, best), within).verdict == "same"]
     return () if len(alike) == len(amounts) else alike
 
 

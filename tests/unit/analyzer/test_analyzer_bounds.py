@@ -21,6 +21,7 @@ from cutrace.analyzer.report.view import View
 from cutrace.analyzer.sheet import sheets
 from cutrace.commands._main import run
 from cutrace.models.replay.device.device import load_device, load_devices
+from cutrace.models.replay.device.measured import WITHIN
 
 WORDS = 1 << 16
 BYTES = WORDS * 4
@@ -259,14 +260,18 @@ def _estimated(launch: LaunchProfile, ns: float | None) -> Raw:
 def test_no_time_within_the_error_of_the_best_is_marked() -> None:
     (time,) = find_counters(["estimated_time"])
 
-    def marks(*ns: float) -> list[bool]:
-        (row,) = compare_rows([time], [{heading(time): each} for each in ns], 0)
+    def marks(*ns: float, within: tuple[float, float] = WITHIN) -> list[bool]:
+        values = [{heading(time): each} for each in ns]
+        (row,) = compare_rows([time], values, 0, within=within)
         return [cell.is_best for cell in row.cells]
 
     assert marks(100.0, 99.7) == [False, False]
     assert marks(100.0, 30.0) == [False, True]
     # 1.15 ** 2 is 1.3225: 30 and 33 are alike
     assert marks(100.0, 30.0, 33.0) == [False, True, True]
+    # a device whose estimates are less exact: 2.83 times from end to end, 1.33 ** 2 is 1.77
+    assert marks(100.0, 70.0) == [False, True]
+    assert marks(100.0, 70.0, within=(0.6, 1.7)) == [False, False]
 
 
 LOGIC = """
