@@ -28,6 +28,8 @@ OPERANDS = {"lanes_single": 4, "lanes_half": 4, "lanes_double": 8}
 """Bytes of an operand of each kind of arithmetic; halves are mostly in pairs."""
 INTEGER, INTEGER_BYTES = "lanes_integer", 4
 """Counted where nothing is computed in floating point: a part of it computes addresses."""
+WARPS = 8
+"""Warps per SM, two for each of four schedulers, from which a bound is taken to be the limit."""
 TOLERANCE = 0.1
 """Part by which loads outside of the product may exceed ENOUGH."""
 SINGLE = (
@@ -69,13 +71,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _is_limit(evidence: Evidence) -> bool:
     """Return whether shared memory is the longest part of the estimate, else the longest bound.
 
-    More results a thread are fewer blocks: with a block for each SM, some SMs would have none.
+    SMs without a block are idle longer than the others load: fewer blocks would not help then. A
+    bound knows no latency, which limits an SM of few warps.
     """
-    profile = evidence.profile
-    if profile.launch.blocks <= evidence.device.chip.sms:
+    profile, sms = evidence.profile, evidence.device.chip.sms
+    if profile.launch.blocks < sms:
         return False
     if not profile.estimate:
-        return profile.limited_by == "shared memory"
+        warps = profile.launch.blocks * profile.launch.warps
+        return profile.limited_by == "shared memory" and warps >= WARPS * sms
     longest = profile.estimate.parts[0].what if profile.estimate.parts else ""
     moved = evidence.total("global_load_bytes_moved") / LINE
     return longest == L1_PART and evidence.total("shared_load_passes") > moved

@@ -237,7 +237,9 @@ def tree_of(folder: Path, ref: str) -> Iterator[Path]:
         raise CutraceError(f"baseline {ref}: no such file, and git says: {why}")
     with scratch_folder() as scratch:
         with tarfile.open(fileobj=io.BytesIO(process.stdout)) as packed:
-            packed.extractall(scratch, filter="data")
+            # Python knows filters from 3.11.4 on; before, the attribute has no effect
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
+            packed.extractall(scratch)
         yield Path(scratch)
 
 
