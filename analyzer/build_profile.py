@@ -25,7 +25,7 @@ from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..base.executor import Executor, run_tasks
 from ..models.replay.device.device import Device, load_devices
-from ..models.replay.device.measured import WITHIN, Measured, load_measured
+from ..models.replay.device.measured import Measured, load_interval, load_measured
 from ..models.replay.histogram.counts import LaunchCounts
 from ..models.replay.interface.options import CODE, DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.replay import cores, replay_in_jobs, run_beside
@@ -218,7 +218,7 @@ def _profile(
         bounds_between=() if refusal else sampled_bounds(raw, device, launch, shares),
         estimate=estimated,
         estimate_between=None if refusal else _between(one, raw, by_pc, device),
-        within=measured.interval if (measured := load_measured(device)) else WITHIN,
+        within=load_interval(device),
         footprint=one.footprint if launch.kept.has_accesses else None,
     )
 

@@ -112,6 +112,7 @@ def _show(
     from ..analyzer.report.view import View
     from ..analyzer.sweep.suite import list_jobs
     from ..analyzer.sweep.sweep_table import summarize
+    from ..models.replay.device.device import load_devices
 
     suite, out, processes, on = (line.values[name] for name in ("suite", "out", "processes", "on"))
     plan, tables, devices = _run(suite, out, processes, on, line.replay)
@@ -122,8 +123,9 @@ def _show(
         first=f"{len(list_jobs(plan))} recordings, {quote(_table_of(suite, out))}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
+    comparison = summarize(plan, tables, load_devices(devices))
     with with_counters_of(devices):
-        return render(comparison_document(summarize(plan, tables), view), format)
+        return render(comparison_document(comparison, view), format)
 
 
 def _table_of(suite: "str | PathLike[str]", out: "str | PathLike[str] | None") -> Path:

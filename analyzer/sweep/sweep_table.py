@@ -7,6 +7,7 @@ import polars as pl
 from ...base.config import read_size
 from ...base.errors import CutraceError
 from ...models.replay.device.device import Device
+from ...models.replay.device.measured import load_interval
 from ...traces.reader import Trace
 from ..comparison.comparison import Comparison, LaunchComparison, compare_rows, sum_launches
 from ..counting.evaluate import Value
@@ -75,8 +76,10 @@ def join_tables(suite: Suite, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(parts).select(first, *names, *suite.parameters, *tail)
 
 
-def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
-    """Compare the variants of each group, on each device and setting."""
+def summarize(
+    suite: Suite, tables: Sequence[pl.DataFrame], devices: Sequence[Device]
+) -> Comparison:
+    """Compare the variants of each group, on each of the `devices` and setting."""
     jobs = list_jobs(suite)
     labels = list(dict.fromkeys(job.label for job in jobs))
     base = next(job for job in jobs if job.variant == suite.baseline)
@@ -85,18 +88,19 @@ def summarize(suite: Suite, tables: Sequence[pl.DataFrame]) -> Comparison:
     groups: dict[str, dict[str, pl.DataFrame]] = {}
     for job, table in zip(jobs, tables, strict=True):
         groups.setdefault(job.group, {})[job.label] = table
-    devices = list(dict.fromkeys(d for table in tables for d in table["device"].to_list()))
+    counted = dict.fromkeys(d for table in tables for d in table["device"].to_list())
+    by_key = {device.key: device for device in devices}
     comparisons = tuple(
         _compare(
             ", ".join(filter(None, (device, group, words(setting)))),
-            device,
+            by_key[device],
             {label: _at(table, setting) for label, table in frames.items()},
             labels,
             counters,
             baseline,
         )
         for group, frames in groups.items()
-        for device in devices
+        for device in counted
         for setting in suite.settings()
     )
     return Comparison(tuple(labels), baseline, comparisons, {None: ("",) * len(labels)}, ())
@@ -126,7 +130,7 @@ def _literal(value: Setting | None, name: str, jobs: Sequence[Job]) -> pl.Expr:
 
 def _compare(
     title: str,
-    device: str,
+    device: Device,
     frames: Mapping[str, pl.DataFrame],
     labels: Sequence[str],
     counters: Sequence[Counter],
@@ -137,13 +141,12 @@ def _compare(
     refusals = []
     for label in labels:
         table = frames.get(label, pl.DataFrame(schema=SCHEMA))
-        mine = table.filter(pl.col("device") == device, pl.col("launch") == TOGETHER)
+        mine = table.filter(pl.col("device") == device.key, pl.col("launch") == TOGETHER)
         values.append(dict(zip(mine["counter"], map(_whole, mine["value"]), strict=True)))
         refusals.append(next(iter(mine["refusal"]), ""))
     here = [c for c in counters if any(heading(c) in side for side in values)]
-    return LaunchComparison(
-        title, None, tuple(refusals), tuple(compare_rows(here, values, baseline))
-    )
+    rows = compare_rows(here, values, baseline, within=load_interval(device))
+    return LaunchComparison(title, None, tuple(refusals), tuple(rows))
 
 
 def _whole(value: float | None) -> Value:

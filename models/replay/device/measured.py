@@ -236,6 +236,12 @@ def load_measured(device: Device) -> Measured | None:
     return own or _published(device.capability, device.chip, device.rates)
 
 
+def load_interval(device: Device) -> tuple[float, float]:
+    """Return the ends of measured over estimated times on a device."""
+    measured = load_measured(device)
+    return measured.interval if measured else WITHIN
+
+
 @lru_cache
 def has_latencies(capability: tuple[int, int]) -> bool:
     """Return whether the latencies of a capability were measured or published."""

@@ -18,10 +18,12 @@ from executors import Losing
 import cutrace
 from cutrace.analyzer.sweep.destination import find_destination
 from cutrace.analyzer.sweep.suite import COLUMNS, list_jobs, read_suite
+from cutrace.analyzer.sweep.sweep_table import SCHEMA, TOGETHER, summarize
 from cutrace.base import claim
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 from cutrace.commands.options.complete import suites
+from cutrace.models.replay.device.device import load_devices
 from cutrace.tracer.session.source.launch_line import parse_launch
 
 Captured = pytest.CaptureFixture[str]
@@ -46,6 +48,9 @@ source = "gather.cu"
 launch = "gather<<<{N / 32}, 32>>>(out:i32[{N}], in:i32[{N * STRIDE}])"
 defines = { STRIDE = [1, 8] }
 """
+
+
+DEVICES = ("h200", "t4")
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +109,21 @@ def test_two_launches_are_rows_of_their_own_and_a_sum_in_the_summary(capsys: Cap
     first = table.filter(pl.col("N") == 64, pl.col("STRIDE") == 1)
     assert first.select("launch", "value").rows() == [(0, 2 * 4.0), (1, 4.0)]
     assert re.search(r"global_load_transactions +12 \*  ", capsys.readouterr().out)
+
+
+def test_times_are_the_best_beyond_the_error_of_their_device() -> None:
+    text = SUITE.replace("global_load_transactions", "estimated_time")
+    Path("gather.toml").write_text(text.replace("N = [64, 128]", "N = 64"))
+    suite = read_suite(Path("gather.toml"))
+    tables = []
+    for job, ns in zip(list_jobs(suite), (100.0, 70.0), strict=True):
+        row = TOGETHER, "gather", "estimated_time", ns, ""
+        rows = [(job.variant, device, *row) for device in DEVICES]
+        tables.append(pl.DataFrame(rows, SCHEMA, orient="row"))
+    compared = summarize(suite, tables, load_devices(DEVICES)).tables
+    # 100 / 70 is 1.43: above 1.32, the error of 9.0; below 1.77, that of 7.5 (0.6 to 1.7)
+    marks = {each.device: [cell.is_best for cell in each.rows[0].cells] for each in compared}
+    assert marks == {"h200, N=64": [False, True], "t4, N=64": [False, False]}
 
 
 def test_a_refused_launch_has_no_value_and_says_why(capsys: Captured) -> None:
