@@ -11,6 +11,8 @@ __managed__ int shared_by_both = 7;
 
 __global__ void scale(int *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= table[i % 4]; }
 __global__ void count(int *also) { counter += 1; shared_by_both += 10; *also = counter; }
+struct Pair { int n; int *to; const int *from; };
+__global__ void add_pair(Pair p) { int i = threadIdx.x; if (i < p.n) p.to[i] += p.from[i]; }
 __global__ void add_rows(int *x, size_t pitch)
 {
     int *row = (int *)((char *)x + blockIdx.x * pitch);
@@ -49,6 +51,15 @@ static void host_memory()
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaHostUnregister(mine));
     printf("registered %d %d\\n", mine[0], mine[5]);
+    int can, *odd = (int *)malloc(8000) + 5; // in the midst of a page
+    CHECK(cudaDeviceGetAttribute(&can, cudaDevAttrCanUseHostPointerForRegisteredMem, 0));
+    for (int i = 0; i < 1000; i++) odd[i] = i;
+    CHECK(cudaHostRegister(odd, 4000, cudaHostRegisterDefault));
+    scale<<<1, 8>>>(odd + 100, 8);
+    add_pair<<<1, 8>>>(Pair{7, odd, odd + 200});
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaHostUnregister(odd));
+    printf("by its own pointer %d %d %d %d\\n", can, odd[3] - 3, odd[99], odd[107] / 107);
     (void)own;
 }
 
@@ -116,6 +127,7 @@ PRINTED = """\
 symbols 4 3 3
 host 6 6 17
 registered 7 55
+by its own pointer 1 203 99 4
 rows 1 105 214
 set 0 0 212
 box 1
@@ -131,7 +143,7 @@ def test_memory_of_every_kind_is_the_program_s_and_the_kernels(tmp_path: Path) -
     assert done.out == PRINTED, done.err
     assert done.status == 0
     names = [launch.launch.kernel for launch in done.trace.launches]
-    assert len(names) == 4
+    assert len(names) == 6
     arrays = {array.name for array in done.trace.launches[0].launch.arrays}
     assert {"table", "counter", "shared_by_both", "x"} <= arrays
 

@@ -181,6 +181,7 @@ static int64_t attribute(int which)
     case cudaDevAttrConcurrentManagedAccess:
         return facts->major >= 6 && (!is_integrated() || capability() >= 110);
     case cudaDevAttrComputePreemptionSupported: return facts->major >= 6;
+    case cudaDevAttrCanUseHostPointerForRegisteredMem: return can_use_registered();
     case cudaDevAttrIntegrated: return is_integrated();
     case cudaDevAttrGpuOverlap:
     case cudaDevAttrCanMapHostMemory:
@@ -301,6 +302,7 @@ API cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
     p->asyncEngineCount = attribute(cudaDevAttrAsyncEngineCount);
     p->canMapHostMemory = p->globalL1CacheSupported = p->localL1CacheSupported = 1;
     p->hostRegisterSupported = p->memoryPoolsSupported = 1;
+    p->canUseHostPointerForRegisteredMem = can_use_registered();
     p->integrated = attribute(cudaDevAttrIntegrated);
     p->concurrentKernels = attribute(cudaDevAttrConcurrentKernels);
     p->unifiedAddressing = attribute(cudaDevAttrUnifiedAddressing);

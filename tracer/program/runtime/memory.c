@@ -18,6 +18,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *table; /* by rising address */
 static size_t count, room;
+static size_t registrations; /* how many of them are registered memory */
 
 /* The place of the last allocation that begins at or before an address, plus 1. */
 static size_t search(uint64_t address)
@@ -227,12 +228,13 @@ static cudaError_t lend(char *first, size_t bytes)
     void *there = (void *)(uintptr_t)allocation.address;
     memcpy(there, first, bytes);
     void *moved = mremap(there, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first);
+    registrations++;
     return moved == first ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 static struct allocation *registered(const void *pointer)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; registrations && i < count; i++) {
         const char *first = table[i].registered;
         if (first && (const char *)pointer >= first && (const char *)pointer < first + table[i].bytes)
             return table + i;
@@ -290,7 +292,29 @@ API cudaError_t cudaHostUnregister(void *pointer)
     if (mmap(own.registered, own.bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
         return done(cudaErrorUnknown);
     memcpy(own.registered, (void *)(uintptr_t)own.address, own.bytes);
+    registrations--;
     return done(release((void *)(uintptr_t)own.address));
+}
+
+int can_use_registered(void) { return device.facts.major >= 6; }
+
+/* Where the device has the bytes of registered memory; NULL for other pointers. */
+static void *on_device_of(const void *pointer)
+{
+    struct allocation *found = registered(pointer);
+    ptrdiff_t offset = found ? (const char *)pointer - (char *)found->registered : 0;
+    return found ? (char *)(uintptr_t)found->address + offset : NULL;
+}
+
+/* A kernel may be given registered memory by the program's own pointers, also inside a struct. */
+void replace_registered(char *value, size_t bytes)
+{
+    for (size_t at = 0; registrations && can_use_registered() && at + 8 <= bytes; at += 8) {
+        void *pointer, *other;
+        memcpy(&pointer, value + at, 8);
+        other = on_device_of(pointer);
+        memcpy(value + at, other ? &other : &pointer, 8);
+    }
 }
 
 API cudaError_t cudaHostGetDevicePointer(void **on_device, void *pointer, unsigned flags)
@@ -299,9 +323,9 @@ API cudaError_t cudaHostGetDevicePointer(void **on_device, void *pointer, unsign
     cudaError_t status = begin();
     if (status)
         return done(status);
-    struct allocation *found = registered(pointer);
-    if (found)
-        *on_device = (char *)(uintptr_t)found->address + ((char *)pointer - (char *)found->registered);
+    void *other = on_device_of(pointer);
+    if (other)
+        *on_device = other;
     else if (place_of(pointer) != HOST)
         *on_device = pointer;
     else

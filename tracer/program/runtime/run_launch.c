@@ -75,7 +75,11 @@ cudaError_t run_launch(const void *what)
     put_dimensions(&message, launch->cluster);
     put32(&message, launch->shared);
     put32(&message, launch->flags | launch->prefers << PREFERENCE_BITS);
-    put_bytes(&message, launch->arguments, launch->bytes);
+    char *arguments = memcpy(malloc(launch->bytes + 1), launch->arguments, launch->bytes), *end = arguments;
+    for (uint32_t i = 0; i < launch->function->count; end += launch->function->parameters[i++].bytes)
+        replace_registered(end, launch->function->parameters[i].bytes);
+    put_bytes(&message, arguments, launch->bytes);
+    free(arguments);
     put_stack(&message, &launch->stack);
     size_t in_ranges;
     char *ranges = ranges_now(&in_ranges);

@@ -95,7 +95,10 @@ def _nearest(wave: Wave, address: int, space: Space, width: int) -> str:
     if space == Space.GLOBAL and address < _NEAR_NULL:
         return f"{address} bytes from a null pointer" if address else "a null pointer"
     if space == Space.GLOBAL and address >= _OF_HOST:
-        return "no array is near; the host has its own memory there, which the device cannot reach"
+        return (
+            "no array is near; the host has its own memory there, which the device cannot reach:"
+            " copy it to the device, or pin it (cudaMallocHost; CuPy: cupyx.empty_pinned)"
+        )
     if not allocations:
         return "nothing is allocated"
     near = min(allocations, key=lambda a: distance(a.address, a.size, address))
