@@ -28,7 +28,8 @@ starts at another set, so that no power-of-two stride fills a few sets only.
 
 What is not: time. A load of a sector in flight is a hit, as on the measured chip, but two SMs that
 request a sector from L2 at once request it twice. The order of warps is `models/replay/schedule`'s.
-Dirty sectors at the end of a launch are not counted, and every launch starts with empty caches.
+Dirty sectors at the end of a launch are not counted. Every launch starts with empty caches, or
+(`--l2 warm`) with the L2 that the same launch left.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.

@@ -29,7 +29,7 @@ from .histogram.accesses import AccessCounter, DeviceReplay, HistoryCounter, Sam
 from .histogram.counts import LaunchCounts, Ledger
 from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
-from .interface.options import CODE, ReplayOptions
+from .interface.options import CODE, WARM, ReplayOptions
 from .replay_cache import Frames, keys_of, load_counts, store_counts
 from .rows.patterns import Shapes
 from .rows.sites import broken, cut_zones, read_sites
@@ -226,7 +226,7 @@ def _replay(
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
     if counting.running:
-        _read(launch_trace, counting)
+        _read(launch_trace, counting, options.l2 == WARM)
     return counting.results(launch_trace.number)
 
 
@@ -255,8 +255,8 @@ def _check_grid(trace: "LaunchTrace") -> None:
         )
 
 
-def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
-    """Read all rows of a trace once; rows of accesses in issue order if a stage keeps state."""
+def _read(trace: "LaunchTrace", counting: LaunchReplay, is_warm: bool) -> None:
+    """Read all rows of a trace; rows of accesses in issue order if a stage keeps state."""
     is_ordered = any(track.lasting for track in counting.running)
     row_offset, rows = 0, max(1, trace.count("accesses"))
     for batch in () if is_ordered else trace.access_batches(READ):
@@ -272,7 +272,7 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay) -> None:
         counting.lanes_on.take(batch)
     if is_ordered:
         take = counting.accesses.take
-        count_ordered(trace, counting.running, counting.sites, counting.zones, take)
+        count_ordered(trace, counting.running, counting.sites, counting.zones, take, is_warm)
     counting.close()
 
 

@@ -172,6 +172,11 @@ class Stages:
         passed = [step.out for step in steps if step.out is not None]
         return Step(counts, join_batches(passed) if passed else None)
 
+    def take_over(self, before: "Stages") -> None:
+        """Continue with the state of the stages of the whole chip that ran `before`."""
+        names = {wire.stage.name for wire in self.wires if wire.stage.scope == "gpu"}
+        self._models |= {key: each for key, each in before._models.items() if key[0] in names}
+
     def _model(self, wire: Wire, unit: int) -> Model:
         key = wire.stage.name, unit
         if key not in self._models:

@@ -16,11 +16,13 @@ MOST = (1 << 31) - 1
 DLCM = ("ca", "cg")
 CACHE_CONFIGS = ("prefer_shared", "prefer_l1", "equal")
 SCHEDULES = ("round-robin", "greedy-oldest")
+WARM = "warm"
+L2 = ("cold", WARM)
 SCOPES = ("cluster", "all")
 CODE = ("assembled", "ptx")
 _CHOICES = {
     **{"scope": SCOPES, "dlcm": DLCM, "code": CODE, "schedule": SCHEDULES},
-    "cache_config": CACHE_CONFIGS,
+    **{"cache_config": CACHE_CONFIGS, "l2": L2},
 }
 
 
@@ -63,6 +65,11 @@ class ReplayOptions:
         SCHEDULES[0],
         "The order of warps that caches see: warps in turn, or the oldest warp until it must wait.",
         "|".join(SCHEDULES),
+    )
+    l2: str = option(
+        L2[0],
+        "L2 before a launch: empty, or with what the same launch left, as in a loop that times it.",
+        "|".join(L2),
     )
     registers: int | None = option(None, "Registers a thread (default: what ptxas assigns).", "N")
     set: Mapping[str, object] = option(

@@ -72,6 +72,7 @@ def test_a_second_question_is_answered_without_a_replay(trace: Trace, replayed: 
         {"dlcm": "cg"},
         {"caches": False},
         {"schedule": "greedy-oldest"},
+        {"l2": "warm"},
         {"as_if": True},
         {"set": {"l2.bytes": 16 << 20}},
         {"align": {"data": 128}},

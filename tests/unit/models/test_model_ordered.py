@@ -53,10 +53,11 @@ def found(
     number: int = 0,
     schedule: str = "round-robin",
     settings: dict[str, object] = ONE_LINE,
+    l2: str = "cold",
 ) -> dict[str, int]:
     """The sectors that each cache of a V100 was asked for, and that it had."""
     device = load_device("v100", settings)
-    (counts,) = replay(trace.launches[number], [device], ReplayOptions(schedule=schedule))
+    (counts,) = replay(trace.launches[number], [device], ReplayOptions(schedule=schedule, l2=l2))
     names = [f"{cache}_{what}" for cache in ("l1", "l2") for what in ("reads", "read_hits")]
     return {name: int(counts.counts[f"global_load_{name}"].sum()) for name in names}
 
@@ -66,6 +67,25 @@ def test_a_launch_finds_nothing_that_an_earlier_one_left(tmp_path: Path) -> None
     trace = write(tmp_path / "a.cutrace", loads(0, times=2), loads(0, times=2))
     expected = {"l1_reads": 2, "l1_read_hits": 1, "l2_reads": 1, "l2_read_hits": 0}
     assert found(trace, 0) == found(trace, 1) == expected
+
+
+def test_a_warm_l2_has_what_the_same_launch_left_and_l1_has_nothing(tmp_path: Path) -> None:
+    """Two loads of a line: one miss and one hit in L1, and L2 has the line that L1 misses."""
+    trace = write(tmp_path / "a.cutrace", loads(0, times=2))
+    expected = {"l1_reads": 2, "l1_read_hits": 1, "l2_reads": 1, "l2_read_hits": 1}
+    assert found(trace, l2="warm") == expected
+
+
+def test_a_warm_l2_has_no_more_than_it_holds(tmp_path: Path) -> None:
+    """Four lines in turn, in an L2 of one set of two lines: the last two have pushed the first two
+    out, which then push out these; of two lines, both are there.
+    """
+    small = ONE_SM | {"l2.bytes": 2 * LINE, "l2.ways": 2, "l2.sets": None, "l2.fetch": 0}
+    for lines, hits in ((4, 0), (2, 2)):
+        rows = [Access(warp(stride=0, base=BASE + LINE * n), step=n) for n in range(lines)]
+        trace = write(tmp_path / f"{lines}.cutrace", rows)
+        expected = {"l1_reads": lines, "l1_read_hits": 0, "l2_reads": lines, "l2_read_hits": hits}
+        assert found(trace, settings=small, l2="warm") == expected
 
 
 def test_a_block_finds_in_l2_and_not_in_l1_what_another_sm_has_read(tmp_path: Path) -> None:
