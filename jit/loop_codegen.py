@@ -1,8 +1,8 @@
 """Compile plain Python loops to LLVM assembly, for arguments of given kinds.
 
 A loop is a function over integers, doubles, arrays, structures (`structure.py`) and tuples of
-these, plain or named: assignments, `if`, `while`, `for ... in range(...)` or over a tuple of
-constants, `return` of numbers and tuples of them, `break`, `continue`, calls of functions and of
+these, plain or named: assignments, `if`, `while`, `for ... in range(...)`, `unroll(...)` or a tuple
+of constants, `return` of numbers and tuples of them, `break`, `continue`, calls of functions and of
 named tuples of its module or imported there, and `len`, `min`, `max`, `int`, `bool`, `bit_count`,
 and the functions marked by `assembly` (`value.py`). A named tuple takes no memory: its fields are
 registers. A loop keeps Python's semantics as long as integers fit into 64 bits and no index is
@@ -28,6 +28,7 @@ declare i64 @llvm.ctpop.i64(i64)
 declare i64 @llvm.cttz.i64(i64, i1)
 declare void @llvm.trap()
 declare void @llvm.prefetch(ptr, i32, i32, i32)
+!0 = !{!"llvm.loop.unroll.full"}
 """
 Key: TypeAlias = tuple[Callable[..., Any], tuple[Kind, ...]]
 
@@ -105,6 +106,13 @@ class _Loop:
         self.done: list[str] = []
         self.how = how
         self._known: dict[Key, tuple[str, Kind]] = {}
+        self._hints = 0
+
+    def unroll(self) -> str:
+        """Return the suffix of a loop's last branch that has LLVM unroll the loop."""
+        self._hints += 1
+        self.done.append(f"!{self._hints} = distinct !{{!{self._hints}, !0}}\n")
+        return f", !llvm.loop !{self._hints}"
 
     def translate(self, function: Callable[..., Any], kinds: tuple[Kind, ...]) -> tuple[str, Kind]:
         """Return the name and the result kind of a function for arguments of these kinds."""
@@ -129,7 +137,7 @@ class _Function(Expressions):
         module = inspect.getmodule(function)
         assert module is not None
         super().__init__(_trees(module)[function.__name__], vars(module), loop.translate)
-        self._kinds, self._how = kinds, loop.how
+        self._kinds, self._loop = kinds, loop
         self._result: Kind | None = None
 
     def define(self, name: str) -> tuple[Kind, str]:
@@ -143,7 +151,7 @@ class _Function(Expressions):
         self._lines.append(f"  ret {returned(result)} zeroinitializer")
         parameters = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
         lines = "\n".join((*self._allocations, "  br label %start", "start:", *self._lines))
-        head = f"define internal {returned(result)} @{name}({parameters}) {self._how}"
+        head = f"define internal {returned(result)} @{name}({parameters}) {self._loop.how}"
         return result, f"{head} {{\nentry:\n{lines}\n}}\n"
 
     # statements
@@ -160,6 +168,8 @@ class _Function(Expressions):
                 self._augment(target, operator, value)
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), body):
                 self._for(name, [self._number(b) for b in bounds], body)
+            case ast.For(ast.Name(name), ast.Call(ast.Name("unroll"), bounds), body):
+                self._for(name, [self._number(b) for b in bounds], body, self._loop.unroll())
             case ast.For(ast.Name(name), ast.Tuple(items), body):
                 for item in items:
                     self._name(name, self._value(item))
@@ -180,7 +190,7 @@ class _Function(Expressions):
             before = self._emit(f"insertvalue {whole} {before}, {word} {text}, {number}")
         self._leave(f"ret {whole} {before}")
 
-    def _for(self, name: str, bounds: list[str], body: list[ast.stmt]) -> None:
+    def _for(self, name: str, bounds: list[str], body: list[ast.stmt], hint: str = "") -> None:
         first, last, *tail = bounds if len(bounds) > 1 else ["0", *bounds]
         step = tail[0] if tail else "1"
         again, inside, after, end = (self._new(s) for s in ("for", "do", "next", "done"))
@@ -196,7 +206,7 @@ class _Function(Expressions):
         self._label(after)
         at = self._emit(f"load i64, ptr {counter}")
         self._lines.append(f"  store i64 {self._emit(f'add nsw i64 {at}, {step}')}, ptr {counter}")
-        self._lines.append(f"  br label %{again}\n{end}:")
+        self._lines.append(f"  br label %{again}{hint}\n{end}:")
 
     def _store(self, target: ast.expr, value: Value) -> None:
         match target:

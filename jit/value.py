@@ -209,6 +209,11 @@ def prefetch(element: Any) -> None:
     """Prefetch `array[index]`; only compiled loops need it."""
 
 
+def unroll(count: int) -> range:
+    """Return a range whose loop is unrolled where machine code knows the count."""
+    return range(count)
+
+
 def trailing_zeros(x: int) -> int:
     """Return the index of the lowest one bit."""
     return (x & -x).bit_length() - 1

@@ -18,7 +18,7 @@ from cutrace.jit.codegen_cache import source_of
 from cutrace.jit.loop import compile_module, interpret_module
 from cutrace.jit.loop_expression import CHECKED, SYNTAX_LOCK
 from cutrace.jit.structure import Struct
-from cutrace.jit.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower, prefetch
+from cutrace.jit.value import MOST_STEP, ArrayKind, Fixed, kind_said, lower, prefetch, unroll
 from cutrace.models.replay.stateful import cache_sim
 from cutrace.models.replay.stateful.cache_sim import bank_of
 
@@ -79,6 +79,16 @@ def first_of(numbers: Any, wanted: int) -> int:
         if part[found] == wanted or (part[found] > 90 and not wanted):
             break
     return found if part[found] == wanted else -fold(found)
+
+
+def weighted(numbers: Any, terms: int, powers: int) -> int:
+    total = 0
+    for n in unroll(terms):
+        weight = 1
+        for _ in unroll(powers):
+            weight *= n + 1
+        total += numbers[n] * weight
+    return total
 
 
 def is_inside(numbers: Any, place: int) -> bool:
@@ -234,6 +244,17 @@ def test_named_tuples_and_structures_are_arguments_and_variables(loops: Any) -> 
     assert loops.walk(path, sums) == (15, 4, 7)
     assert steps.tolist() == [1, -2, 4, 9]
     assert (sums.total, sums.many) == (4 + 9 + 15, 13)
+
+
+@pytest.mark.parametrize("powers", [0, 2])
+def test_unrolled_loops_do_the_same_and_llvm_unrolls_them(
+    compiled: Any, powers: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    numbers = np.array([3, 1, 4, 1, 5], np.int64)
+    expected = sum(number * place**powers for place, number in enumerate([3, 1, 4, 1, 5], 1))
+    assert compiled.weighted(numbers, Fixed(5), Fixed(powers)) == expected
+    assert weighted(numbers, 5, powers) == expected
+    assert capfd.readouterr().err == ""  # LLVM says there if it cannot
 
 
 def test_a_loop_that_is_not_compiled_gets_integers_that_do_not_wrap() -> None:

@@ -2,17 +2,12 @@
 
 `add_matrix_access` moves rows of 16 bytes between shared memory and registers; the eight rows of a
 matrix, side by side, are a register's 32 lanes (see matrix/ldmatrix.py). `add_product` calls the
-loops of ops/tensor.py, which LLVM compiles for each form of a product.
+routine of a form of a product (matrix/product.py).
 """
 
-from ....jit.loop_codegen import translate
-from ....jit.structure import Struct
-from ....jit.value import ELEMENTS
 from ...ptx.kernel import TYPE_BYTES, Instruction, Register
 from ..matrix import mma, wmma
 from ..matrix.ldmatrix import COUNTS, ROW_BYTES
-from ..matrix.product import Product
-from ..ops.tensor import multiply, work_sizes
 from .emit_access import element_operands, emit_check
 from .emit_lane import Refuse
 from .emit_lines import WarpText
@@ -125,53 +120,8 @@ def add_product(text: WarpText, instruction: Instruction, mask: str, refuse: Ref
         for register in registers:
             if not isinstance(register, Register) or TYPE_BYTES[register.type] != size:
                 raise refuse("an operand that is no register of its size")
-            offsets.append(f"i64 {text.frame.place(text.function, register.name).offset}")
-    kinds = ", ".join(["ptr", "i64", *["i64"] * len(offsets)])
-    called = text.fragments.once("product", kinds, product_text(product), vectors=True)
-    text.add(f"call void @{called}(ptr %frame, i64 {mask}, {', '.join(offsets)})")
-
-
-def product_text(product: Product) -> str:
-    """Return the routine `product` of a form. It takes the frame, the mask of active lanes, and the
-    offsets of the registers of D, A, B and C in the frame."""
-    lines, count = constant_text("form", product.form), sum(product.registers)
-    parameters = "".join(f", i64 %o{k}" for k in range(count))
-    body = [f"  %starts = alloca [{count} x i64]"]
-    sizes = work_sizes(product.form)
-    body.append(f"  %work = alloca [{len(sizes)} x ptr]")
-    for number, (name, size) in enumerate(sizes.items()):
-        body.append(f"  %{name} = alloca [{size} x i64], align 64")
-        body.append(f"  %at.{name} = getelementptr ptr, ptr %work, i64 {number}")
-        body.append(f"  store ptr %{name}, ptr %at.{name}")
-    for k in range(count):  # in words of 32 bits
-        body.append(f"  %w{k} = lshr i64 %o{k}, 2")
-        body.append(f"  %p{k} = getelementptr i64, ptr %starts, i64 {k}")
-        body.append(f"  store i64 %w{k}, ptr %p{k}")
-    body.append(
-        "  call i64 @multiply(ptr @form, ptr %frame, ptr %starts, ptr null, i64 %mask, ptr %work)"
-    )
-    own = translate([multiply], "alwaysinline").replace(
-        "define i64 @multiply(", "define internal i64 @multiply("
-    )
-    head = f"define void @product(ptr %frame, i64 %mask{parameters}) {{"
-    return "\n".join((own, *lines, head, *body, "  ret void\n}\n"))
-
-
-def constant_text(name: str, structure: Struct) -> list[str]:
-    """Return the definitions of a structure as the constant @NAME, and of what it points to."""
-    lines, words = [], []
-    for field in structure.fields:
-        value = getattr(structure, field)
-        if isinstance(value, int):
-            words.append(f"i64 {value}")
-            continue
-        words.append(f"ptr @{name}.{field}")
-        if isinstance(value, Struct):
-            lines += constant_text(f"{name}.{field}", value)
-            continue
-        element = ELEMENTS[value.dtype.str[1:]][0]
-        listed = ", ".join(f"{element} {number}" for number in value.tolist())
-        lines.append(f"@{name}.{field} = internal constant [{len(value)} x {element}] [{listed}]")
-    kinds = ", ".join(word.split()[0] for word in words)
-    lines.append(f"@{name} = internal constant {{{kinds}}} {{{', '.join(words)}}}")
-    return lines
+            offsets.append(text.frame.place(text.function, register.name).offset)
+    starts = text.fragments.table([offset // 4 for offset in offsets])
+    kinds = "ptr, ptr, ptr, i64, i64"
+    called = text.fragments.once("product", kinds, product.text, vectors=True)
+    text.add(f"call void @{called}(ptr %frame, ptr @{starts}, ptr null, i64 {mask}, i64 1)")

@@ -1,20 +1,23 @@
 """D = A B + C by a warp: where the registers have the elements of the matrices, and their formats.
 
 The elements of an operand are numbered by register, place in it and lane: element (register * each
-+ place) * 32 + lane, where a register holds `each`. Interpreter and machine code run the loops of
-ops/tensor.py over the same `Form`.
++ place) * 32 + lane, where a register holds `each`. LLVM compiles the loops of ops/tensor.py for
+each `Form`; interpreter and machine code call the same routine.
 """
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
 from ....jit.loop_codegen import translate
-from ....jit.machine_code import address, compile_assembly
+from ....jit.machine_code import address, compile_function
+from ....jit.structure import Struct
+from ....jit.value import ELEMENTS
 from ..ops.format import FORMATS
 from ..ops.lanes import LANES, Array
 from ..ops.tensor import (
@@ -31,7 +34,6 @@ from ..ops.tensor import (
     Form,
     Format,
     Matrix,
-    Work,
     multiply_warps,
     work_sizes,
 )
@@ -131,12 +133,21 @@ class Product:
         given = (self.given[0] or self.sparsity is not None, self.given[1], False)
         negated = (*self.negated, False)
         first = self.registers[0]
+        shapes = (products, rows, inner), layout.b.shape, layout.c.shape
         for place, numbers in enumerate((layout.a, layout.b, layout.c)):
             matrix = Matrix()
             matrix.format = _format(types[1 + place], octets and self.of_warpgroup)
+            matrix.count = math.prod(shapes[place])
+            if given[place]:
+                numbers = np.arange(matrix.count).reshape(shapes[place])
+            if place < 2:
+                numbers = numbers.take(self._order, axis=2 - place)
             matrix.numbers = numbers.astype(np.int32).reshape(-1)
-            matrix.count = products * rows * inner if place == 0 else numbers.size
-            matrix.register, matrix.places = first, each(types[1 + place]).bit_length() - 1
+            matrix.register = first
+            matrix.registers = 0 if given[place] else self.registers[1 + place]
+            elements = LANES * matrix.registers * each(types[1 + place])
+            matrix.size = matrix.count if given[place] else elements
+            matrix.places = each(types[1 + place]).bit_length() - 1
             matrix.is_given, matrix.is_negated = int(given[place]), int(negated[place])
             setattr(form, "abc"[place], matrix)
             first += self.registers[1 + place]
@@ -144,17 +155,45 @@ class Product:
         form.registers, form.places = self.registers[0], each(types[0]).bit_length() - 1
         form.arithmetic = self._arithmetic()
         form.lines, form.rows, form.inner, form.columns = products * rows, rows, inner, columns
-        order, form.stage = np.arange(inner), self.terms
-        form.adds_last = int(octets and not self.of_warpgroup)
-        if form.adds_last:
-            half = 4 if self.sparsity else 2
-            order, form.stage = np.argsort(order // half % 2, kind="stable"), inner // 2
-        form.order = order.astype(np.int32)
+        form.adds_last = int(self._adds_octets)
+        form.stage = inner // 2 if form.adds_last else self.terms
         form.kept = OCTET_BITS if octets and self.of_warpgroup else KEPT_BITS
         form.saturates = int(self.saturate)
         form.cuts_sum = int(octets and self.of_warpgroup and types[0] == "f32")
         form.drops_sign = int(self.of_warpgroup)
         return form
+
+    @property
+    def _adds_octets(self) -> bool:
+        """Whether 8-bit floats are summed in two stages, and the accumulator is added last."""
+        return self.types[1] in ("e4m3", "e5m2") and not self.of_warpgroup
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """The columns of A in the order in which they are added."""
+        columns = np.arange(self.layout.b.shape[1])
+        half = 4 if self.sparsity else 2
+        return np.argsort(columns // half % 2, kind="stable") if self._adds_octets else columns
+
+    @cached_property
+    def text(self) -> str:
+        """The routine `product`, for interpreter and machine code: the loops with the form as a
+        constant, and their work on the stack."""
+        sizes = work_sizes(self.form)
+        lines = [*constant_text("form", self.form), _HEAD, f"  %work = alloca [{len(sizes)} x ptr]"]
+        for number, (name, size) in enumerate(sizes.items()):
+            lines.append(f"  %{name} = alloca [{size} x i64], align 64")
+            lines.append(f"  %at.{name} = getelementptr ptr, ptr %work, i64 {number}")
+            lines.append(f"  store ptr %{name}, ptr %at.{name}")
+        own = translate([multiply_warps], "alwaysinline").replace(
+            "define i64", "define internal i64"
+        )
+        return "\n".join((own, *lines, _CALL))
+
+    @cached_property
+    def _run(self) -> Callable[..., None]:
+        pointer, word = ctypes.c_void_p, ctypes.c_int64
+        return compile_function(self.text, "product", pointer, pointer, pointer, word, word)
 
     def _arithmetic(self) -> int:
         if self.types[1] == "f64":
@@ -180,11 +219,7 @@ class Product:
             given[:, : form.a.count] = expanded.reshape(-1, warps).T
         elif given is None:
             given = np.zeros((1, 1), np.int64)
-        work = Work()
-        for name, size in work_sizes(form).items():
-            setattr(work, name, np.empty(size, np.int64))
-        places = (address(array) for array in (words, starts, given))
-        _routine()(form.address, warps, *places, work.address)
+        self._run(*(address(array) for array in (words, starts, given)), -1, warps)
         return words[:count]
 
     def _stored(self, registers: Array) -> Array:
@@ -195,14 +230,6 @@ class Product:
         mask = np.uint32((1 << width(kind)) - 1)
         stored: Array = registers[register, :, numbers % LANES] >> shift & mask
         return stored
-
-
-@cache
-def _routine() -> Callable[..., int]:
-    """Return the compiled `multiply_warps`."""
-    find = compile_assembly(translate([multiply_warps]))
-    words = [ctypes.c_int64] * 6
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *words)(find("multiply_warps"))
 
 
 def _format(kind: str, has_least: bool = False) -> Format:
@@ -219,3 +246,32 @@ def _format(kind: str, has_least: bool = False) -> Format:
         form.infinity, form.nan = real.infinity, real.nan
     form.least = _LEAST[kind] if has_least else -2000
     return form
+
+
+_HEAD = "define void @product(ptr %words, ptr %starts, ptr %given, i64 %mask, i64 %warps) {"
+_CALL = """\
+  call i64 @multiply_warps(
+    ptr @form, ptr %words, ptr %starts, ptr %given, i64 %mask, i64 %warps, ptr %work)
+  ret void
+}
+"""
+
+
+def constant_text(name: str, structure: Struct) -> list[str]:
+    """Return the definitions of a structure as the constant @NAME, and of what it points to."""
+    lines, words = [], []
+    for field in structure.fields:
+        value = getattr(structure, field)
+        if isinstance(value, int):
+            words.append(f"i64 {value}")
+            continue
+        words.append(f"ptr @{name}.{field}")
+        if isinstance(value, Struct):
+            lines += constant_text(f"{name}.{field}", value)
+            continue
+        element = ELEMENTS[value.dtype.str[1:]][0]
+        listed = ", ".join(f"{element} {number}" for number in value.tolist())
+        lines.append(f"@{name}.{field} = internal constant [{len(value)} x {element}] [{listed}]")
+    kinds = ", ".join(word.split()[0] for word in words)
+    lines.append(f"@{name} = internal constant {{{kinds}}} {{{', '.join(words)}}}")
+    return lines

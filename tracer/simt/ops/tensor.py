@@ -8,12 +8,11 @@ factor four columns of every eight), starting from zero, and adds the accumulato
 `wgmma` truncates all products of 8-bit floats and the accumulator 13 bits below, and so the sum, if
 it is f32. Double precision is a chain of fused multiply-adds; integers are exact.
 
-`jit` compiles these loops: `multiply_warps` for the interpreter, `multiply` for machine code, which
-calls it with the registers of one warp.
+`jit` compiles these loops for each form of a product (matrix/product.py).
 """
 
 from ....jit.structure import I32, I64, U32, Struct
-from ....jit.value import bits_of, double_of, multiply_add, truncate
+from ....jit.value import bits_of, double_of, multiply_add, truncate, unroll
 
 FLOATS, DOUBLES, INTEGERS, AND, XOR = range(5)
 SIGNED, UNSIGNED, REAL = range(3)
@@ -52,18 +51,20 @@ class Format(Struct):
 
 
 class Matrix(Struct):
-    """A, B or C: element `numbers[k]` of the registers is element k, product by product, row by
-    row.
+    """A, B or C: element `numbers[k]` of the `size` in registers is element k of `count`, product
+    by product, row by row.
 
-    A register holds 2 ** `places` elements; the first one is `register` of the instruction's.
-    `is_given` is true for a matrix that is not in registers, `is_negated` for one whose sign
-    changes.
+    Each of its `registers` holds 2 ** `places` elements; the first one is `register` of the
+    instruction's. A matrix that `is_given` is not in registers; one that `is_negated` changes its
+    sign.
     """
 
     format: Format
     numbers: I32
+    size: int
     count: int
     register: int
+    registers: int
     places: int
     is_given: int
     is_negated: int
@@ -72,8 +73,8 @@ class Matrix(Struct):
 class Form(Struct):
     """A form of D = A B + C: `lines` rows of A, in products of `rows` by `inner` by `columns`.
 
-    `order` are the columns of A as they are added, `stage` of them at a time to the sum of the
-    earlier ones. `d` is the element of D for each number of an element of its `registers`.
+    `stage` columns of A at a time are added to the sum of the earlier ones. `d` is the element of D
+    for each number of an element of its `registers`.
     """
 
     a: Matrix
@@ -88,7 +89,6 @@ class Form(Struct):
     rows: int
     inner: int
     columns: int
-    order: I32
     stage: int
     kept: int
     saturates: int
@@ -98,7 +98,8 @@ class Form(Struct):
 
 
 class Work(Struct):
-    """The matrices of a warp, exponents of the factors, and a row of the sums."""
+    """The matrices of a warp (A in the order of its registers), the exponents of its factors, a row
+    of sums, and a matrix in the order of its registers."""
 
     a: I64
     b: I64
@@ -106,26 +107,26 @@ class Work(Struct):
     d: I64
     a_exponents: I64
     b_exponents: I64
-    largest: I64
-    scale: I64
-    total: I64
-    plain: I64
     sums: I64
+    elements: I64
 
 
 def work_sizes(form: Form) -> dict[str, int]:
     """Return the numbers in each array of the Work of a form."""
-    a, b, c = form.a.count, form.b.count, form.c.count
+    a, b, c = form.a.size, form.b.count, form.c.count
     sizes = {"a": a, "b": b, "c": c, "d": c, "a_exponents": a, "b_exponents": b}
-    return sizes | dict.fromkeys(("largest", "scale", "total", "plain", "sums"), form.columns)
+    return {**sizes, "sums": form.columns, "elements": max(form.b.size, form.c.size)}
 
 
-def multiply_warps(form: Form, warps: int, words: U32, starts: I64, given: I64, work: Work) -> None:
-    """Multiply the matrices of some warps; a register has a row of their lanes."""
+def multiply_warps(
+    form: Form, words: U32, starts: I64, given: I64, mask: int, warps: int, work: Work
+) -> None:
+    """Multiply the matrices of some warps; a register has a row of their lanes, one warp's after
+    another's."""
     lanes = 64 if form.a.format.width == 64 else 32
     for warp in range(warps):
         own = given[warp * (form.a.count + form.b.count) :]
-        multiply(form, words[warp * lanes :], starts, own, -1, work)
+        multiply(form, words[warp * lanes :], starts, own, mask, work)
 
 
 def multiply(form: Form, words: U32, starts: I64, given: I64, mask: int, work: Work) -> None:
@@ -134,40 +135,53 @@ def multiply(form: Form, words: U32, starts: I64, given: I64, mask: int, work: W
     Register k, of D, A, B and C in turn, is in `words` from `starts[k]` on.
     """
     load(form.a, words, starts, given, work.a)
-    load(form.b, words, starts, given[form.a.count :], work.b)
-    load(form.c, words, starts, given, work.c)
+    load(form.b, words, starts, given[form.a.count :], work.elements)
+    arrange(form.b, work.elements, work.b)
+    load(form.c, words, starts, given, work.elements)
+    arrange(form.c, work.elements, work.c)
     if form.arithmetic == FLOATS:
         multiply_floats(form, work)
     elif form.arithmetic == DOUBLES:
-        multiply_doubles(form, work.a, work.b, work.c, work.d)
+        multiply_doubles(form, work)
     else:
-        multiply_integers(form, work.a, work.b, work.c, work.d)
+        multiply_integers(form, work)
     store(form, words, starts, mask, work.d)
 
 
-def load(matrix: Matrix, words: U32, starts: I64, given: I64, values: I64) -> None:
-    """Load a matrix as integers, or as the bits of doubles."""
+def load(matrix: Matrix, words: U32, starts: I64, given: I64, elements: I64) -> None:
+    """Load the elements of a matrix, in the order of its registers, as integers or as the bits of
+    doubles."""
     form = matrix.format
+    if matrix.is_given:
+        for k in range(matrix.count):
+            elements[k] = number_of(matrix, given[k] >> form.shift)
+    for slot in range(matrix.registers):
+        own = words[starts[matrix.register + slot] :]
+        for place in range(1 << matrix.places):
+            to = elements[32 * ((slot << matrix.places) + place) :]
+            shift = form.shift + place * form.width
+            for lane in range(32):
+                if form.width == 64:
+                    to[lane] = own[2 * lane] | own[2 * lane + 1] << 32
+                else:
+                    to[lane] = number_of(matrix, own[lane] >> shift & (1 << form.width) - 1)
+
+
+def arrange(matrix: Matrix, elements: I64, values: I64) -> None:
+    """Put the elements of a matrix in order, row by row."""
     for k in range(matrix.count):
-        if matrix.is_given:
-            values[k] = given[k] >> form.shift
-            continue
-        number = matrix.numbers[k]
-        lane, slot = number & 31, number >> 5
-        if form.width == 64:
-            at = starts[matrix.register + slot] + 2 * lane
-            values[k] = words[at] | words[at + 1] << 32
-        else:
-            word = words[starts[matrix.register + (slot >> matrix.places)] + lane]
-            place = slot & ((1 << matrix.places) - 1)
-            values[k] = word >> form.shift + place * form.width & (1 << form.width) - 1
+        values[k] = elements[matrix.numbers[k]]
+
+
+def number_of(matrix: Matrix, bits: int) -> int:
+    """Return an element of at most 32 bits as an integer, or as the bits of a double."""
+    form = matrix.format
     if form.kind == SIGNED:
         top = 1 << form.width - 1
-        for k in range(matrix.count):
-            values[k] = (values[k] ^ top) - top
-    elif form.kind == REAL and form.width < 64:
-        for k in range(matrix.count):
-            values[k] = widen(form, values[k]) ^ matrix.is_negated << 63
+        return (bits ^ top) - top
+    if form.kind == REAL:
+        return widen(form, bits) ^ matrix.is_negated << 63
+    return bits
 
 
 def widen(form: Format, bits: int) -> int:
@@ -213,49 +227,22 @@ def exponent_of(bits: int, least: int) -> int:
 
 def multiply_floats(form: Form, work: Work) -> None:
     """Multiply floats: exact sums of truncated products, stage by stage."""
-    columns, inner = form.columns, form.inner
-    a, b, c, d, sums = work.a, work.b, work.c, work.d, work.sums
-    a_exponents, b_exponents, largest = work.a_exponents, work.b_exponents, work.largest
-    scale, total, plain = work.scale, work.total, work.plain
-    for k in range(form.a.count):
-        a_exponents[k] = exponent_of(a[k], form.a.format.least)
+    columns = form.columns
+    c, d, sums = work.c, work.d, work.sums
+    for k in range(form.a.size):
+        work.a_exponents[k] = exponent_of(work.a[k], form.a.format.least)
     for k in range(form.b.count):
-        b_exponents[k] = exponent_of(b[k], form.b.format.least)
+        work.b_exponents[k] = exponent_of(work.b[k], form.b.format.least)
     for line in range(form.lines):
-        left = line * inner
-        right = line // form.rows * inner * columns
         own = line * columns
         for j in range(columns):
             sums[j] = 0 if form.adds_last else c[own + j]
-        for first in range(0, inner, form.stage):
+        for first in range(0, form.inner, form.stage):
+            left = line * form.inner + first
+            right = (line // form.rows * form.inner + first) * columns
             for j in range(columns):
-                largest[j] = exponent_of(sums[j], form.c.format.least)
-            for n in range(first, first + form.stage):
-                exponent = a_exponents[left + form.order[n]]
-                row = right + form.order[n] * columns
-                for j in range(columns):
-                    largest[j] = max(largest[j], exponent + b_exponents[row + j])
-            for j in range(columns):
-                largest[j] = min(max(largest[j], LEAST), LARGEST)
-                scale[j] = 1023 + form.kept - largest[j] << 52
-                plain[j] = sums[j]
-                total[j] = bits_of(truncate(double_of(sums[j]) * double_of(scale[j])))
-            for n in range(first, first + form.stage):
-                factor = double_of(a[left + form.order[n]])
-                row = right + form.order[n] * columns
-                for j in range(columns):
-                    term = factor * double_of(b[row + j])
-                    plain[j] = bits_of(double_of(plain[j]) + term)
-                    whole = truncate(term * double_of(scale[j]))
-                    total[j] = bits_of(double_of(total[j]) + whole)
-            for j in range(columns):
-                back = double_of(1023 - form.kept + largest[j] << 52)
-                exact = bits_of(double_of(total[j]) * back)
-                if form.cuts_sum:
-                    exact = cut(exact, form.kept)
-                is_finite = plain[j] >> 52 & 0x7FF != 0x7FF
-                d[own + j] = narrow(form.to, exact if is_finite else plain[j], form.to.width == 16)
-            if form.adds_last or first + form.stage < inner:
+                d[own + j] = sum_of(form, work, left, right + j, sums[j])
+            if form.adds_last or first + form.stage < form.inner:
                 for j in range(columns):
                     sums[j] = widen(form.to, d[own + j])
         if form.adds_last:
@@ -267,6 +254,30 @@ def multiply_floats(form: Form, work: Work) -> None:
                 d[own + j] = 0 if d[own + j] << 65 - form.to.width == 0 else d[own + j]
 
 
+def sum_of(form: Form, work: Work, left: int, right: int, start: int) -> int:
+    """Return the bits of the sum of `start` and a stage of a row of A, from `left` on, times a
+    column of B, from `right` on."""
+    numbers, columns = form.a.numbers, form.columns
+    largest = exponent_of(start, form.c.format.least)
+    for n in unroll(form.stage):
+        exponent = work.a_exponents[numbers[left + n]] + work.b_exponents[right + n * columns]
+        largest = max(largest, exponent)
+    largest = min(max(largest, LEAST), LARGEST)
+    scale = double_of(1023 + form.kept - largest << 52)
+    plain = double_of(start)
+    total = truncate(plain * scale)
+    for n in unroll(form.stage):
+        factor = double_of(work.a[numbers[left + n]])
+        term = factor * double_of(work.b[right + n * columns])
+        plain = plain + term
+        total = total + truncate(term * scale)
+    exact = bits_of(total * double_of(1023 - form.kept + largest << 52))
+    if form.cuts_sum:
+        exact = cut(exact, form.kept)
+    is_finite = bits_of(plain) >> 52 & 0x7FF != 0x7FF
+    return narrow(form.to, exact if is_finite else bits_of(plain), form.to.width == 16)
+
+
 def cut(bits: int, kept: int) -> int:
     """Return a double truncated `kept` bits below its exponent."""
     exponent = max(exponent_of(bits, LEAST), LEAST)
@@ -274,16 +285,17 @@ def cut(bits: int, kept: int) -> int:
     return bits_of(whole * double_of(1023 - kept + exponent << 52))
 
 
-def multiply_doubles(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
+def multiply_doubles(form: Form, work: Work) -> None:
     """Multiply doubles: a chain of fused multiply-adds."""
     columns, inner = form.columns, form.inner
     for line in range(form.lines):
         right = line // form.rows * inner * columns
         for j in range(columns):
-            total = c[line * columns + j]
-            for k in range(inner):
-                total = fused(a[line * inner + k], b[right + k * columns + j], total)
-            d[line * columns + j] = total
+            total = work.c[line * columns + j]
+            for k in unroll(inner):
+                factor = work.a[form.a.numbers[line * inner + k]]
+                total = fused(factor, work.b[right + k * columns + j], total)
+            work.d[line * columns + j] = total
 
 
 def fused(a: int, b: int, c: int) -> int:
@@ -304,41 +316,39 @@ def is_nan(bits: int) -> int:
     return bits & (1 << 63) - 1 > INFINITY
 
 
-def multiply_integers(form: Form, a: I64, b: I64, c: I64, d: I64) -> None:
+def multiply_integers(form: Form, work: Work) -> None:
     """Multiply integers, or count the common or the different bits of words; wrap or clamp."""
     columns, inner = form.columns, form.inner
     for line in range(form.lines):
         right = line // form.rows * inner * columns
-        own = line * columns
         for j in range(columns):
-            d[own + j] = c[own + j]
-        for k in range(inner):
-            factor = a[line * inner + k]
-            row = right + k * columns
-            for j in range(columns):
+            total = work.c[line * columns + j]
+            for k in unroll(inner):
+                factor = work.a[form.a.numbers[line * inner + k]]
+                other = work.b[right + k * columns + j]
                 if form.arithmetic == AND:
-                    d[own + j] += (factor & b[row + j]).bit_count()
+                    total += (factor & other).bit_count()
                 elif form.arithmetic == XOR:
-                    d[own + j] += (factor ^ b[row + j]).bit_count()
+                    total += (factor ^ other).bit_count()
                 else:
-                    d[own + j] += factor * b[row + j]
-        if form.saturates:
-            for j in range(columns):
-                d[own + j] = min(max(d[own + j], -(1 << 31)), (1 << 31) - 1)
+                    total += factor * other
+            if form.saturates:
+                total = min(max(total, -(1 << 31)), (1 << 31) - 1)
+            work.d[line * columns + j] = total
 
 
 def store(form: Form, words: U32, starts: I64, mask: int, d: I64) -> None:
     """Store D to the lanes `mask` of its registers."""
     for register in range(form.registers):
+        own = words[starts[register] :]
+        numbers = form.d[32 * (register << form.places) :]
         for lane in range(32):
-            if mask >> lane & 1:
-                number = (register << form.places) * 32 + lane
-                word = d[form.d[number]]
-                at = starts[register] + lane
-                if form.to.width == 64:
-                    words[at + lane] = word
-                    words[at + lane + 1] = word >> 32
-                else:
-                    if form.places:  # two f16
-                        word = word | d[form.d[number + 32]] << form.to.width
-                    words[at] = word
+            is_on = mask >> lane & 1
+            word = d[numbers[lane]]
+            if form.to.width == 64:
+                own[2 * lane] = word if is_on else own[2 * lane]
+                own[2 * lane + 1] = word >> 32 if is_on else own[2 * lane + 1]
+            else:
+                if form.places:  # two f16
+                    word = word | d[numbers[lane + 32]] << form.to.width
+                own[lane] = word if is_on else own[lane]
