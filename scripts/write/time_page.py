@@ -6,6 +6,7 @@ python scripts/write/time_page.py
 """
 
 import csv
+import tomllib
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +21,10 @@ CALIBRATION = {
 """Launches that parameters come from: few_threads in one block, the empty kernels, and a printf."""
 WORST = 3
 """How many of the worst estimates the page lists."""
+MEASURED = ROOT / "models" / "devices" / "measured"
+COMPARED = ("70", "80", "86", "89")
+"""Capabilities with published latencies whose estimates were compared with measured times."""
+NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six")
 UNITS = ("sm", "l1tex", "lts", "dram")
 BUSY = 60
 """Percent of its best below which the profiler says of all units that latency limits."""
@@ -177,10 +182,28 @@ def others() -> str:
     return "\n".join(lines) + "\n"
 
 
+def intervals() -> str:
+    """A row per compute capability with latencies."""
+    every = {"9.0": (0.8, 1.33, "measured on an H200 and an H100", "9 of 10 launches")}
+    for path in MEASURED.glob("sm_*.toml"):
+        digits = path.stem.removeprefix("sm_")
+        low, high = tomllib.loads(path.read_text())["interval"]
+        expected = "4 of 5 launches" if digits in COMPARED else "a guess, compared with nothing"
+        every[f"{digits[:-1]}.{digits[-1]}"] = low, high, "published", expected
+    rows = sorted(every.items(), key=lambda row: float(row[0]))
+    return "\n".join(
+        _line((capability, latencies, f"{low:g} to {high:g}", expected))
+        for capability, (low, high, latencies, expected) in rows
+    )
+
+
 def page() -> str:
     """The document."""
-    tables = {"figures": figures(), "worst": worst(), "others": others()}
-    return TEMPLATE.read_text(encoding="utf-8").format(**tables)
+    every = [row for table in dict.fromkeys(table for _, table, _ in SETS) for row in read(table)]
+    below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
+    tables = {"figures": figures(), "worst": worst(), "others": others(), "intervals": intervals()}
+    text = TEMPLATE.read_text(encoding="utf-8")
+    return text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}")
 
 
 if __name__ == "__main__":
