@@ -32,6 +32,7 @@ MEANINGS = {
     "on_the_way": "cycles until a store has reached the next level, at least and at most",
     "dirty_bytes": "the most that may wait to be written",
     "partial_bytes": "the same, of lines that are stored in part",
+    "masks": "memory writes single bytes: what is stored in part is not fetched first",
     "fetch": "bytes that a miss fetches together",
     "merge_lanes": "lanes of 4, 8 and 16 bytes whose transactions are joined",
     "request_lanes": "lanes of 4, 8 and 16 bytes that are served at a time",

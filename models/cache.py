@@ -16,7 +16,8 @@ What is modelled, by the keys of each unit in the device's TOML:
   its sectors.
 - L2: a store is written back when its line is evicted (`back`); atomics are executed in it. At most
   `dirty_bytes` are dirty, and at most `partial_bytes` in lines with a partially stored sector,
-  counted as lines per set; beyond that, the least recently used one is written back.
+  counted as lines per set; beyond that, the least recently used one is written back. A sector that
+  is stored in part is fetched first, except from memory that writes single bytes (`masks`).
 - Constant and texture caches: loads only.
 
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
@@ -105,6 +106,7 @@ class Cache:
     - `fetch`: bytes per fetch, 0 for a sector.
     - `dirty_bytes`: the most dirty bytes, 0 for no limit. `partial_bytes`: the same for lines with
       partially stored sectors.
+    - `masks`: whether memory writes single bytes; where words have a check code (ECC) it cannot.
     - `on_the_way`: the two ages of a store in cycles.
     - `wavers`: whether the victim may be the second-oldest line under `lru`.
     - `policy`: the replacement policy, a key of REPLACEMENTS. `seed`: of `random`.
@@ -125,6 +127,7 @@ class Cache:
     fetch: int = 0
     dirty_bytes: int = 0
     partial_bytes: int = 0
+    masks: bool = False
     wavers: bool = False
     on_the_way: Sequence[int] = ()
     policy: str = "lru"
@@ -231,6 +234,7 @@ class Cache:
             Fixed(far),
             Fixed(wavers),
             Fixed(REPLACEMENTS[self.policy]),
+            Fixed(self.masks),
             self.seed,
             self._sets,
             1.0 / self._sets,

@@ -95,6 +95,7 @@ class Shape(NamedTuple):
     far: int
     pseudo_lru: int
     policy: int
+    masks: int
     seed: int
     sets: int
     inverse: float
@@ -572,10 +573,12 @@ def write_back_excess(cache: Cache, access: Access, place: int) -> None:
 
 
 def write_back(cache: Cache, access: Access, place: int) -> None:
-    """Write back the dirty sectors of a line; fetch its partially stored sectors first."""
+    """Write back the dirty sectors of a line; fetch its partially stored sectors first, unless
+    memory masks bytes.
+    """
     state = cache.lines.state[place]
     dirty = dirty_mask(state)
-    partial = dirty & ~state
+    partial = 0 if cache.shape.masks else dirty & ~state
     emit_sectors(cache, access.fetch, access.cause, place, partial)
     emit_sectors(cache, access.write_back, access.cause, place, dirty)
     cache.counts.fills[access.group] += popcount(partial)

@@ -277,3 +277,25 @@ def test_320_warps_that_read_one_constant_miss_once() -> None:
     assert sum(s.get("idc_reads", 0) for s in seen) == 320
     assert sum(s.get("idc_read_hits", 0) for s in seen) == 319
     assert sum(s.get("idc_fills", 0) for s in seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "masks"),
+    [
+        *(("titanv", True), ("rtx4070", True), ("rtx2080ti", True), ("a6000", True)),
+        *(("gtx1080", True), ("gtx480", True), ("rtx5090", True)),
+        *(("v100", False), ("t4", False), ("a100", False), ("a10", False), ("l40s", False)),
+        *(("p100", False), ("k80", False), ("c2050", False), ("h100", False), ("b200", False)),
+    ],
+)
+def test_memory_with_check_codes_is_read_before_a_part_of_a_sector_is_written(
+    name: str, masks: bool
+) -> None:
+    """ECC is off on GeForce, TITAN and, by default, RTX boards; on by default on all Tesla ones.
+
+    A stride of 8 words over 8,388,608 takes 115.3 us on a TITAN V and 161.9 us on an RTX 4070
+    (Debdeep23/Kernel_Performance_Prediction): at 652.8 and 504 GB/s less than the 3 * 33.5 MB of a
+    sector read, a sector fetched, and a sector written.
+    """
+    (cache,) = (stage for stage in load_device(name).stages if stage.name == "l2")
+    assert cache.keys.get("masks", False) is masks

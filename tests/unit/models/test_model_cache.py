@@ -280,6 +280,17 @@ def test_no_more_lines_may_be_stored_in_part_than_the_limit() -> None:
     assert column(step, "read_hits") == [0, 0, 0, 1]  # whole now, and still here
 
 
+def test_memory_that_writes_single_bytes_is_not_read_for_what_is_stored_in_part() -> None:
+    """As above, without the fetch; what was stored in part is not there to load."""
+    part = Kind("global", "store", "", 32, filled=4)
+    cache = make_cache(store="back", bytes=512, partial_bytes=128, masks=True)
+    step = ask(cache, (part, 0), (STORE, 128), (part, 256), (LOAD, 0))
+    assert column(step, "fills") == [0, 0, 0, 1]
+    assert column(step, "write_backs") == [0, 0, 1, 0]
+    assert passed(step) == [("store", 0, 32), ("load", 0, 32)]
+    assert column(step, "read_hits") == [0, 0, 0, 0]
+
+
 def test_a_cache_that_wavers_keeps_some_of_what_goes_round_in_circles() -> None:
     """Nine lines in turn through eight ways: the oldest always goes, and none is ever found; if
     the second oldest may go, some are found, but never all.
