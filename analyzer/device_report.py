@@ -35,6 +35,7 @@ MEANINGS = {
     "masks": "memory writes single bytes: what is stored in part is not fetched first",
     "fetch": "bytes that a miss fetches together",
     "merge_lanes": "lanes of 4, 8 and 16 bytes whose transactions are joined",
+    "store_lanes": "the same of stores",
     "request_lanes": "lanes of 4, 8 and 16 bytes that are served at a time",
 }
 """Explanations of cryptic keys and stages."""

@@ -12,8 +12,8 @@ nearby lanes of a request share a *transaction*. The rule differs by era:
 - 2.x global loads through L1 and local memory (`line`): one transaction per distinct 128-byte line
   of a request. 8 bytes per lane make two requests, 16 make four.
 - past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction per distinct
-  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once per warp;
-  from 7.0 on an instruction is one request.
+  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once per warp
+  (of stores on 6.1 once per request); from 7.0 on an instruction is one request.
 - `collide`, for atomics from 2.x on: as `sector`, but lanes on one address, unless the assembler
   has combined them, do not share a transaction: a sector moves once per lane on its most frequent
   address.
@@ -75,7 +75,7 @@ class Coalescer:
 
     `load`, `uncached_load`, `store`, `atomic` (reductions too) and `local` name rules.
     `request_lanes` are the lanes per request, and `merge_lanes` the lanes that share transactions,
-    for up to 4, for 8, and for 16 bytes per lane.
+    for up to 4, for 8, and for 16 bytes per lane; `store_lanes` are those of stores, if others.
     """
 
     load: str
@@ -85,6 +85,7 @@ class Coalescer:
     local: str
     request_lanes: Sequence[int]
     merge_lanes: Sequence[int]
+    store_lanes: Sequence[int] = ()
 
     counters: ClassVar[tuple[str, ...]] = (
         "split_requests",
@@ -102,6 +103,8 @@ class Coalescer:
         """Refuse unknown rules, and groups that do not divide a warp."""
         check_lanes("coalescer: request_lanes", self.request_lanes)
         check_lanes("coalescer: merge_lanes", self.merge_lanes)
+        if self.store_lanes:
+            check_lanes("coalescer: store_lanes", self.store_lanes)
         for key in ("load", "uncached_load", "store", "atomic", "local"):
             if (name := getattr(self, key)) not in RULES:
                 raise CutraceError(
@@ -118,7 +121,7 @@ class Coalescer:
             is_whole = len(rows) == len(batch)
             place = slice(None) if is_whole else rows
             for lanes in _words(kind, batch if is_whole else batch.take(rows)):
-                group = self._cut(lanes)
+                group = self._cut(lanes, kind)
                 if rule in UNITS and not batch.passes_on:
                     totals = count_units(group, UNITS[rule])
                 else:
@@ -133,9 +136,14 @@ class Coalescer:
                     passed.append(_pass_on(lane, transactions, used, rows, batch))
         return Step(counts, join_batches(passed) if passed else None)
 
-    def _cut(self, lanes: Lanes) -> Lanes:
+    def lanes_of(self, kind: Kind, width: int) -> int:
+        """Return the lanes that share the transactions of a kind, of `width` bytes per lane."""
+        is_store = self.store_lanes and (kind.space, kind.access) == ("global", "store")
+        return (self.store_lanes if is_store else self.merge_lanes)[_size_class(width)]
+
+    def _cut(self, lanes: Lanes, kind: Kind) -> Lanes:
         """Return the groups of lanes that share transactions."""
-        shape = -1, self.merge_lanes[_size_class(lanes.width)]
+        shape = -1, self.lanes_of(kind, lanes.width)
         if shape[1] == lanes.addresses.shape[1]:
             return lanes
         addresses, active = lanes.addresses.reshape(shape), lanes.active.reshape(shape)

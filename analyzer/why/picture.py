@@ -100,7 +100,8 @@ def _cut(addresses: Addresses, lanes: int) -> Iterator[tuple[int, list[int | Non
 
 def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
     """Yield the transactions of each group of lanes that share them."""
-    lanes, width = model.merge_lanes[size_class(access.kind.width)], access.kind.width
+    width = access.kind.width
+    lanes = model.lanes_of(access.kind, width)
     for first, group in _cut(access.addresses, lanes):
         placed = _interleave(group) if access.kind.space == "local" else group
         out = model.step(_batch(access, group)).out

@@ -206,6 +206,11 @@ ON_P100: dict[str, Formula] = {
     "inst_fp_16": lambda c: in_precision(c, "half"),
     **flops("hp", "half"),
 }
+ON_GTX1080: dict[str, Formula] = {
+    "gld_transactions": lambda c: asked(c, "loads") / 8,
+    "gld_transactions_per_request": lambda c: asked(c, "loads") / 8 / requests(c, "loads"),
+    "nvprof.global_load_requests": lambda c: 4 * requests(c, "loads"),
+}
 
 
 def record_texels(path: Path, constants: Constants) -> Path:
@@ -342,6 +347,7 @@ NVPROF = [
     Case(record_everything, "k20", FIRST, SECOND, ON_K20),
     Case(record_everything, "gtx580", FIRST, SECOND, ON_GTX580),
     Case(record_everything, "p100", FIRST, SECOND, ON_P100),
+    Case(record_everything, "gtx1080", FIRST, SECOND, ON_GTX1080),
     Case(
         record_words,
         "k20",

@@ -355,3 +355,14 @@ def test_packed_transactions_give_every_lane_its_own_bytes(lanes: Warp, packed: 
     for access, collision in (("load", ""), ("reduction", "serial")):
         found = serve("h200", lanes, access=access, collision=collision)
         assert found["packed_transactions"] == packed
+
+
+def test_a_store_on_6_1_moves_the_sectors_of_each_request_of_8_lanes() -> None:
+    """A warp of two rows of 16 lanes stores two words of each of 16 sectors: nvprof on a GTX 1060
+    has 8 times the bytes that the lanes store, 32 sectors; what lies side by side takes 4.
+    """
+    columns = warp(addresses=[BASE + 4096 * (n % 16) + 4 * (n // 16) for n in range(32)])
+    assert serve("gtx1060", columns, access="store")["transactions"] == 32
+    assert serve("gtx1060", columns, access="load")["transactions"] == 16
+    assert serve("p100", columns, access="store")["transactions"] == 16
+    assert serve("gtx1060", warp(stride=4), access="store")["transactions"] == 4
