@@ -8,7 +8,8 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends g++ git libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 COPY . /opt/cutrace
-RUN python -m pip install --no-cache-dir "/opt/cutrace[programs]"
+RUN python -m pip install --no-cache-dir "/opt/cutrace[programs]" \
+    && python /opt/cutrace/scripts/slim.py --system
 WORKDIR /work
 ENTRYPOINT ["cutrace"]
 CMD ["--help"]
