@@ -7,18 +7,16 @@ on the machine.
 
 import math
 import re
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from threading import current_thread, main_thread
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..base.cache import key_of, package_digest
 from ..base.claim import scratch_folder
+from ..base.config import bytes_of
 from ..base.errors import CutraceError, KernelFault, describe_error
 from ..base.scope import scope
 from ..models.replay.interface.options import ReplayOptions
@@ -28,6 +26,7 @@ from .options.selection import READING, Reading
 from .options.verb import Line, ProgramWords, Typed, argument, shown, value, verb
 from .running.program import script_command
 from .running.resolve_trace import open_trace
+from .running.stop import Stop
 
 if TYPE_CHECKING:
     from ..analyzer.comparison.judgement import Judgement, Side, Values
@@ -52,10 +51,17 @@ def _read_expected(words: Sequence[str]) -> dict[str, Path]:
     }
 
 
+def _read_sizes(words: Sequence[str]) -> dict[str, Any]:
+    from .running.problem import read_sizes
+
+    return read_sizes(words)
+
+
 @verb(
     "Compare",
     "cutrace judge scale.cu fixed.cu",
     "cutrace judge scale.cu fixed.cu --format json",
+    "cutrace judge 19_ReLU.py solution.py --size batch_size=16",
     'cutrace judge a.cu b.cu --launch "k<<<4, 256>>>(out:f32[1024])" --expect out.npy',
 )
 def judge(
@@ -85,6 +91,12 @@ def judge(
     seconds: Annotated[
         float, value("Stop a variant after this processor time.", "S", min=0.1)
     ] = 60.0,
+    size: Annotated[
+        Mapping[str, Any] | None,
+        value("Of a problem: another value of a constant, to make it smaller.", "NAME=VALUE"),
+        Typed(list[str] | None, _read_sizes),
+    ] = None,
+    memory: Annotated[str, value("Of a problem: the memory of a solution.", "BYTES")] = "8G",
     program: ProgramWords = None,
     replay: ReplayOptions = REPLAY,
     recording: Reading = READING,
@@ -92,7 +104,9 @@ def judge(
 ) -> "Judgement":
     """Judge a candidate: does it work, are its results the same, is it faster?
 
-    The exit status is 0 for faster and same, 1 for slower and broken, 2 if there is no verdict.
+    The reference may be a problem of KernelBench, GPU MODE or LeetGPU, the candidate a solution.
+
+    The exit status is 0 for faster, same and correct, 1 for slower and broken, 2 without a verdict.
 
     In Python `before` and `after` are sources or traces; with `program`, arguments of a program
     (`()` for none), programs and their sources. `launch` are launch lines for both; without any,
@@ -106,6 +120,7 @@ def judge(
     that fails, files that do not exist and unknown devices.
     """
     from ..analyzer.comparison.judgement import Tolerance, compare_outputs, judge_sides
+    from .running.problem import Problem, kind_of
 
     counting = with_devices(replay)
     if len(counting.devices) != 1:
@@ -116,6 +131,12 @@ def judge(
     for path in (Path(before), Path(after)):
         if not path.exists():
             raise CutraceError(f"{path}: there is no such file")
+    if kind_of(Path(before)):
+        judge_problem = Problem(
+            *(Path(before), Path(after), size or {}, tolerance, seconds),
+            *(bytes_of(memory, "memory", 1 << 28), counting, recording),
+        )
+        return judge_problem.verdict(names)
     maker = _SideMaker(recording, program, counting, seconds)
     reference = maker.make(names[0], Path(before), None)
     if reference.error:
@@ -231,7 +252,7 @@ class _SideMaker:
         """Return the facts of a run, and whether the limit of time stopped it."""
         from ..analyzer.comparison.judgement import Side
 
-        stop = _Stop(self._seconds)
+        stop = Stop(self._seconds)
         try:
             with stop, scratch_folder() as folder:
                 return self._count(path, folder, checks), False
@@ -302,29 +323,3 @@ def _initialized(checked: "Side") -> bool | None:
     if not checked.error:
         return True
     return False if checked.error["cause"] == "uninitialized" else None
-
-
-class _Stop:
-    """Ends its body with a KernelFault after some seconds of processor time.
-
-    Only in the main thread of a Unix process. Other processes of the machine do not count.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self.is_over = seconds, False
-        self._before: Callable[[int, FrameType | None], Any] | int | None = None
-
-    def __enter__(self) -> None:
-        if hasattr(signal, "setitimer") and current_thread() is main_thread():
-            self._before = signal.signal(signal.SIGPROF, self._end)
-            signal.setitimer(signal.ITIMER_PROF, self._seconds)
-
-    def __exit__(self, *problem: object) -> None:
-        if self._before is not None:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, self._before)
-
-    def _end(self, number: int, frame: FrameType | None) -> None:
-        self.is_over = True
-        text = f"it took longer than {self._seconds:g} s of processor time, the limit (--seconds)"
-        raise KernelFault(text, "endless")

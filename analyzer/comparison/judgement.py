@@ -21,7 +21,7 @@ from ..time.estimate_text import Range, about_text, estimate_interval
 from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
 
 FORMAT = "cutrace-judge-1"
-VERDICTS = ("faster", "slower", "same", "broken")
+VERDICTS = ("faster", "slower", "same", "correct", "broken")
 FAILING = ("slower", "broken")
 """Verdicts with exit status 1."""
 UNDECIDED = "undecided"
@@ -40,6 +40,7 @@ CLEAR = PAIR_ERROR ** (1 / (1 - CHANGE_ERROR))
 BROKEN = {
     "build": "does not build",
     "launch": "launches no kernel",
+    "cheat": "does not compute its results by its kernels",
     "endless": "does not end",
     "waiting": "does not end: its warps wait for each other",
     "outside": "accesses memory outside of its arrays",
@@ -69,7 +70,9 @@ class Side:
     `arrays` are the final values by name, None if unknown; `written` names those that kernels
     wrote, `loaded` those that they loaded or changed, `unset` those that they loaded and the host
     has not set. `inputs` are the fills of each array by launch lines. `initialized` tells whether
-    all loaded bytes were written before, None if that was not looked for.
+    all loaded bytes were written before, None if that was not looked for. `operators` are
+    a library's calls that were computed on the host, whose kernels are not counted; `cheat` says in
+    what way the kernels do not compute the results.
     """
 
     name: str
@@ -91,6 +94,8 @@ class Side:
     loaded: Sequence[str] = ()
     inputs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     unset: Sequence[str] = ()
+    operators: Mapping[str, int] = field(default_factory=dict)
+    cheat: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +259,7 @@ class Judgement:
 
     @property
     def exit_status(self) -> int:
-        """0 for faster and same, 1 for slower and broken."""
+        """0 for faster, same and correct, 1 for slower and broken."""
         return int(self.verdict in FAILING)
 
     @property
@@ -312,6 +317,7 @@ def _side(side: Side) -> dict[str, Any]:
         "bound_ns": side.bound_ns,
         "limited_by": side.limited_by or None,
         "costs": dict(side.costs),
+        "operators": dict(side.operators),
     }
 
 
@@ -326,7 +332,7 @@ def _lines(one: Judgement) -> Iterator[str]:
         if side.estimate:
             ns = _middle(side.estimate) or 0.0
             yield f"  {side.name}: {about_text(ns, side.within)}{_bound(side)}"
-        elif not side.error:
+        elif side.launches:
             yield f"  {side.name}: no estimate{_bound(side)}"
     if one.same_output:
         names = ", ".join(output.array for output in one.outputs or ())
@@ -368,6 +374,8 @@ def judge_sides(
     if cause:
         reason = f"{after.name} {BROKEN[cause]}" + (f": {detail}" if detail else "")
         return replace(whole, cause=cause, reason=reason)
+    if not before.launches or before.operators or after.operators:
+        return replace(whole, verdict="correct", reason=_correct(before, after, outputs or ()))
     if before.estimate and after.estimate:
         both = difference(before.estimate, after.estimate, after.within)
         whole = replace(whole, difference=both, basis="estimate")
@@ -379,6 +387,17 @@ def judge_sides(
     return replace(whole, verdict=verdict, reason=reason, basis="counts", undecided=undecided)
 
 
+def _correct(before: Side, after: Side, outputs: Sequence[Output]) -> str:
+    """Return the reason of a verdict without a comparison of times."""
+    errors = [each.largest_error for each in outputs if each.largest_error is not None]
+    error = f" (largest error {max(errors):.2g})" if errors else ""
+    side = after if before.launches and after.operators else before
+    return (
+        f"{after.name} computes what {before.name} does{error}; no comparison of times, since"
+        f" {side.name} {'launches no kernel' if not side.launches else 'leaves work to a library'}"
+    )
+
+
 def _find_fault(after: Side, outputs: Sequence[Output] | None) -> tuple[str, str]:
     """Return the first cause for which a candidate is broken, and its detail, or nothing."""
     if after.error:
@@ -386,9 +405,11 @@ def _find_fault(after: Side, outputs: Sequence[Output] | None) -> tuple[str, str
         cause = next(each for each in named if each in BROKEN)
         return cause, str(after.error["message"])
     if not after.launches:
-        return "launch", ""
+        return "launch", after.cheat
     if after.refusal:
         return "device", after.refusal
+    if after.cheat:
+        return "cheat", after.cheat
     for cause, places in (("outside", after.outside), ("race", after.races)):
         if places:
             more = f", and {len(places) - 1} more" if len(places) > 1 else ""

@@ -9,6 +9,7 @@ arguments and callers for the trace.
 import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
 from itertools import accumulate, islice
@@ -92,14 +93,22 @@ class Chooser:
         return self._left < 0
 
 
+RECORDED, UNRECORDED, LEFT_OUT = range(3)
+"""Phases of a program: its launches are recorded, run only, or not even run."""
+
+
 @dataclass(slots=True)
 class Tally:
-    """Progress of a recording: launches executed and recorded, trace bytes, running kernel."""
+    """Progress of a recording: launches executed and recorded, trace bytes, running kernel.
+
+    `operators` counts the calls that were computed on the host while launches were recorded.
+    """
 
     run: int = 0
     recorded: int = 0
     bytes: int = 0
     running: str = ""
+    operators: Counter[str] = field(default_factory=Counter)
     since: float = field(default_factory=time.monotonic)
 
     def text(self, part: float = 0.0) -> str:
@@ -186,12 +195,29 @@ class Launches:
         self._stopwatch: Stopwatch | None = None
         self._clock = 0
         self._timed = 0
+        self._phase, self._since_phase, self._events = RECORDED, 0, 0
         self.refused = self.faults = 0
+        self.fault: KernelFault | None = None
 
     @property
     def verbs(self) -> Verbs:
         """The handlers of its messages."""
-        return {"LAUNCH": self.launch, "COUNT": self.count, "CLOCK": self.clock}
+        return {
+            "LAUNCH": self.launch,
+            "COUNT": self.count,
+            "CLOCK": self.clock,
+            "PHASE": self.begin_phase,
+        }
+
+    def begin_phase(self, phase: int) -> Answer:
+        """Begin a phase; return the launches of the one before."""
+        events = self._writer.manifest.events
+        if self._phase == RECORDED:
+            ended = events[self._events :]
+            self._tally.operators.update(each.name for each in ended if each.kind == "library")
+        launches, self._since_phase = self._since_phase, 0
+        self._phase, self._events = phase, len(events)
+        return (launches,)
 
     def count(self, begins: int) -> Answer:
         """Start to time launches instead of recording them; or return the bound, in picoseconds."""
@@ -217,6 +243,9 @@ class Launches:
         data: bytes, stack: bytes, base: int, file: bytes, ranges: bytes,
     ) -> Answer:  # fmt: skip
         """Run a kernel; return its output, or its error."""
+        self._since_phase += 1
+        if self._phase == LEFT_OUT:
+            return (b"",)
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
@@ -268,7 +297,7 @@ class Launches:
             return
         if tally.recorded == self._limit:
             raise EnoughError(f"{tally.recorded} launches")
-        is_chosen = self._chooser.takes(function)
+        is_chosen = self._phase == RECORDED and self._chooser.takes(function)
         tally.running = function.signature.name
         if is_chosen and self._writer.has_room:
             configured.run(packed, tuple(self._describe(function, packed)), *caller)
@@ -311,6 +340,7 @@ class Launches:
             sys.stdout.flush()
         if isinstance(problem, KernelFault):
             self.faults += 1
+            self.fault = self.fault or problem
             return _FAULTS.get(problem.cause, LAUNCH_FAILURE)
         if isinstance(problem, ClusterError):
             return INVALID_CLUSTER_SIZE

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...base.cache import folder_of, made_folder
 from ...base.claim import Claim, claim_scratch
 from ...base.dataclass import dataclass
-from ...base.errors import CutraceError, nearest
+from ...base.errors import CutraceError, KernelFault, nearest
 from ..front.toolkit import find_host_compiler, find_toolkit, why_nothing_came
 from .code import Code
 from .launches import Choice, EnoughError, Launches, Tally
@@ -177,9 +177,9 @@ def _why_not_executable(path: Path) -> str:
 class Ended:
     """The result of a run: exit status (minus a signal), launches recorded and refused.
 
-    `faults` of the refused ones are the kernels' own. `why` is the reason if we ended the program,
-    empty if it ended by itself; `left_out` describes launches that were executed and are not in the
-    trace.
+    `faults` of the refused ones are the kernels' own, `fault` is the first of them. `why` is the
+    reason if we ended the program, empty if it ended by itself; `left_out` describes launches that
+    were executed and are not in the trace.
     """
 
     status: int
@@ -188,6 +188,7 @@ class Ended:
     why: str = ""
     left_out: str = ""
     faults: int = 0
+    fault: KernelFault | None = None
 
 
 @dataclass(slots=True)
@@ -260,7 +261,8 @@ def _serve(
         raise CutraceError(why_nothing_came(order.words[0], status))
     if why and order.tally.running:
         why += f", while launch {order.tally.run} ran, kernel `{order.tally.running}`"
-    return Ended(status, order.tally.recorded, launches.refused, why, faults=launches.faults)
+    faults = launches.faults, launches.fault
+    return Ended(status, order.tally.recorded, launches.refused, why, "", *faults)
 
 
 def _answer(child: Child, server: Server, seconds: float | None) -> tuple[int, str]:

@@ -64,6 +64,7 @@ class Storage:
             "COPIED": self.note_copy,
             "LIBRARY": self.note_library,
             "LIMIT": self.note_limit,
+            "NAME": self.note_name,
         }
 
     def note_limit(self, which: int, value: int) -> Answer:
@@ -146,6 +147,13 @@ class Storage:
         self._recording.note(Event(kind, size, _DIRECTIONS.get(direction, ""), name))
         if place and _DIRECTIONS.get(direction) != "DtoH":
             self._recording.memory.mark_written(place)
+        return SUCCESS
+
+    def note_name(self, address: int, name: bytes) -> Answer:
+        """Name the array that begins at an address, unless it has a name."""
+        place = self.find(address)
+        if place and place.address == address:
+            self.name(place, name.decode(errors="replace"))
         return SUCCESS
 
     def note_library(self, name: bytes, address: int) -> Answer:

@@ -46,7 +46,10 @@
    LIBRARY   name of a library's call that the program computed itself, an address that it wrote
    COUNT     1: have launches counted and not recorded, 0: no more -> picoseconds that the device
              needs at least for those
-   CLOCK     -> picoseconds that all launches before it take, as estimated */
+   CLOCK     -> picoseconds that all launches before it take, as estimated
+   PHASE     what becomes of the launches that follow: 0: recorded, 1: run only, 2: left out
+             -> launches since the phase before it began
+   NAME      address of an array, its name */
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "II", "QQQQss") \
     MESSAGE(MODULE, 2, "s", "I") \
@@ -69,7 +72,9 @@
     MESSAGE(LIMIT, 16, "IQ", "-") \
     MESSAGE(LIBRARY, 31, "sQ", "-") \
     MESSAGE(COUNT, 30, "I", "Q") \
-    MESSAGE(CLOCK, 32, "", "Q")
+    MESSAGE(CLOCK, 32, "", "Q") \
+    MESSAGE(PHASE, 33, "I", "Q") \
+    MESSAGE(NAME, 34, "Qs", "-")
 
 /* What the program may ask of its device, in the order of HELLO's answer. */
 #define FACTS(FACT) \
