@@ -57,6 +57,7 @@ static void host_memory()
     CHECK(cudaHostRegister(odd, 4000, cudaHostRegisterDefault));
     scale<<<1, 8>>>(odd + 100, 8);
     add_pair<<<1, 8>>>(Pair{7, odd, odd + 200});
+    CHECK(cudaMemset(odd + 99, 0, 4));
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaHostUnregister(odd));
     printf("by its own pointer %d %d %d %d\\n", can, odd[3] - 3, odd[99], odd[107] / 107);
@@ -127,7 +128,7 @@ PRINTED = """\
 symbols 4 3 3
 host 6 6 17
 registered 7 55
-by its own pointer 1 203 99 4
+by its own pointer 1 203 0 4
 rows 1 105 214
 set 0 0 212
 box 1

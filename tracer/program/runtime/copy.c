@@ -256,6 +256,7 @@ cudaError_t run_set(const void *what)
 cudaError_t submit_set(cudaStream_t stream, struct set set)
 {
     cudaError_t status = begin();
+    replace_registered((char *)&set.to.data, sizeof set.to.data);
     if (!status)
         status = check_set(&set);
     if (status)

@@ -84,7 +84,7 @@ void note_allocation(const void *pointer, size_t bytes, enum place place);
 int find_allocation(const void *pointer, struct allocation *found);
 enum place place_of(const void *pointer);
 int can_use_registered(void); /* the device takes the program's pointers to registered memory */
-void replace_registered(char *value, size_t bytes); /* those in a kernel's parameter */
+void replace_registered(char *value, size_t bytes); /* those among these bytes */
 int is_mapped(const void *pointer, size_t bytes); /* in the program, whoever put it there */
 int is_of_graph(const void *pointer);
 void give_to_graph(const void *pointer);
