@@ -78,8 +78,9 @@ def _constants(path: Path) -> dict[str, Any]:
     """Return the constants of a file that `--size` changes; None for one that is no number."""
     constants = {}
     for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            constants[node.targets[0].id] = _number(node.value)
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Name):
+                constants[target.id] = _number(node.value)
     return constants
 
 

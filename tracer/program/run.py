@@ -35,6 +35,7 @@ STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
     "CUPY_CACHE_DIR": "cupy",
     "NUMBA_CACHE_DIR": "numba",
+    "TORCH_EXTENSIONS_DIR": "torch_extensions",
     "TRITON_CACHE_DIR": "triton",
 }
 """Kernel caches of Python packages: kept apart from the machine code for a real device."""

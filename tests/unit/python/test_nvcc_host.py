@@ -207,3 +207,60 @@ def test_cupy_gets_ptx_of_its_backend_nvcc_and_the_name_of_our_compiler(
     environment = SimpleNamespace()
     nvcc_host.name_nvcc(environment)
     assert environment._nvcc_path.endswith("/python -m cutrace nvcc")
+
+
+EXTENSION = """
+import ctypes, os, subprocess
+CUDA_HOME = None
+class FileBaton:
+    pass
+def load_inline(name, cpp_sources, cuda_sources=None, functions=None):
+    lock = FileBaton(os.path.join(os.environ["TORCH_EXTENSIONS_DIR"], "lock"))
+    assert lock.try_acquire() and not FileBaton(lock._path).try_acquire()
+    with open(f"{name}.cu", "w") as file:
+        file.write("".join(["#include <cstdio>\\n", *cuda_sources]))
+    nvcc = os.path.join(CUDA_HOME, "bin", "nvcc")
+    words = ("-shared", "-Xcompiler", "-fPIC", "-o", f"{name}.so", f"{name}.cu")
+    subprocess.run((nvcc, *words, f"-L{CUDA_HOME}/lib64", "-lcudart"), check=True)
+    lock.release()
+    lock.wait()
+    return ctypes.CDLL(f"./{name}.so")
+"""
+INLINE = '''
+import os, sys, types
+from torch.utils import cpp_extension
+os.makedirs(os.environ["TORCH_EXTENSIONS_DIR"], exist_ok=True)
+source = """
+__global__ void twice(float *x) {
+    x[threadIdx.x] *= 2;
+}
+extern "C" float run() {
+    float *x, first = 21;
+    cudaMalloc(&x, 4);
+    cudaMemcpy(x, &first, 4, cudaMemcpyHostToDevice);
+    twice<<<1, 1>>>(x);
+    cudaMemcpy(&first, x, 4, cudaMemcpyDeviceToHost);
+    return first;
+}
+"""
+module = cpp_extension.load_inline("twice", "", source, functions=["run"])
+module.run.restype = cpp_extension.ctypes.c_float
+print(module.run())
+'''
+
+
+def test_an_extension_of_torch_is_built_by_the_toolkit_and_has_lines_of_the_script(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "torch" / "utils"
+    package.mkdir(parents=True)
+    head = "from types import SimpleNamespace\nversion = SimpleNamespace(cuda=None)\n"
+    (package.parent / "__init__.py").write_text(f"{head}cuda = SimpleNamespace()\n")
+    (package / "__init__.py").write_text("")
+    (package / "cpp_extension.py").write_text(EXTENSION)
+    (tmp_path / "app.py").write_text(INLINE)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert (done.status, done.out) == (0, "42.0\n"), done.err
+    (launch,) = done.trace.launches
+    lines = {(Path(each["file"]).name, each["line"]) for each in launch.instructions().to_pylist()}
+    assert ("app.py", 7) in lines

@@ -1,13 +1,14 @@
 """Serve packages that call nvcc at run time with PTX from cutrace's nvcc.
 
-These are PyCUDA, and CuPy if its `backend` is nvcc. The source is stored in the cache, so that the
-PTX's line information has a file to name. The output is cached with it and stays valid until an
-included file changes.
+These are PyCUDA, CuPy if its `backend` is nvcc, and torch for its extensions. The source is stored
+in the cache, so that the PTX's line information has a file to name. The output is cached with it
+and stays valid until an included file changes.
 
 CUDA C++ that is written in a Python file has its lines: `#line` directives name them.
 """
 
 import ast
+import fcntl
 import hashlib
 import json
 import os
@@ -219,8 +220,62 @@ def name_nvcc(environment: Any) -> None:
     environment._nvcc_path = " ".join(_nvcc())
 
 
+def serve_extensions(cpp_extension: Any) -> None:
+    """Make `torch.utils.cpp_extension` build with cutrace's toolkit."""
+    toolkit = subprocess.run(
+        (os.environ["CUTRACE_PYTHON"], "-m", "cutrace", "toolkit"),
+        capture_output=True, text=True, check=False,
+        env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
+    )  # fmt: skip
+    if toolkit.returncode:
+        print(toolkit.stderr, end="", file=sys.stderr)
+        return
+    cpp_extension.CUDA_HOME = toolkit.stdout.strip()
+    cpp_extension.FileBaton = ExtensionLock
+    load_inline = cpp_extension.load_inline
+
+    def load_with_lines(
+        name: str, cpp_sources: Any, cuda_sources: Any = None, *arguments: Any, **named: Any
+    ) -> Any:
+        """Build with `#line` directives for the Python file that has the source."""
+        texts = [cuda_sources] if isinstance(cuda_sources, str) else cuda_sources
+        texts = texts and [with_lines_of_python(text) for text in texts]
+        return load_inline(name, cpp_sources, texts, *arguments, **named)
+
+    cpp_extension.load_inline = load_with_lines
+
+
+class ExtensionLock:
+    """torch's lock of a folder that it builds in; a process that is killed releases it."""
+
+    def __init__(self, path: str, *settings: Any, **named: Any) -> None:
+        self._path = path
+        self._file = -1
+
+    def try_acquire(self) -> bool:
+        """Take the lock; return whether it was free."""
+        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            return False
+        return True
+
+    def wait(self) -> None:
+        """Wait until the lock is free."""
+        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self.release()
+
+    def release(self) -> None:
+        """Free the lock."""
+        os.close(self._file)
+
+
 CHANGES: dict[str, Callable[[Any], None]] = {
     "pycuda.compiler": serve_pycuda,
+    "torch.utils.cpp_extension": serve_extensions,
     "cupy.cuda.compiler": serve_cupy,
     "cupy._environment": name_nvcc,
 }

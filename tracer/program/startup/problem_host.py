@@ -145,9 +145,10 @@ def load(path: Path, sizes: Mapping[str, Any] | None = None) -> ModuleType:
     """Import a file, with other values of its constants."""
     tree = ast.parse(path.read_bytes(), str(path))
     for node in tree.body:
-        names = [each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)]
-        if isinstance(node, ast.Assign) and len(names) == 1 and names[0] in (sizes or {}):
-            node.value = ast.copy_location(ast.Constant((sizes or {})[names[0]]), node.value)
+        names = {each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)}
+        if isinstance(node, ast.Assign) and (changed := names & {*(sizes or {})}):
+            value = ast.Constant((sizes or {})[changed.pop()])
+            node.value = ast.copy_location(value, node.value)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__spec__ = importlib.util.spec_from_file_location(path.stem, path)
