@@ -2,7 +2,9 @@
 
 import itertools
 import re
+import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,12 @@ from cutrace.tracer.simt.interp.decode import LEFT_OUT
 from cutrace.tracer.simt.ops.family import families
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from ptx.isa_forms import TARGETS, headings  # noqa: E402
+
 TABLES = ROOT / "tests" / "validate" / "instructions"
 IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
 ASKED_FORMS = ROOT / "tests" / "golden" / "instructions_asked.txt"
-ISA_FORMS = ROOT / "tests" / "golden" / "instructions_isa.txt"
 ARRAY_FORMS = ROOT / "tests" / "golden" / "instructions_array.txt"
 
 HEAD = """# Instructions
@@ -39,9 +43,14 @@ arithmetic only: no such device was available.
 """
 
 OF_ISA = """
-Of the {all} instructions of PTX ISA 8.8 that sm_90a has, counted by the headings of its sections
-9.7.1 to 9.7.20 (`tests/golden/instructions_isa.txt`), {run} run and {refused} are refused by their
-names, {percent:.1f} %: {names}.
+Of PTX ISA 8.8, by its headings of instructions and the targets that have them, and by {forms} of
+their forms (`tests/golden/instructions_isa.txt`; ptxas says which target has which):
+
+| target | instructions | refused by their names | forms | refused |
+|---|---|---|---|---|
+{rows}
+
+Refused: {names}.
 """
 
 COMPILED = """
@@ -121,10 +130,12 @@ several blocks run in the array engine.
 
 ## What is left out on purpose
 
-The launch fails with the kernel, the reason, the instruction, and its lines in the PTX and the
-source:
+The launch fails with the kernel, the reason, the instruction, its lines in the PTX and the source,
+the section of the ISA, and the devices that have it:
 
-    kernel `k`: cutrace leaves out memory of several GPUs: `multimem.st.u32 [%rd1], 1;` (PTX line 8)
+    kernel `k`: cutrace leaves out textures with several samples a texel: `tex.2dms.v4.u32.s32
+    {%r0, %r1, %r2, %r3}, [%rd1, {%r4, %r5, %r6, %r7}];` (PTX line 8; PTX ISA 9.7.10.3, compute
+    capability 3.0 and later)
 
 A kernel with such an instruction in unreachable code runs only if the code is in a function that
 nobody calls. Missing functions of the device's runtime (`malloc`, `free`, `cudaLaunchDevice`) are
@@ -157,24 +168,26 @@ def text() -> str:
 
 def _of_isa() -> str:
     """Return how much of the ISA runs."""
-    forms = list(_words(ISA_FORMS))
-    refused = [form for form in forms if _is_refused(form)]
-    names = ", ".join(f"`{form}`" for form in refused)
-    run, percent = len(forms) - len(refused), 100 * len(refused) / len(forms)
-    return OF_ISA.format(
-        all=len(forms), run=run, refused=len(refused), percent=percent, names=names
-    )
+    found, names, rows = headings(), set(), []
+    for target in TARGETS:
+        mine = [heading for heading in found if target in heading.targets]
+        forms = [form for heading in mine for form in heading.forms]
+        refused = {h.name for h in mine if any(map(_is_refused, h.forms))}
+        count = sum(map(_is_refused, forms))
+        share = 100 * len(refused) / len(mine)
+        cells = len(mine), f"{len(refused)}, {share:.1f} %", len(forms), count
+        rows.append(f"| {target} | {' | '.join(map(str, cells))} |")
+        names |= refused
+    total = sum(len(heading.forms) for heading in found)
+    listed = ", ".join(f"`{name}`" for name in sorted(names)) or "none"
+    return OF_ISA.format(forms=total, rows="\n".join(rows), names=listed)
 
 
+@cache
 def _is_refused(form: str) -> bool:
-    opcode, *modifiers = form.split(".")
-    return any(opcode == left and names <= set(modifiers) for left, names, _ in LEFT_OUT)
-
-
-def _words(path: Path) -> Iterator[str]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            yield from line.partition(": ")[2].split()
+    opcode, *modifiers = form.split()[0].split(".")
+    named = {modifier.partition("::")[0] for modifier in modifiers} | {*modifiers}
+    return any(opcode == left and names <= named for left, names, _ in LEFT_OUT)
 
 
 def _compiled() -> str:

@@ -13,12 +13,10 @@ from ptx.ptx_case import expand, read_cases
 
 from cutrace.tracer.ptx.kernel import CallTarget, Instruction, Operand, Special, Symbol, Vector
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.interp.decode import LEFT_OUT
 
 GOLDEN = Path(__file__).parent / "ptx"
 COMPARED = Path(__file__).parents[1] / "validate" / "instructions"
 ASKED = (Path(__file__).parent / "instructions_asked.txt").read_text()
-OF_ISA = (Path(__file__).parent / "instructions_isa.txt").read_text()
 
 
 def asked(text: str = ASKED) -> dict[str, list[str]]:
@@ -101,16 +99,3 @@ def test_a_form_that_no_case_has_is_missed() -> None:
     assert not has_case("add.u33")
     assert not has_case("mul.u32.lo")
     assert has_case("mul.lo.u32")
-
-
-def is_refused(form: str) -> bool:
-    """Whether an instruction is left out by its name."""
-    opcode, *modifiers = form.split(".")
-    return any(opcode == left and names <= set(modifiers) for left, names, _ in LEFT_OUT)
-
-
-def test_every_instruction_of_the_isa_has_a_case_or_is_refused_by_its_name() -> None:
-    forms = [form for family in asked(OF_ISA).values() for form in family]
-    assert len(forms) == 194
-    assert [form for form in forms if has_case(form) == is_refused(form)] == []
-    assert sum(map(is_refused, forms)) / len(forms) <= 0.03

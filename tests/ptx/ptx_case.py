@@ -20,6 +20,8 @@ WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 SCRATCH = 64
 ALIASES = {
     **{"n": "u32", "lane": "u32", "turn": "s32", "angle": "f32", "e4m3x2": "b16", "e5m2x2": "b16"},
+    **{"e2m1x2": "b8", "e2m3x2": "b16", "e3m2x2": "b16", "ue8m0x2": "b16", "e2m1x4": "b16"},
+    **{f"{kind}x4": "b32" for kind in ("e4m3", "e5m2", "e2m3", "e3m2")},
     **{"m_e4m3": "b32", "m_e5m2": "b32", "m_tf32": "tf32", "m_f32": "f32"},
     **{"m_f16x2": "f16x2", "m_bf16x2": "bf16x2"},
 }
@@ -55,7 +57,9 @@ SIGNATURES = {
 """What an opcode (or opcode and modifier) takes and gives: T its last type, U its first, W the
 type twice as wide as T."""
 
-_TYPE = re.compile(r"^([usb](8|16|32|64|128)|b?f16(x2)?|[us]16x2|t?f32|f64|e[45]m[23](x2)?|pred)$")
+_TYPE = re.compile(
+    r"^([usb](8|16|32|64|128)|b?f16(x2)?|[us]16x2|t?f32|f64|e[45]m[23](x[24])?|e[23]m[123]x[24]|ue8m0x2|pred)$"
+)
 
 
 @dataclass(frozen=True)

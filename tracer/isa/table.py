@@ -66,7 +66,10 @@ _ACCESS: Mapping[str, str] = {
     "atom": "atomic",
     **dict.fromkeys(("red", "sured"), "reduction"),
 }
-_MEMORY = frozenset({*_ACCESS, "cp", "wmma", "prefetch", "prefetchu"})
+_OF_ALL_DEVICES = {"ld_reduce": "load", "st": "store", "red": "reduction"}
+"""Accesses of `multimem` by the first modifier."""
+
+_MEMORY = frozenset({*_ACCESS, "cp", "wmma", "prefetch", "prefetchu", "multimem"})
 _ATOMIC = frozenset({"atom", "red", "sured"})
 _UPDATES = frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
 _RETURNING = frozenset({"exch", "cas"})
@@ -168,6 +171,8 @@ def _access(opcode: str, modifiers: tuple[str, ...], result_read: bool) -> str:
         return "bulk" if Space.GLOBAL in _spaces(modifiers) else ""
     if opcode == "cp":
         return "copy" if modifiers[:1] == ("async",) and len(_spaces(modifiers)) > 1 else ""
+    if opcode == "multimem":
+        return _OF_ALL_DEVICES.get(modifiers[0], "")
     if opcode == "wmma":
         return modifiers[0] if modifiers[0] in ("load", "store") else ""
     if opcode == "atom" and not result_read and _RETURNING.isdisjoint(modifiers):

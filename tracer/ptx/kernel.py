@@ -26,6 +26,8 @@ TYPE_BYTES: Mapping[str, int] = {
     "s16x2": 4,
     "e4m3x2": 2,
     "e5m2x2": 2,
+    **{"e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2, "e2m1x4": 2},
+    **{"e4m3x4": 4, "e5m2x4": 4, "e2m3x4": 4, "e3m2x4": 4},
     "pred": 1,
 }
 """Bytes per value of each fundamental PTX type (PTX ISA, 5.2.1 and 5.2.3)."""

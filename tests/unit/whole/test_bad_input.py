@@ -300,7 +300,7 @@ def test_a_call_with_too_few_arguments_is_refused_with_its_line() -> None:
 
 
 def test_a_number_is_no_address_of_a_parameter() -> None:
-    said = r"the name of a parameter, or a pointer to one, as address: .*\[8\];` \(PTX line 7\)"
+    said = r"the name of a parameter, or a pointer to one, as address: .*\[8\];` \(PTX line 7; "
     with pytest.raises(CutraceError, match=said):
         launch_ptx(".reg .b64 %d; ld.param.u64 %d, [8];")
 

@@ -2,14 +2,15 @@
 
 A block has its own shared memory at offsets from 0 on. Behind it follow windows of 16 MB for the
 blocks of the cluster, in order of rank: `mapa` returns addresses there, which any shared or generic
-access takes. The ISA leaves the numbers open.
+access takes. The ISA leaves the numbers open. Bit 24 of an address tells the two blocks of a pair
+apart, as on the hardware: programs clear it to reach the first one.
 """
 
 from ....traces.schema import Space
 from ..memory.memory import WINDOWS
 from ..warp.program import Wave
 
-START, SPAN = 0x0F00_0000, 1 << 24
+START, SPAN = 0x1000_0000, 1 << 24
 """Shared address of the window of rank 0, and the size of a window."""
 
 MOST_BLOCKS = 16

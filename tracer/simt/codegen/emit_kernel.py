@@ -23,6 +23,7 @@ from ...ptx.kernel import Part as Selected
 from ...ptx.opcodes import destinations, sources
 from ..access.access_arrays import Site
 from ..access.reach import finish_rows, reach_anywhere
+from ..decode.address import elements
 from ..decode.control_flow import ends
 from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..kernel.passing import parameter_moves
@@ -117,6 +118,7 @@ def write_kernel(kernel: Kernel, symbols: Mapping[tuple[int, str], int], name: s
     return kernel_text
 
 
+_ASYNCHRONOUS = frozenset({"async", "bulk"})
 _ACCESSES = {
     **{"atom": add_atomic, "red": add_atomic, "cp": add_copy},
     **{"ldmatrix": add_matrix_access, "stmatrix": add_matrix_access},
@@ -305,7 +307,7 @@ class BlockEmitter:
             self._last = f"inside{pc}"
         elif part.kind in (ACCESS, ATOMIC, GENERIC):
             add = _ACCESSES.get(instruction.opcode, add_access)
-            if "async" in instruction.modifiers and add is not add_copy:
+            if not _ASYNCHRONOUS.isdisjoint(instruction.modifiers) and add is not add_copy:
                 raise refuse("this instruction")
             add(text, instruction, position, number, refuse)
             size = _bytes_of(instruction)
@@ -396,6 +398,8 @@ class BlockEmitter:
         if rule is None:
             raise lane.refuse("this instruction")
         first, *source_operands = instruction.operands
+        if instruction.opcode == "cvt":  # of four numbers at once
+            source_operands = [e for operand in source_operands for e in elements(operand)]
         to = [first.first, first.second] if isinstance(first, Pair) else [first]
         if len(source_operands) != len(rule.sources):
             raise lane.refuse("this form")

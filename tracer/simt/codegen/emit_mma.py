@@ -109,7 +109,7 @@ def add_product(text: WarpText, instruction: Instruction, mask: str, refuse: Ref
     """Emit an `mma` or `wmma.mma` for the lanes `mask`."""
     find = mma.product_of if instruction.opcode == "mma" else wmma.product_of
     product = find(instruction)
-    if product is None or product.sparsity:
+    if product is None or product.sparsity or product.blocks:
         raise refuse("this shape or type")
     offsets = []
     size = 8 if product.types[1] == "f64" else 4

@@ -39,8 +39,8 @@ def update_lanes(name: str, code: tuple[str, str, str]) -> Callable[..., Array]:
 
 
 def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """Return the step of an `atom` or `red`, or None for `red.async`."""
-    if "async" in instruction.modifiers:
+    """Return the step of an `atom` or `red`, or None for `red.async` of shared memory."""
+    if "async" in instruction.modifiers and instruction.space != "global":
         return None
     operands = list(instruction.operands)
     to = operands.pop(0) if instruction.opcode == "atom" else Bucket()

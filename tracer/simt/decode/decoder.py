@@ -8,6 +8,7 @@ import numpy as np
 from ....base.errors import CutraceError
 from ....jit.ufunc import select
 from ....traces.schema import Space
+from ...ptx.isa_section import isa_note
 from ...ptx.kernel import (
     BasicBlock,
     Bucket,
@@ -204,13 +205,15 @@ class Decoder:
         return is_local and self.function in self.passing.recursive
 
     def refuse(self, why: str) -> CutraceError:
-        """Return an error that names the current instruction, its PTX line and source line."""
+        """Return an error that names the current instruction, its PTX line and source line, its
+        section of the ISA and the devices that have it."""
         instruction = self.kernel.instructions[self.pc]
         place = instruction.location
         source = f", from {place.file}:{place.line}" if place else ""
         return CutraceError(
             f"kernel `{spoken_name(self.kernel, self.launch)}`: {why}: `{instruction.text}` "
-            f"(PTX line {instruction.ptx_line}{source})"
+            f"(PTX line {instruction.ptx_line}{source}"
+            f"{isa_note(instruction.opcode, instruction.modifiers)})"
         )
 
     def symbol_address(self, name: str) -> int:

@@ -8,7 +8,16 @@ the message for each.
 from ...ptx.kernel import BasicBlock, Instruction, key_of
 from ..call import call
 from ..call.argument_passing import returned_steps
-from ..decode import address, async_copy, atomic, cluster_address, load_store, shuffle_vote, stack
+from ..decode import (
+    address,
+    async_copy,
+    atomic,
+    cluster_address,
+    load_store,
+    multimem,
+    shuffle_vote,
+    stack,
+)
 from ..decode.control_flow import ending
 from ..decode.decoder import Decoder, StepTable
 from ..decode.ptx_program import PtxProgram
@@ -16,7 +25,7 @@ from ..kernel.spin_loop import endless_of
 from ..matrix import ldmatrix, mma, wgmma, wmma
 from ..ops.family import find_rule
 from ..texture import query, sample, surface_access
-from ..tma import bulk_copy, tensor_map_edit
+from ..tma import bulk_copy, launch_control, tensor_map_edit
 from ..warp.instruction_limit import never_ends
 from ..warp.program import BlockPlan, Step, Terminator
 from ..warp.schedule import JUMP
@@ -25,24 +34,11 @@ from .move import decode_alu
 
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
     ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
-    ("st", frozenset({"bulk"}), "bulk stores (compute capability 10.0)"),
-    ("wgmma", frozenset({"sp"}), "matrix products with sparse factors"),
-    ("mma", frozenset({"block_scale"}), "matrix products with scaled blocks"),
-    ("multimem", frozenset(), "memory of several GPUs"),
-    ("clusterlaunchcontrol", frozenset(), "clusters of blocks that take over others (10.0)"),
+    ("tensormap", frozenset({"swizzle_atomicity"}), "swizzles of 32 and 64 bytes (10.0)"),
     ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
     ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
-    ("cvt", frozenset({"rs"}), "conversions that round at random"),
-    ("cvt", frozenset({"e2m1x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("cvt", frozenset({"e2m3x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("cvt", frozenset({"e3m2x2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("cvt", frozenset({"ue8m0x2"}), "numbers that are an exponent only (compute capability 10.0)"),
-    ("mma", frozenset({"e2m1"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("mma", frozenset({"e2m3"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("mma", frozenset({"e3m2"}), "numbers of 4 and 6 bits (compute capability 10.0)"),
-    ("ldmatrix", frozenset({"m16n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
-    ("ldmatrix", frozenset({"m8n16"}), "matrices of 8-bit elements (compute capability 10.0)"),
-    ("stmatrix", frozenset({"m16n8"}), "matrices of 8-bit elements (compute capability 10.0)"),
+    ("cp", frozenset({"im2col::w"}), "wide im2col boxes (compute capability 10.0)"),
+    ("cp", frozenset({"im2col::w::128"}), "wide im2col boxes (compute capability 10.0)"),
 )
 """Opcode, required modifiers, and description: the message begins `cutrace leaves out`."""
 
@@ -53,7 +49,7 @@ def left_out(instruction: Instruction) -> str | None:
     """Return the description of an unsupported instruction, None for a supported one."""
     if instruction.opcode not in _OPCODES:
         return None
-    named = {modifier.partition("::")[0] for modifier in instruction.modifiers}
+    named = {m.partition("::")[0] for m in instruction.modifiers} | {*instruction.modifiers}
     for opcode, modifiers, what in LEFT_OUT:
         if instruction.opcode == opcode and modifiers <= named:
             return what
@@ -115,8 +111,10 @@ _FAMILIES: tuple[StepTable, ...] = (
     address.STEPS,
     bulk_copy.STEPS,
     tensor_map_edit.STEPS,
+    launch_control.STEPS,
     stack.STEPS,
     load_store.STEPS,
+    multimem.STEPS,
     move.STEPS,
     call.STEPS,
     atomic.STEPS,

@@ -20,7 +20,7 @@ from ...ptx.kernel import (
 )
 from ..access.cluster import GENERIC as OF_CLUSTER
 from ..call.argument_passing import lane_numbers
-from ..decode.address import place_parameters
+from ..decode.address import elements, place_parameters
 from ..decode.decoder import Decoder, Fetch, StepTable, Store, skip
 from ..memory.memory import WINDOWS
 from ..ops.family import SHARED_FAMILIES
@@ -63,6 +63,8 @@ def _require_sizes(decoder: Decoder, operands: list[Operand], kinds: list[str]) 
 
 def _split(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:
     first, *source_operands = instruction.operands
+    if instruction.opcode == "cvt":  # of four numbers at once
+        source_operands = [e for operand in source_operands for e in elements(operand)]
     if isinstance(first, Pair):
         return [first.first, first.second], source_operands
     return [first], source_operands

@@ -2,6 +2,13 @@
 
 Lanes 8 j to 8 j + 7 hold the addresses of the rows of matrix j, 16 bytes each. In registers, lane l
 holds elements 2 (l % 4) and the next of row l / 4, or of that column with `.trans`.
+
+Matrices of bytes (compute capability 10.0): of 8 rows of 16 bytes (`m8n16`, a register) lane l
+holds bytes 4 (l % 4) to the fourth of row l / 4. Of 16 x 16 bytes transposed (`m16n16`, two
+registers) it holds in register j the bytes of rows 4 (l % 4) + 2 j and the next at column l / 4,
+then at column l / 4 + 8; a stored `m16n8` has one such register, of rows 2 (l % 4) and the next of
+8. CUTLASS's SM100_U8x8_LDSM_T and SM100_U8x4_STSM_T have these layouts. Elements of 4 or 6 bits, 16
+of them packed at the start of a row, become the lower bits of bytes.
 """
 
 from collections.abc import Sequence
@@ -27,7 +34,14 @@ ROW_BYTES = 16
 _NOTHING = np.uint64(0)
 
 
+_PACKED = {"b4x16_p64": 4, "b6x16_p32": 6}
+"""Bits of the elements that a load unpacks to bytes."""
+
+
 def _decode_move(decoder: Decoder, instruction: Instruction) -> Step:
+    shape = next((m for m in instruction.modifiers if m in _BYTE_SHAPES), "")
+    if shape:
+        return _BYTE_SHAPES[shape](decoder, instruction)
     if "m8n8" not in instruction.modifiers or instruction.type != "b16":
         raise decoder.refuse("cutrace does not know this shape or type of matrix")
     return _MOVES[instruction.opcode](decoder, instruction)
@@ -104,5 +118,78 @@ def _row_halves(matrices: Sequence[Array]) -> list[Array]:
     return [np.ascontiguousarray(halves[:, :, k]) for k in range(2)]
 
 
+def _load_bytes(decoder: Decoder, instruction: Instruction) -> Step:
+    modifiers = instruction.modifiers
+    count = next(COUNTS[m] for m in modifiers if m in COUNTS)
+    transposed, bits = (
+        "trans" in modifiers,
+        next((_PACKED[m] for m in modifiers if m in _PACKED), 8),
+    )
+    if transposed != ("m16n16" in modifiers) or (bits == 8 and not transposed):
+        raise decoder.refuse("cutrace does not know this shape or type of matrix")
+    access = _rows(decoder, instruction, 1)
+    stores = [decoder.store(e, "b32") for e in elements(instruction.operands[0])]
+    rows = 16 if transposed else 8
+    if len(stores) != count * rows // 8:
+        raise decoder.refuse(f"expected {count * rows // 8} registers")
+
+    def load(group: Group) -> None:
+        lanes = _lanes(group, access.guard, count * rows // 8)
+        loaded = read(group, lanes, access, access.address(group.frame))
+        halves = np.stack([by_warp(group, half) for half in loaded], axis=-1)
+        whole = np.where(by_warp(group, lanes)[:, :, None], halves, _NOTHING)
+        octets = _unpacked(np.ascontiguousarray(whole).view(np.uint8), bits)
+        for register, store in enumerate(stores):
+            row, column = _places(register, transposed)
+            words = np.ascontiguousarray(octets[:, row, column]).view(np.uint32)
+            put(group, store, words[:, :, 0])
+
+    return load
+
+
+def _unpacked(octets: Array, bits: int) -> Array:
+    """Return rows (warps, 32, 16) of bytes from rows of 16 elements of 8 or fewer bits."""
+    if bits == 8:
+        return octets
+    places = np.arange(16 * bits).reshape(16, bits)
+    single = octets[:, :, places // 8] >> (places % 8).astype(np.uint8) & np.uint8(1)
+    elements_: Array = (single << np.arange(bits, dtype=np.uint8)).sum(axis=-1, dtype=np.uint8)
+    return elements_
+
+
+def _places(register: int, transposed: bool) -> tuple[Array, Array]:
+    """Return the row, by the lane that addresses it, and the column of each byte of a register of
+    each lane, (32, 4)."""
+    lane, octet = np.arange(LANES)[:, None], np.arange(4)[None]
+    if not transposed:
+        return np.broadcast_to(8 * register + lane // 4, (LANES, 4)), 4 * (lane % 4) + octet
+    row = 16 * (register // 2) + 4 * (lane % 4) + 2 * (register % 2) + octet % 2
+    return row, lane // 4 + 8 * (octet // 2)
+
+
+def _store_bytes(decoder: Decoder, instruction: Instruction) -> Step:
+    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
+    access = _rows(decoder, instruction, 0)
+    fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
+    if len(fetches) != count or "trans" not in instruction.modifiers:
+        raise decoder.refuse(f"expected {count} registers of a transposed matrix")
+    lane, octet = np.arange(LANES)[:, None], np.arange(4)[None]
+
+    def store(group: Group) -> None:
+        frame = group.frame
+        lanes = _lanes(group, access.guard, count)
+        rows = np.zeros((group.rows, LANES, ROW_BYTES), np.uint8)
+        for number, fetch in enumerate(fetches):
+            words = np.ascontiguousarray(by_warp(group, fetch(frame)))
+            row = 8 * number + 2 * (lane % 4) + octet % 2
+            rows[:, row, lane // 4 + 8 * (octet // 2)] = words.view(np.uint8).reshape(-1, LANES, 4)
+        halves = rows.view(np.uint64)
+        values = [np.ascontiguousarray(halves[:, :, k]) for k in range(2)]
+        write(group, lanes, access, access.address(frame), values)
+
+    return store
+
+
+_BYTE_SHAPES = {"m8n16": _load_bytes, "m16n16": _load_bytes, "m16n8": _store_bytes}
 _MOVES = {"ldmatrix": _load, "stmatrix": _store, "movmatrix": _transpose}
 STEPS: StepTable = dict.fromkeys(_MOVES, _decode_move)

@@ -8,6 +8,10 @@ holds columns 2 (l % 4) and the next.
 A sparse A (ISA 9.7.14.6) has the fragment of half its columns. In each quad, the lanes from the
 selector on hold its metadata.
 
+With `.block_scale` (ISA 9.7.14.3) the two lanes of a quad that the thread number selects have the
+scales of rows l / 4 and l / 4 + 8 of A, and one lane those of column l / 4 of B, in bytes from the
+byte number on.
+
 `mma.m8n8k4` of f16 is four products of 8 x 8 matrices, one per pair of quads of a warp
 (`quad_product`). Lanes 4 q to 4 q + 3, and those plus 16, compute product q (ISA 9.7.14.5.1). Of A
 and B a lane holds four elements of one row or column (the lower quad rows or columns 0 to 3), of C
@@ -16,7 +20,7 @@ devices have it too, slower.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -27,12 +31,15 @@ from ..decode.address import elements
 from ..decode.decoder import Decoder, Fetch, StepTable
 from ..decode.shuffle_vote import by_warp, put
 from ..ops.lanes import LANES, Array
+from ..ops.tile import Scales
 from ..warp.program import Group, Step
 from .product import BITS, Layout, Product, Sparsity, each, numbered, width
 
 _QUAD_TYPES = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))
 _SPARSE = frozenset({"sp", "sp::ordered_metadata"})
 _SHAPE = re.compile(r"m(\d+)n8k(\d+)")
+_PACKED = frozenset({"kind::mxf4", "kind::mxf4nvf4"})
+_BLOCKS = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
 _LANE = np.arange(LANES)
 
 
@@ -76,13 +83,18 @@ def _decode_mma(decoder: Decoder, instruction: Instruction) -> Step:
     matrices = instruction.operands[:4]
     if tuple(len(elements(o)) for o in matrices) != product.registers:
         raise decoder.refuse("expected {}, {}, {} and {} registers".format(*product.registers))
+    if product.blocks:
+        return _scaled_step(decoder, product, instruction)
     return multiply_step(decoder, product, instruction)
 
 
 STEPS: StepTable = {"mma": _decode_mma}
 
 
-def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:
+def multiply_step(
+    decoder: Decoder, product: Product, instruction: Instruction,
+    scales: Callable[[Group], Scales] | None = None,
+) -> Step:  # fmt: skip
     """Return the step of a product with operands D, A, B and C, then the metadata of a sparse A."""
     to, *sources = instruction.operands[:4]
     kind = "b64" if product.types[1] == "f64" else "b32"
@@ -93,10 +105,43 @@ def multiply_step(decoder: Decoder, product: Product, instruction: Instruction) 
     def multiply(group: Group) -> None:
         operands = [registers_of(group, part) for part in fetches]
         metadata = by_warp(group, fetch(group.frame)) if fetch else None
-        for store, register in zip(stores, product(operands, metadata), strict=True):
+        if scales is None:
+            results = product(operands, metadata)
+        else:
+            results = product.scaled(operands, metadata, scales(group))
+        for store, register in zip(stores, results, strict=True):
             put(group, store, register)
 
     return multiply
+
+
+def _scaled_step(decoder: Decoder, product: Product, instruction: Instruction) -> Step:
+    """Return the step of a product with scales, the last four operands."""
+    operands = instruction.operands[-4:]
+    fetches = [
+        [decoder.fetch(e, "u32" if place % 2 == 0 else "u16") for e in elements(operand)]
+        for place, operand in enumerate(operands)
+    ]
+    if [len(part) for part in fetches] != [1, 2, 1, 2]:
+        raise decoder.refuse("expected scales, and the numbers of their byte and thread")
+    rows, columns = product.layout.c.shape[1:]
+    block = np.arange(product.blocks)
+
+    def scales(group: Group) -> Scales:
+        values = [[by_warp(group, f(group.frame)) for f in part] for part in fetches]
+        (a,), a_at, (b,), b_at = values
+        row, column = np.arange(rows), np.arange(columns)
+        parts = []
+        for scale, at, lane in (
+            (a, a_at, 4 * (row % 8) + row // 8 + 2 * a_at[1][:, :1]),
+            (b, b_at, 4 * column + b_at[1][:, :1]),
+        ):
+            word = np.take_along_axis(scale, lane.astype(np.intp) % LANES, axis=1)
+            shift = 8 * (at[0][:, :1].astype(np.int64) + block) % 32
+            parts.append(word.astype(np.int64)[:, :, None] >> shift[:, None] & 255)
+        return Scales(product.scale, *parts)
+
+    return multiply_step(decoder, product, instruction, scales)
 
 
 def registers_of(group: Group, fetches: Sequence[Fetch]) -> Array:
@@ -109,8 +154,9 @@ def product_of(instruction: Instruction) -> Product | None:
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in BITS)
-    is_sparse = not _SPARSE.isdisjoint(modifiers)
-    if shape is None or len(types) != 4 or len(instruction.operands) != (6 if is_sparse else 4):
+    is_sparse, is_scaled = not _SPARSE.isdisjoint(modifiers), "block_scale" in modifiers
+    count = 4 + 2 * is_sparse + 4 * is_scaled
+    if shape is None or len(types) != 4 or len(instruction.operands) != count:
         return None
     to, a_kind, right, start = types
     rows, inner = int(shape[1]), int(shape[2])
@@ -119,6 +165,11 @@ def product_of(instruction: Instruction) -> Product | None:
         if (a_kind, right) != ("f16", "f16") or (to, start) not in _QUAD_TYPES or len(by_rows) != 2:
             return None
         return quad_product((by_rows[0], by_rows[1]), (to, start))
+    is_packed = not _PACKED.isdisjoint(modifiers)
+    if is_packed:
+        a_kind, right = f"packed {a_kind}", f"packed {right}"
+    if a_kind not in BITS or right not in BITS:
+        return None
     form = to, a_kind, right, start
     selector = None
     if is_sparse:
@@ -126,13 +177,20 @@ def product_of(instruction: Instruction) -> Product | None:
         if rows != 16 or not isinstance(selector_operand, Immediate):
             return None
         selector = selector_operand.bits
-    return _product(rows, inner, form, "satfinite" in modifiers, "and" in modifiers, selector)
+    blocks = next((_BLOCKS[m] for m in modifiers if m in _BLOCKS), 1 + is_packed)
+    scale = next((m for m in modifiers if m in ("ue8m0", "ue4m3")), "")
+    if is_scaled != bool(scale):
+        return None
+    return _product(
+        rows, inner, form, "satfinite" in modifiers, "and" in modifiers, selector,
+        any(m.startswith("kind::") for m in modifiers), (scale, blocks if is_scaled else 0),
+    )  # fmt: skip
 
 
 @cache
 def _product(
     rows: int, inner: int, types: tuple[str, str, str, str], saturate: bool, both: bool,
-    selector: int | None,
+    selector: int | None, since_10: bool, scaling: tuple[str, int],
 ) -> Product:  # fmt: skip
     to, a_bits, right, start = (BITS[kind] for kind in types)
     a_columns = inner if selector is None else inner // 2
@@ -140,12 +198,15 @@ def _product(
     bits = max(to, 16), a_bits, right, max(start, 16)
     wide = 64 if a_bits == 64 else 32
     d, a, b, c = (n * b // (LANES * wide) for n, b in zip(sizes, bits, strict=True))
-    sparsity = None if selector is None else _sparsity(inner, a_bits, selector)
+    sparsity = None if selector is None else sparsity_of(inner, a_bits, selector)
     layout = layout_of((rows, inner, 8), types, a_columns)
-    return Product(types, layout, (d, a, b, c), inner, saturate, both, sparsity)
+    return Product(
+        types, layout, (d, a, b, c), inner, saturate, both, sparsity,
+        since_10=since_10, scale=scaling[0], blocks=scaling[1],
+    )  # fmt: skip
 
 
-def _sparsity(inner: int, bits: int, selector: int) -> Sparsity:
+def sparsity_of(inner: int, bits: int, selector: int) -> Sparsity:
     """Return the layout of the metadata of 16 rows on an NVIDIA H200: a lane has those of four
     groups of two rows; for elements of 8 and 4 bits, those of eight groups of one row."""
     columns = {32: 2 * inner, 4: inner // 2}.get(bits, inner)

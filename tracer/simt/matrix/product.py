@@ -37,12 +37,20 @@ from ..ops.tensor import (
     multiply_warps,
     work_sizes,
 )
+from ..ops.tile import GROUP, Scales, multiply_floats
 
 BITS = {
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "e4m3": 8, "e5m2": 8},
     **{"u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1},
+    **{"e2m1": 8, "e2m3": 8, "e3m2": 8, "packed e2m1": 4},
 }
-_LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126}
+"""Bits of an element of a PTX type; narrow floats lie in bytes, 4-bit ones also two to a byte."""
+
+_OCTETS = frozenset({"e4m3", "e5m2"})
+_SHIFTS = {"e2m1": 2, "e2m3": 0, "e3m2": 0}
+"""Bits below a number in its byte (PTX ISA 9.7.14.5)."""
+
+_LEAST = {"e4m3": -6, "e5m2": -14, "f16": -14, "f32": -126, "e2m1": 0, "e2m3": 0, "e3m2": -2}
 """The least exponents of normal numbers."""
 
 Numbers = NDArray[np.int32]
@@ -109,7 +117,9 @@ class Product:
 
     Products are added in blocks of `terms`, each to the sum of the earlier ones. The layout of a
     sparse A is that of its stored elements. In a product `of_warpgroup` factors may be given
-    instead of registers, and their signs change where `negated` says so.
+    instead of registers, and their signs change where `negated` says so. `since_10` is true for
+    what compute capability 9.0 lacks; `scale` is the type of the scales of `blocks` blocks of a
+    row, if it has some.
     """
 
     types: tuple[str, str, str, str]
@@ -122,12 +132,16 @@ class Product:
     of_warpgroup: bool = False
     given: tuple[bool, bool] = (False, False)
     negated: tuple[bool, bool] = (False, False)
+    since_10: bool = False
+    scale: str = ""
+    blocks: int = 0
 
     @cached_property
     def form(self) -> Form:
         """What the loops of a product need."""
         layout, types, form = self.layout, self.types, Form()
-        octets = types[1] in ("e4m3", "e5m2")
+        octets = types[1] in _OCTETS and self.of_warpgroup
+        has_least = octets or (self.since_10 and BITS[types[1]] <= 8)
         _, inner, columns = layout.b.shape
         products, rows = layout.c.shape[:2]
         given = (self.given[0] or self.sparsity is not None, self.given[1], False)
@@ -136,7 +150,7 @@ class Product:
         shapes = (products, rows, inner), layout.b.shape, layout.c.shape
         for place, numbers in enumerate((layout.a, layout.b, layout.c)):
             matrix = Matrix()
-            matrix.format = _format(types[1 + place], octets and self.of_warpgroup)
+            matrix.format = _format(types[1 + place], has_least)
             matrix.count = math.prod(shapes[place])
             if given[place]:
                 numbers = np.arange(matrix.count).reshape(shapes[place])
@@ -157,16 +171,16 @@ class Product:
         form.lines, form.rows, form.inner, form.columns = products * rows, rows, inner, columns
         form.adds_last = int(self._adds_octets)
         form.stage = inner // 2 if form.adds_last else self.terms
-        form.kept = OCTET_BITS if octets and self.of_warpgroup else KEPT_BITS
+        form.kept = OCTET_BITS if octets else KEPT_BITS
         form.saturates = int(self.saturate)
-        form.cuts_sum = int(octets and self.of_warpgroup and types[0] == "f32")
+        form.cuts_sum = int(octets and types[0] == "f32")
         form.drops_sign = int(self.of_warpgroup)
         return form
 
     @property
     def _adds_octets(self) -> bool:
         """Whether 8-bit floats are summed in two stages, and the accumulator is added last."""
-        return self.types[1] in ("e4m3", "e5m2") and not self.of_warpgroup
+        return self.types[1] in _OCTETS and not self.of_warpgroup and not self.since_10
 
     @property
     def _order(self) -> NDArray[np.intp]:
@@ -214,7 +228,7 @@ class Product:
         words = np.concatenate([np.zeros((count, warps, LANES), unit), *operands])
         starts = np.arange(len(words)) * (warps * LANES * unit.itemsize // 4)
         if metadata is not None and self.sparsity:
-            expanded = self.sparsity.expand(self._stored(operands[0]), metadata)
+            expanded = self.sparsity.expand(self.stored(operands[0]), metadata)
             given = np.zeros((warps, form.a.count + form.b.count), np.int64)
             given[:, : form.a.count] = expanded.reshape(-1, warps).T
         elif given is None:
@@ -222,29 +236,64 @@ class Product:
         self._run(*(address(array) for array in (words, starts, given)), -1, warps)
         return words[:count]
 
-    def _stored(self, registers: Array) -> Array:
-        """Return the stored elements (rows, inner, warps) of a sparse A."""
-        kind, (numbers,) = self.types[1], self.layout.a
-        register, place = np.divmod(numbers // LANES, each(kind))
-        shift = (place * width(kind)).astype(np.uint32)[..., None]
-        mask = np.uint32((1 << width(kind)) - 1)
-        stored: Array = registers[register, :, numbers % LANES] >> shift & mask
-        return stored
+    def stored(self, registers: Array) -> Array:
+        """Return the elements (rows, inner, warps) of A in its registers (n, warps, 32)."""
+        return _elements(registers, self.layout.a[0], self.types[1])
+
+    def scaled(self, operands: Sequence[Array], metadata: Array | None, scales: Scales) -> Array:
+        """Return the registers of D of a product with scales, from those of A, B and C."""
+        _, left, right, start = self.types
+        a = self.stored(operands[0])
+        if metadata is not None and self.sparsity:
+            a = self.sparsity.expand(a, metadata)
+        b, c = (
+            _elements(registers, numbers[0], kind)
+            for registers, numbers, kind in (
+                (operands[1], self.layout.b, right), (operands[2], self.layout.c, start)
+            )
+        )  # fmt: skip
+        types = self.types[0], left.removeprefix("packed "), right.removeprefix("packed "), start
+        a, b = (_numbers(m, kind) for m, kind in ((a, left), (b, right)))
+        group = 1 if left != "packed e2m1" else 2 * GROUP if self.sparsity else GROUP
+        tiles = np.moveaxis(a, -1, 0), b.T, np.moveaxis(c, -1, 0)
+        d = multiply_floats(types, *tiles, scales, group).reshape(len(scales.a), -1)
+        words = d[:, self.layout.d].astype(np.uint32).reshape(len(d), -1, LANES)
+        registers: Array = np.moveaxis(words, 1, 0)
+        return registers
+
+
+def _elements(registers: Array, numbers: NDArray[np.intp], kind: str) -> Array:
+    """Return the elements of these numbers, with a last dimension of warps."""
+    register, place = np.divmod(numbers // LANES, each(kind))
+    shift = (place * width(kind)).astype(np.uint32)[..., None]
+    mask = np.uint32((1 << width(kind)) - 1)
+    elements: Array = registers[register, :, numbers % LANES] >> shift & mask
+    return elements
+
+
+def _numbers(octets: Array, kind: str) -> Array:
+    """Return the patterns of narrow floats in their bytes."""
+    real = FORMATS.get(kind)
+    if real is None or real.bits == 8:
+        return octets
+    patterns: Array = octets >> np.uint32(_SHIFTS[kind]) & np.uint32((1 << real.bits) - 1)
+    return patterns
 
 
 def _format(kind: str, has_least: bool = False) -> Format:
     """Return the format of a PTX type; `has_least` is true if subnormal numbers count as having the
     exponent of the least normal one."""
-    form, real = Format(), FORMATS.get(kind)
-    form.width, form.shift = width(kind), 0
+    form, real = Format(), FORMATS.get(kind.removeprefix("packed "))
+    form.width = form.pitch = width(kind)
+    form.shift = 0
     form.kind = SIGNED if kind[0] == "s" else UNSIGNED
     if kind == "f64":
         form.kind = REAL
     elif real is not None:
-        form.width, form.shift = real.bits, width(kind) - real.bits
+        form.width, form.shift = real.bits, _SHIFTS.get(kind, width(kind) - real.bits)
         form.kind, form.fraction, form.bias = REAL, real.fraction, real.bias
         form.infinity, form.nan = real.infinity, real.nan
-    form.least = _LEAST[kind] if has_least else -2000
+    form.least = _LEAST.get(kind, -2000) if has_least else -2000
     return form
 
 

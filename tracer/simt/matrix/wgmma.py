@@ -3,9 +3,13 @@
 Each warp of a warpgroup has 16 of the 64 rows. It multiplies them when it issues the instruction,
 which is one of the times that the ISA allows, so that a wait has nothing to do. The accumulators
 have the layout of `mma.m16n8`, for each eight columns.
+
+A sparse A (ISA 9.7.15.6) has half its columns in memory or registers. Each warp's lanes have the
+metadata of its 16 rows as for `mma.sp`.
 """
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -21,7 +25,7 @@ from ..decode.shuffle_vote import by_warp, put
 from ..ops.lanes import Array
 from ..tma.tensor_map import swizzled
 from ..warp.program import Group, Step
-from .mma import layout_of, registers_of
+from .mma import layout_of, registers_of, sparsity_of
 from .product import BITS, Product, each, width
 
 WARPS = 4
@@ -43,6 +47,15 @@ class Shape:
     inner: int
     types: tuple[str, str, str]
     turned: tuple[bool, bool]
+    is_sparse: bool = False
+
+    def inner_of(self, side: int) -> int:
+        """Return the columns of A in memory, or the rows of B."""
+        return self.inner // 2 if self.is_sparse and side == 0 else self.inner
+
+    def row_bytes(self, side: int) -> int:
+        """Return the bytes of a row of A in memory, or of a column of B."""
+        return _ROW_BYTES * (2 if self.is_sparse and side else 1)
 
     def read_factor(self, memory: NDArray[np.uint8], bits: int, side: int, first: int) -> Array:
         """Return the elements of a factor's rows (of B: its columns) from `first` on, (rows,
@@ -50,10 +63,11 @@ class Shape:
         rows = ROWS if side == 0 else self.columns
         descriptor = read_descriptor(bits)
         if self.turned[side]:
-            places = by_columns(descriptor, first + rows, self.inner)[first:]
+            places = by_columns(descriptor, first + rows, self.inner_of(side))[first:]
             octets = _gathered(memory, places[:, :, None] + np.arange(2)).reshape(rows, -1)
         else:
-            octets = _gathered(memory, by_rows(descriptor, first + rows, _ROW_BYTES)[first:])
+            places = by_rows(descriptor, first + rows, self.row_bytes(side))
+            octets = _gathered(memory, places[first:])
         return octets.view(f"u{width(self.types[1 + side]) // 8}")
 
 
@@ -69,13 +83,20 @@ def _decode_wgmma(decoder: Decoder, instruction: Instruction) -> Step:
         return _fence
     if modifiers & {"commit_group", "wait_group"}:
         return skip(decoder, instruction)
-    shape, product = _product(decoder, instruction)
+    metadata: Operand | None = None
+    if "sp" in modifiers:
+        metadata, selector = instruction.operands[3:5]
+        operands = (*instruction.operands[:3], *instruction.operands[5:])
+        instruction = replace(instruction, operands=operands)
+        shape, product = _product(decoder, instruction, _number(selector))
+    else:
+        shape, product = _product(decoder, instruction)
     to, a_operand, right, scale = instruction.operands[:4]
     if len(elements(to)) != product.registers[0]:
         raise decoder.refuse(f"expected {product.registers[0]} registers")
     if isinstance(a_operand, Vector) and len(a_operand.elements) != 4:
         raise decoder.refuse("expected four registers of the first factor")
-    return _multiply(decoder, shape, product, (to, a_operand, right, scale))
+    return _multiply(decoder, shape, product, (to, a_operand, right, scale), metadata)
 
 
 STEPS: StepTable = {"wgmma": _decode_wgmma}
@@ -85,11 +106,14 @@ def _fence(group: Group) -> None:
     group.wave.fenced[group.warps] = True
 
 
-def _product(decoder: Decoder, instruction: Instruction) -> tuple[Shape, Product]:
+def _product(
+    decoder: Decoder, instruction: Instruction, selector: int | None = None
+) -> tuple[Shape, Product]:
     modifiers = instruction.modifiers
     shape = next((m for m in map(_SHAPE.fullmatch, modifiers) if m), None)
     types = tuple(m for m in modifiers if m in BITS)
-    if shape is None or len(types) != 3 or not _fits(types, int(shape[1]), int(shape[2])):
+    times = 1 if selector is None else 2
+    if shape is None or len(types) != 3 or not _fits(types, int(shape[1]), int(shape[2]) // times):
         raise decoder.refuse("cutrace does not know this shape or type of wgmma")
     to, a_kind, right = types
     numbers = [_number(operand) for operand in instruction.operands[4:]]
@@ -100,24 +124,25 @@ def _product(decoder: Decoder, instruction: Instruction) -> tuple[Shape, Product
     columns, inner = int(shape[1]), int(shape[2])
     product = _of_warp(
         (ROWS, inner, columns), (to, a_kind, right, to), from_registers,
-        "satfinite" in modifiers, (signs[0] < 0, signs[1] < 0),
+        "satfinite" in modifiers, (signs[0] < 0, signs[1] < 0), selector,
     )  # fmt: skip
-    return Shape(columns, inner, (to, a_kind, right), turned), product
+    return Shape(columns, inner, (to, a_kind, right), turned, selector is not None), product
 
 
 @cache
 def _of_warp(
     shape: tuple[int, int, int], types: tuple[str, str, str, str], from_registers: bool,
-    saturate: bool, negated: tuple[bool, bool],
+    saturate: bool, negated: tuple[bool, bool], selector: int | None,
 ) -> Product:  # fmt: skip
     """Return the product of one warp; B is given, and A if it is not in registers."""
-    layout = layout_of(shape, types, shape[1])
+    layout = layout_of(shape, types, shape[1] if selector is None else shape[1] // 2)
+    sparsity = None if selector is None else sparsity_of(shape[1], BITS[types[1]], selector)
     count = shape[2] // 2 // each(types[0])
     registers = count, 4 * from_registers, 0, count
     given = not from_registers, True
     return Product(
-        types, layout, registers, layout.a.shape[2], saturate, both=True, of_warpgroup=True,
-        given=given, negated=negated,
+        types, layout, registers, layout.b.shape[1], saturate, both=True, sparsity=sparsity,
+        of_warpgroup=True, given=given, negated=negated,
     )  # fmt: skip
 
 
@@ -138,7 +163,7 @@ def _number(operand: Operand) -> int:
 
 def _multiply(
     decoder: Decoder, shape: Shape, product: Product,
-    operands: tuple[Operand, Operand, Operand, Operand],
+    operands: tuple[Operand, Operand, Operand, Operand], metadata: Operand | None,
 ) -> Step:  # fmt: skip
     to, a_operand, right, scale = operands
     starts = [decoder.fetch(e, "b32") for e in elements(to)]
@@ -149,7 +174,7 @@ def _multiply(
     descriptors.append(decoder.fetch(right, "b64"))
     adds = None if isinstance(scale, Immediate) else decoder.fetch(scale, "pred")
     always = isinstance(scale, Immediate) and scale.bits != 0
-    pc = decoder.pc
+    lanes, pc = None if metadata is None else decoder.fetch(metadata, "b32"), decoder.pc
 
     def multiply(group: Group) -> None:
         _require_fence(decoder, group, pc)
@@ -174,6 +199,10 @@ def _multiply(
                 "outside",
             ) from None
         a = [registers_of(group, firsts)] if firsts else []
+        if product.sparsity and lanes is not None:
+            stored = product.stored(a[0]) if a else factors[0].T.reshape(ROWS, -1, len(factors[0]))
+            whole = product.sparsity.expand(stored, by_warp(group, lanes(group.frame)))
+            factors[0] = whole.reshape(-1, whole.shape[2]).T.astype(np.int64)
         results = product([*a, start], given=np.concatenate(factors, axis=1))
         for store, register in zip(stores, results, strict=True):
             put(group, store, register)
@@ -195,7 +224,7 @@ def _require_fence(decoder: Decoder, group: Group, pc: int) -> None:
 
 def _elements_of(shape: Shape, side: int) -> int:
     rows = ROWS if side == 0 else shape.columns
-    return rows * _ROW_BYTES * 8 // width(shape.types[1 + side])
+    return rows * shape.row_bytes(side) * 8 // width(shape.types[1 + side])
 
 
 def _factor(group: Group, shape: Shape, fetch: Fetch, side: int) -> Array:

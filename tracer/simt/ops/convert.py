@@ -9,11 +9,24 @@ from collections.abc import Callable
 import numpy as np
 
 from ...ptx.kernel import Instruction
-from .format import FLOATS, TO_WHOLE, Reformat, reformat, reformat_integer, storage
+from .format import (
+    FLOATS,
+    FORMATS,
+    TO_WHOLE,
+    Reformat,
+    reformat,
+    reformat_at_random,
+    reformat_integer,
+    storage,
+)
 from .lanes import DTYPES, Array
 from .rule import Family, Rule
 
-_PAIRS = {"f16x2": "f16", "bf16x2": "bf16", "e4m3x2": "e4m3", "e5m2x2": "e5m2"}
+_PAIRS = {
+    **{"f16x2": "f16", "bf16x2": "bf16", "e4m3x2": "e4m3", "e5m2x2": "e5m2"},
+    **{"e2m1x2": "e2m1", "e2m3x2": "e2m3", "e3m2x2": "e3m2"},
+}
+_FOURS = {f"{kind}x4": kind for kind in ("e4m3", "e5m2", "e2m1", "e2m3", "e3m2")}
 _MODES = ("rn", "rz", "rm", "rp", "rna")
 
 
@@ -21,9 +34,13 @@ def _cvt(instruction: Instruction) -> Rule | None:
     types, modifiers = instruction.types, instruction.modifiers
     if "pack" in modifiers:
         return _pack(instruction)
-    if len(types) != 2 or "rs" in modifiers:
+    if len(types) != 2:
         return None
     to, source = types
+    if "rs" in modifiers:
+        return _at_random(instruction, to)
+    if "ue8m0x2" in types:
+        return _to_exponents(instruction, source) if to == "ue8m0x2" else _from_exponents()
     if to in _PAIRS or source in _PAIRS:
         return _pair(instruction, to, source)
     if source in FLOATS and to in FLOATS:
@@ -77,12 +94,13 @@ def _nearest_tf32(finite: bool) -> Callable[[Array], Array]:
 
 
 def _pair(instruction: Instruction, to: str, source: str) -> Rule | None:
-    """Convert two values into a register, the first source to the upper half; or both halves."""
+    """Convert two values into a register, the first source to the upper half; or both halves. Two
+    numbers of 4 bits share a byte, those of 6 bits have one each."""
     narrow, wide = _PAIRS.get(to), _PAIRS.get(source)
     if narrow is None:
         return None
     one = reformat(_form(instruction, narrow, wide or source))
-    result = f"b{16 if to[0] == 'e' else 32}"
+    result = "b8" if narrow == "e2m1" else f"b{16 if to[0] == 'e' else 32}"
     shift = DTYPES[result].type(8 * DTYPES[result].itemsize // 2)
 
     def join(high: Array, low: Array) -> Array:
@@ -92,12 +110,98 @@ def _pair(instruction: Instruction, to: str, source: str) -> Rule | None:
     if wide is None:
         return Rule((storage(source),) * 2, (result,), join)
     part = DTYPES[storage(wide)]
+    bits = 4 if wide == "e2m1" else 8 * part.itemsize
 
     def both(a: Array) -> Array:
-        half = a.dtype.type(8 * part.itemsize)
-        return join((a >> half).astype(part), a.astype(part))
+        return join((a >> a.dtype.type(bits)).astype(part), a.astype(part))
 
-    return Rule((f"b{16 * part.itemsize}",), (result,), both)
+    return Rule((f"b{2 * bits}",), (result,), both)
+
+
+def _to_exponents(instruction: Instruction, source: str) -> Rule:
+    """Convert two numbers to powers of two, `ue8m0`: their signs are dropped, and what is below
+    2^-127 becomes that."""
+    form = _form(instruction, "f32", source)
+    upward, finite = form.mode == "rp", form.finite
+
+    def one(bits: Array) -> Array:
+        magnitude = bits & np.uint32(0x7FFF_FFFF)
+        field, rest = magnitude >> np.uint32(23), magnitude & np.uint32(0x7F_FFFF)
+        if upward:
+            half = np.where(field == 0, np.uint32(0x40_0000), np.uint32(0))
+            field = field + ((rest > half) & (field < 255)).astype(np.uint32)
+        if finite:
+            field = np.minimum(field, np.uint32(254))
+        return np.where(magnitude > np.uint32(0x7F80_0000), np.uint32(255), field)
+
+    def join(high: Array, low: Array) -> Array:
+        joined: Array = (one(high) << np.uint32(8) | one(low)).astype(np.uint16)
+        return joined
+
+    if source == "f32":
+        return Rule(("b32", "b32"), ("b16",), join)
+    high = np.uint32(0xFFFF_0000)
+    return Rule(("b32",), ("b16",), lambda a: join(a & high, a << np.uint32(16)))
+
+
+def _from_exponents() -> Rule:
+    """Convert two powers of two to bf16; that of 255 is no number."""
+
+    def one(field: Array) -> Array:
+        number = np.where(field == 0, np.uint32(0x40), field << np.uint32(7))
+        return np.where(field == 255, np.uint32(0x7FFF), number)
+
+    def both(a: Array) -> Array:
+        wide = a.astype(np.uint32)
+        high, low = one(wide >> np.uint32(8)), one(wide & np.uint32(255))
+        joined: Array = high << np.uint32(16) | low
+        return joined
+
+    return Rule(("b16",), ("b32",), both)
+
+
+def _at_random(instruction: Instruction, to: str) -> Rule | None:
+    """`cvt.rs`: add random bits, the last source, below the last bit that is kept, and cut off.
+
+    Of two numbers each has the bits that it drops: 13 for f16, in the lower bits of a half of the
+    source, 16 for bf16. Of four each pair shares a half, the first with its bits in reverse order;
+    numbers of 4 bits have the odd or even bytes. Found on a B200 by others; the ISA draws it.
+    """
+    modifiers = instruction.modifiers
+    kind = _FOURS.get(to) or _PAIRS.get(to)
+    if kind is None or instruction.types[1] != "f32":
+        return None
+    count = 4 if to in _FOURS else 2
+    form, bits = FORMATS[kind], 13 if kind == "f16" else 16
+    width = 4 if kind == "e2m1" else 8 if count == 4 else 16
+    result = f"b{count * width}"
+    convert = reformat_at_random(form, bits, "relu" in modifiers, "satfinite" in modifiers)
+
+    def join(*sources: Array) -> Array:
+        numbers, word = sources[:-1], sources[-1].astype(np.uint64)
+        high, low = word >> np.uint64(16), word & np.uint64(0xFFFF)
+        if kind == "e2m1":
+            octet = np.uint64(255)
+            high, low = (
+                (word >> np.uint64(at) & octet)
+                | (word >> np.uint64(at + 16) & octet) << np.uint64(8)
+                for at in (8, 0)
+            )
+        halves = [high, low] if count == 2 else [_reversed(high), high, _reversed(low), low]
+        joined = convert(numbers[0], halves[0])
+        for number, half in zip(numbers[1:], halves[1:], strict=True):
+            joined = joined << np.uint64(width) | convert(number, half)
+        return joined.astype(DTYPES[result])
+
+    return Rule(("b32",) * (count + 1), (result,), join)
+
+
+def _reversed(bits: Array) -> Array:
+    """Return 16 bits in reverse order."""
+    for step, mask in ((1, 0x5555), (2, 0x3333), (4, 0x0F0F), (8, 0x00FF)):
+        by, keep = np.uint64(step), np.uint64(mask)
+        bits = (bits & keep) << by | bits >> by & keep
+    return bits
 
 
 def _float_to_integer(instruction: Instruction, to: str, source: str) -> Rule:

@@ -25,13 +25,16 @@ from .rule import Family, Rule
 
 SHARED_FAMILIES: Mapping[str, tuple[str, ...]] = {
     "moves and addresses": ("mov", "cvta", "isspacep", "createpolicy"),
-    "loads and stores": ("ld", "ldu", "st"),
+    "loads and stores": ("ld", "ldu", "st", "multimem"),
     "atomic operations": ("atom", "red"),
     "asynchronous copies and their barriers": ("cp.async", "mbarrier"),
-    "bulk copies": ("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "red.async", "tensormap"),
+    "bulk copies": (
+        *("cp.async.bulk", "cp.reduce.async.bulk", "st.async", "st.bulk", "red.async"),
+        "tensormap",
+    ),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
     "matrices": ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
-    "clusters of blocks": ("mapa", "getctarank", "barrier.cluster"),
+    "clusters of blocks": ("mapa", "getctarank", "barrier.cluster", "clusterlaunchcontrol"),
     "stack memory": ("alloca", "stacksave", "stackrestore"),
     "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),
     "no effect here": (

@@ -22,7 +22,8 @@ class Format:
     """A binary format of `bits` bits, `fraction` of them stored; `nan` is the NaN that operations
     make.
 
-    `infinity` is one more than the largest finite pattern, even if the format has no infinity.
+    `infinity` is one more than the largest finite pattern, even if the format has no infinity;
+    where it has no NaN either, `nan` is the largest number.
     """
 
     name: str
@@ -53,6 +54,9 @@ FORMATS = {
         Format("tf32", 19, 10, 127, 0x3FC00, 0x3FFFF),
         Format("e4m3", 8, 3, 7, 0x7F, 0x7F),
         Format("e5m2", 8, 2, 15, 0x7C, 0x7F),
+        Format("e2m1", 4, 1, 1, 0x8, 0x7),
+        Format("e2m3", 6, 3, 1, 0x20, 0x1F),
+        Format("e3m2", 6, 2, 3, 0x20, 0x1F),
     )
 }
 
@@ -185,7 +189,7 @@ def narrow_integer(size: Array, sign: Array, form: Format, mode: str = "rn") -> 
     return bounded
 
 
-FLOATS = frozenset({"f16", "bf16", "f32", "f64", "tf32", "e4m3", "e5m2"})
+FLOATS = frozenset(FORMATS)
 _STORAGE = {"f64": "b64", "f32": "b32", "tf32": "b32", "f16": "b16", "bf16": "b16"}
 TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
     "rni": np.rint,
@@ -267,6 +271,35 @@ def reformat(form: Reformat) -> Callable[[Array], Array]:
         return _target(value, form)
 
     return elementwise_of(f"cvt_{form.name}", convert, (_code(form.source),), _code(form.to))
+
+
+def reformat_at_random(
+    form: Format, count: int, relu: bool, finite: bool
+) -> Callable[[Array, Array], Array]:
+    """Return the function from bits of f32 and `count` random bits to bits of a format: the random
+    bits are added at the top of what is cut off."""
+    kept = _U((1 << count) - 1)
+
+    def convert(bits: Array, random: Array) -> Array:
+        wide = bits.astype(np.uint64)
+        sign, magnitude = wide >> 31, wide & 0x7FFF_FFFF
+        exponent, fraction = magnitude >> 23, magnitude & 0x7F_FFFF
+        whole = fraction | np.where(exponent != 0, _U(1 << 23), _U(0))
+        lowest = 128 - form.bias  # the field of the least normal number of the format
+        short = np.maximum((lowest - exponent).view(np.int64), 0).view(_U)
+        drop = np.minimum(short, 20) + (23 - form.fraction)
+        # What lies below the random bits cannot carry, so it is cut off with them.
+        moved = (whole << 16) + ((random & kept) << drop + (16 - count))
+        field = np.where(short > 0, _U(0), (exponent - lowest) << form.fraction)
+        encoding = field + (moved >> drop + 16)
+        encoding = np.where(encoding >= form.infinity, _U(form.infinity - finite), encoding)
+        encoding = np.where(magnitude == 0x7F80_0000, _U(form.infinity - finite), encoding)
+        encoding = encoding | sign << form.bits - 1
+        if relu:
+            encoding = np.where(sign != 0, _U(0), encoding)
+        return np.where(magnitude > 0x7F80_0000, _U(form.nan), encoding)
+
+    return convert
 
 
 def through_double(kind: str, formula: Callable[..., Array]) -> Callable[..., Array]:

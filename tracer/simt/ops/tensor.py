@@ -6,13 +6,15 @@ exponents), truncates them 25 bits below it, adds them exactly, and truncates th
 rounds it to nearest as f16. It sums 8-bit floats two bytes of every four at a time (of a sparse
 factor four columns of every eight), starting from zero, and adds the accumulator at the end.
 `wgmma` truncates all products of 8-bit floats and the accumulator 13 bits below, and so the sum, if
-it is f32. Double precision is a chain of fused multiply-adds; integers are exact.
+it is f32. Double precision is a chain of fused multiply-adds; integers are exact. Narrow floats of
+compute capability 12.0 are added at once, as ops/tile.py says.
 
 `jit` compiles these loops for each form of a product (matrix/product.py).
 """
 
 from ....jit.structure import I32, I64, U32, Struct
 from ....jit.value import bits_of, double_of, multiply_add, truncate, unroll
+from .format import FORMATS
 
 FLOATS, DOUBLES, INTEGERS, AND, XOR = range(5)
 SIGNED, UNSIGNED, REAL = range(3)
@@ -34,7 +36,8 @@ INFINITY = 0x7FF << 52
 
 
 class Format(Struct):
-    """The elements of a matrix: `width` bits above `shift` others, signed, unsigned or real.
+    """The elements of a matrix: `width` bits above `shift` others, every `pitch` bits; signed,
+    unsigned or real.
 
     Of a real one `fraction` bits are stored, `infinity` is one more than the largest finite number,
     and no exponent counts less than `least`.
@@ -42,6 +45,7 @@ class Format(Struct):
 
     width: int
     shift: int
+    pitch: int
     kind: int
     fraction: int
     bias: int
@@ -154,12 +158,13 @@ def load(matrix: Matrix, words: U32, starts: I64, given: I64, elements: I64) -> 
     form = matrix.format
     if matrix.is_given:
         for k in range(matrix.count):
-            elements[k] = number_of(matrix, given[k] >> form.shift)
+            bits = given[k] >> form.shift
+            elements[k] = number_of(matrix, bits & (1 << form.width) - 1)
     for slot in range(matrix.registers):
         own = words[starts[matrix.register + slot] :]
         for place in range(1 << matrix.places):
             to = elements[32 * ((slot << matrix.places) + place) :]
-            shift = form.shift + place * form.width
+            shift = form.shift + place * form.pitch
             for lane in range(32):
                 if form.width == 64:
                     to[lane] = own[2 * lane] | own[2 * lane + 1] << 32
@@ -182,6 +187,16 @@ def number_of(matrix: Matrix, bits: int) -> int:
     if form.kind == REAL:
         return widen(form, bits) ^ matrix.is_negated << 63
     return bits
+
+
+def real_format(kind: str) -> Format:
+    """Return the format of floats of at most 32 bits, alone in their words."""
+    form, real = Format(), FORMATS[kind]
+    form.width = form.pitch = real.bits
+    form.shift, form.kind, form.least = 0, REAL, -2000
+    form.fraction, form.bias = real.fraction, real.bias
+    form.infinity, form.nan = real.infinity, real.nan
+    return form
 
 
 def widen(form: Format, bits: int) -> int:

@@ -42,6 +42,7 @@ from .transfer import (
     is_reduction,
     lanes_of,
     mask_of,
+    of_leader,
     outside_global,
     pieces_of,
     reduce_bytes,
@@ -87,8 +88,7 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
     spaces = [m for m in spaces if m in ("shared", "global")]
     if len(spaces) != 2:
         raise decoder.refuse("expected two state spaces, those of destination and source")
-    if "cp_mask" in instruction.modifiers:
-        raise decoder.refuse("cutrace leaves out masks of bytes (compute capability 10.0)")
+    chosen = decoder.fetch(operands.pop(), "u16") if "cp_mask" in instruction.modifiers else None
     mask, site = mask_of(decoder, instruction, operands), site_of(decoder, instruction)
     to, source = (fetch_address(decoder, operand) for operand in operands[:2])
     size = decoder.fetch(operands[2], "u32")
@@ -102,12 +102,16 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
 
     def copy(group: Group) -> None:
         frame, rows = group.frame, BulkRows(group, site)
-        values = [fetch(frame) for fetch in (to, source, size, barrier, mask)]
+        values = [fetch(frame) for fetch in (to, source, size, barrier, mask, chosen or mask)]
         for lane in lanes_of(group, guard, values):
-            there, here, count, barrier_address, blocks = lane.values
+            there, here, count, barrier_address, blocks, octets = lane.values
             if count % 16:
                 raise site.fault(lane, f"of {count} bytes, no multiple of 16,", "misaligned")
             bytes_ = _find(lane, site, spaces[1], here, count, not narrow[1])
+            if chosen is not None:
+                _move_some(global_bytes(lane, site, there, count), bytes_, octets)
+                rows.add(lane, pieces_of(there, count))
+                continue
             if spaces[0] == "global":
                 _move(global_bytes(lane, site, there, count), bytes_, operation, kind, True)
                 rows.add(lane, pieces_of(there, count))
@@ -143,12 +147,21 @@ def _move(to: Bytes, source: Bytes, operation: str, kind: str, in_global: bool) 
     to.mark()
 
 
+def _move_some(to: Bytes, source: Bytes, octets: int) -> None:
+    """Copy the bytes of each 16 whose bit is set in `octets` (`.cp_mask`)."""
+    places = np.flatnonzero(np.tile(octets >> np.arange(16) & 1, to.size // 16))
+    to.view[places] = source.view[places]
+    if to.written is not None:
+        to.written[to.start + places] = 1
+
+
 def _send(decoder: Decoder, instruction: Instruction) -> Step | None:
-    """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and signals the barrier."""
-    if "async" not in instruction.modifiers:
+    """`st.async [a], b, [mbar]` and `red.async`: each lane stores, and signals the barrier. Those
+    to global memory have no barrier, and are stores and reductions like others."""
+    if "bulk" in instruction.modifiers:
+        return _fill(decoder, instruction)
+    if "async" not in instruction.modifiers or instruction.space == "global":
         return None
-    if "global" in instruction.modifiers:
-        raise decoder.refuse("cutrace leaves out asynchronous stores to global memory (10.0)")
     kind, site = instruction.type, site_of(decoder, instruction)
     to, barrier = (fetch_address(decoder, instruction.operands[k]) for k in (0, 2))
     fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
@@ -173,6 +186,24 @@ def _send(decoder: Decoder, instruction: Instruction) -> Step | None:
     return send
 
 
+def _fill(decoder: Decoder, instruction: Instruction) -> Step:
+    """`st.bulk [a], size, 0`: fill shared memory with zeros."""
+    site, guard = site_of(decoder, instruction), decoder.guard()
+    to = fetch_address(decoder, instruction.operands[0])
+    size, is_generic = decoder.fetch(instruction.operands[1], "u64"), not instruction.space
+
+    def fill(group: Group) -> None:
+        for lane in lanes_of(group, guard, [to(group.frame), size(group.frame)]):
+            there, count = lane.values
+            if count % 8:
+                raise site.fault(lane, f"of {count} bytes, no multiple of 8,", "misaligned")
+            target = shared_bytes(lane, site, as_shared(there, is_generic), count, 8)
+            target.view[:] = 0
+            target.mark()
+
+    return fill
+
+
 ALIGN = 128
 """Alignment in bytes of a box in shared memory."""
 
@@ -181,18 +212,25 @@ ALIGN_INSIDE = 16
 an illegal instruction, as it does for a store of a box that begins before the tensor."""
 
 
+ROWS = 4
+"""Rows that a copy with `.tile::gather4` or `.tile::scatter4` takes (PTX ISA 5.5.6)."""
+
+_ROW_MODES = frozenset({"tile::gather4", "tile::scatter4"})
+
 STEPS: StepTable = {"cp": _decode_copy, "st": _send, "red": _send}
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The operands of a box: its map and coordinates, and the offsets of an im2col box."""
+    """The operands of a box: its map and coordinates, and the offsets of an im2col box. One that
+    `has_rows` gathers or scatters four rows: a column and their numbers."""
 
     tensor: Fetch
     corner: tuple[Fetch, ...]
     offsets: tuple[Fetch, ...]
     rank: int
     is_im2col: bool
+    has_rows: bool = False
 
 
 def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
@@ -200,8 +238,6 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = instruction.modifiers
     operands = list(instruction.operands)
     site = site_of(decoder, instruction)
-    if any(m.startswith("tile::") for m in modifiers) or "im2col::w" in " ".join(modifiers):
-        raise decoder.refuse("cutrace leaves out this way of loading (compute capability 10.0)")
     mask = mask_of(decoder, instruction, operands)
     if "prefetch" in modifiers:
         return _prefetch_box(decoder, _box(decoder, instruction, operands[0], operands[1:]), site)
@@ -210,21 +246,24 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
         return _store(decoder, instruction, operands, site)
     box = _box(decoder, instruction, operands[1], operands[3:])
     to, barrier = fetch_address(decoder, operands[0]), fetch_address(decoder, operands[2])
-    guard = decoder.guard()
+    guard, of_pair = decoder.guard(), "cta_group::2" in modifiers
 
     def load(group: Group) -> None:
         frame, rows = group.frame, BulkRows(group, site)
         values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
         for lane in lanes_of(group, guard, values):
             there, barrier_address, blocks, *coordinates = lane.values
+            if of_pair:
+                barrier_address = of_leader(lane, barrier_address)
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             box_values = _read(lane, site, tensor, places, inside)
             rows.add(lane, _pieces(places[inside]))
-            size = box_span(tensor)
+            times = ROWS if box.has_rows else 1
+            size = box_span(tensor) * times
             for target, word in targets(lane, site, there, barrier_address, blocks, size, ALIGN):
                 _spread(tensor, target, box_values)
                 target.mark()
-                complete(word, box_bytes(tensor))
+                complete(word, box_bytes(tensor) * times)
 
     return load
 
@@ -264,13 +303,14 @@ def _box(
         where = fetch_address(decoder, Address(tensor))
     corner = tuple(decoder.fetch(c, "s32") for c in operand.coordinates)
     rank = next(int(m[0]) for m in instruction.modifiers if m in ("1d", "2d", "3d", "4d", "5d"))
-    if len(corner) != rank:
-        raise decoder.refuse(f"expected {rank} coordinates")
+    has_rows = not _ROW_MODES.isdisjoint(instruction.modifiers)
+    if len(corner) != (1 + ROWS if has_rows else rank):
+        raise decoder.refuse(f"expected {1 + ROWS if has_rows else rank} coordinates")
     is_im2col = "im2col" in instruction.modifiers
     offsets: tuple[Fetch, ...] = ()
     if is_im2col and others:
         offsets = tuple(decoder.fetch(e, "u16") for e in elements(others[0]))
-    return Box(where, corner, offsets, rank, is_im2col)
+    return Box(where, corner, offsets, rank, is_im2col, has_rows)
 
 
 def _values(box: Box, frame: list[Any]) -> list[Any]:
@@ -292,7 +332,7 @@ def _find_tensor_map(
     if tensor.rank != box.rank or (tensor.kind == IM2COL) != box.is_im2col:
         kind = "im2col" if tensor.kind == IM2COL else "tiled"
         raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
-    corner = tuple(coordinates[: box.rank])
+    corner = tuple(coordinates[: len(box.corner)])
     if corner[0] * tensor.size % ALIGN_INSIDE:
         raise site.fault(
             lane,
@@ -302,6 +342,12 @@ def _find_tensor_map(
         )
     if box.is_im2col:
         return tensor, *pixels_of(tensor, corner, tuple(coordinates[box.rank :]))
+    if box.has_rows:
+        if tensor.shape[1] != 1:
+            raise site.fault(lane, f"takes a map of boxes of {tensor.shape[1]} rows, not 1,", "map")
+        parts = [elements_of(tensor, (corner[0], row)) for row in corner[1:]]
+        places, inside = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return tensor, places, inside
     return tensor, *elements_of(tensor, corner)
 
 
@@ -362,7 +408,8 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             if operation and not is_reduction(operation, tensor.type):
                 raise site.fault(lane, f"cannot reduce elements of {tensor.type}", "operation")
-            bytes_ = shared_bytes(lane, site, here, box_span(tensor), ALIGN)
+            times = ROWS if box.has_rows else 1
+            bytes_ = shared_bytes(lane, site, here, box_span(tensor) * times, ALIGN)
             memory = bytes_.memory[: bytes_.memory.size // tensor.size * tensor.size]
             words, index = _words(lane, tensor, inside, places)
             _check(lane, site, tensor, places[inside])

@@ -132,6 +132,14 @@ def block_of(lane: Lane, rank: int) -> int:
     return lane.block // size * size + rank
 
 
+def of_leader(lane: Lane, address: int) -> int:
+    """Return a shared address with `.cta_group::2`: one of the block itself means the first block
+    of its pair. On the hardware bit 24 of the block's own addresses is its place in the pair, and
+    programs clear it."""
+    rank = lane.block % lane.group.wave.program.launch.blocks_a_cluster
+    return address if address >= START or not rank % 2 else START + (rank - 1 << 24) + address
+
+
 def offset_of(address: int) -> int:
     """Return the offset of a shared address in its block."""
     return (address - START) % (1 << 24) if address >= START else address

@@ -1,0 +1,79 @@
+"""`clusterlaunchcontrol`: requests to take over a cluster that has not begun (PTX ISA 9.7.13.18).
+
+The blocks of a wave have all begun, so no cluster is left to take over: each request fails, one of
+the answers that the ISA allows, and every block of the grid runs. The answer completes at the
+mbarrier when it is requested. Its 16 bytes are opaque: the first block's coordinates, then 1 if a
+cluster was cancelled.
+"""
+
+import numpy as np
+
+from ...ptx.kernel import Bucket, Instruction
+from ..decode.address import elements
+from ..decode.decoder import Decoder, StepTable
+from ..ops.lanes import Array
+from ..warp.program import Group, Step
+from .transfer import as_shared, complete, fetch_address, lanes_of, site_of, targets
+
+ANSWER = 16
+"""Bytes of an answer."""
+
+_CANCELLED = 3
+"""The word of an answer that tells whether a cluster was cancelled."""
+
+_PLACES = {"get_first_ctaid::x": 0, "get_first_ctaid::y": 1, "get_first_ctaid::z": 2}
+
+
+def _decode_control(decoder: Decoder, instruction: Instruction) -> Step:
+    if "try_cancel" in instruction.modifiers:
+        return _request(decoder, instruction)
+    return _read(decoder, instruction)
+
+
+def _request(decoder: Decoder, instruction: Instruction) -> Step:
+    site, guard = site_of(decoder, instruction), decoder.guard()
+    to, barrier = (fetch_address(decoder, operand) for operand in instruction.operands)
+    to_all = "multicast::cluster::all" in instruction.modifiers
+    is_generic = not instruction.space
+
+    def request(group: Group) -> None:
+        size = group.wave.program.launch.blocks_a_cluster
+        for lane in lanes_of(group, guard, [to(group.frame), barrier(group.frame)]):
+            there, word_at = (as_shared(address, is_generic) for address in lane.values)
+            mask = (1 << size) - 1 if to_all else 0
+            for target, word in targets(lane, site, there, word_at, mask, ANSWER):
+                target.view[:] = 0
+                target.mark()
+                complete(word, ANSWER)
+
+    return request
+
+
+def _read(decoder: Decoder, instruction: Instruction) -> Step:
+    to, answer = instruction.operands
+    fetch, modifiers = decoder.fetch(answer, "b128"), set(instruction.modifiers)
+
+    def word(frame: list[Array], number: int) -> Array:
+        words = np.ascontiguousarray(fetch(frame)).view(np.uint32)
+        return np.ascontiguousarray(words.reshape(*fetch(frame).shape, 4)[..., number])
+
+    if "is_canceled" in modifiers:
+        holds = decoder.store(to, "pred")
+        assert holds is not None
+        return lambda group: holds(group.frame, word(group.frame, _CANCELLED) != 0)
+    places = [_PLACES[m] for m in instruction.modifiers if m in _PLACES] or [0, 1, 2, _CANCELLED]
+    stores = [
+        (number, store)
+        for number, element in zip(places, elements(to), strict=True)
+        if not isinstance(element, Bucket) and (store := decoder.store(element, "b32"))
+    ]
+
+    def read(group: Group) -> None:
+        values = [(store, word(group.frame, number)) for number, store in stores]
+        for store, value in values:
+            store(group.frame, value)
+
+    return read
+
+
+STEPS: StepTable = {"clusterlaunchcontrol": _decode_control}
