@@ -17,7 +17,10 @@ from hypothesis import settings
 FIRST = "test_counters.py"
 """Compares a thousand launches with a chip; all of its tests read what one fixture records."""
 
-EVERY_ARCHITECTURE = {"test_device_code", "test_documents", "test_host_session", "test_surfaces"}
+EVERY_ARCHITECTURE = {
+    *("test_device_code", "test_documents", "test_host_session", "test_machine_bounds"),
+    "test_surfaces",
+}
 """Test files that read what the assembler says for older architectures. Elsewhere sessions ask it
 for one: ten take 0.3 s of CPU a kernel, a fifth of the time of all tests."""
 

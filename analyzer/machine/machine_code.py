@@ -26,7 +26,7 @@ mad.lo.s32, prmt.b32, fma.rn.f64, tanh.approx.f32).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
@@ -492,7 +492,7 @@ class LeastCode:
         self._block_of = block_of
         self._copies = defaultdict[int, list[Copies]](list)
         for (owner, loop), by_pc in groups.items():
-            many = median_high([min(each.values()) for each in by_pc.values()])
+            many = _count_copies(by_pc.values())
             self._copies[owner].append(Copies(loop, by_pc, many, neighbours[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
@@ -526,6 +526,19 @@ class LeastCode:
         """
         pc = self._closing.get(loop, -1) if loop >= 0 else min(self._block_of)
         return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
+
+
+def _count_copies(pcs: Collection[Operations]) -> int:
+    """Return the copies of a block of these pcs: as many as of what the assembler never merges.
+
+    Of an unrolled loop's counter it keeps one, of its barriers and accesses one a copy.
+
+    >>> _count_copies([Counter({0x11D: 4}), Counter({0x012: 1}), Counter({0x00C: 1})])
+    4
+    """
+    usual = median_high([min(each.values()) for each in pcs])
+    never = (many for each in pcs for operation, many in each.items() if operation in FIXED)
+    return max(usual, *never, 0)
 
 
 def _fits(operation: int, operations: frozenset[int] | None) -> bool:

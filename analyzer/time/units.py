@@ -177,7 +177,13 @@ def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
 
 
 def unit_times(work: Work, measured: Measured) -> Iterator[Part]:
-    """Yield the time of each unit alone."""
+    """Yield the time of each unit alone: of sampled warps, so that its bound may be longer."""
+    least = {bound.resource: bound.ns for bound in work.bounds}
+    for part in _times(work, measured):
+        yield Part(part.what, max(part.ns, least.get(part.what, 0.0)))
+
+
+def _times(work: Work, measured: Measured) -> Iterator[Part]:
     yield from _sm_times(work, measured)
     yield Part("L2", _l2_ns(work, measured))
     yield Part("DRAM", _dram_ns(work, measured))

@@ -180,6 +180,17 @@ def test_an_unrolled_loop_issues_its_counter_once_for_all_copies() -> None:
     assert least.issued({**dict.fromkeys(range(4), 1024), 4: 1}) == 1024 // 4 * 10 + 1
 
 
+def test_barriers_of_an_unrolled_loop_tell_how_many_copies_it_has() -> None:
+    """Four copies of a barrier alone, with one counter and one branch: 7 for 4 rounds."""
+    code = made([
+        *(one(0, BARRIER, 4) for _ in range(4)),
+        *(one(1, ADD, 4), one(2, LOGIC, 4), one(3, BRANCH, 5, target=0)),
+        one(4, EXIT, 5),
+    ])  # fmt: skip
+    least = LeastCode(code, {0: 0, 1: 0, 2: 0, 3: 0, 4: 1})
+    assert least.issued({**dict.fromkeys(range(4), 1024), 4: 1}) == 1024 // 4 * 7 + 1
+
+
 def test_what_left_its_loop_is_issued_once_for_each_warp() -> None:
     """All that is left of block 1 stands before the loop, whose branch is of block 2."""
     code = made([
