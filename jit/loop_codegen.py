@@ -76,11 +76,19 @@ def _routines(exported: Sequence[Callable[..., Any]], how: str) -> str:
     return _DECLARATIONS + "".join((*loop.done, *entries))
 
 
+def _kinds(function: Callable[..., Any]) -> tuple[Kind, ...]:
+    annotations = function.__annotations__.items()
+    return tuple(kind_said(annotation) for name, annotation in annotations if name != "return")
+
+
+def parameter_types(function: Callable[..., Any]) -> list[str]:
+    """Return LLVM's types of the arguments of a routine."""
+    return [word for kind in _kinds(function) for word in words_of(kind)]
+
+
 def _exported(loop: "_Loop", function: Callable[..., Any]) -> str:
-    annotations = [each for name, each in function.__annotations__.items() if name != "return"]
-    kinds = tuple(kind_said(annotation) for annotation in annotations)
-    inner, result = loop.translate(function, kinds)
-    words = [word for kind in kinds for word in words_of(kind)]
+    inner, result = loop.translate(function, _kinds(function))
+    words = parameter_types(function)
     parameters = ", ".join(f"{word} %a{number}" for number, word in enumerate(words))
     call = f"call {returned(result)} @{inner}({parameters})"
     lines = [call, "ret i64 0"]

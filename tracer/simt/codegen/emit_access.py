@@ -5,10 +5,7 @@ emits the first two by `touch` (access/reach.py); for generic addresses `reach_a
 both for the whole group, of whose lanes `add_lanes` tells it. `access/lane_move.py` has the moves.
 """
 
-from functools import cache
-
 from ....base.dataclass import dataclass
-from ....jit.loop_codegen import translate
 from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
@@ -28,8 +25,6 @@ from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
 from .emit_lane import Refuse
 from .emit_lines import WarpText
-
-_TOUCH = "ptr, i64, i64, i64, i64, ptr, i64, i64, i64, i64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,7 @@ def emit_check(
     mask = lanes or text.lanes_on(instruction)
     numbers = f"i64 %place, i64 {number}, i64 {position}, i64 {mask}, ptr {addresses}"
     fixed = f"i64 {offset}, i64 {bytes_}, i64 {rule.window}, i64 {rule.arena}"
-    called = text.fragments.once("touch", _TOUCH, _touch(), "i64")
+    called = text.fragments.loop(touch)
     good_mask = text.emit(f"call i64 @{called}(ptr %m, {numbers}, {fixed})")
     start = text.emit(f"add i64 %{space}, {offset}")
     return Reached(start, "%local_size" if space == "local" else "0", addresses, good_mask)
@@ -190,11 +185,6 @@ define i1 @is_inside(ptr %addresses, i64 %offset, i64 %last, i64 %mask) {
   ret i1 %r
 }
 """
-
-
-@cache
-def _touch() -> str:
-    return translate([touch])
 
 
 def _addresses(text: WarpText, operand: Address, refuse: Refuse) -> tuple[str, int]:

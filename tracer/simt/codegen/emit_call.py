@@ -7,11 +7,9 @@ switches (`brx.idx`), which use the same masks per target.
 
 from collections.abc import Callable
 from dataclasses import field
-from functools import cache
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....jit.loop_codegen import translate
 from ...ptx.kernel import (
     TYPE_BYTES,
     BasicBlock,
@@ -136,8 +134,7 @@ class CallWriter:
         if site.after is not None and site.after in self._spills.after:
             mask = text.emit("zext i32 %active to i64")
             arguments = f"{self._saved_registers(text, site.after)}, ptr {self._depths(text)}"
-            kinds = "ptr, i64, ptr, ptr, i64, ptr, i64"
-            called = text.fragments.once("restore_lanes", kinds, _restore_lanes(), "i64")
+            called = text.fragments.loop(restore_lanes, vectors=True)
             text.emit(f"call i64 @{called}({arguments}, i64 {mask})")
 
     def _save(self, text: WarpText, pc: int, after: int) -> None:
@@ -147,8 +144,7 @@ class CallWriter:
         mask = text.emit("zext i32 %active to i64")
         levels = text.field("aside_levels")
         arguments = f"{self._saved_registers(text, after)}, i64 {levels}, ptr {self._depths(text)}"
-        kinds = "ptr, i64, ptr, ptr, i64, i64, ptr, i64"
-        called = text.fragments.once("save_lanes", kinds, _save_lanes(), "i64")
+        called = text.fragments.loop(save_lanes, vectors=True)
         full = text.emit(f"call i64 @{called}({arguments}, i64 {mask})")
         fits = text.emit(f"icmp eq i64 {full}, 0")
         text.add(f"br i1 {fits}, label %saved, label %full")
@@ -298,16 +294,6 @@ def emit_callback(text: WarpText, pc: int, what: int = 0) -> str:
     back = text.field("escape", "ptr")
     failed = text.emit(f"call i64 {back}(i64 {pc}, i64 {what})")
     return text.emit(f"icmp eq i64 {failed}, 0")
-
-
-@cache
-def _save_lanes() -> str:
-    return translate([save_lanes])
-
-
-@cache
-def _restore_lanes() -> str:
-    return translate([restore_lanes])
 
 
 _INDEXED = """

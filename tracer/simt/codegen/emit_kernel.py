@@ -3,11 +3,9 @@ warps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cache
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
-from ....jit.loop_codegen import translate
 from ....traces.schema import Space
 from ...ptx.kernel import (
     TYPE_BYTES,
@@ -161,7 +159,7 @@ class BlockEmitter:
         segments = self._segments(block, ends)
         finish = ""
         if len(self._made.sites) > self._made.first_site[-1]:
-            finish = self.fragments.once("finish_rows", "ptr", _finish_rows(), "i64")
+            finish = self.fragments.loop(finish_rows)
         text = block_text(f"{self._name}.NUMBER", segments, finish)
         code = text, tuple(self._block_loops)
         number = self._numbers.setdefault(code, block.number)
@@ -226,7 +224,7 @@ class BlockEmitter:
         segments[-1].last = self._last
         number = len(self._made.sites) - self._made.first_site[-1]
         words = place, offset, pc, pc - block.first, _bytes_of(instruction), number
-        called = self.fragments.once("reach_anywhere", "ptr" + ", i64" * 6, _anywhere(), "i64")
+        called = self.fragments.loop(reach_anywhere)
         segment.reach = f"{called}(ptr %m, {', '.join(f'i64 {word}' for word in words)})"
         self._last = f"each{len(segments) + 1}"
         segments += [segment, Segment([], self._last)]
@@ -442,13 +440,3 @@ class BlockEmitter:
             )
 
         return refuse
-
-
-@cache
-def _finish_rows() -> str:
-    return translate([finish_rows])
-
-
-@cache
-def _anywhere() -> str:
-    return translate([reach_anywhere])

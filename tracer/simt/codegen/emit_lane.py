@@ -11,8 +11,10 @@ array engine runs the instruction.
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import cache
+from typing import Any, TypeAlias
 
+from ....jit.loop_codegen import parameter_types, translate
 from ....jit.machine_code import symbol
 from ....jit.numpy_tracer import trace
 from ....jit.ufunc import Fragment, fragment_of
@@ -254,6 +256,11 @@ class Fragments:
         self._declare(f"declare {result} @{called}({parameters})")
         return called
 
+    def loop(self, function: Callable[..., Any], vectors: bool = False) -> str:
+        """Declare a loop, which is compiled like the functions of `once`; return its symbol."""
+        name, (types, text) = function.__name__, _translated(function)
+        return self.once(name, types, text, "i64", vectors)
+
     def _define(self, name: str, fragment: Fragment) -> str:
         """Define the function of a fragment: inlined, or with its own rounding mode."""
         sources, (result,) = fragment.types(fragment.sources), fragment.types(fragment.results)
@@ -281,6 +288,11 @@ class Fragments:
         """Return all declarations and definitions."""
         tables = (f"@{name} = {text}" for text, name in self._tables.items())
         return "\n".join((*self._declared.values(), *tables, *self._definitions))
+
+
+@cache
+def _translated(function: Callable[..., Any]) -> tuple[str, str]:
+    return ", ".join(parameter_types(function)), translate([function])
 
 
 def compute(

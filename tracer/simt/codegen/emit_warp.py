@@ -1,12 +1,9 @@
 """Codegen of warp-level instructions: `shfl`, `vote`, `activemask`, `match`, `redux`, `elect`,
 matrix products.
 
-It emits calls of `exchange`, of tracer/simt/warp/shuffle_vote.py, for each warp.
+It emits calls of `exchange`, of decode/shuffle_vote.py, for each warp.
 """
 
-from functools import cache
-
-from ....jit.loop_codegen import translate
 from ...ptx.kernel import Bucket, Instruction, Not, Operand, Register
 from ..decode.shuffle_vote import SHUFFLE, exchange, exchange_of
 from .emit_access import keep_lanes, same_size
@@ -30,8 +27,7 @@ def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
         thirds = same_size(text, "b32", form.third, "%values1", refuse)
     values = _values(text, *form.value, refuse)
     holds = text.emit("getelementptr i8, ptr %olds, i64 128")
-    parameters = "i64, i64, ptr, ptr, ptr, i64, ptr, ptr"
-    called = text.fragments.once("exchange", parameters, _exchange(), "i64", vectors=True)
+    called = text.fragments.loop(exchange, vectors=True)
     arguments = f"i64 {form.kind}, i64 {form.mode}, ptr {values}, ptr {seconds}, ptr {thirds}"
     text.emit(f"call i64 @{called}({arguments}, i64 {mask}, ptr %olds, ptr {holds})")
     for to, kind in form.outputs:
@@ -43,11 +39,6 @@ def add_warp(text: WarpText, instruction: Instruction, refuse: Refuse) -> None:
             _keep_predicate(text, to, mask, holds, refuse)
         else:
             keep_lanes(text, to, kind, mask, refuse)
-
-
-@cache
-def _exchange() -> str:
-    return translate([exchange])
 
 
 def _values(text: WarpText, operand: Operand, kind: str, refuse: Refuse) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....jit.structure import I32, I64, U8
+from ....jit.value import assembly, trailing_zeros
 from ..ops.lanes import LANES, Array
 
 FIRST_LEVELS = 8
@@ -53,10 +54,9 @@ def save_lanes(
     for lane in range(32):
         if mask >> lane & 1 and depth[lane] >= levels:
             return 1
+    move_registers(table, count, frame, saved, stride, depth, mask, 1)
     for lane in range(32):
-        if mask >> lane & 1:
-            move_lane(table, count, frame, saved[depth[lane] * stride :], lane, 1)
-            depth[lane] += 1
+        depth[lane] += mask >> lane & 1
     return 0
 
 
@@ -65,18 +65,51 @@ def restore_lanes(
 ) -> None:
     """Restore what `save_lanes` saved."""
     for lane in range(32):
-        if mask >> lane & 1:
-            depth[lane] -= 1
-            move_lane(table, count, frame, saved[depth[lane] * stride :], lane, 0)
+        depth[lane] -= mask >> lane & 1
+    move_registers(table, count, frame, saved, stride, depth, mask, 0)
 
 
-def move_lane(table: I64, count: int, frame: U8, level: U8, lane: int, saves: int) -> None:
-    """Copy the registers of a lane from the frame to a level, or back."""
-    for k in range(count):
-        size = table[3 * k]
-        here, there = table[3 * k + 1] + lane * size, table[3 * k + 2] + lane * size
-        for byte in range(size):
+def move_registers(
+    table: I64, count: int, frame: U8, saved: U8, stride: int, depth: I32, mask: int, saves: int
+) -> None:
+    """Copy the registers of lanes from the frame to their levels, or back."""
+    rest = mask
+    while rest:
+        own = depth[trailing_zeros(rest)]
+        lanes = 0
+        for lane in range(32):
+            lanes = lanes | (1 << lane if depth[lane] == own else 0)
+        lanes = lanes & rest
+        level = saved[own * stride :]
+        for k in range(count):
+            size, here, there = table[3 * k], table[3 * k + 1], table[3 * k + 2]
             if saves:
-                level[there + byte] = frame[here + byte]
+                copy_lanes(level[there:], frame[here:], size, lanes)
             else:
-                frame[here + byte] = level[there + byte]
+                copy_lanes(frame[here:], level[there:], size, lanes)
+        rest = rest & ~lanes
+
+
+_COPY = """
+bytes{n}:
+  %new{n} = load <32 x i{bits}>, ptr %from, align {n}
+  %old{n} = load <32 x i{bits}>, ptr %to, align {n}
+  %all{n} = select <32 x i1> %m, <32 x i{bits}> %new{n}, <32 x i{bits}> %old{n}
+  store <32 x i{bits}> %all{n}, ptr %to, align {n}
+  br label %done"""
+_SIZES = (1, 2, 4, 8, 16)
+
+
+@assembly(f"""
+define internal i64 @copy_lanes(ptr %to, ptr %from, i64 %size, i64 %mask) {{
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>
+  switch i64 %size, label %done [{" ".join(f"i64 {n}, label %bytes{n}" for n in _SIZES)}]
+{"".join(_COPY.format(n=n, bits=8 * n) for n in _SIZES)}
+done:
+  ret i64 0
+}}
+""")
+def copy_lanes(to: U8, source: U8, size: int, mask: int) -> None:
+    """Copy lanes `mask` of a register of `size` bytes per lane."""
+    raise NotImplementedError
