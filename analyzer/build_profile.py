@@ -365,13 +365,14 @@ def profile_launches(
     """Replay launches, given by index, on every device; compute totals."""
     if executor := question.options.executor:
         return _profile_elsewhere(executor, question, trace, numbers)
-    return dict(_profile_part(question, trace, numbers))
+    return _profile_here(question, trace, numbers)
 
 
-def _profile_launches(
+def _profile_here(
     question: ProfileRequest, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
-    """Replay launches on every device, in several processes if the rest would take seconds."""
+    """Replay launches on every device, in several processes if the rest would take seconds;
+    compute totals."""
     began, jobs, tail = monotonic(), 1, numbers
     profiles_by_number, counted = dict[int, list[LaunchProfile]](), dict[int, list[ReplayResult]]()
     for index, number in enumerate(numbers):
@@ -388,6 +389,7 @@ def _profile_launches(
         if (jobs := _jobs(question.options.jobs, len(tail), seconds)) > 1:
             break
     profiles_by_number |= _profile_group(question, trace, counted)
+    count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
     if jobs <= 1:
         return profiles_by_number
     with progress.part(len(numbers) - len(tail), len(tail), len(numbers)):
@@ -429,20 +431,11 @@ def _spread(
     silent = replace(question, options=question.options.for_worker)
     mine, *others = [numbers[n::jobs] for n in range(jobs)]
     results = run_beside(
-        lambda: _profile_part(serial, trace, mine),
-        _profile_part,
+        lambda: _profile_here(serial, trace, mine),
+        _profile_here,
         [(silent, trace, part) for part in others],
     )
-    return dict(results)
-
-
-def _profile_part(
-    question: ProfileRequest, trace: Trace, numbers: Sequence[int]
-) -> list[tuple[int, list[LaunchProfile]]]:
-    """Replay some of the launches in this process, and compute totals."""
-    profiles_by_number = _profile_launches(question, trace, numbers)
-    count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
-    return [*profiles_by_number.items()]
+    return {number: profiles for each in results for number, profiles in each.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,10 +508,9 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
     counters = [device.counters for device in task.question.devices.values()]
     unheard = progress.listening(progress.ignore, progress.ignore)  # an executor may call in place
     with with_counters(counters), unheard:
-        profiles_by_number = _profile_launches(task.question, trace, range(len(trace.launches)))
+        profiles_by_number = _profile_here(task.question, trace, range(len(trace.launches)))
         if task.packed:
             _settle(trace, profiles_by_number)
-        count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
     for launch in trace.launches:
         launch.forget()
     return [*profiles_by_number.values()]

@@ -4,7 +4,7 @@
 not replayed again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from ..models.replay.interface.options import ReplayOptions
 from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .build_profile import ProfileRequest, profile_launches, read_request
+from .build_profile import profile_launches, read_request
 from .launch_profile import LaunchProfile
 from .report.view import View
 from .sheet import sheets
@@ -125,18 +125,15 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     """Replay a trace that already has `pad` and `align` applied."""
     require_frames()
     told = nullcontext() if options.tell is progress.ignore else progress.listening(options.tell)
+    first = first_alike(trace.launches)  # repeated launches are not replayed
     with told:
-        return Profile(tuple(_each_launch(read_request(options), trace)), trace.manifest)
-
-
-def _each_launch(question: ProfileRequest, trace: Trace) -> Iterator[LaunchProfile]:
-    """Yield the profile of every launch on every device; repeated launches are not replayed."""
-    first = first_alike(trace.launches)
-    profiles = profile_launches(question, trace, list(dict.fromkeys(first)))
-    for index, launch in enumerate(trace.launches):
-        for profile in profiles[first[index]]:
-            repeats = first[index] != index
-            yield profile.repeated(launch.number, launch.launch) if repeats else profile
+        counted = profile_launches(read_request(options), trace, list(dict.fromkeys(first)))
+    profiles = (
+        profile if first[index] == index else profile.repeated(launch.number, launch.launch)
+        for index, launch in enumerate(trace.launches)
+        for profile in counted[first[index]]
+    )
+    return Profile(tuple(profiles), trace.manifest)
 
 
 def first_alike(launches: Sequence[LaunchTrace]) -> list[int]:

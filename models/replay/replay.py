@@ -328,22 +328,21 @@ Result = TypeVar("Result")
 
 
 def run_beside(
-    mine: Callable[[], list[Result]],
-    work: Callable[..., list[Result]],
+    mine: Callable[[], Result],
+    work: Callable[..., Result],
     others: Sequence[tuple[Any, ...]],
 ) -> list[Result]:
     """Run `mine` in this process, and `work` with each of the other arguments in a process of its
     own.
 
-    Returns the concatenated results. `work` is a module-level function, pickled by its name; its
+    Returns the result of each. `work` is a module-level function, pickled by its name; its
     errors are raised here.
     """
     children = [WorkerProcess() for _ in others]
     try:
         for child, arguments in zip(children, others, strict=True):
             child.send(work, *arguments)
-        results = mine()
-        return results + [each for child in children for each in child.receive()]
+        return [mine(), *(child.receive() for child in children)]
     finally:
         for child in children:
             child.end()
@@ -366,7 +365,13 @@ def replay_in_jobs(
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
     cache_entries = {device.key: load_counts(keys[device.key]) for device in devices}
     unknown = [device for device in devices if cache_entries[device.key] is None]
-    fresh = {c.device: c for c in _count(trace, unknown, options)} if unknown else {}
+    fresh: dict[str, LaunchCounts] = {}
+    if unknown:
+        jobs = min(options.jobs or 1, len(unknown), cores())
+        first, *others = [unknown[number::jobs] for number in range(jobs)]
+        parts = [(trace, part, options.of_a_device) for part in others]
+        for each in run_beside(lambda: replay(trace, first, options), replay, parts):
+            fresh |= {counts.device: counts for counts in each}
     trace.check_unchanged()
     for name, counts in fresh.items():
         store_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
@@ -379,16 +384,3 @@ def replay_in_jobs(
         else fresh[device.key]
         for device in devices
     ]
-
-
-def _count(
-    trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
-) -> list[LaunchCounts]:
-    """Replay on devices, in several processes if there are several devices."""
-    jobs = min(options.jobs or 1, len(devices), cores())
-    first, *others = [devices[number::jobs] for number in range(jobs)]
-    return run_beside(
-        lambda: replay(trace, first, options),
-        replay,
-        [(trace, part, options.of_a_device) for part in others],
-    )

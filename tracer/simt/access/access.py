@@ -55,7 +55,7 @@ class Access:
         addresses = as_addresses(add_offset(value, self.offset))
         if self.narrow:
             addresses = addresses + np.where(self.is_global(addresses), GLOBAL_BASE, 0)
-        shape = (group.rows, LANES)
+        shape = group.shape
         if addresses.shape == shape:
             return np.ascontiguousarray(addresses)
         return np.array(np.broadcast_to(addresses, shape), order="C")
@@ -121,7 +121,7 @@ class Reached:
         if not self._machine.is_watched:
             return
         watched, mark = self._watched(), _mark(access.dtype)
-        missing = np.zeros((group.rows, LANES), np.bool_)
+        missing = np.zeros(group.shape, np.bool_)
         for element in range(access.count):
             written = load_lanes(self._machine.written_at, watched, element, access.dtype)
             missing |= written != mark

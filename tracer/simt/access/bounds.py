@@ -35,9 +35,9 @@ def uninitialized(
         if allocation
         else "nobody stored to it"
     )
-    return KernelFault(
-        f"{program.source_line(pc)}: kernel `{program.name}` reads "
-        f"{width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
+    return program.fault(
+        pc,
+        f"reads {width} bytes that nobody wrote at {space.name.lower()} address {address:#x} in "
         f"{name_lane(group, lane)}: {reason}",
         "uninitialized",
     )
@@ -62,7 +62,7 @@ def fault_of(wave: Wave) -> KernelFault:
         )
     is_outside = m.fault_problem == OUTSIDE
     problem = "outside" if is_outside else "misaligned"
-    where = _nearest(wave, address, space, width) if is_outside else f"not a multiple of {width}"
+    where = nearest(wave, address, space, width) if is_outside else f"not a multiple of {width}"
     if is_outside and space == Space.GLOBAL:
         where += _what_fits(wave, address, warp, lane, width)
     return KernelFault(
@@ -85,7 +85,8 @@ def name_thread(wave: Wave, warp: int, lane: int) -> str:
     return f"thread {coordinates(thread, launch.block)} of block {coordinates(block, launch.grid)}"
 
 
-def _nearest(wave: Wave, address: int, space: Space, width: int) -> str:
+def nearest(wave: Wave, address: int, space: Space, width: int) -> str:
+    """Return what is near an address outside of all allocations, as text."""
     if space in (Space.SHARED, Space.LOCAL):
         size = (wave.shared if space == Space.SHARED else wave.local).shape[1]
         if space == Space.LOCAL:

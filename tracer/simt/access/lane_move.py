@@ -16,8 +16,21 @@ from ....jit.machine_code import address, compile_function
 from ....jit.structure import I64
 from ..ops.lanes import LANES, Array, Bits
 
+_NUMBERS = ", ".join(f"i64 {lane}" for lane in range(LANES))
+POINTERS = f"""\
+  %a = load <32 x i64>, ptr %addresses, align 8
+  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
+  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
+  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
+  %l = mul <32 x i64> %n, <{_NUMBERS}>
+  %b = add <32 x i64> %s, %l
+  %w = add <32 x i64> %a, %b
+  %m32 = trunc i64 %mask to i32
+  %m = bitcast i32 %m32 to <32 x i1>"""
+"""The place of each lane's bytes, %w, and whether the lane is in the mask, %m."""
+
 PARAMETERS = "i64 %start, i64 %step, ptr %addresses, i64 %mask, ptr %lanes"
-_LANES = ", ".join(f"i64 {lane}" for lane in range(LANES))
 TYPES = "i64, i64, ptr, i64, ptr"
 """Parameter types of a move: the base of the space, the bytes between its lanes, the addresses, the
 mask of the lanes, the register."""
@@ -58,17 +71,8 @@ each:
   %more = icmp ne i64 %after, 0
   br i1 %more, label %each, label %done
 many:
-  %a = load <32 x i64>, ptr %addresses, align 8
-  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
-  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
-  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %l = mul <32 x i64> %n, <{numbers}>
-  %b = add <32 x i64> %s, %l
-  %w = add <32 x i64> %a, %b
+{pointers}
   %p = inttoptr <32 x i64> %w to <32 x ptr>
-  %m32 = trunc i64 %mask to i32
-  %m = bitcast i32 %m32 to <32 x i1>
   {many}
   br label %done
 done:
@@ -176,7 +180,13 @@ def _move_text(name: str, bits: int, wide: int, each: str, many: str) -> str:
     and %lanes.
     """
     return _GATHER.format(n=bits) + _MOVE.format(
-        name=name, parameters=PARAMETERS, few=FEW, wide=wide, numbers=_LANES, each=each, many=many
+        name=name,
+        parameters=PARAMETERS,
+        few=FEW,
+        wide=wide,
+        pointers=POINTERS,
+        each=each,
+        many=many,
     )
 
 

@@ -22,6 +22,7 @@ from ..rows.pattern import AT_ONCE, answer, enqueue
 from ..warp.machine import Machine
 from ..warp.schedule import EXITED
 from .cluster import GENERIC, MOST_BLOCKS, SPAN, START
+from .lane_move import POINTERS
 
 GLOBAL, SHARED, LOCAL, CONST = map(int, (Space.GLOBAL, Space.SHARED, Space.LOCAL, Space.CONST))
 OUTSIDE, MISALIGNED, ENDED = range(3)
@@ -212,16 +213,21 @@ def search(
 
 def allocation_of(m: Machine, address: int, width: int, arena: int) -> int:
     """Return the number of the allocation that has these bytes, -1 if none has."""
-    low = m.first_allocation[arena]
-    first = low
-    high = m.first_allocation[arena + 1]
+    first, last = m.first_allocation[arena], m.first_allocation[arena + 1]
+    return range_of(m.starts, m.ends, first, last, address, width)
+
+
+def range_of(starts: I64, ends: I64, first: int, last: int, address: int, width: int) -> int:
+    """Return which of the ranges from `first` up to `last` has these bytes, -1 if none has."""
+    low = first
+    high = last
     while low < high:
         middle = (low + high) // 2
-        if m.starts[middle] <= address:
+        if starts[middle] <= address:
             low = middle + 1
         else:
             high = middle
-    if low > first and address <= m.ends[low - 1] - width:
+    if low > first and address <= ends[low - 1] - width:
         return int(low - 1)
     return -1
 
@@ -230,17 +236,7 @@ def is_mapped(m: Machine, address: int, width: int, arena: int) -> int:
     """Return whether bytes are in mapped memory; 0 if the launch faults instead of reporting."""
     if arena != GLOBAL:
         return 0
-    low = 0
-    high = m.mapped
-    while low < high:
-        middle = (low + high) // 2
-        if m.mapped_starts[middle] <= address:
-            low = middle + 1
-        else:
-            high = middle
-    if low > 0 and address <= m.mapped_ends[low - 1] - width:
-        return 1
-    return 0
+    return range_of(m.mapped_starts, m.mapped_ends, 0, m.mapped, address, width) >= 0
 
 
 def note_outside(m: Machine, pc: int, warp: int, lane: int, address: int) -> None:
@@ -555,23 +551,11 @@ def reach_warp(
         note_written_at(m, place, lanes, space)
 
 
-_STEPS = ", ".join(f"i64 {lane}" for lane in range(LANES))
-
-
 @assembly(f"""
 define internal i64 @point(ptr %addresses, i64 %start, i64 %step, i64 %mask, ptr %to) {{
-  %a = load <32 x i64>, ptr %addresses, align 8
-  %s0 = insertelement <32 x i64> poison, i64 %start, i64 0
-  %s = shufflevector <32 x i64> %s0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %n0 = insertelement <32 x i64> poison, i64 %step, i64 0
-  %n = shufflevector <32 x i64> %n0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %l = mul <32 x i64> %n, <{_STEPS}>
-  %b = add <32 x i64> %s, %l
-  %p = add <32 x i64> %a, %b
-  %m32 = trunc i64 %mask to i32
-  %m = bitcast i32 %m32 to <32 x i1>
+{POINTERS}
   %old = load <32 x i64>, ptr %to, align 8
-  %new = select <32 x i1> %m, <32 x i64> %p, <32 x i64> %old
+  %new = select <32 x i1> %m, <32 x i64> %w, <32 x i64> %old
   store <32 x i64> %new, ptr %to, align 8
   ret i64 0
 }}

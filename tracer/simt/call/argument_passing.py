@@ -6,7 +6,6 @@ A parameter with an address that the callee takes is copied to local memory.
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import CallTarget, Operand, Variable
 from ..decode.decoder import Decoder, Fetch, Store
@@ -52,8 +51,7 @@ def move_step(decoder: Decoder, move: Move) -> Step:
 
     def act(group: Group) -> None:
         value = fetch(group.frame)
-        if store is not None:
-            store(group.frame, value)
+        store(group.frame, value)
 
     return act
 
@@ -66,7 +64,7 @@ def _fetch(decoder: Decoder, source: Operand | Bytes | Passed, kind: str) -> Fet
     return decoder.fetch(source, kind)
 
 
-def _store(decoder: Decoder, to: Operand | Bytes | Passed, kind: str) -> Store | None:
+def _store(decoder: Decoder, to: Operand | Bytes | Passed, kind: str) -> Store:
     if isinstance(to, Bytes):
         return store_bytes(decoder, to.place, to.span, kind)
     if isinstance(to, Passed):
@@ -90,9 +88,8 @@ def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:
     calls_itself = callee in decoder.passing.recursive
 
     def copy(group: Group) -> None:
-        shape = (group.rows, group.columns)
-        lane_mask = group.guarded(None if guard is None else guard(group.frame))
-        active = np.broadcast_to(True if lane_mask is None else lane_mask, shape)
+        shape = group.shape
+        active = group.guarded_lanes(guard)
         lanes = lane_numbers(group)[active]
         frames = group.wave.frames
         level = frames.depth[lanes] * stride if calls_itself and frames is not None else 0
@@ -171,7 +168,7 @@ def _slot(decoder: Decoder, place: Place, span: Span) -> int:
 def lane_numbers(group: Group) -> NDArray[np.intp]:
     """Return the number in the wave of each lane of the group's shape."""
     numbers = group.place[:, None] * LANES + np.arange(LANES)
-    return numbers.reshape(group.rows, group.columns)
+    return numbers.reshape(group.shape)
 
 
 def save_frame(decoder: Decoder, after: int) -> Step:
@@ -223,8 +220,7 @@ def _slot_of(decoder: Decoder, key: Key) -> int:
 
 def _active(group: Group) -> tuple[Array, NDArray[np.intp]]:
     """Return the active lanes in the group's shape, and their numbers in the wave."""
-    shape = (group.rows, group.columns)
-    active = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
+    active = group.guarded_lanes(None)
     return active, lane_numbers(group)[active]
 
 
@@ -239,8 +235,6 @@ def grow(stack: FrameStack, program: Program, pc: int) -> None:
     """Make room for twice as many levels; KernelFault if there are no more."""
     if stack.levels == stack.most:
         levels = stack.most + 1
-        raise KernelFault(
-            f"{program.source_line(pc)}: kernel `{program.name}` calls itself "
-            f"more than {levels} level{'s' * (levels > 1)} deep"
-        )
+        problem = f"calls itself more than {levels} level{'s' * (levels > 1)} deep"
+        raise program.fault(pc, problem)
     stack.grow(2 * stack.levels)

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ....base.errors import KernelFault
-from ...ptx.kernel import CallTarget, Instruction, Operand, Symbol
+from ...ptx.kernel import CallTarget, Instruction
 from ..access.bounds import name_lane
 from ..decode.decoder import Decoder, StepTable
 from ..kernel.passing import parameter_moves
 from ..memory.device_runtime import Heap
 from ..ops.lanes import DTYPES, Array
 from ..warp.program import Group, Step
-from .argument_passing import fetch_bytes, move_step, place_of, store_bytes
+from .argument_passing import move_step
+from .device_launch import argument_words, by_lane, lane_words, store_result
 from .device_launch import make_step as make_launch_step
 from .printf import print_lanes, string_at
 
@@ -50,39 +51,35 @@ STEPS: StepTable = {"ld": _parameter, "st": _parameter, "call": _runtime_call}
 
 
 def _printf(decoder: Decoder, target: CallTarget) -> Step:
-    if len(target.arguments) != 2 or len(target.returns) != 1:
-        raise decoder.refuse("expected a format, a buffer and a result")
-    places = [place_of(decoder, _name(o)) for o in (*target.arguments, *target.returns)]
-    takes = [fetch_bytes(decoder, place, (0, 8), "s64") for place in places[:2]]
-    give = store_bytes(decoder, places[2], (0, 4), "b32")
+    _require_counts(decoder, target, 2, 1, "expected a format, a buffer and a result")
+    take, give = argument_words(decoder, target, ((8,), (8,))), store_result(decoder, target)
 
     def printf(group: Group) -> None:
-        frame = group.frame
-        shape = (group.rows, group.columns)
-        form, values = (np.broadcast_to(take(frame), shape) for take in takes)
-        lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-        counts: Array = np.zeros(shape, dtype=DTYPES["b32"])
-        counts[lanes] = print_lanes(group, form[lanes], values[lanes], np.flatnonzero(lanes))
-        give(frame, counts)
+        words, lanes = lane_words(group, take)
+        counts: Array = np.zeros(group.shape, dtype=DTYPES["b32"])
+        counts[lanes] = print_lanes(group, words, np.flatnonzero(lanes))
+        give(group.frame, counts)
 
     return printf
 
 
-def _name(operand: Operand) -> str:
-    return operand.name if isinstance(operand, Symbol) else ""
+def _require_counts(
+    decoder: Decoder, target: CallTarget, arguments: int, returns: int, expected: str
+) -> None:
+    if len(target.arguments) != arguments or len(target.returns) != returns:
+        raise decoder.refuse(expected)
 
 
 def _assert(decoder: Decoder, target: CallTarget) -> Step:
     """`__assertfail(text, file, line, function, bytes of a character)`."""
     if not target.arguments:
         raise decoder.refuse("expected the text of an assertion")
-    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
-    pc = decoder.pc
+    take, pc = argument_words(decoder, target, ((8,),)), decoder.pc
 
     def fail(group: Group) -> None:
-        texts, lanes = _by_lane(group, fetch(group.frame))
+        ((text,), *_), lanes = lane_words(group, take)
         first = int(np.flatnonzero(lanes)[0])
-        what = f"assertion `{string_at(group, first, texts[0])}`" if texts[0] else "an assertion"
+        what = f"assertion `{string_at(group, first, text)}`" if text else "an assertion"
         line = group.wave.program.source_line(pc)
         raise KernelFault(f"{line}: {what} failed in {name_lane(group, first)}", "assertion")
 
@@ -90,29 +87,17 @@ def _assert(decoder: Decoder, target: CallTarget) -> Step:
 
 
 def _malloc(decoder: Decoder, target: CallTarget) -> Step:
-    if len(target.arguments) != 1 or len(target.returns) != 1:
-        raise decoder.refuse("expected a size and a result")
-    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
-    give = store_bytes(decoder, place_of(decoder, _name(target.returns[0])), (0, 8), "u64")
-    heap = _heap(decoder)
-
-    def malloc(group: Group) -> None:
-        sizes, lanes = _by_lane(group, fetch(group.frame))
-        addresses: Array = np.zeros(lanes.shape, dtype=np.uint64)
-        addresses[lanes] = [heap.take(size) for size in sizes]
-        give(group.frame, addresses)
-
-    return malloc
+    _require_counts(decoder, target, 1, 1, "expected a size and a result")
+    take, heap = argument_words(decoder, target, ((8,),)), _heap(decoder)
+    return by_lane(decoder, target, take, lambda words: heap.take(words[0]))
 
 
 def _free(decoder: Decoder, target: CallTarget) -> Step:
-    if len(target.arguments) != 1 or target.returns:
-        raise decoder.refuse("expected an address")
-    fetch = fetch_bytes(decoder, place_of(decoder, _name(target.arguments[0])), (0, 8), "u64")
-    heap, pc = _heap(decoder), decoder.pc
+    _require_counts(decoder, target, 1, 0, "expected an address")
+    take, heap, pc = argument_words(decoder, target, ((8,),)), _heap(decoder), decoder.pc
 
     def free(group: Group) -> None:
-        for address in _by_lane(group, fetch(group.frame))[0]:
+        for (address,) in lane_words(group, take)[0]:
             if address and not heap.give(address):
                 line = group.wave.program.source_line(pc)
                 raise KernelFault(
@@ -120,13 +105,6 @@ def _free(decoder: Decoder, target: CallTarget) -> Step:
                 )
 
     return free
-
-
-def _by_lane(group: Group, value: Array) -> tuple[list[int], Array]:
-    """Return a value for each active lane in order, and the active lanes of the group."""
-    shape = (group.rows, group.columns)
-    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-    return np.broadcast_to(value, shape)[lanes].tolist(), lanes
 
 
 def _heap(decoder: Decoder) -> Heap:

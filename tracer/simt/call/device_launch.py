@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ....base.errors import KernelFault
-from ...ptx.kernel import CallTarget, Module, Symbol
+from ...ptx.kernel import CallTarget, Symbol
 from ..decode.decoder import Decoder
+from ..decode.shuffle_vote import by_warp
 from ..kernel.function_pointer import function_address
+from ..kernel.layout import parameter_bytes
 from ..memory.device_runtime import DeviceCopy, DeviceLaunch, DeviceSet, Heap
 from ..ops.lanes import Array
 from ..warp.program import Group, Step
@@ -38,35 +40,27 @@ def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
     return make(decoder, target) if make else None
 
 
-def parameter_bytes(module: Module, kernel: str) -> int:
-    """Return the bytes of a kernel's parameters, each at its own alignment."""
-    end = 0
-    for variable in module.functions[kernel].parameters:
-        end = -(-end // variable.align) * variable.align + variable.size
-    return end
-
-
 def _get_buffer(decoder: Decoder, target: CallTarget) -> Step:
     module, heap = decoder.loaded.module, decoder.memory.heap
     kernels = {function_address(module, f.name): f.name
                for f in module.functions.values() if f.is_entry}  # fmt: skip
-    take = _fetches(decoder, target, ((8,), (4, 4, 4), (4, 4, 4), (4,)))
+    take = argument_words(decoder, target, ((8,), (4, 4, 4), (4, 4, 4), (4,)))
     prepared = decoder.memory.device_launches.prepared
     assert heap is not None, "a module that launches has a heap"
 
     def prepare(heap: Heap, words: list[int]) -> int:
         kernel = kernels.get(words[0])
-        buffer = heap.take(parameter_bytes(module, kernel)) if kernel else 0
+        buffer = heap.take(parameter_bytes(module.functions[kernel])) if kernel else 0
         if kernel and buffer:
             grid, block = (words[1], words[2], words[3]), (words[4], words[5], words[6])
             prepared[buffer] = DeviceLaunch(kernel, grid, block, words[7], buffer)
         return buffer
 
-    return _by_lane(decoder, target, take, lambda words: prepare(heap, words))
+    return by_lane(decoder, target, take, lambda words: prepare(heap, words))
 
 
 def _launch(decoder: Decoder, target: CallTarget) -> Step:
-    take = _fetches(decoder, target, ((8,), (8,)))
+    take = argument_words(decoder, target, ((8,), (8,)))
     launches = decoder.memory.device_launches
 
     def launch(words: list[int]) -> int:
@@ -78,16 +72,16 @@ def _launch(decoder: Decoder, target: CallTarget) -> Step:
         launches.launched.append(replace(grid_launch, stream=words[1]))
         return 0
 
-    return _by_lane(decoder, target, take, launch)
+    return by_lane(decoder, target, take, launch)
 
 
 def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
     """Write a handle to the address in the first argument: all streams and events are alike."""
-    take = _fetches(decoder, target, ((8,),))
-    give = _store(decoder, target)
+    take = argument_words(decoder, target, ((8,),))
+    give = store_result(decoder, target)
 
     def make(group: Group) -> None:
-        values, lanes = _values(group, take)
+        values, lanes = lane_words(group, take)
         for (address,), place in zip(values, np.flatnonzero(lanes), strict=True):
             _write_word(group, int(place), address, 16)
         give(group.frame, np.zeros(lanes.shape, np.uint32))
@@ -97,17 +91,17 @@ def _make_handle(decoder: Decoder, target: CallTarget) -> Step:
 
 def _succeed(decoder: Decoder, target: CallTarget) -> Step:
     """Do nothing and return success: work runs in the order of the calls anyway."""
-    return _by_lane(decoder, target, [], lambda words: 0)
+    return by_lane(decoder, target, [], lambda words: 0)
 
 
 def _malloc(decoder: Decoder, target: CallTarget) -> Step:
     """`cudaMalloc(where, bytes)`: write an address to the address in the first argument."""
-    take, give = _fetches(decoder, target, ((8,), (8,))), _store(decoder, target)
+    take, give = argument_words(decoder, target, ((8,), (8,))), store_result(decoder, target)
     heap = decoder.memory.heap
     assert heap is not None, "a module that allocates has a heap"
 
     def allocate(group: Group) -> None:
-        values, lanes = _values(group, take)
+        values, lanes = lane_words(group, take)
         status = np.zeros(lanes.shape, np.uint32)
         for (where, size), place in zip(values, np.flatnonzero(lanes), strict=True):
             address = heap.take(size)
@@ -126,7 +120,7 @@ def _free(decoder: Decoder, target: CallTarget) -> Step:
     def release(words: list[int]) -> int:
         return 0 if not words[0] or heap.give(words[0]) else _INVALID_VALUE
 
-    return _by_lane(decoder, target, _fetches(decoder, target, ((8,),)), release)
+    return by_lane(decoder, target, argument_words(decoder, target, ((8,),)), release)
 
 
 def _copy_later(decoder: Decoder, target: CallTarget) -> Step:
@@ -138,8 +132,8 @@ def _copy_later(decoder: Decoder, target: CallTarget) -> Step:
         launched.append(DeviceCopy(to, source, size, stream))
         return 0
 
-    return _by_lane(
-        decoder, target, _fetches(decoder, target, ((8,), (8,), (8,), (4,), (8,))), queue_copy
+    return by_lane(
+        decoder, target, argument_words(decoder, target, ((8,), (8,), (8,), (4,), (8,))), queue_copy
     )
 
 
@@ -152,16 +146,18 @@ def _set_later(decoder: Decoder, target: CallTarget) -> Step:
         launched.append(DeviceSet(to, value & 0xFF, size, stream))
         return 0
 
-    return _by_lane(decoder, target, _fetches(decoder, target, ((8,), (4,), (8,), (8,))), queue_set)
+    return by_lane(
+        decoder, target, argument_words(decoder, target, ((8,), (4,), (8,), (8,))), queue_set
+    )
 
 
 def _set_condition(decoder: Decoder, target: CallTarget) -> Step:
     """`cudaGraphSetConditional(handle, value)`: the handle is the address of the condition."""
-    take = _fetches(decoder, target, ((8,), (4,)))
+    take = argument_words(decoder, target, ((8,), (4,)))
     arena = decoder.memory.global_
 
     def write(group: Group) -> None:
-        for handle, value in _values(group, take)[0]:
+        for handle, value in lane_words(group, take)[0]:
             place = arena.find(handle)
             if place is None or place.size != 4 or place.address != handle:
                 raise KernelFault(f"cudaGraphSetConditional: {handle:#x} is no condition's handle")
@@ -192,7 +188,9 @@ _FUNCTIONS: Mapping[str, Callable[[Decoder, CallTarget], Step]] = {
 _Fetches = list[Callable[[Any], Array]]
 
 
-def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...], ...]) -> _Fetches:
+def argument_words(
+    decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...], ...]
+) -> _Fetches:
     """Return fetches of the words of the arguments, in order."""
     fetches: _Fetches = []
     for operand, words in zip(target.arguments, sizes, strict=False):
@@ -202,7 +200,7 @@ def _fetches(decoder: Decoder, target: CallTarget, sizes: tuple[tuple[int, ...],
     return fetches
 
 
-def _store(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:
+def store_result(decoder: Decoder, target: CallTarget) -> Callable[[Any, Array], None]:
     """Return the function that writes the call's result, an integer per lane."""
     (operand,) = target.returns
     name = operand.name if isinstance(operand, Symbol) else ""
@@ -216,14 +214,14 @@ def _callee(target: CallTarget) -> str:
     return target.callee.name
 
 
-def _by_lane(
+def by_lane(
     decoder: Decoder, target: CallTarget, take: _Fetches, answer: Callable[[list[int]], int]
 ) -> Step:
     """Return the step that calls `answer` with the words of each active lane, in order."""
-    give = _store(decoder, target)
+    give = store_result(decoder, target)
 
     def step(group: Group) -> None:
-        values, lanes = _values(group, take)
+        values, lanes = lane_words(group, take)
         results: Array = np.zeros(lanes.shape, dtype=np.uint64)
         results[lanes] = [answer(words) for words in values]
         give(group.frame, results)
@@ -231,11 +229,10 @@ def _by_lane(
     return step
 
 
-def _values(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
+def lane_words(group: Group, take: _Fetches) -> tuple[list[list[int]], Array]:
     """Return the words of each active lane, and the mask of the active lanes."""
-    shape = (group.rows, group.columns)
-    lanes = np.broadcast_to(True if group.lanes is None else group.lanes, shape)
-    columns = [np.broadcast_to(fetch(group.frame), shape)[lanes].tolist() for fetch in take]
+    lanes = group.guarded_lanes(None)
+    columns = [by_warp(group, fetch(group.frame))[lanes].tolist() for fetch in take]
     return [list(words) for words in zip(*columns, strict=True)] or [
         [] for _ in range(int(lanes.sum()))
     ], lanes

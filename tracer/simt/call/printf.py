@@ -7,7 +7,7 @@ own arguments (CUDA C++ Programming Guide, "Formatted Output").
 import ctypes
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -58,22 +58,22 @@ class Conversion:
 
 
 def print_lanes(
-    group: Group, forms: NDArray[Any], values: NDArray[Any], places: NDArray[Any]
-) -> NDArray[Any]:
+    group: Group, words: Sequence[Sequence[int]], places: NDArray[np.intp]
+) -> NDArray[np.uint32]:
     """Print the output of each lane, in order; return each lane's number of arguments, -1 without a
     format.
 
-    `forms` and `values` (n,) are generic addresses of the format and of the argument buffer,
+    `words` are for each lane the generic addresses of the format and of the argument buffer,
     `places` (n,) the lanes' places in the group's shape.
     """
     output = group.wave.program.launch.output
     counts = []
-    for form, value, place in zip(forms, values, places, strict=True):
+    for (form, value), place in zip(words, places.tolist(), strict=True):
         if not form:
             counts.append(-1)
             continue
-        lane = int(group.place[place // 32]) * 32 + int(place) % 32
-        text, count = _format(group, lane, _string(group, lane, int(form)), int(value))
+        lane = int(group.place[place // 32]) * 32 + place % 32
+        text, count = _format(group, lane, _string(group, lane, form), value)
         output(text.decode("utf-8", "surrogateescape"))
         counts.append(count)
     return np.array(counts, dtype=np.int32).view(np.uint32)

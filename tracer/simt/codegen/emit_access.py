@@ -16,10 +16,10 @@ from ...ptx.kernel import (
     Operand,
     Register,
     Symbol,
-    Vector,
 )
 from ..access.lane_move import TYPES, load_text, store_text, update_text
 from ..access.reach import touch
+from ..decode.address import elements
 from ..decode.decoder import immediate
 from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
@@ -44,11 +44,6 @@ SPACES = {
 }
 
 
-def element_operands(operand: Operand) -> tuple[Operand, ...]:
-    """Return the elements of a vector operand, or the operand itself."""
-    return operand.elements if isinstance(operand, Vector) else (operand,)
-
-
 def add_access(
     text: WarpText, instruction: Instruction, pc_position: int, number: int, refuse: Refuse
 ) -> None:
@@ -57,12 +52,12 @@ def add_access(
     first, second = instruction.operands[:2]
     target, value = (second, first) if is_load else (first, second)
     size = TYPE_BYTES[instruction.type]
-    elements = element_operands(value)
-    if size > 8 or len(elements) != instruction.vector:
+    parts = elements(value)
+    if size > 8 or len(parts) != instruction.vector:
         raise refuse("this form")
     bytes_ = size * instruction.vector
     reach = emit_check(text, instruction, target, bytes_, pc_position, number, refuse)
-    for k, element in enumerate(elements):
+    for k, element in enumerate(parts):
         if isinstance(element, Bucket):
             continue
         start = text.emit(f"add i64 {reach.start}, {k * size}")
@@ -141,14 +136,14 @@ def add_pointed(
     `insidePC`.
     """
     to, address = instruction.operands
-    size, elements = TYPE_BYTES[instruction.type], element_operands(to)
+    size, parts = TYPE_BYTES[instruction.type], elements(to)
     if not isinstance(address, Address) or size > 8:
         raise refuse("this form")
     addresses, offset = _addresses(text, address, refuse)
     mask = text.lanes_on(instruction)
     number, end = bounds
     called = text.fragments.once("is_inside", "ptr, i64, i64, i64", _IS_INSIDE, "i1")
-    last = end - size * len(elements)
+    last = end - size * len(parts)
     if last < 0:
         raise refuse("more bytes than the parameters have")
     inside = text.emit(f"call i1 @{called}(ptr {addresses}, i64 {offset}, i64 {last}, i64 {mask})")
@@ -159,7 +154,7 @@ def add_pointed(
     text.add("br label %faulty")
     text.lines.append(f"inside{pc}:")
     start = text.emit("ptrtoint ptr %parameters to i64")
-    for k, element in enumerate(elements):
+    for k, element in enumerate(parts):
         if isinstance(element, Bucket):
             continue
         blended = instruction.guard is not None or text.outlives_block(element)

@@ -251,37 +251,36 @@ class CallWriter:
         place = text.place(through)
         if TYPE_BYTES[through.type] != 8:
             raise refuse("a pointer of this size")
-        called = text.fragments.once("points_to", "ptr, i64", _POINTS_TO, "i32")
         hits = "0"
         for number, callee in enumerate(site.callees):
             function = self._kernel.functions[callee].function
             address = function_address(self._kernel.module, function.name)
             equal = "0"
             if address is not None:
-                equal = text.emit(f"call i32 @{called}(ptr {place}, i64 {address})")
-                equal = text.emit(f"and i32 {equal}, %active")
+                equal = _lanes_equal(text, place, address, 64, "%active")
             text.put_side(number, equal)
             hits = text.emit(f"or i32 {hits}, {equal}")
-        # A lane with a pointer to no callee is an error, which the array engine reports.
-        is_complete = text.emit(f"icmp eq i32 {hits}, %active")
-        text.add(f"br i1 {is_complete}, label %known, label %lost")
-        text.lines.append("lost:")
-        sound = emit_callback(text, site.pc)
-        text.add(f"br i1 {sound}, label %known, label %faulty")
-        text.lines.append("known:")
-        self._begin("known")
+        _require_all(text, site.pc, hits, "%active", self._begin)
 
 
-_POINTS_TO = """
-define i32 @points_to(ptr %pointers, i64 %address) {
-  %p = load <32 x i64>, ptr %pointers, align 8
-  %a0 = insertelement <32 x i64> poison, i64 %address, i64 0
-  %a = shufflevector <32 x i64> %a0, <32 x i64> poison, <32 x i32> zeroinitializer
-  %c = icmp eq <32 x i64> %p, %a
+_EQUAL = """
+define i32 @equal{bits}(ptr %values, i{bits} %value) {{
+  %v = load <32 x i{bits}>, ptr %values, align 4
+  %a0 = insertelement <32 x i{bits}> poison, i{bits} %value, i64 0
+  %a = shufflevector <32 x i{bits}> %a0, <32 x i{bits}> poison, <32 x i32> zeroinitializer
+  %c = icmp eq <32 x i{bits}> %v, %a
   %r = bitcast <32 x i1> %c to i32
   ret i32 %r
-}
+}}
 """
+
+
+def _lanes_equal(text: WarpText, values: str, value: int, bits: int, mask: str) -> str:
+    """Emit the mask of those lanes of `mask` that have a value, of `bits` bits, in `values`."""
+    definition = _EQUAL.format(bits=bits)
+    called = text.fragments.once(f"equal{bits}", f"ptr, i{bits}", definition, "i32")
+    equal = text.emit(f"call i32 @{called}(ptr {values}, i{bits} {value})")
+    return text.emit(f"and i32 {equal}, {mask}")
 
 
 NEEDS_FRAMES = -1
@@ -296,18 +295,6 @@ def emit_callback(text: WarpText, pc: int, what: int = 0) -> str:
     return text.emit(f"icmp eq i64 {failed}, 0")
 
 
-_INDEXED = """
-define i32 @indexed(ptr %numbers, i32 %index) {
-  %n = load <32 x i32>, ptr %numbers, align 4
-  %i0 = insertelement <32 x i32> poison, i32 %index, i64 0
-  %i = shufflevector <32 x i32> %i0, <32 x i32> poison, <32 x i32> zeroinitializer
-  %c = icmp eq <32 x i32> %n, %i
-  %r = bitcast <32 x i1> %c to i32
-  ret i32 %r
-}
-"""
-
-
 def add_switch(
     text: WarpText, block: BasicBlock, instruction: Instruction, refuse: Refuse,
     begin: Callable[[str], None],
@@ -320,11 +307,9 @@ def add_switch(
         fall_through = text.emit(f"xor i32 {guard_mask}, %active")
         targets = successors[:-1]
     numbers = same_size(text, "b32", instruction.operands[0], "%values", refuse)
-    called = text.fragments.once("indexed", "ptr, i32", _INDEXED, "i32")
     sides = dict.fromkeys(sorted(set(targets)), "0")
     for index, target in enumerate(targets):
-        equal = text.emit(f"call i32 @{called}(ptr {numbers}, i32 {index})")
-        equal = text.emit(f"and i32 {equal}, {guard_mask}")
+        equal = _lanes_equal(text, numbers, index, 32, guard_mask)
         sides[target] = text.emit(f"or i32 {sides[target]}, {equal}")
     hits = "0"
     for lanes in sides.values():
@@ -337,7 +322,8 @@ def add_switch(
 def _require_all(
     text: WarpText, pc: int, hits: str, guard_mask: str, begin: Callable[[str], None]
 ) -> None:
-    """Emit a call of the array engine, which reports an index beyond the targets."""
+    """Emit a call of the array engine for lanes without a target, which it reports: of an index
+    beyond the targets, or a pointer to no callee."""
     is_complete = text.emit(f"icmp eq i32 {hits}, {guard_mask}")
     text.add(f"br i1 {is_complete}, label %known, label %lost")
     text.lines.append("lost:")

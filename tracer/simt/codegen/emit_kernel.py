@@ -1,7 +1,7 @@
 """Codegen of a kernel: LLVM assembly with a function per basic block, which runs it for many
 warps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from ....base.dataclass import dataclass
@@ -13,7 +13,7 @@ from ...ptx.kernel import (
     Bucket,
     Instruction,
     Kernel,
-    Pair,
+    Operand,
     Register,
     Symbol,
 )
@@ -23,10 +23,13 @@ from ..access.access_arrays import Site
 from ..access.reach import finish_rows, reach_anywhere
 from ..decode.address import elements
 from ..decode.control_flow import ends
+from ..decode.move import move_rule
+from ..interp.move import split_operands
 from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..kernel.passing import parameter_moves
 from ..matrix.ldmatrix import ROW_BYTES
-from ..ops.family import find_rule
+from ..ops.family import SHARED_FAMILIES, find_rule
+from ..ops.rule import Rule
 from .block_part import (
     ACCESS,
     ATOMIC,
@@ -48,7 +51,6 @@ from .emit_access import (
     add_lanes,
     add_pointed,
     copied_bytes,
-    element_operands,
 )
 from .emit_block import (
     NEEDS_ROWS,
@@ -61,11 +63,11 @@ from .emit_block import (
     with_sizes,
 )
 from .emit_call import Calls, CallWriter, add_switch, find_calls
-from .emit_lane import Fragments, Lane, Write, compute, converted_address, move
+from .emit_lane import Fragments, Lane, Write, compute, move
 from .emit_lines import WarpText
 from .emit_mma import add_matrix_access
 from .emit_warp import add_warp
-from .register_frame import CARRY, Frame, Place
+from .register_frame import CARRY, PARAMETERS, Frame, Place
 
 
 @dataclass(slots=True)
@@ -147,8 +149,7 @@ class BlockEmitter:
         self._calls = CallWriter(kernel, kernel_text.frame, self._close_run, self._begin)
         self.refused: dict[int, str] = {}
         self._emitters: Mapping[str, Callable[[Lane, Instruction], list[Write]]] = {
-            "mov": move,
-            "cvta": converted_address,
+            **dict.fromkeys(SHARED_FAMILIES["moves and addresses"], self._move),
             "ld": self._parameters,
             "st": self._parameters,
         }
@@ -391,17 +392,31 @@ class BlockEmitter:
                 raise lane.refuse("a result that is no register")
             lane.write(operand, kind, value, holds)
 
+    def _move(self, lane: Lane, instruction: Instruction) -> list[Write]:
+        if instruction.type == "b128":
+            raise lane.refuse("128 bits")
+        start = self._made.frame.address_of(0, Symbol(PARAMETERS))
+        end = 0 if start is None else start + parameter_bytes(self._kernel)
+        rule = move_rule(instruction, (start or 0, end))
+        if rule is None:
+            return move(lane, instruction)
+        to, *sources = map(elements, instruction.operands)
+        operands = [operand for source in sources for operand in source]
+        return self._results(lane, rule, to, operands if rule.sources else ())
+
     def _arithmetic(self, lane: Lane, instruction: Instruction) -> list[Write]:
         rule = find_rule(instruction)
         if rule is None:
             raise lane.refuse("this instruction")
-        first, *source_operands = instruction.operands
-        if instruction.opcode == "cvt":  # of four numbers at once
-            source_operands = [e for operand in source_operands for e in elements(operand)]
-        to = [first.first, first.second] if isinstance(first, Pair) else [first]
-        if len(source_operands) != len(rule.sources):
+        return self._results(lane, rule, *split_operands(instruction))
+
+    def _results(
+        self, lane: Lane, rule: Rule, to: Sequence[Operand], operands: Sequence[Operand]
+    ) -> list[Write]:
+        """Return the writes of a table's row."""
+        if len(operands) != len(rule.sources):
             raise lane.refuse("this form")
-        values = compute(lane, self.fragments, rule, source_operands)
+        values = compute(lane, self.fragments, rule, operands)
         if values is None or len(values) < len(to):
             raise lane.refuse("this instruction")
         if rule.carry_out:
@@ -425,7 +440,7 @@ class BlockEmitter:
         start = offsets[base.name] + base.offset + getattr(address, "offset", 0)
         return [
             (element, kind, lane.parameter(start + k * TYPE_BYTES[kind], kind))
-            for k, element in enumerate(element_operands(to))
+            for k, element in enumerate(elements(to))
         ]
 
     def _refusal(self, pc: int) -> Callable[[str], CutraceError]:

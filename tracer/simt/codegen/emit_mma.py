@@ -6,43 +6,14 @@ routine of a form of a product (matrix/product.py).
 """
 
 from ...ptx.kernel import TYPE_BYTES, Instruction, Register
+from ..access.lane_move import TYPES, load_text, store_text
+from ..decode.address import elements
 from ..matrix import mma, wmma
-from ..matrix.ldmatrix import COUNTS, ROW_BYTES
-from .emit_access import element_operands, emit_check
+from ..matrix.ldmatrix import ROW_BYTES, TRANSPOSE, matrices_of
+from .emit_access import emit_check
 from .emit_lane import Refuse
 from .emit_lines import WarpText
 
-_ROWS = """
-define void @{name}(i64 %start, ptr %addresses, i64 %mask, ptr %rows) {{
-entry:
-  br label %row
-row:
-  %lane = phi i64 [0, %entry], [%next, %done]
-  %own = getelementptr <4 x i32>, ptr %rows, i64 %lane
-  %bits = lshr i64 %mask, %lane
-  %on = trunc i64 %bits to i1
-  br i1 %on, label %move, label %stay
-move:
-  %ap = getelementptr i64, ptr %addresses, i64 %lane
-  %a = load i64, ptr %ap, align 8
-  %at = add i64 %start, %a
-  %p = inttoptr i64 %at to ptr
-  %x = load <4 x i32>, ptr {source}, align 1
-  store <4 x i32> %x, ptr {to}, align 1
-  br label %done
-stay:
-  {otherwise}
-  br label %done
-done:
-  %next = add i64 %lane, 1
-  %more = icmp ult i64 %next, {count}
-  br i1 %more, label %row, label %end
-end:
-  ret void
-}}
-"""
-_ZERO = "store <4 x i32> zeroinitializer, ptr %own, align 8"
-_TURNED = ", ".join(f"i32 {8 * (k % 8) + k // 8}" for k in range(64))
 _PUT = """
 define void @{name}(i64 %mask, ptr %from, ptr %to) {{
   %h = load <64 x i16>, ptr %from, align 8
@@ -64,17 +35,19 @@ def add_matrix_access(
     """Emit an `ldmatrix` or `stmatrix`, access `number` of the basic block."""
     is_load = instruction.opcode == "ldmatrix"
     place, values = (1, 0) if is_load else (0, 1)
-    registers = element_operands(instruction.operands[values])
-    count = next((COUNTS[m] for m in instruction.modifiers if m in COUNTS), 0)
-    if len(registers) != count or "m8n8" not in instruction.modifiers or instruction.type != "b16":
+    registers = elements(instruction.operands[values])
+    count = matrices_of(instruction)
+    if not count or len(registers) != count:
         raise refuse("this shape or type of matrix")
     active = text.lanes_on(instruction)
     rows = text.emit(f"and i64 {active}, {(1 << 8 * count) - 1}")
     operand = instruction.operands[place]
     reach = emit_check(text, instruction, operand, ROW_BYTES, position, number, refuse, rows)
-    moved = f"i64 {reach.start}, ptr {reach.addresses}, i64 {reach.mask}, ptr %values"
-    if is_load:
-        text.add(f"call void @{_rows(text, count, is_load)}({moved})")
+    moved = f"i64 {reach.start}, i64 0, ptr {reach.addresses}, i64 {reach.mask}, ptr %values"
+    if is_load:  # the row of an inactive lane is zeros
+        text.add("store <64 x i64> zeroinitializer, ptr %values, align 64")
+        rows = text.fragments.once("load128", TYPES, load_text("load128", 128, 128, "bitcast"))
+        text.add(f"call void @{rows}({moved})")
     for matrix, register in enumerate(registers):
         if not isinstance(register, Register) or TYPE_BYTES[register.type] != 4:
             raise refuse("an operand that is no register of 32 bits")
@@ -84,24 +57,14 @@ def add_matrix_access(
         lanes = active if is_load else -1
         text.add(f"call void @{_put(text, 'trans' in instruction.modifiers)}(i64 {lanes}, {pair})")
     if not is_load:
-        text.add(f"call void @{_rows(text, count, is_load)}({moved})")
-
-
-def _rows(text: WarpText, count: int, is_load: bool) -> str:
-    """Return the function that moves the rows of `count` matrices; the row of an inactive lane is
-    zeros."""
-    name = f"{'load' if is_load else 'store'}_rows{count}"
-    source, to = ("%p", "%own") if is_load else ("%own", "%p")
-    definition = _ROWS.format(
-        name=name, source=source, to=to, otherwise=_ZERO if is_load else "", count=8 * count
-    )
-    return text.fragments.once(name, "i64, ptr, i64, ptr", definition)
+        rows = text.fragments.once("store128", TYPES, store_text("store128", 128, 128))
+        text.add(f"call void @{rows}({moved})")
 
 
 def _put(text: WarpText, transposed: bool) -> str:
     """Return the function that writes a matrix, or its transpose, to some lanes of a register."""
     name = "put_turned" if transposed else "put_matrix"
-    order = _TURNED if transposed else ", ".join(f"i32 {k}" for k in range(64))
+    order = ", ".join(f"i32 {k}" for k in (TRANSPOSE if transposed else range(64)))
     return text.fragments.once(name, "i64, ptr, ptr", _PUT.format(name=name, order=order))
 
 
@@ -114,7 +77,7 @@ def add_product(text: WarpText, instruction: Instruction, mask: str, refuse: Ref
     offsets = []
     size = 8 if product.types[1] == "f64" else 4
     for operand, count in zip(instruction.operands, product.registers, strict=True):
-        registers = element_operands(operand)
+        registers = elements(operand)
         if len(registers) != count:
             raise refuse("this number of registers")
         for register in registers:

@@ -121,7 +121,7 @@ class Fallbacks:
             value = group.frame[slot.number]
             if value is group.committed[slot.number]:
                 continue
-            lane_values = np.broadcast_to(value, (group.rows, group.columns))
+            lane_values = np.broadcast_to(value, group.shape)
             lane_values = np.ascontiguousarray(lane_values).view(stored_as(slot.place))
             frame_lanes = lanes_of(slot.place)
             if group.lanes is None:

@@ -25,13 +25,12 @@ from ...ptx.kernel import (
     Register,
     Special,
     Symbol,
-    Variable,
 )
 from ...ptx.opcodes import destinations, sources
 from ..decode.special_register import block_values, special_values, thread_values
 from ..kernel.function_pointer import calls, function_address
 from ..kernel.launch import Launch
-from ..kernel.layout import local_layout, parameter_offsets
+from ..kernel.layout import local_layout, local_stride, parameter_offsets
 from ..kernel.passing import ANY, Passing, Piece, piece_register, shared_register
 from ..ops.lanes import LANES
 from .block_part import RUN, WARP, kind_of, reads_parameter
@@ -137,7 +136,7 @@ class Frame:
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
         self.passing = Passing(kernel)
-        self.local_stride = -(-local_layout(kernel).size // 16) * 16
+        self.local_stride = local_stride(kernel)
         self.specials = Specials(special_names(kernel))
         self.parameters = parameter_registers(kernel, escaped)
         live = frozenset().union(*kernel.live_in, *kernel.live_out, passed_registers(kernel))
@@ -317,11 +316,6 @@ def scan(spans: Iterable[Span]) -> dict[tuple[int, str], int]:
         slots[key] = heappop(free) if free else len(busy)
         heappush(busy, (last, slots[key]))
     return slots
-
-
-def _variable(kernel: Kernel, function: int, name: str) -> Variable:
-    own = kernel.functions[function].function
-    return next(v for v in (*own.parameters, *own.returns) if v.name == name)
 
 
 def _carrying(kernel: Kernel) -> set[int]:

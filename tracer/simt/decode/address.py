@@ -9,7 +9,6 @@ from ...front.texture_reference import is_handle
 from ...ptx.kernel import (
     TYPE_BYTES,
     Address,
-    Bucket,
     Instruction,
     Operand,
     Register,
@@ -117,7 +116,7 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
     if TYPE_BYTES[address.base.type] not in (4, 8):
         raise decoder.refuse(f"`{address.base.name}` is .{address.base.type}, and no address")
     fetch = decoder.fetch(address.base, address.base.type)
-    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
+    stores = [decoder.store(e, kind) for e in elements(to)]
     guard, size = decoder.guard(), DTYPES[kind].itemsize
     image, octet = parameter_image(decoder), np.arange(size)
     last = len(image) - size * len(stores)
@@ -125,7 +124,7 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
     def load(group: Group) -> None:
         frame = group.frame
         place: Array = fetch(frame).astype(np.int64) + offset
-        lanes = group.guarded(None if guard is None else guard(frame))
+        lanes = group.guarded(guard)
         outside = (place < 0) | (place > last)
         if outside.any() and (outside if lanes is None else outside & lanes).any():
             kernel = decoder.kernel
@@ -135,8 +134,7 @@ def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step
             )
         for number, store in enumerate(stores):
             octets = image.take((place + number * size)[..., None] + octet, mode="clip")
-            if store is not None:
-                store(frame, octets.view(DTYPES[kind])[..., 0])
+            store(frame, octets.view(DTYPES[kind])[..., 0])
 
     return load
 

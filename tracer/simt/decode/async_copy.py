@@ -11,12 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ....base.errors import KernelFault
 from ....jit.ufunc import select
 from ....traces.schema import Space
 from ....traces.unique import sorted_unique
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Register
-from ...ptx.lines import source_line
 from ..access.access import Access, as_addresses, read, write
 from ..access.bounds import name_lane
 from ..ops.lanes import Array, Mask, scalar
@@ -55,7 +53,7 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
 
     def copy(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if to.guard is None else to.guard(frame))
+        lanes = group.guarded(to.guard)
         where, value = to.address(frame), source.address(frame)
         if size_fetch is None:
             write(group, lanes, replace(to, part=1), where, read(group, lanes, source, value))
@@ -80,7 +78,7 @@ def _copy_some(
 ) -> None:  # fmt: skip
     """Copy where lanes read different numbers of bytes; a warp's parts stay consecutive."""
     to, source = accesses
-    shape = (group.rows, group.columns)
+    shape = group.shape
     active: Mask = np.broadcast_to(True if lanes is None else lanes, shape)
     sizes = np.broadcast_to(sizes, shape)
     full = active & (sizes == source.width)
@@ -164,7 +162,7 @@ def _init(decoder: Decoder, instruction: Instruction) -> Step:
 
     def init(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         number = fetch(frame).astype(np.uint64) & _COUNT
         write(group, lanes, access, access.address(frame), [number | number << np.uint64(20)])
 
@@ -212,22 +210,21 @@ def _update(
 
     def update(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         count, bytes_to_come = changes(frame)
         old_words = run(group, lanes, access, [count, bytes_to_come])
-        _require_expected(decoder, group, lanes, (pc, access), old_words, count)
-        if store is not None:
-            store(frame, old_words)
+        _require_expected(group, lanes, (pc, access), old_words, count)
+        store(frame, old_words)
 
     return update
 
 
 def _require_expected(
-    decoder: Decoder, group: Group, lanes: Mask | None, where: tuple[int, Access],
+    group: Group, lanes: Mask | None, where: tuple[int, Access],
     old_words: Array, count: Array,
 ) -> None:  # fmt: skip
     """Raise KernelFault if more lanes arrive than the phase still expects."""
-    shape = (group.rows, group.columns)
+    shape = group.shape
     more = np.broadcast_to((old_words & _COUNT) < (count & _COUNT), shape)
     if lanes is not None:
         more = more & lanes
@@ -236,10 +233,10 @@ def _require_expected(
         pc, access = where
         address = np.broadcast_to(as_addresses(access.address(group.frame)), shape)
         at = int(address.reshape(-1)[lane]) + access.offset
-        raise KernelFault(
-            f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` arrives at the "
-            f"mbarrier at {at:#x}, whose phase expects no more arrivals (or which was never "
-            f"initialized), in {name_lane(group, lane)}"
+        raise group.wave.program.fault(
+            pc,
+            f"arrives at the mbarrier at {at:#x}, whose phase expects no more arrivals (or which "
+            f"was never initialized), in {name_lane(group, lane)}",
         )
 
 
@@ -252,12 +249,11 @@ def _decode_wait(decoder: Decoder, instruction: Instruction) -> Step:
 
     def wait_step(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         (word,) = read(group, lanes, access, access.address(frame))
         now, target_phase = word >> _PHASE, phase(frame).astype(np.uint64)
         over = (now & np.uint64(1)) != target_phase if parity else now != target_phase >> _PHASE
-        if store is not None:
-            store(frame, over)
+        store(frame, over)
 
     return wait_step
 
@@ -267,8 +263,7 @@ def _pending(decoder: Decoder, instruction: Instruction) -> Step:
     fetch, store = decoder.fetch(state, "b64"), decoder.store(to, "b32")
 
     def pending(group: Group) -> None:
-        if store is not None:
-            store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
+        store(group.frame, (fetch(group.frame) & _COUNT).astype(np.uint32))
 
     return pending
 

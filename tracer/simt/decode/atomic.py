@@ -61,7 +61,7 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
 
     def atomic(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         values = [[fetch(frame) for fetch in part] for part in fetches]
         addresses = access.addresses(group, access.address(frame))
         reached = resolve(group, lanes, access, addresses)
@@ -76,8 +76,7 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
                 if some.any() and run is not None:
                     new = reached.update(run, some, k, [part[k] for part in values])
                     old = select(lanes_there, new, old)
-            if store is not None:
-                store(frame, old)
+            store(frame, old)
 
     return atomic
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.errors import KernelFault
 from ....traces.schema import Space
 from ...ptx.kernel import Instruction
 from ..access.cluster import SPAN, START
@@ -26,7 +25,7 @@ def _split(
     fetch = decoder.fetch(instruction.operands[1], instruction.type)
 
     def split(group: Group) -> tuple[Array, Array]:
-        value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+        value = np.broadcast_to(fetch(group.frame), group.shape)
         address = value.astype(np.int64) - shift
         rank = np.where(address >= START, (address - START) // SPAN, _own_rank(group))
         return rank, np.where(address >= START, (address - START) % SPAN, address)
@@ -55,13 +54,10 @@ def _map(decoder: Decoder, instruction: Instruction) -> Step:
     def map_address(group: Group) -> None:
         _, offset = split(group)
         target_rank = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
-        active = group.guarded(None if guard is None else guard(group.frame))
-        _require_rank(
-            decoder, group, pc, target_rank if active is None else np.where(active, target_rank, 0)
-        )
+        active = group.guarded_lanes(guard)
+        _require_rank(group, pc, np.where(active, target_rank, 0))
         there = np.where(target_rank == _own_rank(group), 0, START + target_rank * SPAN)
-        if store is not None:
-            store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
+        store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
 
     return map_address
 
@@ -70,13 +66,11 @@ def _bytes(kind: str) -> int:
     return int(kind[1:]) // 8
 
 
-def _require_rank(decoder: Decoder, group: Group, pc: int, ranks: NDArray[Any]) -> None:
+def _require_rank(group: Group, pc: int, ranks: NDArray[Any]) -> None:
     size = group.wave.program.launch.blocks_a_cluster
     if int(ranks.max()) >= size:
-        raise KernelFault(
-            f"{group.wave.program.source_line(pc)}: kernel `{group.wave.program.name}` asks for "
-            f"memory of block {int(ranks.max())} of a cluster of {size}"
-        )
+        problem = f"asks for memory of block {int(ranks.max())} of a cluster of {size}"
+        raise group.wave.program.fault(pc, problem)
 
 
 def _rank(decoder: Decoder, instruction: Instruction) -> Step:
@@ -85,8 +79,7 @@ def _rank(decoder: Decoder, instruction: Instruction) -> Step:
     store = decoder.store(instruction.operands[0], "u32")
 
     def find_rank(group: Group) -> None:
-        if store is not None:
-            store(group.frame, split(group)[0].astype(np.uint32))
+        store(group.frame, split(group)[0].astype(np.uint32))
 
     return find_rank
 

@@ -45,6 +45,11 @@ from .spill import spills_of
 Store: TypeAlias = Callable[[list[Array], Array], None]
 """Writes a value to a frame."""
 
+
+def discard(frame: list[Array], value: Array) -> None:
+    """Drop the value: the result is unused."""
+
+
 WIDEST = 8
 """Bytes of NumPy's widest integers."""
 _SPECIAL_TYPES = {"%gridid": "u64", "%clock64": "u64", "%globaltimer": "u64"}
@@ -275,13 +280,13 @@ class Decoder:
                 return constant(scalar(self.symbol_address(name) + offset, dtype))
         raise self.refuse("an operand is not of a form that this instruction takes")
 
-    def store(self, operand: Operand, kind: str) -> Store | None:
-        """Return a function that writes a value of type `kind` to a frame; None for `_`.
+    def store(self, operand: Operand, kind: str) -> Store:
+        """Return a function that writes a value of type `kind` to a frame: `discard` for `_`.
 
         The value is extended to the register's width. Lanes with a false guard keep the old value.
         """
         if isinstance(operand, Bucket):
-            return None
+            return discard
         if isinstance(operand, Part):
             operand = operand.register
         if not isinstance(operand, Register):

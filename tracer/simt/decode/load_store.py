@@ -1,6 +1,6 @@
 """Loads and stores (PTX ISA 9.7.9): `ld`, `ldu` and `st`."""
 
-from ...ptx.kernel import TYPE_BYTES, Address, Bucket, Instruction, Register
+from ...ptx.kernel import TYPE_BYTES, Address, Instruction, Register
 from ..access.access import read, write
 from ..warp.program import Group, Step
 from .address import describe, elements
@@ -21,17 +21,16 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step | None:
     to, source = instruction.operands[:2]
     access = describe(decoder, instruction, source)
     kind = instruction.type
-    stores = [None if isinstance(e, Bucket) else decoder.store(e, kind) for e in elements(to)]
+    stores = [decoder.store(e, kind) for e in elements(to)]
     if TYPE_BYTES[kind] * instruction.vector != access.width or len(stores) != access.count:
         raise decoder.refuse(f"expected {access.count} registers")
 
     def load(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         values = read(group, lanes, access, access.address(frame))
         for store, value in zip(stores, values, strict=True):
-            if store is not None:
-                store(frame, value)
+            store(frame, value)
 
     return load
 
@@ -48,7 +47,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step | None:
 
     def store(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if access.guard is None else access.guard(frame))
+        lanes = group.guarded(access.guard)
         write(group, lanes, access, access.address(frame), [f(frame) for f in fetches])
 
     return store

@@ -22,7 +22,7 @@ from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
 from ..ops.extreme import chooser
 from ..ops.lanes import DTYPES, LANES, Array, Bits, Mask, pack
 from ..warp.program import Group, Step
-from .decoder import Decoder, Fetch, StepTable, Store, skip
+from .decoder import Decoder, Fetch, StepTable, skip
 
 SHUFFLE, VOTE, MATCH, REDUCE, ELECT, ACTIVE = range(6)
 IDX, UP, DOWN, BFLY = range(4)
@@ -222,12 +222,6 @@ def _routine() -> Callable[..., int]:
     return ctypes.CFUNCTYPE(ctypes.c_int64, *words)(find("exchange_warps"))
 
 
-def put(group: Group, store: Store | None, value: Array) -> None:
-    """Store (warps, 32) or (warps, 1), unless the result is unused."""
-    if store is not None:
-        store(group.frame, value)
-
-
 @dataclass(frozen=True, slots=True)
 class Collective:
     """A warp-wide operation: `compute(active, others, *values)` gives a result for each of
@@ -285,25 +279,19 @@ def _together(decoder: Decoder, instruction: Instruction) -> Step:
     guard = decoder.guard()
 
     def act(group: Group) -> None:
-        active = active_lanes(group, guard)
+        active = group.guarded_lanes(guard)
         others = others_of(group, active, collective.members)
         values = [by_warp(group, fetch(group.frame)) for fetch in collective.sources]
         results = collective.compute(active, others, *values)
         for store, result in zip(stores, results, strict=True):
-            put(group, store, result)
+            store(group.frame, result)
 
     return act
 
 
 def by_warp(group: Group, value: Array) -> Array:
     """Return a value as (warps, 32)."""
-    return np.broadcast_to(value, (group.rows, LANES))
-
-
-def active_lanes(group: Group, guard: Fetch | None) -> Mask:
-    """Return the active lanes (warps, 32) with a true guard."""
-    lanes = group.guarded(None if guard is None else guard(group.frame))
-    return by_warp(group, np.ones((1, 1), dtype=np.bool_) if lanes is None else lanes)
+    return np.broadcast_to(value, group.shape)
 
 
 def others_of(group: Group, active: Mask, members: Fetch | None) -> Bits:

@@ -8,10 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ....base.errors import KernelFault
 from ....jit.ufunc import select
 from ...ptx.kernel import KERNELS, Immediate, Instruction, Kernel, KernelKey, key_of
-from ...ptx.lines import source_line
 from ..access.bounds import name_lane
 from ..kernel.layout import local_bytes
 from ..ops.lanes import Array
@@ -41,8 +39,7 @@ def _save(decoder: Decoder, instruction: Instruction) -> Step:
     decoder.slots.read(slot)
 
     def save(group: Group) -> None:
-        if store is not None:
-            store(group.frame, group.frame[slot].astype(np.dtype(f"u{int(kind[1:]) // 8}")))
+        store(group.frame, group.frame[slot].astype(np.dtype(f"u{int(kind[1:]) // 8}")))
 
     return save
 
@@ -73,29 +70,25 @@ def _allocate(decoder: Decoder, instruction: Instruction) -> Step:
 
     def allocate(group: Group) -> None:
         frame = group.frame
-        lanes = group.guarded(None if guard is None else guard(frame))
+        lanes = group.guarded(guard)
         top = frame[slot]
         start = (top + np.uint64(align - 1)) // np.uint64(align) * np.uint64(align)
         end = start + fetch(frame).astype(np.uint64)
-        _require_room(decoder, group, pc, end if lanes is None else np.where(lanes, end, 0))
+        _require_room(group, pc, end if lanes is None else np.where(lanes, end, 0))
         frame[slot] = end if guard is None else select(guard(frame), end, top)
-        if store is not None:
-            address = start + np.uint64(base)
-            store(frame, address.astype(np.dtype(f"u{int(kind[1:]) // 8}")))
+        address = start + np.uint64(base)
+        store(frame, address.astype(np.dtype(f"u{int(kind[1:]) // 8}")))
 
     return allocate
 
 
-def _require_room(decoder: Decoder, group: Group, pc: int, end: Array) -> None:
+def _require_room(group: Group, pc: int, end: Array) -> None:
     if int(end.max()) <= BYTES:
         return
-    over = np.broadcast_to(end, (group.rows, group.columns)).reshape(-1) > BYTES
+    over = np.broadcast_to(end, group.shape).reshape(-1) > BYTES
     lane = int(np.flatnonzero(over)[0])
-    raise KernelFault(
-        f"{source_line(decoder.kernel, pc)}: kernel `{group.wave.program.name}` takes "
-        f"{int(end.max())} bytes of stack, and a thread has {BYTES}, in {name_lane(group, lane)}",
-        "outside",
-    )
+    problem = f"takes {int(end.max())} bytes of stack, and a thread has {BYTES}, in "
+    raise group.wave.program.fault(pc, problem + name_lane(group, lane), "outside")
 
 
 STEPS: StepTable = {"alloca": _allocate, "stacksave": _save, "stackrestore": _restore}

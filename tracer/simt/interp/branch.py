@@ -57,7 +57,7 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
     guard, after = decoder.guard(), _after(decoder)
 
     def trap(group: Group) -> None:
-        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        lanes = group.guarded_bits(guard)
         if lanes.any():
             first = group.warps[np.flatnonzero(lanes)[0]]
             block = int(group.wave.blocks_of(np.array([first]))[0])
@@ -129,7 +129,7 @@ def _switch(decoder: Decoder, instruction: Instruction) -> Terminator:
     distinct = sorted(set(targets))
 
     def switch(group: Group) -> None:
-        guard_masks = group.active if guard is None else group.pack(guard(group.frame))
+        guard_masks = group.guarded_bits(guard)
         number = index(group.frame)
         if (guard_masks & group.pack(number >= np.uint32(len(targets)))).any():
             raise KernelFault(
@@ -189,7 +189,7 @@ def _cluster_barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
 
     def meet(group: Group) -> None:
         barrier = group.wave.stacks.barriers.cluster
-        lanes = group.active if guard is None else group.pack(guard(group.frame))
+        lanes = group.guarded_bits(guard)
         if arrives:
             wrong = barrier.arrive(group.warps, lanes, target)
         else:
@@ -229,7 +229,7 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     """Return a warp-uniform operand, one value per warp; 0 if absent."""
     if fetch is None:
         return np.zeros(len(group.warps), dtype=np.int64)
-    value = np.broadcast_to(fetch(group.frame), (group.rows, group.columns))
+    value = np.broadcast_to(fetch(group.frame), group.shape)
     return value[:, 0].astype(np.int64)
 
 

@@ -29,7 +29,8 @@ from ..tma import bulk_copy, launch_control, tensor_map_edit
 from ..warp.instruction_limit import never_ends
 from ..warp.program import BlockPlan, Step, Terminator
 from ..warp.schedule import JUMP
-from . import branch, move
+from . import move
+from .branch import decode_terminator
 from .move import decode_alu
 
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
@@ -102,9 +103,12 @@ def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminat
     missing = left_out(instruction)
     if missing:
         raise decoder.refuse(f"cutrace leaves out {missing}")
-    if pc == decoder.block.last - 1 and ending(decoder.kernel, decoder.block) is not None:
-        return None, _terminator(decoder, instruction)
-    return _step(decoder, instruction), None
+    try:
+        if pc == decoder.block.last - 1 and ending(decoder.kernel, decoder.block) is not None:
+            return None, decode_terminator(decoder, instruction)
+        return _decode_step(decoder, instruction), None
+    except _UNREADABLE as error:
+        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
 
 
 _FAMILIES: tuple[StepTable, ...] = (
@@ -144,20 +148,6 @@ _UNREADABLE = (LookupError, OverflowError, StopIteration, ValueError)
 (no entry of a table, no next one, another number of operands), or has a number that its type cannot
 hold. Others are faults of the decoders.
 """
-
-
-def _terminator(decoder: Decoder, instruction: Instruction) -> Terminator | None:
-    try:
-        return branch.decode_terminator(decoder, instruction)
-    except _UNREADABLE as error:
-        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
-
-
-def _step(decoder: Decoder, instruction: Instruction) -> Step:
-    try:
-        return _decode_step(decoder, instruction)
-    except _UNREADABLE as error:
-        raise decoder.refuse("cutrace cannot make sense of this instruction") from error
 
 
 def _decode_step(decoder: Decoder, instruction: Instruction) -> Step:

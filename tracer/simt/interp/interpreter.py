@@ -84,7 +84,7 @@ class Interpreter:
         """Merge live-out values into the registers, and drop temporaries."""
         registers, frame, lanes = self.registers, group.frame, group.lanes
         if self.wave.asserts:
-            shape = group.rows, group.columns
+            shape = group.shape
             require_registers(frame, self._at_first, plan.commits, shape)
         if frame is registers:
             for slot in plan.temporaries:

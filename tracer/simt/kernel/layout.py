@@ -250,8 +250,8 @@ def _powers(start: int, end: int) -> Iterator[Span]:
         start += size
 
 
-def parameter_offsets(kernel: Kernel) -> dict[str, int]:
-    """Return the address of each parameter of the kernel."""
+def parameter_offsets(kernel: Kernel | Function) -> dict[str, int]:
+    """Return the address of each parameter of a kernel."""
     offsets: dict[str, int] = {}
     end = 0
     for parameter in kernel.parameters:
@@ -261,7 +261,7 @@ def parameter_offsets(kernel: Kernel) -> dict[str, int]:
     return offsets
 
 
-def parameter_bytes(kernel: Kernel) -> int:
-    """Return the end of the kernel's parameters, in bytes."""
+def parameter_bytes(kernel: Kernel | Function) -> int:
+    """Return the end of a kernel's parameters, in bytes."""
     offsets = parameter_offsets(kernel)
     return max((offsets[p.name] + p.size for p in kernel.parameters), default=0)

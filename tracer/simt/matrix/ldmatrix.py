@@ -20,29 +20,36 @@ from ...ptx.kernel import Instruction
 from ..access.access import Access, read, write
 from ..decode.address import describe, elements
 from ..decode.decoder import Decoder, Fetch, StepTable
-from ..decode.shuffle_vote import active_lanes, by_warp, put
+from ..decode.shuffle_vote import by_warp
 from ..ops.lanes import LANES, Array, Mask, pack, unpack
 from ..warp.program import Group, Step
 
-COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-"""Number of matrices by the modifier."""
-
+_COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 ROW_BYTES = 16
 """Bytes per row of a matrix."""
 
+TRANSPOSE = tuple(8 * (k % 8) + k // 8 for k in range(64))
+"""The element of a matrix, row by row, that is each element of its transpose."""
 
 _NOTHING = np.uint64(0)
 
-
 _PACKED = {"b4x16_p64": 4, "b6x16_p32": 6}
 """Bits of the elements that a load unpacks to bytes."""
+
+
+def matrices_of(instruction: Instruction) -> int:
+    """Return how many matrices an instruction moves; 0 if their shape or type is not known."""
+    if "m8n8" not in instruction.modifiers or instruction.type != "b16":
+        return 0
+    is_move = instruction.opcode == "movmatrix"
+    return next((_COUNTS[m] for m in instruction.modifiers if m in _COUNTS), int(is_move))
 
 
 def _decode_move(decoder: Decoder, instruction: Instruction) -> Step:
     shape = next((m for m in instruction.modifiers if m in _BYTE_SHAPES), "")
     if shape:
         return _BYTE_SHAPES[shape](decoder, instruction)
-    if "m8n8" not in instruction.modifiers or instruction.type != "b16":
+    if not matrices_of(instruction):
         raise decoder.refuse("cutrace does not know this shape or type of matrix")
     return _MOVES[instruction.opcode](decoder, instruction)
 
@@ -51,14 +58,14 @@ def _transposed(registers: Array, transposed: bool) -> Array:
     """Return a matrix in registers (warps, 32), transposed if `transposed`."""
     if not transposed:
         return registers
-    halves = np.ascontiguousarray(registers).view(np.uint16).reshape(-1, 8, 8)
-    return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(-1, 64).view(np.uint32)
+    halves = np.ascontiguousarray(registers).view(np.uint16)
+    return np.ascontiguousarray(halves[:, TRANSPOSE]).view(np.uint32)
 
 
 def _transpose(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     fetch, store = decoder.fetch(source, "b32"), decoder.store(to, "b32")
-    return lambda group: put(group, store, _transposed(by_warp(group, fetch(group.frame)), True))
+    return lambda group: store(group.frame, _transposed(by_warp(group, fetch(group.frame)), True))
 
 
 def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
@@ -68,13 +75,12 @@ def _rows(decoder: Decoder, instruction: Instruction, place: int) -> Access:
 
 def _lanes(group: Group, guard: Fetch | None, count: int) -> Mask:
     """Return the lanes that hold addresses, in the group's shape."""
-    active = pack(active_lanes(group, guard)) & np.uint32((1 << 8 * count) - 1)
+    active = pack(group.guarded_lanes(guard)) & np.uint32((1 << 8 * count) - 1)
     return unpack(active)
 
 
 def _load(decoder: Decoder, instruction: Instruction) -> Step:
-    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
-    access = _rows(decoder, instruction, 1)
+    count, access = matrices_of(instruction), _rows(decoder, instruction, 1)
     stores = [decoder.store(e, "b32") for e in elements(instruction.operands[0])]
     if len(stores) != count:
         raise decoder.refuse(f"expected {count} registers")
@@ -87,14 +93,13 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
         words = np.where(by_warp(group, lanes)[:, :, None], rows, _NOTHING).view(np.uint32)
         for matrix, store in enumerate(stores):
             rows = np.ascontiguousarray(words[:, 8 * matrix : 8 * matrix + 8])
-            put(group, store, _transposed(rows.reshape(-1, LANES), transposed))
+            store(group.frame, _transposed(rows.reshape(-1, LANES), transposed))
 
     return load
 
 
 def _store(decoder: Decoder, instruction: Instruction) -> Step:
-    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
-    access = _rows(decoder, instruction, 0)
+    count, access = matrices_of(instruction), _rows(decoder, instruction, 0)
     fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
     if len(fetches) != count:
         raise decoder.refuse(f"expected {count} registers")
@@ -120,7 +125,7 @@ def _row_halves(matrices: Sequence[Array]) -> list[Array]:
 
 def _load_bytes(decoder: Decoder, instruction: Instruction) -> Step:
     modifiers = instruction.modifiers
-    count = next(COUNTS[m] for m in modifiers if m in COUNTS)
+    count = next(_COUNTS[m] for m in modifiers if m in _COUNTS)
     transposed, bits = (
         "trans" in modifiers,
         next((_PACKED[m] for m in modifiers if m in _PACKED), 8),
@@ -142,7 +147,7 @@ def _load_bytes(decoder: Decoder, instruction: Instruction) -> Step:
         for register, store in enumerate(stores):
             row, column = _places(register, transposed)
             words = np.ascontiguousarray(octets[:, row, column]).view(np.uint32)
-            put(group, store, words[:, :, 0])
+            store(group.frame, words[:, :, 0])
 
     return load
 
@@ -168,7 +173,7 @@ def _places(register: int, transposed: bool) -> tuple[Array, Array]:
 
 
 def _store_bytes(decoder: Decoder, instruction: Instruction) -> Step:
-    count = next(COUNTS[m] for m in instruction.modifiers if m in COUNTS)
+    count = next(_COUNTS[m] for m in instruction.modifiers if m in _COUNTS)
     access = _rows(decoder, instruction, 0)
     fetches = [decoder.fetch(e, "b32") for e in elements(instruction.operands[1])]
     if len(fetches) != count or "trans" not in instruction.modifiers:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ...ptx.kernel import Immediate, Instruction
 from ..decode.address import elements
 from ..decode.decoder import Decoder, Fetch, StepTable
-from ..decode.shuffle_vote import by_warp, put
+from ..decode.shuffle_vote import by_warp
 from ..ops.lanes import LANES, Array
 from ..ops.tile import Scales
 from ..warp.program import Group, Step
@@ -110,7 +110,7 @@ def multiply_step(
         else:
             results = product.scaled(operands, metadata, scales(group))
         for store, register in zip(stores, results, strict=True):
-            put(group, store, register)
+            store(group.frame, register)
 
     return multiply
 

@@ -21,7 +21,7 @@ from ...ptx.kernel import Immediate, Instruction, Operand, Vector
 from ...ptx.lines import source_line
 from ..decode.address import elements
 from ..decode.decoder import Decoder, Fetch, StepTable, skip
-from ..decode.shuffle_vote import by_warp, put
+from ..decode.shuffle_vote import by_warp
 from ..ops.lanes import Array
 from ..tma.tensor_map import swizzled
 from ..warp.program import Group, Step
@@ -205,7 +205,7 @@ def _multiply(
             factors[0] = whole.reshape(-1, whole.shape[2]).T.astype(np.int64)
         results = product([*a, start], given=np.concatenate(factors, axis=1))
         for store, register in zip(stores, results, strict=True):
-            put(group, store, register)
+            store(group.frame, register)
 
     return multiply
 

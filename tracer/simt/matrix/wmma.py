@@ -8,7 +8,6 @@ on the chip.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,8 +18,8 @@ from ....base.dataclass import dataclass
 from ...ptx.kernel import Instruction
 from ..access.access import Access, as_addresses, read, write
 from ..decode.address import describe, elements
-from ..decode.decoder import Decoder, Fetch, StepTable, Store
-from ..decode.shuffle_vote import by_warp, put
+from ..decode.decoder import Decoder, Fetch, StepTable
+from ..decode.shuffle_vote import by_warp
 from ..ops.lanes import LANES, Array, scalar
 from ..warp.program import Group, Step
 from .mma import multiply_step, registers_of
@@ -54,27 +53,13 @@ class Matrix:
         """Registers per lane that the whole matrix takes."""
         return max(self.rows * self.columns * self.bits // (8 * self.unit.itemsize * LANES), 1)
 
-    def elements(self, registers: Array) -> Array:
-        """Return the elements' bits (rows, columns, warps) from registers (n, warps, 32)."""
-        words = registers[: self.used].swapaxes(0, 1).reshape(registers.shape[1], -1)
-        each = max(8 * self.unit.itemsize // self.bits, 1)
-        shifts = (np.arange(each) * self.bits).astype(self.unit)
-        low = self.unit.type((1 << self.bits) - 1)
-        flat = (words[:, :, None] >> shifts & low).reshape(len(words), -1)
+    def turned(self, registers: Array) -> Array:
+        """Return registers (n, warps, 32) with a matrix of this order in the other one."""
+        words = np.ascontiguousarray(registers[: self.used].swapaxes(0, 1))
         shape = (self.rows, self.columns) if self.by_rows else (self.columns, self.rows)
-        matrix_elements = flat.reshape(len(words), *shape)
-        matrix_elements = matrix_elements if self.by_rows else matrix_elements.swapaxes(1, 2)
-        return np.ascontiguousarray(np.moveaxis(matrix_elements, 0, -1))
-
-    def registers(self, matrix: Array, count: int) -> Array:
-        """Return elements (rows, columns, warps) as registers (count, warps, 32)."""
-        order = np.moveaxis(matrix, -1, 0) if self.by_rows else matrix.transpose(2, 1, 0)
-        each = max(8 * self.unit.itemsize // self.bits, 1)
-        parts = order.reshape(len(order), -1, each).astype(self.unit)
-        shifts = (np.arange(each) * self.bits).astype(self.unit)
-        words = np.bitwise_or.reduce(parts << shifts, axis=2).reshape(len(order), self.used, LANES)
-        register_words: Array = words.swapaxes(0, 1)[np.arange(count) % self.used]
-        return register_words
+        lines = words.view(f"u{self.bits // 8}").reshape(len(words), *shape)
+        back: Array = np.ascontiguousarray(lines.swapaxes(1, 2)).reshape(len(words), -1)
+        return back.view(self.unit).reshape(words.shape).swapaxes(0, 1)
 
 
 def _decode_wmma(decoder: Decoder, instruction: Instruction) -> Step:
@@ -122,7 +107,7 @@ def _places(
 def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, number: int) -> Array:
     """Return the address of each lane's register of this number."""
     line = (matrix.columns if matrix.by_rows else matrix.rows) * matrix.bits // 8
-    at = (number * LANES + np.arange(group.columns) % LANES) * matrix.unit.itemsize
+    at = (number * LANES + np.arange(LANES)) * matrix.unit.itemsize
     start = as_addresses(np.asarray(access.address(group.frame)))
     pitch = stride(group.frame).astype(np.int64) * matrix.bits // 8
     addresses: Array = start + at // line * pitch + at % line
@@ -138,23 +123,17 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
 
     def load(group: Group) -> None:
         parts = []
-        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        lanes = group.guarded(access.guard)
         for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
             parts.append(by_warp(group, read(group, lanes, access, places)[0]))
         register_words = np.stack(parts)
         if is_sum and not matrix.by_rows:
-            register_words = replace(matrix, by_rows=True).registers(
-                matrix.elements(register_words), len(stores)
-            )
-        _put_all(group, stores, register_words)
+            register_words = matrix.turned(register_words)
+        for number, store in enumerate(stores):
+            store(group.frame, register_words[number % len(register_words)])
 
     return load
-
-
-def _put_all(group: Group, stores: Sequence[Store | None], registers: Array) -> None:
-    for number, store in enumerate(stores):
-        put(group, store, registers[number % len(registers)])
 
 
 def _store(decoder: Decoder, instruction: Instruction) -> Step:
@@ -164,11 +143,10 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
     access, stride = _places(decoder, instruction, matrix, 0)
 
     def store(group: Group) -> None:
-        lanes = group.guarded(None if access.guard is None else access.guard(group.frame))
+        lanes = group.guarded(access.guard)
         register_words = registers_of(group, fetches)
         if not matrix.by_rows:
-            matrix_elements = replace(matrix, by_rows=True).elements(register_words)
-            register_words = matrix.registers(matrix_elements, len(fetches))
+            register_words = replace(matrix, by_rows=True).turned(register_words)
         for number in range(matrix.used):
             places = _addresses(group, matrix, access, stride, number)
             value = np.ascontiguousarray(register_words[number])

@@ -55,11 +55,10 @@ def find_surface(group: Group, pc: int, handle: int, verb: str) -> Surface:
 
 
 def _nothing(group: Group, pc: int, verb: str, kind: str) -> KernelFault:
-    program = group.wave.program
-    return KernelFault(
-        f"{program.source_line(pc)}: kernel `{program.name}` {verb} a {kind} that is "
-        f"bound to nothing; make one with `{kind}(...)` and pass it, or bind it with "
-        f"`bind_{kind}`"
+    return group.wave.program.fault(
+        pc,
+        f"{verb} a {kind} that is bound to nothing; make one with `{kind}(...)` and pass it, or "
+        f"bind it with `bind_{kind}`",
     )
 
 
@@ -122,9 +121,8 @@ def _decode_query(decoder: Decoder, instruction: Instruction) -> Step:
     find = _find_texture if instruction.opcode == "txq" else _find_surface
 
     def answer_query(group: Group) -> None:
-        frame, shape = group.frame, (group.rows, group.columns)
-        lanes = group.guarded(None if guard is None else guard(frame))
-        mask = np.broadcast_to(True if lanes is None else lanes, shape)
+        frame, shape = group.frame, group.shape
+        mask = group.guarded_lanes(guard)
         handles = np.broadcast_to(handle(frame), shape)
         answers: Array = np.zeros(shape, np.uint32)
         levels = np.broadcast_to(0 if level is None else level(frame), shape)
@@ -132,8 +130,7 @@ def _decode_query(decoder: Decoder, instruction: Instruction) -> Step:
             for which in sorted_unique(levels[mask & (handles == number)]):
                 answer = find(group, pc, int(number), int(which)).get(query, 0)
                 answers[(handles == number) & (levels == which)] = answer
-        if store is not None:
-            store(frame, answers)
+        store(frame, answers)
 
     return answer_query
 
@@ -157,8 +154,7 @@ def _is_type(decoder: Decoder, instruction: Instruction) -> Step:
     addresses = np.array([symbols[n].address for n in named if n in symbols], np.uint64)
 
     def is_type(group: Group) -> None:
-        if store is not None:
-            store(group.frame, np.isin(value(group.frame), addresses))
+        store(group.frame, np.isin(value(group.frame), addresses))
 
     return is_type
 

@@ -9,9 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....base.errors import KernelFault
 from ....traces.unique import sorted_unique
-from ...ptx.kernel import Immediate, Instruction, Operand, Pair, Register, TextureAddress, Vector
+from ...ptx.kernel import (
+    Bucket,
+    Immediate,
+    Instruction,
+    Operand,
+    Pair,
+    Register,
+    TextureAddress,
+    Vector,
+)
 from ..decode.decoder import Decoder, Fetch, StepTable
 from ..memory.texture import (
     FACES,
@@ -84,7 +92,7 @@ class _Form:
 def _decode_fetch(decoder: Decoder, instruction: Instruction) -> Step:
     form = _form(decoder, instruction)
     to, source, *more = instruction.operands
-    to, resident = (to.first, to.second) if isinstance(to, Pair) else (to, None)
+    to, resident = (to.first, to.second) if isinstance(to, Pair) else (to, Bucket())
     if not isinstance(source, TextureAddress) or not isinstance(to, Vector):
         raise decoder.refuse("cutrace does not know this kind of texture fetch")
     if source.sampler is not None:
@@ -100,14 +108,13 @@ def _decode_fetch(decoder: Decoder, instruction: Instruction) -> Step:
     handle = decode_handle(decoder, source.texture)
     guard = decoder.guard()
     stores = [decoder.store(e, form.result) for e in to.elements]
-    store_resident = None if resident is None else decoder.store(resident, "pred")
+    store_resident = decoder.store(resident, "pred")
     pc, position = decoder.pc, decoder.position
 
     def fetch_texels(group: Group) -> None:
         frame = group.frame
-        shape = (group.rows, group.columns)
-        lanes = group.guarded(None if guard is None else guard(frame))
-        mask = np.broadcast_to(True if lanes is None else lanes, shape)
+        shape = group.shape
+        mask = group.guarded_lanes(guard)
         handles = np.broadcast_to(handle(frame), shape)
         outputs: list[Array] = [np.zeros(shape, dtype=DTYPES[form.result]) for _ in stores]
 
@@ -143,10 +150,8 @@ def _decode_fetch(decoder: Decoder, instruction: Instruction) -> Step:
                 among = here if part.lanes is None else _only(here.shape, reading)
                 _record(group, position, pc, part.texture, among, corners)
         for store, output in zip(stores, outputs, strict=True):
-            if store is not None:
-                store(frame, output)
-        if store_resident is not None:
-            store_resident(frame, _PRESENT)
+            store(frame, output)
+        store_resident(frame, _PRESENT)
 
     return fetch_texels
 
@@ -293,11 +298,7 @@ def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:
     elif texture.mipmap and form.is_cubemap and form.has_gradient:
         problem = "by gradients: cutrace leaves these out for cubes of several levels"
     if problem:
-        program = group.wave.program
-        raise KernelFault(
-            f"{program.source_line(pc)}: kernel `{program.name}` samples texture "
-            f"`{described.name}` {problem}"
-        )
+        raise group.wave.program.fault(pc, f"samples texture `{described.name}` {problem}")
 
 
 def _spread(lanes: int, taking: NDArray[np.intp], corner: NDArray[np.int32]) -> NDArray[np.int32]:

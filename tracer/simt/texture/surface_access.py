@@ -98,7 +98,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
         raise decoder.refuse(f"expected {count} registers")
 
     def load(group: Group) -> None:
-        shape = (group.rows, group.columns)
+        shape = group.shape
         outputs: list[Array] = [np.zeros(shape, dtype) for _ in stores]
         for part in _parts(group, form, dtype.itemsize * count):
             access = _access(form, dtype, count, part.addresses)
@@ -106,8 +106,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Step:
             for output, values in zip(outputs, texels, strict=True):
                 np.copyto(output, values, where=part.lanes)
         for store, output in zip(stores, outputs, strict=True):
-            if store is not None:
-                store(group.frame, output)
+            store(group.frame, output)
 
     return load
 
@@ -171,9 +170,8 @@ def _access(form: _Form, dtype: np.dtype[Any], count: int, addresses: Array) -> 
 
 def _parts(group: Group, form: _Form, width: int) -> list[_Part]:
     """Return a part per surface of the group's lanes, with their places in it."""
-    frame, shape = group.frame, (group.rows, group.columns)
-    active = group.guarded(None if form.guard is None else form.guard(frame))
-    mask = np.broadcast_to(True if active is None else active, shape)
+    frame, shape = group.frame, group.shape
+    mask = group.guarded_lanes(form.guard)
     handles = np.broadcast_to(form.handle(frame), shape)
     axes = [np.broadcast_to(axis(frame), shape).astype(np.int64) for axis in form.axes]
     layer = None if form.layer is None else np.broadcast_to(form.layer(frame), shape)
@@ -208,9 +206,8 @@ def _bounded(
     if form.mode == "trap" and (here & ~inside).any():
         lane = int(np.flatnonzero(here & ~inside)[0])
         where = tuple(int(place.reshape(-1)[lane]) for place in places)
-        raise _fault(
-            group,
-            form,
+        raise group.wave.program.fault(
+            form.pc,
             f"{_VERBS[form.opcode]} surface `{surface.name}` outside at {where} "
             f"in {name_lane(group, lane)}: places are (0, ...) to {tuple(spans)}",
         )
@@ -231,18 +228,11 @@ def _addresses(form: _Form, surface: Surface, places: list[Array]) -> Array:
 
 
 def _misshapen(group: Group, form: _Form, surface: Surface) -> KernelFault:
-    return _fault(
-        group,
-        form,
+    return group.wave.program.fault(
+        form.pc,
         f"{_VERBS[form.opcode]} surface `{surface.name}` in {shape_words(*form.shape)}; "
         f"it has {shape_words(*surface.shape)}",
     )
-
-
-def _fault(group: Group, form: _Form, problem: str) -> KernelFault:
-    program = group.wave.program
-    line = program.source_line(form.pc)
-    return KernelFault(f"{line}: kernel `{program.name}` {problem}")
 
 
 STEPS: StepTable = {"suld": _load, "sust": _store, "sured": _reduce}

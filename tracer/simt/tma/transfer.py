@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ....base.errors import KernelFault
 from ....jit.machine_code import address, compile_function
-from ....traces.out_of_bounds import gap_text
 from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ..access.access import add_offset, as_addresses
-from ..access.bounds import name_lane
-from ..access.cluster import GENERIC, START, locate
+from ..access.bounds import name_lane, nearest
+from ..access.cluster import GENERIC, locate
 from ..decode.address import address_of
 from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
-from ..ops.lanes import DTYPES, LANES, Array, Mask, scalar
+from ..ops.lanes import DTYPES, LANES, Array, scalar
 from ..ops.update import update
 from ..warp.program import Group
 
@@ -43,12 +42,10 @@ class Lane:
 
 def lanes_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iterator[Lane]:
     """Yield the active lanes in order of block, warp and lane; `values` are integers."""
-    lanes = group.guarded(None if guard is None else guard(group.frame))
-    shape = (group.rows, group.columns)
-    active: Mask = np.broadcast_to(np.bool_(True) if lanes is None else lanes, shape)
+    shape, active = group.shape, group.guarded_lanes(guard)
     spread = [np.broadcast_to(value, shape).reshape(-1) for value in values]
     for place in np.flatnonzero(active).tolist():
-        block = int(group.row_block[place // group.columns])
+        block = int(group.row_block[place // LANES])
         yield Lane(group, place, block, tuple(int(value[place]) for value in spread))
 
 
@@ -126,23 +123,12 @@ def as_shared(address: int, is_generic: bool) -> int:
     return address - OWN[0] if is_generic and inside else address
 
 
-def block_of(lane: Lane, rank: int) -> int:
-    """Return the number in the wave of the block with this rank in the lane's cluster."""
-    size = lane.group.wave.program.launch.blocks_a_cluster
-    return lane.block // size * size + rank
-
-
 def of_leader(lane: Lane, address: int) -> int:
     """Return a shared address with `.cta_group::2`: one of the block itself means the first block
     of its pair. On the hardware bit 24 of the block's own addresses is its place in the pair, and
     programs clear it."""
     rank = lane.block % lane.group.wave.program.launch.blocks_a_cluster
     return address if address >= START or not rank % 2 else START + (rank - 1 << 24) + address
-
-
-def offset_of(address: int) -> int:
-    """Return the offset of a shared address in its block."""
-    return (address - START) % (1 << 24) if address >= START else address
 
 
 def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
@@ -159,17 +145,8 @@ def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 1
 
 def outside_global(lane: Lane, site: Site, address: int, size: int) -> KernelFault:
     """Return the fault of a lane with bytes of global memory in no allocation."""
-    allocations = lane.group.wave.program.memory.global_.allocations
-    where = "nothing is allocated"
-    if allocations:
-        near = min(allocations, key=lambda a: _distance(a.address, a.size, address))
-        gap = gap_text(near.address, near.size, address, size)
-        where = f"{gap} `{near.name}` ({near.size} bytes at {near.address:#x})"
+    where = nearest(lane.group.wave, address, Space.GLOBAL, size)
     return site.fault(lane, f"takes {size} bytes at global address {address:#x}: {where},")
-
-
-def _distance(start: int, size: int, address: int) -> int:
-    return max(start - address, address - start - size, 0)
 
 
 def generic_bytes(lane: Lane, site: Site, address: int, size: int) -> NDArray[Any]:
@@ -332,11 +309,10 @@ def targets(
     blocks = lane.group.wave.program.launch.blocks_a_cluster
     if mask >> blocks:
         raise site.fault(lane, f"names blocks {mask:#x} of a cluster of {blocks}")
+    first = lane.block // blocks * blocks
+    (_, start), (_, word) = (locate(lane.group.wave, first, place) for place in (to, barrier))
     return [
-        (
-            shared_of(lane, block_of(lane, rank), offset_of(to), size),
-            shared_of(lane, block_of(lane, rank), offset_of(barrier), 8),
-        )
+        (shared_of(lane, first + rank, start, size), shared_of(lane, first + rank, word, 8))
         for rank in range(blocks)
         if mask >> rank & 1
     ]

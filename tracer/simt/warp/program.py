@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ....base.errors import KernelFault
 from ..kernel.launch import Launch
 from ..memory.memory import Memory, Shadow
 from ..ops.lanes import ALL_LANES, LANES, Array, Bits, Mask, pack, unpack
@@ -61,22 +62,25 @@ class Wave(Protocol):
         """Return the warps that run now."""
 
 
+Guard: TypeAlias = Callable[[list[Array]], Mask] | None
+"""Reads a predicate of each lane from a frame; None holds everywhere."""
+
+
 class Group:
     """Warps (indices in the wave, ascending) that run one basic block together: the context that an
     instruction reads and writes.
 
-    `frame` holds a value per register slot, broadcastable to (rows, columns): a row per warp, a
-    column per lane. `lanes` are the active lanes in that shape, None for all; `active` the same as
+    `frame` holds a value per register slot, broadcastable to `shape`: a row per warp, a column per
+    lane. `lanes` are the active lanes in that shape, None for all; `active` the same as
     a mask for each of `warps`; `step` is the running instruction number of each warp.
     """
-
-    columns = LANES
 
     def __init__(self, wave: Wave, warps: NDArray[np.intp], active: Bits) -> None:
         self.wave = wave
         self.warps = self.place = warps
         self.active = active
         self.rows = len(warps)
+        self.shape = self.rows, LANES
         self.whole = self.rows == wave.warps
         self.lanes = None if bool((active == ALL_LANES).all()) else unpack(active)
         self.step: NDArray[np.uint32] = wave.step[warps]
@@ -94,11 +98,23 @@ class Group:
             return np.where(lanes[:, 0], self.active, np.uint32(0))
         return pack(lanes) & self.active
 
-    def guarded(self, guard: Mask | None) -> Mask | None:
-        """Return the active lanes with a true `guard`; None means all."""
-        if guard is None or (guard.size == 1 and guard[0, 0]):
+    def guarded(self, guard: Guard) -> Mask | None:
+        """Return the active lanes with a true guard; None means all."""
+        if guard is None:
             return self.lanes
-        return guard if self.lanes is None else self.lanes & guard
+        holds = guard(self.frame)
+        if holds.size == 1 and holds[0, 0]:
+            return self.lanes
+        return holds if self.lanes is None else self.lanes & holds
+
+    def guarded_lanes(self, guard: Guard) -> Mask:
+        """Return the active lanes with a true guard, (rows, columns)."""
+        lanes = self.guarded(guard)
+        return np.broadcast_to(True if lanes is None else lanes, self.shape)
+
+    def guarded_bits(self, guard: Guard) -> Bits:
+        """Return the active lanes with a true guard as a mask for each of `warps`."""
+        return self.active if guard is None else self.pack(guard(self.frame))
 
 
 Step: TypeAlias = Callable[[Group], None]
@@ -144,3 +160,7 @@ class Program:
     open_arrays: tuple[str, ...]
     source_line: Callable[[int], str]
     text: Callable[[int], str]
+
+    def fault(self, pc: int, problem: str, reason: str = "") -> KernelFault:
+        """Return the fault of an instruction; `problem` is what the kernel does."""
+        return KernelFault(f"{self.source_line(pc)}: kernel `{self.name}` {problem}", reason)
