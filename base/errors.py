@@ -1,6 +1,5 @@
 """The error classes of cutrace, and errors as text and as JSON."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -96,11 +95,6 @@ def describe_error(error: BaseException) -> dict[str, object]:
         "thread": indices[:3] or None,
         "block": indices[3:] or None,
     }
-
-
-def render_error(error: BaseException) -> str:
-    """Return an error as one JSON object."""
-    return json.dumps({"format": ERROR_FORMAT, "error": describe_error(error)}, indent=1)
 
 
 def _kind(error: BaseException) -> str:

@@ -108,9 +108,11 @@ def _failure_report(arguments: Sequence[str], error: BaseException) -> str:
     own = own[: own.index("--")] if "--" in own else own
     format = _format_of(own)
     if format == "json":
-        from ..base.errors import render_error
+        import json
 
-        return render_error(error)
+        from ..base.errors import ERROR_FORMAT, describe_error
+
+        return json.dumps({"format": ERROR_FORMAT, "error": describe_error(error)}, indent=1)
     if next((word for word in own if not word.startswith("-")), "") == "check":
         from .running.trace_check import report_error
 

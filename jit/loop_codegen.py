@@ -10,6 +10,7 @@ negative. Anything else is a NotImplementedError with the line.
 """
 
 import ast
+import ctypes
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias
 
 from .codegen_cache import cached_text
 from .loop_expression import CHECKED, SYNTAX_LOCK, Expressions, returned
+from .machine_code import compile_assembly
 from .value import Kind, Number, Value, kind_of, kind_said, texts_of, value_of, words_of
 
 _DECLARATIONS = """\
@@ -84,6 +86,18 @@ def _kinds(function: Callable[..., Any]) -> tuple[Kind, ...]:
 def parameter_types(function: Callable[..., Any]) -> list[str]:
     """Return LLVM's types of the arguments of a routine."""
     return [word for kind in _kinds(function) for word in words_of(kind)]
+
+
+@cache
+def compile_routines(
+    *functions: Callable[..., Any], vectors: bool = False
+) -> tuple[Callable[..., int], ...]:
+    """Return routines as machine code; they take arrays and structures by their address."""
+    find = compile_assembly(translate(functions), vectors)
+    types = {"i64": ctypes.c_int64, "ptr": ctypes.c_void_p}
+    kinds = ([types[kind] for kind in parameter_types(function)] for function in functions)
+    made = zip(kinds, functions, strict=True)
+    return tuple(ctypes.CFUNCTYPE(ctypes.c_int64, *k)(find(f.__name__)) for k, f in made)
 
 
 def _exported(loop: "_Loop", function: Callable[..., Any]) -> str:

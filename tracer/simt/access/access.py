@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ....base.dataclass import dataclass
+from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
 from ....traces.schema import Space
 from ..memory.memory import GLOBAL_BASE, WINDOWS
@@ -18,7 +19,7 @@ from ..warp.program import Group
 from .bounds import fault_of, uninitialized
 from .cluster import GENERIC
 from .lane_move import Update, load_lanes, store_lanes
-from .reach import routines
+from .reach import reach_group
 
 Fetch: TypeAlias = Callable[[list[Array]], Array]
 """Reads a value from a frame, as one NumPy type."""
@@ -169,10 +170,10 @@ def resolve(group: Group, lanes: Mask | None, access: Access, addresses: Array) 
     masks = group.active if lanes is None or lanes is group.lanes else group.pack(lanes)
     m.reach_lanes[: len(masks)] = masks
     place, space = address(addresses), int(access.space or 0)
-    left = 1
+    left, (reach,) = 1, compile_routines(reach_group)
     while left:
         rows.reserve_more(len(masks))
-        left = routines().reach_group(
+        left = reach(
             m.address, place, space, access.pc, access.position, access.width, access.part,
             access.hidden,
         )  # fmt: skip

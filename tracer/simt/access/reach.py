@@ -6,13 +6,6 @@ through an access, finds the state space of generic addresses, and leaves a poin
 `jit` compiles these functions.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
-
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import compile_assembly
 from ....jit.structure import I32, I64
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
@@ -626,21 +619,3 @@ def has_ended(m: Machine, block: int) -> int:
         if m.state[warp] != EXITED:
             return 0
     return 1
-
-
-class Routines(NamedTuple):
-    """The compiled functions that Python calls; the first argument is the address of a Machine."""
-
-    reach_group: Callable[..., int]
-    finish_some: Callable[[int], int]
-
-
-@cache
-def routines() -> Routines:
-    """Return the compiled functions."""
-    find = compile_assembly(translate([reach_group, finish_some]), vectors=False)
-    word, pointer = ctypes.c_int64, ctypes.c_void_p
-    return Routines(
-        ctypes.CFUNCTYPE(word, pointer, pointer, *(word,) * 6)(find("reach_group")),
-        ctypes.CFUNCTYPE(word, pointer)(find("finish_some")),
-    )

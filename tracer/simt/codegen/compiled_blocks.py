@@ -12,10 +12,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
 from ..access.access_arrays import AccessArrays
 from ..access.bounds import fault_of
-from ..access.reach import routines
+from ..access.reach import finish_some
 from ..call.argument_passing import grow, stack_of
 from ..decode.address import parameter_image
 from ..decode.ptx_program import PtxProgram
@@ -219,7 +220,8 @@ class CompiledBlocks:
     def _run_step(self, pc: int, accesses: int) -> None:
         # Take the rows of earlier accesses first: those of the step follow them.
         self._machine.upto = accesses
-        routines().finish_some(self._machine.address)
+        (finish,) = compile_routines(finish_some)
+        finish(self._machine.address)
         group, escaped = self._group(), self._escapes.find(pc)
         self._escapes.enter(self.lanes_of_place, group, escaped)
         run = escaped.step or escaped.ending

@@ -6,16 +6,14 @@ that say what is exchanged: the interpreter calls `exchange_warps`, and machine 
 each warp.
 """
 
-import ctypes
 from collections.abc import Callable, Mapping
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import address, compile_assembly
+from ....jit.loop_codegen import compile_routines
+from ....jit.machine_code import address
 from ....jit.structure import I64, U8, U32
 from ....jit.value import trailing_zeros
 from ...ptx.kernel import Bucket, Immediate, Instruction, Operand, Pair
@@ -214,14 +212,6 @@ def _members(instruction: Instruction) -> Operand:
     return instruction.operands[1 if instruction.opcode == "elect" else 2]
 
 
-@cache
-def _routine() -> Callable[..., int]:
-    """Return the compiled `exchange_warps`."""
-    find = compile_assembly(translate([exchange_warps]))
-    words = [ctypes.c_int64] * 9
-    return ctypes.CFUNCTYPE(ctypes.c_int64, *words)(find("exchange_warps"))
-
-
 @dataclass(frozen=True, slots=True)
 class Collective:
     """A warp-wide operation: `compute(active, others, *values)` gives a result for each of
@@ -264,7 +254,8 @@ def _computed(form: Exchange) -> Callable[..., tuple[Array, ...]]:
         packed = np.ascontiguousarray(pack(active))
         to, holds = np.zeros(shape, np.uint32), np.zeros(shape, np.bool_)
         arrays = (values, seconds, thirds, packed, to, holds)
-        _routine()(form.kind, form.mode, shape[0], *map(address, arrays))
+        (run,) = compile_routines(exchange_warps, vectors=True)
+        run(form.kind, form.mode, shape[0], *map(address, arrays))
         return tuple(holds if kind == "pred" else to.view(DTYPES[kind]) for _, kind in form.outputs)
 
     return compute

@@ -2,16 +2,12 @@
 batches.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import compile_assembly
+from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U16, U32, Struct
 from ....traces.schema import MOST_PARTS, Space
 from ..kernel.launch import Sink
@@ -244,12 +240,6 @@ def fill_columns(c: Columns) -> None:
         first = last
 
 
-@cache
-def _fill() -> Callable[[int], int]:
-    find = compile_assembly(translate([fill_columns]), vectors=False)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("fill_columns"))
-
-
 _COLUMNS = {
     "block": "u8",
     "warp": "u2",
@@ -271,5 +261,6 @@ def columns_of(rows: int, **columns: Any) -> dict[str, NDArray[Any]]:
     c.runs = len(columns["run_pc"])
     for name, array in (columns | filled).items():
         setattr(c, name, array)
-    _fill()(c.address)
+    (fill,) = compile_routines(fill_columns)
+    fill(c.address)
     return filled

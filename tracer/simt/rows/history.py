@@ -4,17 +4,13 @@ The log of basic blocks is sorted by warp, equal neighbours are joined to (block
 and a hash table finds the warps with the same path.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import compile_assembly
+from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ....traces.schema import PATHS
 from ..kernel.launch import Sink
@@ -189,12 +185,6 @@ def lay_out(h: Histories, warp: int) -> None:
     h.total = to
 
 
-@cache
-def _share() -> Callable[[int], int]:
-    find = compile_assembly(translate([share_histories]), vectors=False)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(find("share_histories"))
-
-
 def share_paths(
     entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32]
 ) -> Shared:
@@ -212,7 +202,8 @@ def share_paths(
     h.path, h.selection = np.empty((2, warps), dtype=np.int64)
     h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
     h.targets = np.empty(count, dtype=np.uint8)
-    path_indices = h.selection[: _share()(h.address)]
+    (share,) = compile_routines(share_histories)
+    path_indices = h.selection[: share(h.address)]
     columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
     return Shared(
         h.path,

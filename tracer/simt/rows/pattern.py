@@ -5,16 +5,13 @@ when rows are written: rows are numbered by first use. So the dictionary depends
 not on when an engine interned its patterns.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import address, compile_assembly
+from ....jit.loop_codegen import compile_routines
+from ....jit.machine_code import address
 from ....jit.structure import I32, I64, U32, Struct
 from ....jit.value import assembly, prefetch
 from ..kernel.launch import Sink
@@ -161,16 +158,6 @@ def name_patterns(
     return new
 
 
-@cache
-def _routines() -> tuple[Callable[..., int], Callable[..., int]]:
-    """Return the compiled find_patterns and name_patterns."""
-    find = compile_assembly(translate([find_patterns, name_patterns]), vectors=False)
-    place, number = ctypes.c_void_p, ctypes.c_int64
-    look = ctypes.CFUNCTYPE(number, place, number, place, place, place)
-    name = ctypes.CFUNCTYPE(number, place, number, place, number, place, place)
-    return look(find("find_patterns")), name(find("name_patterns"))
-
-
 def name_rows(
     numbers: NDArray[np.uint32], identifiers: NDArray[np.uint32], first: int
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -181,7 +168,8 @@ def name_rows(
     fresh = np.empty(len(numbers), dtype=np.int64)
     row_numbers = np.ascontiguousarray(numbers)
     ours, theirs = address(row_numbers), address(identifiers)
-    new = _routines()[1](ours, len(row_numbers), theirs, first, address(names), address(fresh))
+    (name,) = compile_routines(name_patterns)
+    new = name(ours, len(row_numbers), theirs, first, address(names), address(fresh))
     return names, fresh[:new]
 
 
@@ -234,7 +222,8 @@ class PatternStore:
         numbers = np.empty(len(active), dtype=np.int64)
         masks, lanes = np.ascontiguousarray(active), np.ascontiguousarray(offsets)
         places = (address(array) for array in (masks, lanes, numbers))
-        _routines()[0](self.table.address, len(masks), *places)
+        (look_up,) = compile_routines(find_patterns)
+        look_up(self.table.address, len(masks), *places)
         return numbers
 
     def take(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:

@@ -4,7 +4,6 @@ The rules of divergence and reconvergence are in scheduler.py; its compiled func
 same arrays. Here is what needs more than one warp's stack, or happens too rarely to be compiled.
 """
 
-import ctypes
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import address, compile_assembly
+from ....jit.loop_codegen import compile_routines
+from ....jit.machine_code import address
 from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
 from ..rows.history import Entries
 from .barrier import Barriers, WarpSync
@@ -62,12 +61,8 @@ class Routines(NamedTuple):
 @cache
 def routines() -> Routines:
     """Return the compiled functions of the scheduler."""
-    exported = [run_warps, end_group, account, note_spins, place_warps, only_spins]
-    find = compile_assembly(translate([*exported, reconverge_warps, live_lanes]), vectors=False)
-    word = ctypes.c_int64
-    kinds = [(word,)] * len(exported) + [(word, word, word), (word, word)]
-    functions = zip(kinds, Routines._fields, strict=True)
-    return Routines(*(ctypes.CFUNCTYPE(word, *kind)(find(name)) for kind, name in functions))
+    exported = (run_warps, end_group, account, note_spins, place_warps, only_spins)
+    return Routines(*compile_routines(*exported, reconverge_warps, live_lanes))
 
 
 class SimtStacks:
