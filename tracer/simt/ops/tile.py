@@ -11,16 +11,11 @@ a B200 and an RTX of capability 12.0 equal to them bit for bit. Sparse factors a
 here they follow the same rules, for what is in memory.
 """
 
-import ctypes
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
-from ....jit.loop_codegen import translate
-from ....jit.machine_code import compile_assembly
+from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I64, Struct
 from ....jit.value import bits_of, double_of, truncate
 from .format import FORMATS, widen
@@ -171,7 +166,8 @@ def multiply_floats(
         tile.a_scales, tile.a_scale_exponents = _scales(scales.a, scales.kind)
         tile.b_scales, tile.b_scale_exponents = _scales(scales.b, scales.kind)
     tile.to = real_format(to)
-    _routine()(tile.address)
+    (run,) = compile_routines(multiply_tiles, vectors=True)
+    run(tile.address)
     return tile.d.reshape(c.shape)
 
 
@@ -193,10 +189,3 @@ def _scales(patterns: Array, kind: str) -> tuple[NDArray[np.int64], NDArray[np.i
         value = np.where(exponent == 128, np.nan, np.exp2(exponent.astype(np.float64)))
         return value.view(np.int64), exponent
     return _numbers(patterns & 127, "e4m3")
-
-
-@cache
-def _routine() -> Callable[..., int]:
-    """Return the compiled `multiply_tiles`."""
-    find = compile_assembly(translate([multiply_tiles]))
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(find("multiply_tiles"))

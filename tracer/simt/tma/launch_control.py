@@ -8,7 +8,7 @@ cluster was cancelled.
 
 import numpy as np
 
-from ...ptx.kernel import Bucket, Instruction
+from ...ptx.kernel import Instruction
 from ..decode.address import elements
 from ..decode.decoder import Decoder, StepTable
 from ..ops.lanes import Array
@@ -59,14 +59,10 @@ def _read(decoder: Decoder, instruction: Instruction) -> Step:
 
     if "is_canceled" in modifiers:
         holds = decoder.store(to, "pred")
-        assert holds is not None
         return lambda group: holds(group.frame, word(group.frame, _CANCELLED) != 0)
     places = [_PLACES[m] for m in instruction.modifiers if m in _PLACES] or [0, 1, 2, _CANCELLED]
-    stores = [
-        (number, store)
-        for number, element in zip(places, elements(to), strict=True)
-        if not isinstance(element, Bucket) and (store := decoder.store(element, "b32"))
-    ]
+    parts = zip(places, elements(to), strict=True)
+    stores = [(number, decoder.store(element, "b32")) for number, element in parts]
 
     def read(group: Group) -> None:
         values = [(store, word(group.frame, number)) for number, store in stores]

@@ -20,7 +20,7 @@ from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ..access.access import add_offset, as_addresses
 from ..access.bounds import name_lane, nearest
-from ..access.cluster import GENERIC, locate
+from ..access.cluster import GENERIC, START, locate
 from ..decode.address import address_of
 from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
