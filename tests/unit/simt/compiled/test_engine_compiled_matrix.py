@@ -144,6 +144,46 @@ def test_matrices_and_copies_move_as_under_the_array_engine(tmp_path: Path) -> N
     assert last.tolist() == [254, 255] * 32  # all lanes copy to one place: the last one stays
 
 
+FEW_ROWS = (
+    HEADER
+    + """
+.visible .entry k(.param .u64 to, .param .u32 first, .param .u32 rows)
+{
+.reg .b64 %p<2>; .reg .b32 %t, %n<2>, %s, %v, %r<4>; .reg .pred %q; .shared .align 16 .b8 tile[512];
+ld.param.u64 %p0, [to]; ld.param.u32 %n0, [first]; ld.param.u32 %n1, [rows];
+mov.u32 %t, %tid.x; shl.b32 %s, %t, 4; mov.u32 %v, tile; add.u32 %s, %s, %v;
+add.u32 %v, %t, 1; st.shared.v4.u32 [%s], {%v, %v, %v, %v};
+mov.u32 %r0, 77; mov.u32 %r1, 77; mov.u32 %r2, 77; mov.u32 %r3, 77;
+sub.u32 %v, %t, %n0; setp.lt.u32 %q, %v, %n1;
+@%q ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1, %r2, %r3}, [%s];
+mul.wide.u32 %p1, %t, 16; add.u64 %p0, %p0, %p1;
+st.global.v4.u32 [%p0], {%r0, %r1, %r2, %r3}; ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("first", "rows"), [(0, 1), (7, 2), (3, 9), (0, 32)])
+def test_rows_of_lanes_that_do_not_load_are_zeros(tmp_path: Path, first: int, rows: int) -> None:
+    """Lanes from `first` on load, and give the addresses of their rows: word l + 1 four times."""
+    results: list[NDArray[np.uint32]] = []
+
+    def run(gpu: cutrace.Session) -> list[NDArray[np.uint32]]:
+        to = gpu.to_device(np.zeros(128, np.uint32))
+        gpu.load_ptx(FEW_ROWS).get_function("k")[1, 32](to, np.uint32(first), np.uint32(rows))
+        results.append(to.copy_to_host())
+        return results[-1:]
+
+    assert_same_under_both(tmp_path, run)
+    loads = [first <= lane < first + rows for lane in range(32)]
+    row = [lane + 1 if loads[lane] else 0 for lane in range(32)]
+    # Register j of lane l has elements of row l / 4 of matrix j: lane 8 j + l / 4 addresses it.
+    expected = [
+        [row[8 * j + lane // 4] if loads[lane] else 77 for j in range(4)] for lane in range(32)
+    ]
+    assert results[0].reshape(32, 4).tolist() == expected
+
+
 def test_only_copies_of_some_bytes_are_left_to_the_array_engine() -> None:
     kernel = link_kernel(parse_module(MOVES), "k")
     made = write_kernel(kernel, {(0, "tile"): 0}, "kernel")
