@@ -7,11 +7,13 @@ A program launches a few kernels hundreds of times. Counters are summed over the
 kernel; details are shown for single launches, chosen by number.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from ..base.dataclass import dataclass
+from ..traces.schema import Launch
 from .counting.bounds import time_text
 from .counting.evaluate import Value
 from .counting.vocabulary import Counter, heading
@@ -49,7 +51,8 @@ AVERAGED = frozenset({"ratio", "%", "FLOP/byte", "FLOP/word"})
 
 @dataclass(frozen=True, slots=True)
 class KernelRow:
-    """A kernel's launches on a device, in order; `costliest` is the one of the highest cost.
+    """The launches of a kernel, or of a range, on a device, in order; `costliest` is the one of the
+    highest cost.
 
     `cost` is the sum over the launches. `is_estimated` if each has an estimate.
     """
@@ -83,12 +86,27 @@ def is_long(profile: Profile) -> bool:
 
 
 def kernel_rows(profile: Profile, device: str) -> list[KernelRow]:
-    """Return a row per kernel on a device, the costliest in total first."""
+    """Return a row per kernel, or per range, on a device, the costliest in total first."""
     groups: dict[str, list[LaunchProfile]] = {}
     for launch in profile.launches:
         if launch.device == device:
-            groups.setdefault(launch.launch.name, []).append(launch)
+            of_range = profile.view.of_ranges
+            name = _range_name(launch.launch) if of_range else launch.launch.name
+            groups.setdefault(name, []).append(launch)
     return sorted((_row(name, each) for name, each in groups.items()), key=_first)
+
+
+_HLO = re.compile(r"#hlo_op=([^,#]+)(?:,hlo_module=([^,#]+))?")
+NO_RANGE = "in no range"
+
+
+def _range_name(launch: Launch) -> str:
+    """Return a launch's ranges; XLA's by operation and module: `add.1 (jit_step)`."""
+    text = ranges_text(launch)
+    if matches := _HLO.findall(text):
+        operation, module = matches[-1]
+        return f"{operation} ({module})" if module else operation
+    return text or NO_RANGE
 
 
 def _row(name: str, launches: Sequence[LaunchProfile]) -> KernelRow:
@@ -139,7 +157,8 @@ def overview_tables(profile: Profile) -> Iterator[Table]:
             counted = (cells[n][place] for n in indices)
             which = f"launch {one.costliest.number}"
             launches = len(one.launches), one.different
-            name = name_apart(one.name, (other.name for other in rows))
+            others = (other.name for other in rows)
+            name = one.name if profile.view.of_ranges else name_apart(one.name, others)
             table.append(row(name, *launches, *shown, *counted, which))
         yield Table(columns, tuple(table), corner=device)
 
@@ -175,7 +194,7 @@ def summary(profile: Profile) -> str:
 def is_brief(view: View) -> bool:
     """Return whether the view shows the summary: no counters, groupings or other output
     requested."""
-    return view.brief and view.by == "launch" and not view.counters
+    return view.brief and view.by == "launch" and not (view.counters or view.of_ranges)
 
 
 def launch_lines(

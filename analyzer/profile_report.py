@@ -70,11 +70,12 @@ def _sections(profile: Profile) -> Iterator[Section]:
     if is_brief(view) and not is_long(profile):
         yield from _brief(profile)
         return
-    if is_long(profile):
+    if is_long(profile) or view.of_ranges:
         yield [Note(summary(profile))]
         yield from ([table] for table in overview_tables(profile))
         if view.by == "launch":
-            yield [Note(SUMS), *_next_launch(profile)]
+            sums = SUMS.replace("a kernel", "a range") if view.of_ranges else SUMS
+            yield [Note(sums), *_next_launch(profile)]
             return
         yield [Note("Below, the costliest launch of each; --launch N shows another.")]
         profile = costliest_only(profile)

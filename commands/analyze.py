@@ -37,9 +37,9 @@ def _check_format(name: str) -> None:
 
 
 def _check_grouping(name: str) -> None:
-    from ..analyzer.report.view import GROUPINGS, OF_CACHES, check_grouping
+    from ..analyzer.report.view import GROUPINGS, OF_CACHES, OF_LAUNCHES, check_grouping
 
-    check_grouping(name, (*GROUPINGS, *OF_CACHES))
+    check_grouping(name, (*dict.fromkeys((*OF_LAUNCHES, *GROUPINGS, *OF_CACHES)),))
 
 
 @verb(
@@ -59,9 +59,9 @@ def analyze(
     by: Annotated[
         str,
         value(
-            "The rows of the table: launches, lines, arrays, instructions, cache sizes (reuse)"
-            " or cache sets.",
-            "launch|line|array|instruction|reuse|set",
+            "The rows of the table: launches, NVTX ranges, lines, arrays, instructions, cache sizes"
+            " (reuse) or cache sets.",
+            "launch|range|line|array|instruction|reuse|set",
         ),
         Typed(check=_check_grouping),
     ] = "launch",
@@ -89,7 +89,7 @@ def analyze(
 
     In Python `cutrace.analyze` gives the counters that this shows, as a `Profile`.
     """
-    from ..analyzer.report.view import OF_CACHES
+    from ..analyzer.report.view import OF_CACHES, OF_LAUNCHES
 
     of_caches = by in OF_CACHES
     if of_caches and (names or sort or threshold or advice or on):
@@ -98,8 +98,9 @@ def analyze(
             " --on away"
         )
     again = line.again("analyze", subject)
-    view = view_of(line, "launch" if of_caches else by, names, again, sort, threshold)
-    view = replace(view, brief=not every)
+    grouping = "launch" if of_caches or by in OF_LAUNCHES else by
+    view = view_of(line, grouping, names, again, sort, threshold)
+    view = replace(view, brief=not every, of_ranges=by == "range")
     counting = with_devices(replay)
     sizes = (REPLAYING * len(counting.devices), *((ADVICE,) if advice else ()))
     trace = open_trace(subject, recording, replay, program)

@@ -8,6 +8,8 @@ from ...base.errors import CutraceError, nearest
 GROUPINGS = ("launch", "line", "array", "instruction")
 OF_CACHES = ("reuse", "set")
 """Further groupings of `analyze`: reuse distances of lines, and sets of caches."""
+OF_LAUNCHES = ("launch", "range")
+"""Groupings of whole launches."""
 COUNTERS = {
     "line": (
         *("global_transactions", "global_ideal_transactions", "global_excess_transactions"),
@@ -46,7 +48,7 @@ class View:
     that counter, or else of any counter, for a row to be shown. `brief` selects the summary instead
     of the tables if neither counters nor a grouping were requested; `advice` holds the labels and
     texts of its finding and fix, `fix` the fields of the same for programs.
-    `quiet` omits notes, legends and suggested commands.
+    With `of_ranges` the rows are NVTX ranges. `quiet` omits notes, legends and suggested commands.
     """
 
     by: str = "launch"
@@ -62,6 +64,7 @@ class View:
     brief: bool = False
     advice: tuple[tuple[str, str], ...] = ()
     fix: Mapping[str, object] | None = None
+    of_ranges: bool = False
     quiet: bool = False
 
 

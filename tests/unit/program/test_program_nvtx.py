@@ -53,3 +53,10 @@ def test_a_launch_has_the_ranges_in_which_it_was_called_for(tmp_path: Path) -> N
     assert [each.get("ranges", "") for each in found["launches"]] == [
         *("", "whole / step / solver@relax", "whole / step / naïve", "step")
     ]
+    # a block is one warp, which makes one request
+    line = ("analyze", "app.cutrace", "--by", "range", "--counters", "global_store_requests")
+    table = cutrace(tmp_path, *line).out.splitlines()
+    ranges = ("in no range", "whole / step / solver@relax", "whole / step / naïve", "step")
+    for number, name in enumerate(ranges):
+        (cells,) = (row.split() for row in table if row.startswith(f"{name}  "))
+        assert cells[-3:] == [str(number + 1), "launch", str(number)]
