@@ -228,24 +228,40 @@ def test_clusters_have_as_many_sms_as_profilers_saw(capabilities: str, sms: int)
 
 
 TOLD = """
-file      bits  mhz   l2        ratio name
-a100      5120  1593  41943040  2     NVIDIA A100-SXM4-80GB
-a100-40gb 5120  1215  41943040  2     NVIDIA A100-PCIE-40GB
-b200      7680  3996  132644864 2     NVIDIA B200
-gh200     6144  2619  62914560  2     NVIDIA GH200 480GB
-gtx1080   256   5005  2097152   32    NVIDIA GeForce GTX 1080
-h100      5120  2619  52428800  2     NVIDIA H100 80GB HBM3
-h200      6016  3201  62914560  2     NVIDIA H200
-k40       384   3004  1572864   3     Tesla K40c
-l4        192   6251  50331648  64    NVIDIA L4
-l40s      384   9001  100663296 64    NVIDIA L40S
-p100      4096  715   4194304   2     Tesla P100-PCIE-16GB
-rtx3060   192   7501  2359296   64    NVIDIA GeForce RTX 3060
-rtx3080   320   9501  5242880   64    NVIDIA GeForce RTX 3080
-rtx4090   384   10501 75497472  64    NVIDIA GeForce RTX 4090
-rtx5090   512   14001 100663296 64    NVIDIA GeForce RTX 5090
-t4        256   5001  4194304   32    Tesla T4
-v100      4096  877   6291456   2     Tesla V100-PCIE-16GB
+file           bits  mhz   l2        ratio name
+a10            384   6251  6291456   64    NVIDIA A10
+a100           5120  1593  41943040  2     NVIDIA A100-SXM4-80GB
+a100-40gb      5120  1215  41943040  2     NVIDIA A100-PCIE-40GB
+a4000          256   7001  4194304   64    NVIDIA RTX A4000
+a6000          384   8001  6291456   64    NVIDIA RTX A6000
+b200           7680  3996  132644864 2     NVIDIA B200
+gh200          6144  2619  62914560  2     NVIDIA GH200 480GB
+gtx1080        256   5005  2097152   32    NVIDIA GeForce GTX 1080
+h100           5120  2619  52428800  2     NVIDIA H100 80GB HBM3
+h200           6016  3201  62914560  2     NVIDIA H200
+k40            384   3004  1572864   3     Tesla K40c
+l4             192   6251  50331648  64    NVIDIA L4
+l40s           384   9001  100663296 64    NVIDIA L40S
+p100           4096  715   4194304   2     Tesla P100-PCIE-16GB
+p40            384   3615  3145728   32    Tesla P40
+rtx2060        192   7001  3145728   32    NVIDIA GeForce RTX 2060
+rtx2080        256   7000  4194304   32    NVIDIA GeForce RTX 2080
+rtx2080ti      352   7000  5767168   32    NVIDIA GeForce RTX 2080 Ti
+rtx3060        192   7501  2359296   64    NVIDIA GeForce RTX 3060
+rtx3060ti      256   7001  3145728   64    NVIDIA GeForce RTX 3060 Ti
+rtx3070        256   7001  4194304   64    NVIDIA GeForce RTX 3070
+rtx3080        320   9501  5242880   64    NVIDIA GeForce RTX 3080
+rtx3080ti      384   9501  6291456   64    NVIDIA GeForce RTX 3080 Ti
+rtx3090        384   9751  6291456   64    NVIDIA GeForce RTX 3090
+rtx4060ti      128   9001  33554432  64    NVIDIA GeForce RTX 4060 Ti
+rtx4090        384   10501 75497472  64    NVIDIA GeForce RTX 4090
+rtx5090        512   14001 100663296 64    NVIDIA GeForce RTX 5090
+t4             256   5001  4194304   32    Tesla T4
+titanv         3072  850   4718592   2     NVIDIA TITAN V
+titanx-pascal  384   5005  3145728   32    NVIDIA TITAN X (Pascal)
+v100           4096  877   6291456   2     Tesla V100-PCIE-16GB
+v100-sxm2      4096  877   6291456   2     Tesla V100-SXM2-16GB
+v100-sxm2-32gb 4096  877   6291456   2     Tesla V100-SXM2-32GB
 """
 """What deviceQuery of CUDA's samples and cudaGetDeviceProperties printed on these boards, published
 by their users (the H200's: measured), and single over double precision of CUDA's guides."""
