@@ -21,7 +21,7 @@ class GlobalAccess:
     """Requests to global memory, their transactions, and the fewest that would do.
 
     `unit` is `sectors`, or `transactions` where these have other sizes than 32 bytes. `used` is the
-    part of the moved bytes that lanes asked for; None for atomics.
+    part of the bytes moved by loads and stores that lanes asked for; None for atomics alone.
     """
 
     requests: int
@@ -29,6 +29,7 @@ class GlobalAccess:
     ideal: int
     unit: str
     used: float | None
+    has_atomics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ def _access(launch: LaunchProfile) -> GlobalAccess | None:
     unit = "sectors" if moved == SECTOR * transactions else "transactions"
     needed = transactions if ideal is None else int(ideal)
     used = _share(launch.counters["sector_efficiency"])
-    return GlobalAccess(requests, transactions, needed, unit, used)
+    has_atomics = _count(launch, "global_atomic_requests") > 0
+    return GlobalAccess(requests, transactions, needed, unit, used, has_atomics)
 
 
 def _shared(launch: LaunchProfile) -> SharedAccess | None:

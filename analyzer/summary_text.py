@@ -175,14 +175,25 @@ def _percent(share: float | None) -> str:
 def _access_text(access: GlobalAccess) -> str:
     each, ideal = (n / access.requests for n in (access.transactions, access.ideal))
     few = "as few as possible" if ideal >= each else f"{ideal:.3g} would do"
-    used = "" if access.used is None else f": {_percent(access.used)} of the bytes moved are used"
-    return f"{each:.3g} {access.unit} per request, {few}{used}"
+    whose = "that loads and stores move" if access.has_atomics else "moved"
+    used = f"{_percent(access.used)} of the bytes {whose} are used"
+    return f"{_per_request(each, access.unit)}, {few}{'' if access.used is None else f': {used}'}"
+
+
+def _per_request(each: float, unit: str) -> str:
+    """Return a mean.
+
+    >>> _per_request(13.14, "sectors"), _per_request(1.0, "wavefronts")
+    ('13.1 sectors per request', '1 wavefront per request')
+    """
+    count = f"{each:.3g}"
+    return f"{count} {unit.removesuffix('s') if count == '1' else unit} per request"
 
 
 def _shared_text(shared: SharedAccess) -> str:
     each, ideal = (n / shared.requests for n in (shared.wavefronts, shared.ideal))
     few = "no conflicts" if ideal >= each else f"{ideal:.3g} would do"
-    return f"{each:.3g} wavefronts per request, {few}"
+    return f"{_per_request(each, 'wavefronts')}, {few}"
 
 
 def _caches_text(facts: Summary) -> str:

@@ -36,11 +36,13 @@ class Difference:
     """The baseline's time over a variant's: above 1 the variant is faster.
 
     `low` and `high` hold the ratio that a chip has in 9 of 10 pairs, of large ratios in 6 of 7.
+    Where pairs were never measured (`is_measured` false) that is a guess.
     """
 
     ratio: float
     low: float
     high: float
+    is_measured: bool = True
 
     @property
     def verdict(self) -> str:
@@ -58,18 +60,22 @@ class Difference:
         no difference beyond the error: b takes 0.93 times as long as a (0.78 to 1.11 on a chip)
         >>> print(difference((100, 100), (100, 100)).text("b", "a"))
         no difference beyond the error: b takes as long as a (0.87 to 1.15 times on a chip)
+        >>> print(difference((156, 156), (100, 100), (0.8, 1.8)).text())
+        after is about 1.56 times as fast as before (1.0005 to 2.43 expected)
         """
         low, ratio, high = self.low, self.ratio, self.high
         if self.verdict == "same":
             times, ends = f"{1 / ratio:.2g}", f"{1 / high:.2g} to {1 / low:.3g}"
             is_equal = times == "1"
-            long = f"as long as {baseline} ({ends}{' times' * is_equal} on a chip)"
+            where = "on a chip" if self.is_measured else "expected"
+            long = f"as long as {baseline} ({ends}{' times' * is_equal} {where})"
             return f"{NO_DIFFERENCE}: {variant} takes {'' if is_equal else f'{times} times '}{long}"
         if self.verdict == "slower":
             low, ratio, high = 1 / high, 1 / ratio, 1 / low
         how = "fast" if self.verdict == "faster" else "slow"
         share = "6 of 7" if ratio_error(ratio) == MOST_ERROR else "9 of 10"
-        ends = f"({low:.3g} to {high:.3g} in {share} such pairs)"
+        sure = f"in {share} such pairs" if self.is_measured else "expected"
+        ends = f"({_above_one(low)} to {high:.3g} {sure})"
         return f"{variant} is about {ratio:.3g} times as {how} as {baseline} {ends}"
 
 
@@ -80,7 +86,17 @@ def difference(before: Range, after: Range, within: Range = WITHIN) -> Differenc
     """
     least, most = before[0] / after[1], before[1] / after[0]
     errors = ratio_error(least, within), ratio_error(most, within)
-    return Difference(sqrt(least * most), least / errors[0], most * errors[1])
+    low, high = least / errors[0], most * errors[1]
+    return Difference(sqrt(least * most), low, high, tuple(within) == WITHIN)
+
+
+def _above_one(low: float) -> str:
+    """Return a ratio above 1 with so many digits that it is one.
+
+    >>> _above_one(1.16), _above_one(1.0039), _above_one(1.00000001)
+    ('1.16', '1.004', '1')
+    """
+    return next((text for n in (3, 4, 5) if (text := f"{low:.{n}g}") != "1"), "1")
 
 
 def ratio_error(ratio: float, within: Range = WITHIN) -> float:

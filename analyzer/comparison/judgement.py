@@ -217,7 +217,9 @@ def compare_outputs(
             values = compare_values(name, after.arrays[name], before.arrays[name], tolerance)
             outputs.append(values)
         elif name in before.written:
-            outputs.append(Output(name, problem=f"{after.name} has no array of this name"))
+            outputs.append(
+                Output(name, problem=f"{after.name} has no array of this name to compare it with")
+            )
     return tuple(outputs)
 
 

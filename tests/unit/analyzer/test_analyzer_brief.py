@@ -233,3 +233,20 @@ def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
     assert not any("about" in line for line in old)
     assert not any("no estimate" in line for line in new)
     assert new[1].startswith("time      about ")
+
+
+def test_bytes_used_are_of_loads_and_stores_where_there_are_atomics(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "k.cu").write_text(
+        "// cutrace: k<<<4, 32>>>(bins:u32[1024]=zeros, in:u32[128]=arange)\n"
+        "__global__ void k(unsigned *bins, const unsigned *in)\n"
+        "{ atomicMax(&bins[32 * threadIdx.x], in[32 * blockIdx.x + threadIdx.x]); }\n"
+    )
+    text = " ".join(" ".join(shown(capsys, tmp_path / "k.cu", "-d", "h100")).split())
+    # a load of 4 sectors and an atomic of 32, for 128 bytes each; the load uses all of its bytes
+    assert (
+        "global 18 sectors per request, 4 would do: 100 % of the bytes that loads and stores"
+        " move are used"
+    ) in text
+    assert " 1 sectors" not in text
