@@ -39,6 +39,7 @@ from .report.view import View
 from .sheet import Sheet, sheets
 from .summary import Summary
 from .summary_text import labelled, time_line
+from .text.launch_text import host_text
 from .time.estimate import Estimate
 from .time.estimate_text import WaitingLine, estimate_interval
 
@@ -65,8 +66,9 @@ def profile_document(profile: Profile) -> Document:
 
 def _sections(profile: Profile) -> Iterator[Section]:
     view = profile.view
-    if view.first:
-        yield [Note(view.first)]
+    host = "" if view.quiet else host_text(profile.manifest)
+    if heads := [text for text in (view.first, host) if text]:
+        yield [*map(Note, heads)]
     if is_brief(view) and not is_long(profile):
         yield from _brief(profile)
         return

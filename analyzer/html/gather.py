@@ -15,7 +15,7 @@ from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..report.document import Cell
-from ..text.launch_text import ROOM, launch_text, ranges_text
+from ..text.launch_text import ROOM, host_text, launch_text, ranges_text
 from .chart_svg import draw_charts
 from .device_part import PartMaker
 from .figures import cell, compare_table, full_tables, glance, moved_bytes
@@ -327,6 +327,7 @@ def _launch(
             ("shared memory", f"{launch.shared_static + launch.shared_dynamic:,} bytes a block"),
             *((("in range", ranges),) if (ranges := ranges_text(launch)) else ()),
             *(("compiled by", compiler) for compiler in compilers),
+            *((("not counted", host),) if (host := host_text(subject.trace.manifest)) else ()),
         ),
         equal_launches=choice.family.get(number, 1),
         is_first=key == f"v0-{choice.first}",

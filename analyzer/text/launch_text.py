@@ -2,11 +2,12 @@
 partial recording lacks."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...base.sanitize import one_line
-from ...traces.schema import Kept, Launch, Range
+from ...traces.schema import Kept, Launch, Manifest, Range
 from .kernel_name import ELSE, NAME_WIDTH, name_apart, short_name
 
 ROOM, SHOWN = 100, 48
@@ -94,6 +95,18 @@ def source_links(text: str) -> Iterator[tuple[int, int, str]]:
         path = Path(match[1])
         if path.is_file():
             yield match.start(), match.end(), f"{path.resolve().as_uri()}#L{match[2]}"
+
+
+def host_text(manifest: Manifest) -> str:
+    """Return which part of a program the host computed; empty if every kernel is in the trace."""
+    calls = Counter(event.name for event in manifest.events if event.kind == "library")
+    if not calls:
+        return ""
+    count, kernels = len(calls), len({launch.kernel for launch in manifest.launches})
+    what = next(iter(calls)) if count == 1 else f"{count} of {count + kernels} operators"
+    times = f"{calls.total():,} call{'s' * (calls.total() != 1)}"
+    whose = "its" if count == 1 else "their"
+    return f"{what} ({times}) computed on the host: {whose} kernels are not counted"
 
 
 def kept_text(launch: Launch) -> Iterator[str]:
