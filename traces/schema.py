@@ -388,6 +388,7 @@ class Launch:
     cluster: tuple[int, ...] = ()  # blocks of a cluster, x, y, z; (): it has no clusters
     prefers: str = ""  # percentage of L1 to be shared memory, or a cache configuration
     waiting: tuple[int, ...] = ()  # basic blocks of loops that wait for other threads, rising
+    code: str = ""  # the architecture whose machine code ran, `sm_89`; empty: PTX
 
     @property
     def name(self) -> str:
@@ -478,5 +479,6 @@ class Manifest:
 
     @property
     def is_machine_code(self) -> bool:
-        """Return whether instructions are machine code of another tool's trace, not PTX."""
-        return any(compiler.target == MACHINE_CODE for compiler in self.compilers)
+        """Return whether instructions are machine code, by another tool's trace or by choice."""
+        foreign = any(compiler.target == MACHINE_CODE for compiler in self.compilers)
+        return foreign or any(launch.code for launch in self.launches)

@@ -178,6 +178,17 @@ def launch_counts(
     )
 
 
+def _check_code(launch_trace: "LaunchTrace", device: Device) -> None:
+    """Refuse machine code of another capability than a device's."""
+    launch, (major, minor) = launch_trace.launch, device.capability
+    if launch.code and launch.code != f"sm_{major}{minor}":
+        raise CutraceError(
+            f"launch {launch_trace.number} ran the machine code of `{launch.name}` for "
+            f"{launch.code}, and {device.key} has capability {major}.{minor}: name a device of "
+            f"that code with --device, or record with --code sm_{major}{minor} or without it"
+        )
+
+
 def replay(
     launch_trace: "LaunchTrace",
     devices: Sequence[Device],
@@ -191,6 +202,8 @@ def replay(
     """
     options = options or ReplayOptions()
     _check_grid(launch_trace)
+    for device in devices:
+        _check_code(launch_trace, device)
     if not has_all_before(launch_trace.launch):
         options = replace(options, caches=False)
     groups: dict[tuple[tuple[AssembledAccess, ...], bool], list[Device]] = {}

@@ -97,7 +97,7 @@ def measure(
         raise CutraceError(f"no kernel {kernel} in this PTX; it has {', '.join(entries(ptx))}")
     if not assemblers():
         return Measured()
-    return _cached(_single_kernel(ptx, kernel), kernel, tuple(archs), tuple(options))
+    return _cached(single_kernel(ptx, kernel), kernel, tuple(archs), tuple(options))
 
 
 @lru_cache(maxsize=512)
@@ -191,7 +191,22 @@ def _assemble(
     return kernel_resources, assembly.cubin
 
 
-def _single_kernel(ptx: str, kernel: str) -> str:
+def assemble_for(ptx: str, arch: str, options: Sequence[str] = ()) -> bytes:
+    """Return the cubin of a text for an architecture; CutraceError if the assembler refuses it."""
+    text = _retarget(ptx, arch)
+    assembly = assemble(text, _with_suffix(text, arch), *options)
+    if assembly.cubin is None:
+        raise CutraceError(f"NVIDIA's assembler refuses this PTX for {arch}: {assembly.report}")
+    return assembly.cubin
+
+
+def find_body(ptx: str, kernel: str) -> tuple[int, int]:
+    """Return where the body of a kernel begins and ends, its braces included."""
+    match = next(each for each in _ENTRY.finditer(ptx) if each[1] == kernel)
+    return ptx.index("{", match.end()), _end_of_body(ptx, match.end())
+
+
+def single_kernel(ptx: str, kernel: str) -> str:
     """Return the text without the other kernels, to save the assembler time.
 
     Empty lines replace them, so that line numbers stay the same.

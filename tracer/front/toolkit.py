@@ -26,6 +26,7 @@ _FILES = {
     "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
     "ptxas": ("cuda_nvcc", ("ptxas", "ptxas.exe")),
     "ptxas 13": ("cu13", ("ptxas", "ptxas.exe")),
+    "nvdisasm": ("cu13", ("nvdisasm", "nvdisasm.exe")),
 }
 _HEADERS = ("cuda_runtime", "cuda_cccl", "curand")
 _MORE_HEADERS = {"curand": "nvidia-curand-cu12"}

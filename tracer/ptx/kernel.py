@@ -357,7 +357,9 @@ class Kernel:
     order of first call. `blocks` has the same order; `rank` of a block is its position in reverse
     post-order, callees after their callers. `live_in[b]` holds the registers (function index, name)
     that block b or a successor reads before writing. `meetings` are the pcs of warp-synchronous
-    instructions at which divergent lanes can meet: each is a block by itself.
+    instructions at which divergent lanes can meet: each is a block by itself. `rows` are the rows
+    of the trace's table of instructions by pc, where several stand for one of the machine; empty:
+    each is a row.
     """
 
     name: str
@@ -368,6 +370,18 @@ class Kernel:
     live_in: tuple[frozenset[tuple[int, str]], ...]
     live_out: tuple[frozenset[tuple[int, str]], ...]
     meetings: frozenset[int] = frozenset()
+    rows: tuple[int, ...] = ()
+
+    def position(self, block: BasicBlock, pc: int) -> int:
+        """Return how many rows of the trace's table the block has before an instruction."""
+        return self.rows[pc] - self.rows[block.first] if self.rows else pc - block.first
+
+    def length(self, block: BasicBlock) -> int:
+        """Return how many rows of the trace's table a block has."""
+        if not self.rows:
+            return block.last - block.first
+        after = self.rows[block.last] if block.last < len(self.rows) else self.rows[-1] + 1
+        return after - self.rows[block.first]
 
     @property
     def parameters(self) -> tuple[Variable, ...]:

@@ -93,7 +93,10 @@ def _skip_label(cursor: Cursor) -> None:
 
 
 def source_line(kernel: Kernel, pc: int) -> str:
-    """Return `file:line` of an instruction, or its PTX line if the source line is unknown."""
+    """Return `file:line` of an instruction, or its PTX line if the source line is unknown; of
+    machine code its address."""
     instruction = kernel.instructions[pc]
     place = instruction.location
+    if place is None and kernel.rows:
+        return f"address {instruction.text.partition(' ')[0].strip('/*')}"
     return f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"

@@ -15,7 +15,7 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...traces import schema
 from ..simt.decode.load_module import LoadedModule
-from ..simt.kernel.launch import Launch, NullSink
+from ..simt.kernel.launch import Launch, NullSink, Sink
 from ..simt.ptx_code import PtxCode
 from ..simt.run import run
 from .arguments import ArgumentError, Signature, pack_arguments
@@ -28,6 +28,7 @@ from .configuration import (
     read_dimensions,
 )
 from .kernel_facts import LinkedKernel
+from .machine_rows import MachineRows
 from .recording import Recording
 from .row_filter import RowFilter, choose_kept, count_executed, drops_nothing
 from .surface import Surface
@@ -167,11 +168,13 @@ class ConfiguredFunction:
         launch = replace(launch, called_at=called_at, ranges=ranges, prefers=prefers)
         with self._ending_well(), self.recording.trace.launch(launch) as rows:
             rows.instructions(kernel_facts.instructions)
-            sink = (
+            sink: Sink = (
                 rows
                 if drops_nothing(row_selection)
                 else RowFilter(rows, row_selection, kernel_facts.instructions)
             )
+            if kernel_facts.kernel.rows:
+                sink = MachineRows(sink, kernel_facts.kernel)
             run(self._code(request), sink)
         if outside := rows.outside_totals.totals:
             self.recording.tell_outside(replace(launch, outside=outside), kernel_facts.instructions)
@@ -278,6 +281,7 @@ class ConfiguredFunction:
             kept=row_selection,
             cluster=self.cluster,
             waiting=linked.facts.waiting,
+            code=linked.facts.arch,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 

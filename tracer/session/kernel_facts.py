@@ -14,6 +14,7 @@ from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module, key_of
 from ..ptx.parse import parse_module
+from ..sass.kernel import MachineKernel, machine_kernel
 from ..simt.decode.special_register import reads_place
 from ..simt.kernel.layout import (
     Layout,
@@ -45,21 +46,41 @@ def known_kernel(ptx: str, mangled: str) -> "LinkedKernel":
     return LinkedKernel(link_with_divergent_sync(known_module(ptx), mangled))
 
 
+@lru_cache(maxsize=KERNELS)
+def known_machine_code(
+    ptx: str, mangled: str, arch: str, options: tuple[str, ...]
+) -> "LinkedKernel":
+    """Assemble a kernel of a PTX text for an architecture and lift its machine code, cached."""
+    text = known_kernel(ptx, mangled)
+    machine = machine_kernel(ptx, known_module(ptx), text.kernel, arch, options)
+    return LinkedKernel(machine.kernel, machine, text)
+
+
 @dataclass(frozen=True)
 class LinkedKernel:
-    """A linked kernel with the facts that follow from its text alone."""
+    """A linked kernel with the facts that follow from its text alone.
+
+    `machine` is its machine code, if that is what runs, and `text` then the kernel of PTX.
+    """
 
     kernel: Kernel
+    machine: MachineKernel | None = None
+    text: "LinkedKernel | None" = None
 
     @cached_property
     def instructions(self) -> pa.Table:
         """Return its instructions as a table of the trace."""
-        return instruction_table(self.kernel)
+        return self.machine.table if self.machine else instruction_table(self.kernel)
+
+    @property
+    def arch(self) -> str:
+        """Return the architecture of the machine code that runs; empty for PTX."""
+        return self.machine.arch if self.machine else ""
 
     @cached_property
     def dependence(self) -> str:
         """Return why its blocks depend on one another; empty if they don't."""
-        return why_dependent(self.instructions)
+        return self.text.dependence if self.text else why_dependent(self.instructions)
 
     @cached_property
     def waiting(self) -> tuple[int, ...]:

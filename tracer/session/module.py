@@ -14,10 +14,11 @@ from ..simt.decode.load_module import NoRoomError, load_module
 from ..simt.memory.memory import Allocation
 from .arguments import read_signature
 from .function import Function, Linked
-from .kernel_facts import known_kernel, known_module
+from .kernel_facts import known_kernel, known_machine_code, known_module
 from .numba_names import numba_names
+from .record_options import PTX
 from .recording import Recording
-from .resources import ask_resources
+from .resources import ask_resources, resources_of
 from .surface import Surface
 from .symbol import Symbol, declared_at, name_symbols
 from .texture import Texture, bind, bind_surface
@@ -93,7 +94,14 @@ class Module:
         kernel_facts = known_kernel(self._compiled.ptx, kernel_signature.mangled)
         parameters = kernel_facts.kernel.parameters
         signature = read_signature(kernel_signature, parameters, self._loaded.module.address_size)
-        answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, self._compiled.assembly)
+        arch, assembly = self._recording.options.code, self._compiled.assembly
+        if arch == PTX:
+            answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, assembly)
+        else:
+            answer = resources_of(self._compiled.ptx, kernel_signature.mangled, arch, assembly)
+            kernel_facts = known_machine_code(
+                self._compiled.ptx, kernel_signature.mangled, arch, tuple(assembly)
+            )
         variables = [each.name for each in kernel_facts.shared.variables.values()]
         names = numba_names(variables, kernel_facts.instructions, self._compiled.sources)
         linked = Linked(kernel_facts, self._loaded, signature, self._source, answer, names)

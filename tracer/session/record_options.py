@@ -15,6 +15,9 @@ Words: TypeAlias = str | int | Iterable[str | int]
 """Names or numbers: one, several separated by commas, or a list."""
 
 _PANEL = "What is recorded"
+PTX = "ptx"
+CODES = (PTX, "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+"""What may run: PTX, or the machine code of an architecture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,13 @@ class RecordOptions(RunOptions):
     only_spaces: str | None = option(
         None, "Record the accesses to these state spaces.", "global|shared|...", panel=_PANEL
     )
+    code: str = option(
+        PTX,
+        "Run the kernels' PTX (`ptx`, the default) or their machine code for a capability, 7.5 to "
+        "12.0: instructions are then counted as the assembler made them.",
+        "ptx|sm_NN",
+        panel=_PANEL,
+    )
     control: bool = option(True, "Leave out which instructions the warps ran.", panel=_PANEL)
     sample_blocks: str | None = option(
         None,
@@ -54,6 +64,12 @@ class RecordOptions(RunOptions):
     """Filled with the values of each device array at the end of a session, by name."""
     inputs: dict[str, list[str]] | None = field(default=None, repr=False, compare=False)
     """Filled with the number of elements and a hash of each fill by a launch line, by array."""
+
+    def __post_init__(self) -> None:
+        RunOptions.__post_init__(self)
+        if self.code not in CODES:
+            expected = ", ".join(CODES)
+            raise CutraceError(f"there is no code `{self.code}`, expected one of {expected}")
 
 
 class SessionOptions(TypedDict, total=False):
@@ -71,6 +87,7 @@ class SessionOptions(TypedDict, total=False):
     control: bool | None
     sample_blocks: int | str | None
     sample_seed: int | None
+    code: str | None
     max_trace_size: int | str | None
 
 

@@ -59,6 +59,15 @@ def ask_resources(
     return assembler().submit(_resources_if_any, ptx, kernel, options)
 
 
+def resources_of(
+    ptx: str, kernel: str, arch: str, options: Sequence[str] = ()
+) -> "Future[tuple[Resources, ...]]":
+    """Return the resources on one architecture, whose machine code runs itself."""
+    answer: Future[tuple[Resources, ...]] = Future()
+    answer.set_result(measure(ptx, kernel, archs=(arch,), options=options).resources)
+    return answer
+
+
 @cache
 def assembler() -> ThreadPoolExecutor:
     """Return the process's thread pool for assembly; a failed launch leaves its task running."""

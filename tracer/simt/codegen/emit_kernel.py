@@ -224,7 +224,8 @@ class BlockEmitter:
         segments[-1].lines += [line.replace("%u", f"%reach{len(segments)}.") for line in text.lines]
         segments[-1].last = self._last
         number = len(self._made.sites) - self._made.first_site[-1]
-        words = place, offset, pc, pc - block.first, _bytes_of(instruction), number
+        position = self._kernel.position(block, pc)
+        words = place, offset, pc, position, _bytes_of(instruction), number
         called = self.fragments.loop(reach_anywhere)
         segment.reach = f"{called}(ptr %m, {', '.join(f'i64 {word}' for word in words)})"
         self._last = f"each{len(segments) + 1}"
@@ -292,7 +293,7 @@ class BlockEmitter:
         pc = part.pcs[0]
         instruction = self._kernel.instructions[pc]
         refuse = self._refusal(pc)
-        position = pc - block.first
+        position = self._kernel.position(block, pc)
         number = len(self._made.sites) - self._made.first_site[-1]
         if part.kind == RUN:
             self._add_run(text, block, part, later)

@@ -50,7 +50,7 @@ def _flow_of(kernel: Kernel, block: BasicBlock) -> BlockFlow:
         target=exit_ if last.opcode == "ret" and last.guard is None else target,
         other=other,
         has_branch=is_jump or how in (BRANCH, EXIT_SOME, RETURN_SOME, SWITCH),
-        length=block.last - block.first,
+        length=kernel.length(block),
         last=block.last - 1,
         rank=block.rank,
         join=block.join,

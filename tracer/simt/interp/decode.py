@@ -98,7 +98,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
 def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
     """Return the step or terminator of an instruction of the decoder's block; neither for an end
     that only the scheduler executes."""
-    decoder.pc, decoder.position = pc, pc - decoder.block.first
+    decoder.pc, decoder.position = pc, decoder.kernel.position(decoder.block, pc)
     instruction = decoder.kernel.instructions[pc]
     missing = left_out(instruction)
     if missing:

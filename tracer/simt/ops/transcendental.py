@@ -37,7 +37,10 @@ def _turned(x: Array, quarter: int) -> Array:
     As on the hardware, x is first multiplied by 1 / 2 pi in float32, which decides the error of
     large angles: beyond 2^23 turns only the sine and cosine of 0 remain.
     """
-    revolutions = (x * _ONE_OVER_TWO_PI).astype(np.float32).astype(np.float64)
+    return _of_revolutions((x * _ONE_OVER_TWO_PI).astype(np.float32).astype(np.float64), quarter)
+
+
+def _of_revolutions(revolutions: Array, quarter: int) -> Array:
     part = revolutions - np.rint(revolutions)
     quarters = np.rint(part * 4.0)
     angle = (part - quarters * 0.25) * _TWO_PI
@@ -67,6 +70,17 @@ def sine(x: Array) -> Array:
 def cosine(x: Array) -> Array:
     """Return cos x, x in radians."""
     return _turned(x, 1)
+
+
+def turned_sine(x: Array) -> Array:
+    """Return the sine of x turns, what the function unit of a chip computes."""
+    value = _of_revolutions(x, 0)
+    return np.where(value == 0.0, np.copysign(0.0, x), value)
+
+
+def turned_cosine(x: Array) -> Array:
+    """Return the cosine of x turns."""
+    return _of_revolutions(x, 1)
 
 
 def power_of_two(x: Array) -> Array:
@@ -170,6 +184,8 @@ _FORMS: Mapping[tuple[str, str, str], Callable[..., Array]] = {
     ("div", "f32", "approx"): quick_quotient,
     ("rcp", "f64", "approx"): coarse_reciprocal,
     ("rsqrt", "f64", "approx.ftz"): coarse_reciprocal_root,
+    ("sin", "f32", "approx.turns"): turned_sine,
+    ("cos", "f32", "approx.turns"): turned_cosine,
 }
 """Forms of an opcode with a function of their own."""
 
@@ -190,7 +206,7 @@ def _function(opcode: str, kind: str, form: str) -> Callable[..., Array]:
     return halves(f"{opcode}_{form}_{kind}".replace(".", "_"), kind, arity, one)
 
 
-_NAMES = ("approx", "full", "ftz")
+_NAMES = ("approx", "full", "turns", "ftz")
 
 
 def _approximate(opcode: str) -> Builder:

@@ -4,6 +4,7 @@ For a texture of one level, a level of detail or a gradient has no effect.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,22 +128,24 @@ def _decode_fetch(decoder: Decoder, instruction: Instruction) -> Step:
             count = taking.size
             every = count == here.size
             index, texture = find_texture(group, pc, number, "samples")
-            _check(group, pc, texture, form)
+            own = _form_of(form, texture)
+            _check(group, pc, texture, own)
             layers = (
                 np.zeros(count, np.int64) if layer is None else fetch_active(layer).astype(np.int64)
             )
             places = [
                 fetch_active(axis) + form.middle if form.middle else fetch_active(axis)
-                for axis in axes
+                for axis in axes[: own.coordinates]
             ]
             steps = [*map(fetch_active, offsets)]
-            at = Places(places, layers, form.is_fetch, steps)
+            at = Places(places, layers, own.is_fetch, steps)
             if form.is_cubemap:
                 at = _on_faces(at, texture.description.layers // FACES)
             level_values = [[*map(fetch_active, each)] for each in levels] if texture.mipmap else []
             texel_sample = _take(group, index, at, _detail(texture, level_values), form.channel)
-            for output, values in zip(outputs, _written(form, texel_sample.values), strict=False):
-                output.reshape(-1)[slice(None) if every else taking] = values
+            for output, values in zip(outputs, _written(own, texel_sample.values), strict=False):
+                bits = values.view(output.dtype) if own is not form else values
+                output.reshape(-1)[slice(None) if every else taking] = bits
             for part in texel_sample.parts:
                 whole = every and part.lanes is None
                 reading = taking if part.lanes is None else taking[part.lanes]
@@ -281,6 +284,19 @@ def _written(form: _Form, values: Array) -> list[Array]:
     channels = np.zeros((len(values), 4), np.float16)
     channels[:, : values.shape[1]] = values
     return list(channels.view(np.uint32).T)
+
+
+_BITS = "b32"
+
+
+def _form_of(form: _Form, texture: Texture) -> _Form:
+    """Return the form for a texture: machine code has no type of results (`.b32` here), and samples
+    one dimension as the first of two."""
+    if form.result != _BITS:
+        return form
+    result = "f32" if texture.gives_floats else "u32"
+    is_flat = form.geometry == "2d" and texture.shape[0] == 1
+    return replace(form, result=result, geometry="1d" if is_flat else form.geometry)
 
 
 def _check(group: Group, pc: int, texture: Texture, form: _Form) -> None:

@@ -1,0 +1,224 @@
+"""Machine code leaves what PTX leaves in memory, by the instructions that a chip executes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import cutrace
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front.toolkit import find_file
+from cutrace.tracer.sass.cubin import Code, Instruction
+from cutrace.tracer.session.record_options import RecordOptions, default_options
+from cutrace.tracer.session.source.record import record
+
+ROOT = Path(__file__).parents[3]
+GALLERY = ROOT / "traces" / "gallery"
+WAYS = ROOT / "tests" / "validate" / "counters" / "ways.cu"
+needs_disassembler = pytest.mark.skipif(
+    find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is not installed"
+)
+PTX = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+ret;
+}
+"""
+STORE = ("S2R R0, SR_TID.X", "MOV R20, c[0x0][0x160]", "MOV R21, c[0x0][0x164]",
+         "IMAD.WIDE.U32 R20, R0, 0x8, R20")  # fmt: skip
+
+
+def instructions(lines: list[str]) -> Iterator[Instruction]:
+    """Instructions as nvdisasm prints them, from address 0 on."""
+    for number, line in enumerate(lines):
+        match = re.fullmatch(r"(?:@(\S+) )?(\S+) ?(.*)", line)
+        assert match
+        operands = tuple(each.strip() for each in match[3].split(",") if each)
+        floats = [each for each in operands if re.fullmatch(r"-?\d+\.\d+", each)]
+        bits = int(np.float32(floats[0]).view(np.uint32)) if floats else 0
+        yield Instruction(16 * number, match[2], operands, match[1] or "", bits)
+
+
+def run(*lines: str, threads: int = 32, engine: str = "array") -> list[list[int]]:
+    """Run instructions for 8.0; return R4 and R5 of each thread, which are 0 before."""
+    text = [*STORE, "MOV R4, RZ", "MOV R5, RZ", *lines]
+    if "EXIT" not in text:
+        text += ["STG.E.64 [R20.64], R4", "EXIT"]
+    code = Code("k", 80, tuple(instructions(text)), 0x160, 0, 0, {}, (), {}, {}, {})
+    where = "cutrace.tracer.sass.kernel"
+    with (
+        patch(f"{where}.assemble_for", lambda ptx, arch, options: f"{lines}".encode()),
+        patch(f"{where}.read_code", lambda cubin, kernel, capability: code),
+        patch(f"{where}.sections", lambda cubin: ()),
+        patch("cutrace.tracer.session.module.resources_of", lambda *asked: done()),
+        cutrace.Session(code="sm_80", engine=engine) as gpu,
+    ):
+        out = gpu.to_device(np.zeros((threads, 2), np.uint32))
+        # A comment makes each text another one: kernels are cached by their PTX.
+        gpu.load_ptx(f"// {lines}\n{PTX}").get_function("k")[1, threads](out)
+        values: list[list[int]] = out.copy_to_host().tolist()
+    return values
+
+
+def done() -> Any:
+    from concurrent.futures import Future
+
+    nothing: Future[tuple[()]] = Future()
+    nothing.set_result(())
+    return nothing
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        # 0xffffffff + 1 carries into the upper word
+        (("MOV R2, 0xffffffff", "IADD3 R4, P0, R2, 0x1, RZ", "IADD3.X R5, RZ, RZ, RZ, P0, !PT"),
+         (0, 1)),
+        # 5 - 0 is 5 + ~0 + 1, which has a carry: no borrow
+        (("MOV R2, 0x5", "MOV R3, RZ", "IADD3 R4, P0, R2, -R3, RZ",
+          "IADD3.X R5, RZ, RZ, RZ, P0, !PT"), (5, 1)),
+        # three times 2^32 - 1 is 2 * 2^32 + 2^32 - 3: both carries
+        (("MOV R2, 0xffffffff", "IADD3 R4, P0, P1, R2, R2, R2", "IADD3.X R5, RZ, RZ, RZ, P0, P1"),
+         (0xFFFFFFFD, 2)),
+        # 0x12345678 * 0x9abcdef0 = 0x0b00ea4e242d2080
+        (("MOV R2, 0x12345678", "MOV R3, 0x9abcdef0", "IMAD.WIDE.U32 R4, R2, R3, RZ"),
+         (0x242D2080, 0x0B00EA4E)),
+        # the upper word of -3 * 0x40000000 + 7 * 2^32 is -1 + 7
+        (("MOV R2, -0x3", "MOV R8, RZ", "MOV R9, 0x7", "IMAD.HI R4, R2, 0x40000000, R8"), (6, 0)),
+        # the sign of -8, shifted by 4, is in the upper word of the pair; plus 9
+        (("MOV R2, -0x8", "MOV R3, 0x9", "LEA.HI.SX32 R4, R2, R3, 0x4"), (8, 0)),
+        # (1, 0x80000000) << 1 has 3 above
+        (("MOV R2, 0x80000000", "MOV R3, 0x1", "SHF.L.U64.HI R4, R2, 0x1, R3"), (3, 0)),
+        # more than 31 shifts out everything, unless the count wraps
+        (("MOV R2, 0xff", "MOV R3, 0x21", "SHF.L.U32 R4, R2, R3, RZ", "SHF.L.U32.W R5, R2, R3, RZ"),
+         (0, 0x1FE)),
+        # bytes 3 2 of a, then 1 0 of c, which are numbers 7 to 4
+        (("MOV R2, 0x44332211", "MOV R3, 0x88776655", "PRMT R4, R2, 0x3254, R3"), (0x44336655, 0)),
+        # a & (b ^ c): table 0x60
+        (("MOV R2, 0xff", "MOV R3, 0xf0f", "LOP3.LUT R4, R2, R3, 0xcc, 0x60, !PT"), (0xC3, 0)),
+        # 0x8 of four bits is -8; three ones from bit 4 on
+        (("MOV R2, 0x8", "SGXT R4, R2, 0x4", "MOV R3, 0x4", "BMSK R5, R3, 0x3"),
+         (0xFFFFFFF8, 0x70)),
+        # pairs (1, 2) and (1, 3): the upper words are equal, the lower decide
+        (("ISETP.LT.U32.AND P0, PT, RZ, RZ, PT", "MOV R2, 0x2",
+          "ISETP.LT.U32.AND P0, PT, R2, 0x3, PT", "MOV R3, 0x1",
+          "ISETP.LT.AND.EX P1, PT, R3, 0x1, PT, P0", "SEL R4, R2, RZ, P1"), (2, 0)),
+        # both predicates of a comparison: it and its opposite
+        (("MOV R2, 0x2", "ISETP.GT.AND P0, P1, R2, 0x1, PT", "SEL R4, R2, RZ, P0",
+          "SEL R5, R2, RZ, P1"), (2, 0)),
+        # bits 0 and 2 of R2 to predicates; then these in bits again, with bit 8 of R3
+        (("MOV R2, 0x5", "R2P PR, R2, 0x7", "MOV R3, 0x107", "P2R R4, PR, R3, 0x7"), (0x105, 0)),
+        # -0.5 of the instruction's own bits; the larger of it and 1.5 * 2
+        (("MOV R2, 0x40400000", "FADD R4, R2, -0.5", "FMNMX R5, R2, -0.5, !PT"),
+         (0x40200000, 0x40400000)),
+        # a predicate that is false keeps the old value, also of its own instruction
+        (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
+          "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
+    ],
+)  # fmt: skip
+def test_an_instruction_computes(
+    lines: tuple[str, ...], expected: tuple[int, int], engine: str
+) -> None:
+    assert run(*lines, threads=1, engine=engine) == [list(expected)]
+
+
+def test_lanes_reconverge_where_their_barrier_says() -> None:
+    # Lanes below 5 add 1, the others 2; then all count the lanes that run along.
+    lines = ["BSSY B0, 0xe0", "ISETP.GE.AND P0, PT, R0, 0x5, PT", "@P0 BRA 0xb0", "MOV R4, 0x1",
+             "BRA 0xd0", "MOV R4, 0x2", "NOP", "BSYNC B0", "VOTE.ANY R3, PT, PT",
+             "POPC R5, R3"]  # fmt: skip
+    assert run(*lines) == [[1 if lane < 5 else 2, 32] for lane in range(32)]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("FROB R4, R2", "does not know the opcode FROB"),
+        ("IADD3.SPIN R4, R2, R3, RZ", "does not know the modifier `.SPIN`"),
+        ("MUFU.LOG R4, R2", "does not know these modifiers"),
+        ("MOV R4, c[0x0][0x44]", "does not know what lies there in constant bank 0"),
+        ("LDG.E R4, [R2.64+UR4]", "does not know the address"),
+        ("BRA 0x4000", "goes to address 0x4000, which has no instruction"),
+        ("S2R R4, SR_NOBODY", "does not know this special register"),
+        ("BRX R2, -0x60", "does not know where this goes"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_kernel_address_and_text(line: str, why: str) -> None:
+    with pytest.raises(CutraceError) as refusal:
+        run(line)
+    message = str(refusal.value)
+    assert message.startswith("kernel `k`, machine code of sm_80")
+    assert why in message
+    if "goes to" not in why:
+        assert f"address 0x0060: cutrace {message.partition('cutrace ')[2]}" in message
+        assert f"`{line}`" in message
+
+
+def test_another_code_is_refused() -> None:
+    with pytest.raises(CutraceError, match="there is no code `sm_42`, expected one of ptx, sm_75"):
+        cutrace.Session(code="sm_42")
+
+
+def leave(source: Path, code: str, engine: str, path: Path, *launch: str) -> dict[str, bytes]:
+    """What the launches of a source leave in each array."""
+    values: dict[str, Any] = {}
+    with default_options(RecordOptions(code=code, engine=engine, final_values=values)):
+        record(source, launch, path)
+    return {name: array.tobytes() for name, array in values.items()}
+
+
+@needs_disassembler
+@pytest.mark.parametrize(
+    ("source", "code", "engine"),
+    [
+        ("divergence/by_thread.ptx", "sm_90", "array"),
+        ("divergence/by_thread.ptx", "sm_75", "compiled"),
+        ("reduction/reduce5_last_warp.ptx", "sm_80", "array"),
+        ("reduction/reduce5_last_warp.ptx", "sm_120", "compiled"),
+        ("histogram/histogram_static.ptx", "sm_86", "array"),
+        ("transpose/transpose_padded.ptx", "sm_89", "array"),
+        ("local_array/local_array.ptx", "sm_100", "array"),
+    ],
+)
+def test_machine_code_leaves_what_ptx_leaves(
+    source: str, code: str, engine: str, tmp_path: Path
+) -> None:
+    ptx = leave(GALLERY / source, "ptx", "array", tmp_path / "p.cutrace")
+    machine = leave(GALLERY / source, code, engine, tmp_path / "m.cutrace")
+    assert ptx
+    assert ptx == machine
+
+
+@needs_disassembler
+def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
+    # tests/validate/counters/h200_ways.json: instructions of warps, of threads, with predicate on
+    executed = {
+        "return_in_one_side": (944, 18882, 17857),
+        "both_without_else": (752, 18632, 16559),
+        "return_in_both_sides": (1072, 19043, 17884),
+    }
+    lines = re.findall(r"// cutrace: (.*)", WAYS.read_text())
+    launch = [line for line in lines if line.partition("<<<")[0] in executed]
+    with default_options(RecordOptions(code="sm_90")):
+        path, options = tmp_path / "t.cutrace", ("-ftz=true",)
+        trace = record(WAYS, launch, path, arch="compute_90", options=options)
+    profile = cutrace.analyze(trace, "h200", caches=False, jobs=1)
+    names = [f"smsp__{name}.sum" for name in
+             ("inst_executed", "thread_inst_executed", "thread_inst_executed_pred_on")]  # fmt: skip
+    launches = cutrace.read_trace(trace).launches
+    found = {
+        each.launch.name: tuple(one.counters[name] for name in names)
+        for each, one in zip(launches, profile.launches, strict=True)
+    }
+    assert found == executed
+    opcodes = set(launches[0].instructions()["opcode"].to_pylist())
+    assert {"LDG", "STG", "BSSY", "BSYNC", "EXIT"} <= opcodes
+    with pytest.raises(CutraceError, match=r"sm_90, and rtx4090 has capability 8\.9: name"):
+        cutrace.analyze(trace, "rtx4090", jobs=1)

@@ -1,0 +1,1 @@
+"""Machine code: read from a cubin, and lifted to operations that the engine knows."""

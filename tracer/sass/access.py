@@ -1,0 +1,495 @@
+"""Memory, barriers and warps in machine code: loads, stores, atomics, shuffles, textures, calls."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from ...traces.schema import Space
+from ..simt.memory.memory import WINDOWS
+from .lift import SHARED_WINDOW, Lifter, Operand, registers
+
+Handler = Callable[[Lifter], None]
+
+_TERM = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)|(-?0x[0-9a-f]+)")
+_WIDTHS = {
+    **{"U8": ("u8", 1), "S8": ("s8", 1), "U16": ("u16", 1), "S16": ("s16", 1)},
+    **{"64": ("b32", 2), "128": ("b32", 4)},
+}
+_SCOPES = {"CTA": "cta", "SM": "cta", "GPU": "gpu", "SYS": "sys", "VC": "sys"}
+_SPACES = {"G": ".global", "S": ".shared", "L": ".local", "": ""}
+_HINTS = ("EF", "EL", "LU", "EU", "NA", "E", "U", "LTC64B", "LTC128B", "LTC256B", "PRIVATE")
+"""Modifiers that say how a cache keeps a line, or that an address has 64 bits."""
+COUNTED, AGREED = "%R901", "%P901"
+"""Registers for the result of a barrier's reduction, which B2R reads."""
+
+
+def _address(lifter: Lifter, operand: Operand, space: str) -> str:
+    """Return an address in brackets: a register of 64 or, in shared and local memory, 32 bits."""
+    if operand.kind != "[":
+        raise lifter.refuse(f"expected an address, found `{operand.text}`")
+    inner = operand.text[operand.text.rindex("[") + 1 : -1]
+    wide = space in ("global", "")
+    base, offset, terms = "", 0, []
+    for term in inner.replace("+-", "+~").split("+"):
+        match = _TERM.fullmatch(term.replace("~", "-"))
+        if match is None:
+            raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
+        if match[4]:
+            offset += int(match[4], 16)
+        elif match[2] != "Z":
+            terms.append((match[1], int(match[2]), match[3].lstrip(".")))
+    for number, (prefix, register, suffix) in enumerate(terms):
+        one = Operand("R", f"{prefix}{register}", number=register)
+        if suffix in ("X4", "X8", "X16") and not wide:
+            value = lifter.new()
+            lifter.emit("mul.lo.u32", value, f"%{one.text}", suffix[1:])
+        elif not wide and suffix == "":
+            value = f"%{one.text}"
+        elif wide and suffix == "U32":
+            value = lifter.new("d")
+            lifter.emit("cvt.u64.u32", value, f"%{one.text}")
+        elif wide and suffix in ("64", ""):
+            value = lifter.wide(one)
+        else:
+            raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
+        if number and wide and suffix == "" and terms[0][2] != "U32" and terms[0][0] == "R":
+            raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
+        if base:
+            made = lifter.new("d" if wide else "r")
+            lifter.emit(f"add.u{64 if wide else 32}", made, base, value)
+            value = made
+        base = value
+    if space == "shared":
+        offset += lifter.displacement
+    if space == "" and base:
+        base = _generic(lifter, base, offset)
+        offset = 0
+    return f"[{base}+{offset}]" if base else f"[{offset}]"
+
+
+def _generic(lifter: Lifter, base: str, offset: int) -> str:
+    """Return a generic address, in the engine's own window if it is one of shared memory."""
+    place, low, high, shared = lifter.new("d"), lifter.new(), lifter.new(), lifter.new("d")
+    is_shared, made = lifter.new("p"), lifter.new("d")
+    lifter.emit("add.s64", place, base, str(offset))
+    lifter.emit("mov.b64", f"{{{low}, {high}}}", place, guarded=False)
+    lifter.emit("setp.eq.u32", is_shared, high, str(SHARED_WINDOW))
+    lifter.emit("cvt.u64.u32", shared, low)
+    window = lifter.new("d")
+    lifter.emit("add.s64", window, shared, str(WINDOWS[Space.SHARED][0] + lifter.displacement))
+    lifter.emit("selp.b64", made, window, place, is_shared)
+    return made
+
+
+def _order(lifter: Lifter, store: bool = False) -> str:
+    """Return the memory order of a load or a store."""
+    if lifter.has("CONSTANT"):
+        return ".nc"
+    strong = lifter.has("STRONG")
+    scope = lifter.take(*_SCOPES)
+    if lifter.has("MMIO"):
+        return ".mmio.relaxed.sys"
+    return f".relaxed.{_SCOPES[scope[0]]}" if strong and scope else ""
+
+
+def _vector(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
+
+
+def _load(space: str) -> Handler:
+    """Return the function of LDG, LDS, LDL or LD."""
+
+    def lift(lifter: Lifter) -> None:
+        lifter.take(*_HINTS)
+        order = _order(lifter)
+        kind, count = _width(lifter)
+        to, place = lifter.require(2)
+        name = f".{space}" if space else ""
+        order = order if space in ("global", "") else ""
+        if order == ".nc" and not space:
+            order = ""
+        address = _address(lifter, place, space)
+        names = [lifter.new() for _ in range(count)] if to.is_zero else registers(to, count)
+        vector = f".v{count}" if count > 1 else ""
+        relaxed = order if order != ".nc" else ""
+        tail = ".nc" if order == ".nc" else ""
+        lifter.emit(
+            f"ld{relaxed}{name}{tail}{vector}.{kind}", _vector(names), address, guarded=True
+        )
+
+    return lift
+
+
+def _width(lifter: Lifter) -> tuple[str, int]:
+    taken = lifter.take(*_WIDTHS)
+    if len(taken) > 1:
+        raise lifter.refuse("cutrace does not know these modifiers")
+    return _WIDTHS[taken[0]] if taken else ("b32", 1)
+
+
+def _store(space: str) -> Handler:
+    """Return the function of STG, STS, STL or ST."""
+
+    def lift(lifter: Lifter) -> None:
+        lifter.take(*_HINTS)
+        order = _order(lifter, store=True)
+        kind, count = _width(lifter)
+        place, value = lifter.require(2)
+        name = f".{space}" if space else ""
+        order = order if space in ("global", "") else ""
+        address = _address(lifter, place, space)
+        if value.is_zero:
+            names = ["0"] * count
+        else:
+            if value.kind != "R" or value.suffix:
+                raise lifter.refuse("cutrace does not know this form")
+            names = registers(value, count)
+        vector = f".v{count}" if count > 1 else ""
+        lifter.emit(f"st{order}{name}{vector}.{kind}", address, _vector(names), guarded=True)
+
+    return lift
+
+
+_UPDATES = {
+    name: name.lower() for name in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH")
+}
+_KINDS = {
+    **{"32": "u32", "U32": "u32", "S32": "s32", "64": "u64", "U64": "u64", "S64": "s64"},
+    **{"F32": "f32", "F64": "f64", "F16x2": "f16x2", "BF16_V2": "bf16x2"},
+}
+
+
+def _atomic(space: str, reduces: bool = False) -> Handler:
+    """Return the function of ATOMG, ATOMS, ATOM, RED and REDG."""
+
+    def lift(lifter: Lifter) -> None:
+        lifter.take("E", "STRONG", "FTZ", "RN", *_SCOPES)
+        name = f".{space}" if space else ""
+        if lifter.has("POPC"):  # lanes at one address are counted in one go
+            if not lifter.has("INC"):
+                raise lifter.refuse("cutrace does not know this form")
+            lifter.take("32")
+            to, place = lifter.require(2)
+            lifter.emit(
+                f"atom{name}.add.u32",
+                lifter.to(to),
+                _address(lifter, place, space),
+                "1",
+                guarded=True,
+            )
+            return
+        if lifter.has("CAST"):
+            _spin(lifter, name, space)
+            return
+        is_swap = lifter.has("CAS")
+        operation = "cas" if is_swap else lifter.one(_UPDATES)
+        kind = lifter.one(_KINDS, "u32")
+        size = 8 if kind.endswith("64") else 4
+        if operation in ("and", "or", "xor", "exch", "cas"):
+            kind = f"b{8 * size}"
+        if kind in ("f16x2", "bf16x2"):
+            operation = f"{operation}.noftz"
+        operands = lifter.require(*((2,) if reduces else (4,) if is_swap and space == "shared" else
+                               (3, 4, 5)))  # fmt: skip
+        if operands[0].kind == "P":
+            if operands[0].number >= 0:
+                raise lifter.refuse("cutrace does not know this form")
+            operands = operands[1:]
+        target = None if reduces else operands[0]
+        place, *values = operands if reduces else operands[1:]
+        address = _address(lifter, place, space)
+        read = [lifter.wide(v) if size == 8 else _plain(lifter, v) for v in values]
+        if target is None:
+            lifter.emit(f"red{name}.{operation}.{kind}", address, *read, guarded=True)
+        elif size == 8:
+            made = lifter.new("d")
+            lifter.emit(f"atom{name}.{operation}.{kind}", made, address, *read, guarded=True)
+            lifter.put_wide(target, made)
+        else:
+            lifter.emit(
+                f"atom{name}.{operation}.{kind}", lifter.to(target), address, *read, guarded=True
+            )
+
+    return lift
+
+
+def _plain(lifter: Lifter, operand: Operand) -> str:
+    if operand.is_zero:
+        made = lifter.new()
+        lifter.emit("mov.b32", made, "0")
+        return made
+    return lifter.word(operand)
+
+
+def _spin(lifter: Lifter, name: str, space: str) -> None:
+    """Lift ATOMS.CAST.SPIN: a compare and swap that says whether it swapped."""
+    lifter.take("SPIN")
+    size = 8 if lifter.has("64") else 4
+    to, place, expected, value = lifter.require(4)
+    address = _address(lifter, place, space)
+    read = lifter.wide if size == 8 else (lambda o: _plain(lifter, o))
+    old, same = lifter.new("d" if size == 8 else "r"), lifter.new("p")
+    first = read(expected)
+    lifter.emit(f"atom{name}.cas.b{8 * size}", old, address, first, read(value), guarded=True)
+    lifter.emit(f"setp.eq.u{8 * size}", same, old, first)
+    if to.kind == "P":
+        lifter.emit("mov.pred", lifter.to(to), same)
+    else:
+        lifter.emit("selp.u32", lifter.to(to), "1", "0", same)
+
+
+def copy_async(lifter: Lifter) -> None:
+    """LDGSTS: from global to shared memory, past the registers."""
+    lifter.take("E", "LTC64B", "LTC128B", "LTC256B")
+    bypass = lifter.has("BYPASS")
+    size = lifter.one({"128": "16", "64": "8"}, "4")
+    to, place, *condition = lifter.require(2, 3)
+    target, source = _address(lifter, to, "shared"), _address(lifter, place, "global")
+    operands = [target, source, size]
+    if condition and (holds := lifter.truth(condition[0])) is not True:
+        if isinstance(holds, bool):
+            operands.append("0")
+        else:
+            made, no = lifter.new(), holds[0] == "!"
+            lifter.emit(
+                "selp.u32", made, "0" if no else size, size if no else "0", holds.lstrip("!")
+            )
+            operands.append(made)
+    way = "cg" if bypass and size == "16" else "ca"
+    lifter.emit(f"cp.async.{way}.shared.global", *operands, guarded=True)
+
+
+def close_group(lifter: Lifter) -> None:
+    """LDGDEPBAR: the copies so far are a group."""
+    lifter.require(0)
+    lifter.emit("cp.async.commit_group")
+
+
+def wait_scoreboard(lifter: Lifter) -> None:
+    """DEPBAR: of SB0 it waits for copies."""
+    operands = lifter.now.operands
+    if lifter.has("LE") and operands[0] == "SB0" and len(operands) == 2:
+        lifter.emit("cp.async.wait_group", str(int(operands[1], 16)))
+    else:
+        lifter.emit("nanosleep.u32", "0")
+
+
+def load_matrix(lifter: Lifter) -> None:
+    """LDSM: matrices from shared memory."""
+    layout = lifter.one({"M88": "", "MT88": ".trans"})
+    count = int(lifter.one({"2": "2", "4": "4"}, "1"))
+    lifter.take("16")
+    to, place = lifter.require(2)
+    form = f"ldmatrix.sync.aligned.m8n8.x{count}{layout}.shared.b16"
+    lifter.emit(form, f"{{{', '.join(registers(to, count))}}}", _address(lifter, place, "shared"),
+           guarded=True)  # fmt: skip
+
+
+def barrier(lifter: Lifter) -> None:
+    """BAR: of a block; the result of a reduction is read by B2R."""
+    lifter.take("DEFER_BLOCKING")
+    form = lifter.one({"SYNC": "sync", "ARV": "arrive", "RED": "red"})
+    if form == "red":
+        operation = lifter.one({"POPC": "popc.u32", "AND": "and.pred", "OR": "or.pred"})
+        *numbers, holds = lifter.require(2, 3)
+        words = [lifter.word(each) for each in numbers]
+        lifter.emit(f"bar.red.{operation}", COUNTED if operation == "popc.u32" else AGREED, *words,
+               lifter.predicate(holds), guarded=True)  # fmt: skip
+        return
+    numbers = lifter.require(1, 2)
+    lifter.emit(f"bar.{form}", *(lifter.word(each) for each in numbers), guarded=True)
+
+
+def barrier_result(lifter: Lifter) -> None:
+    """B2R.RESULT: what the reduction of a barrier gave."""
+    if not lifter.has("RESULT"):
+        raise lifter.refuse("cutrace does not know this form")
+    to, *holds = lifter.require(1, 2)
+    if to.number >= 0:
+        lifter.emit("mov.b32", lifter.to(to), COUNTED)
+    if holds and holds[0].number >= 0:
+        lifter.emit("mov.pred", lifter.to(holds[0]), AGREED)
+
+
+def wait_for_warp(lifter: Lifter) -> None:
+    """WARPSYNC: the lanes of a mask go on together."""
+    if lifter.has("ALL"):
+        lifter.require(0)
+        lifter.emit("bar.warp.sync", "-1", guarded=True)
+        return
+    lifter.take("EXCLUSIVE")
+    (mask,) = lifter.require(1)
+    lifter.emit("bar.warp.sync", lifter.word(mask), guarded=True)
+
+
+def shuffle(lifter: Lifter) -> None:
+    """SHFL: the register of another lane."""
+    form = lifter.one({"IDX": "idx", "UP": "up", "DOWN": "down", "BFLY": "bfly"})
+    valid, to, value, by, clamp = lifter.require(5)
+    target = lifter.to(to) if to.number >= 0 else lifter.new()
+    if valid.number >= 0:
+        target = f"{target}|{lifter.to(valid)}"
+    lifter.emit(
+        f"shfl.{form}.b32",
+        target,
+        lifter.word(value),
+        lifter.word(by),
+        lifter.word(clamp),
+        guarded=True,
+    )
+
+
+def vote(lifter: Lifter) -> None:
+    """VOTE: which lanes hold a predicate, and whether any or all do."""
+    form = lifter.one({"ANY": "any", "ALL": "all", "EQ": "uni"})
+    operands = lifter.require(2, 3)
+    holds = lifter.predicate(operands[-1])
+    for to in operands[:-1]:
+        if to.kind == "R" and to.number >= 0:
+            lifter.emit("vote.ballot.b32", lifter.to(to), holds, guarded=True)
+    for to in operands[:-1]:
+        if to.kind == "P" and to.number >= 0:
+            lifter.emit(f"vote.{form}.pred", lifter.to(to), holds, guarded=True)
+
+
+def match_lanes(lifter: Lifter) -> None:
+    """MATCH: the lanes that have the same value."""
+    form = lifter.one({"ANY": "any", "ALL": "all"})
+    wide = lifter.has("U64")
+    lifter.take("U32")
+    *results, value = lifter.require(2, 3)
+    word = lifter.wide(value) if wide else lifter.word(value)
+    bits = "b64" if wide else "b32"
+    if len(results) == 2:
+        valid, to = results
+        target = lifter.to(to)
+        if valid.number >= 0:
+            target += f"|{lifter.to(valid)}"
+    else:
+        target = lifter.to(results[0])
+    lifter.emit(f"match.{form}.{bits}", target, word, guarded=True)
+
+
+def reduce_lanes(lifter: Lifter) -> None:
+    """REDUX: the sum, the least, ... of the lanes' values."""
+    names = {"SUM": "add", "MIN": "min", "MAX": "max", "AND": "and", "OR": "or", "XOR": "xor"}
+    operation = lifter.one(names, "and")
+    signed = lifter.has("S32")
+    to, value = lifter.require(2)
+    kind = "b32" if operation in ("and", "or", "xor") else "s32" if signed else "u32"
+    lifter.emit(f"redux.{operation}.{kind}", lifter.to(to), lifter.word(value), guarded=True)
+
+
+def ask_space(lifter: Lifter) -> None:
+    """QSPC: whether a generic address is one of a space."""
+    lifter.take("E")
+    space = lifter.one({"S": "shared", "L": "local", "G": "global"})
+    to, _, place = lifter.require(3)
+    inner = _address(lifter, place, "")
+    lifter.emit(f"isspacep.{space}", lifter.to(to), inner[1 : inner.rindex("+")])
+
+
+_TEXTURES = {"1D": "1d", "2D": "2d", "3D": "3d"}
+
+
+def texture(lifter: Lifter) -> None:
+    """TEX and TLD: four channels of a texel, of which a mask says which are written."""
+    geometry = next((o for o in lifter.now.operands if o in _TEXTURES), None)
+    if geometry is None:
+        raise lifter.refuse("cutrace does not know this kind of texture")
+    by_element = lifter.opcode == "TLD"
+    lifter.take("SCR", "LZ", "NODEP", "B")
+    has_level = lifter.has("LL")
+    texts, axes = list(lifter.now.operands), int(geometry[0])
+    at, mask = texts.index(geometry), int(texts[-1], 16)
+    if lifter.modifiers or at != len(texts) - 2:
+        raise lifter.refuse("cutrace does not know this form")
+    second, first, *sources = lifter.operands[:at]
+    place = next((n for n, o in enumerate(sources) if o.text.startswith("UR")), None)
+    if place is not None:
+        pointer = lifter.wide(sources[place])
+        extras = sources[place + 1 :]
+        sources = sources[:place]
+    else:
+        *sources, extra, index = sources
+        extras, pointer = [extra], lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
+    if any(o.kind != "#" or o.number for o in extras) or axes > 2:
+        raise lifter.refuse("cutrace does not know this kind of texture")
+    base, *more = sources
+    if len(more) != has_level or base.kind != "R":
+        raise lifter.refuse("cutrace does not know this form")
+    level = lifter.single(more[0]) if has_level else None
+    _fetch(
+        lifter, geometry, by_element, registers(base, axes), level, pointer, mask, (first, second)
+    )
+
+
+def _fetch(
+    lifter: Lifter, geometry: str, by_element: bool, words: list[str], level: str | None,
+    pointer: str, mask: int, results: tuple[Operand, Operand],
+) -> None:  # fmt: skip
+    name = _TEXTURES[geometry]
+    kind = "s32" if by_element else "f32"
+    form = f"tex{'.level' if level else ''}.{name}.v4.b32.{kind}"
+    texels = [lifter.new() for _ in range(4)]
+    operands = [f"{{{', '.join(texels)}}}", f"[{pointer}, {{{', '.join(words)}}}]"]
+    lifter.emit(form, *operands, *([level] if level else []), guarded=True)
+    wanted = [texel for number, texel in enumerate(texels) if mask >> number & 1]
+    places: list[str] = []
+    for each in results:
+        if each.number >= 0:
+            places += registers(each, 2)
+    for to, texel in zip(places, wanted, strict=False):
+        lifter.emit("mov.b32", to, texel)
+
+
+def call(lifter: Lifter) -> None:
+    """CALL.ABS: a function of the driver, whose address bank 4 had."""
+    if not lifter.has("ABS"):
+        raise lifter.refuse("cutrace does not know this call")
+    lifter.take("NOINC")
+    (where,) = lifter.require(1)
+    names = {each.name for each in lifter.code.pointers.values() if not each.section}
+    if names != {"vprintf"} or where.text != "R2":
+        listed = ", ".join(sorted(names)) or "an address"
+        raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
+    at = f"{lifter.now.address:x}"
+    parameters = f".param .b64 format{at}; .param .b64 values{at}; .param .b32 printed{at};"
+    lifter.lines.append((parameters, None))
+    for name, pair in (("format", "{%R4, %R5}"), ("values", "{%R6, %R7}")):
+        word = lifter.new("d")
+        lifter.emit("mov.b64", word, pair)
+        lifter.emit("st.param.b64", f"[{name}{at}]", word, guarded=False)
+    lifter.emit("call.uni", f"(printed{at})", "vprintf", f"(format{at}, values{at})", guarded=False)
+    lifter.emit("ld.param.b32", "%R4", f"[printed{at}]", guarded=False)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "LDG": _load("global"),
+    "LDS": _load("shared"),
+    "LDL": _load("local"),
+    "LD": _load(""),
+    "STG": _store("global"),
+    "STS": _store("shared"),
+    "STL": _store("local"),
+    "ST": _store(""),
+    "ATOMG": _atomic("global"),
+    "ATOMS": _atomic("shared"),
+    "ATOM": _atomic(""),
+    "RED": _atomic("global", reduces=True),
+    "REDG": _atomic("global", reduces=True),
+    "LDGSTS": copy_async,
+    "LDGDEPBAR": close_group,
+    "DEPBAR": wait_scoreboard,
+    "LDSM": load_matrix,
+    "BAR": barrier,
+    "B2R": barrier_result,
+    "WARPSYNC": wait_for_warp,
+    "SHFL": shuffle,
+    "VOTE": vote,
+    "VOTEU": vote,
+    "MATCH": match_lanes,
+    "REDUX": reduce_lanes,
+    "QSPC": ask_space,
+    **dict.fromkeys(("TEX", "TLD"), texture),
+    "CALL": call,
+}

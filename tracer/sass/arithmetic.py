@@ -1,0 +1,1019 @@
+"""Arithmetic of machine code, an opcode a function: integers, bits, predicates, numbers.
+
+A function takes the `Lifter` with its present instruction. It removes the modifiers that it knows,
+and refuses the instruction if others are left. Uniform forms (UIADD3) have the same functions.
+"""
+
+from collections.abc import Callable, Mapping
+
+from .lift import SHARED_WINDOW, ZERO, Lifter, Operand
+
+Handler = Callable[[Lifter], None]
+
+_AXES = {"X": "x", "Y": "y", "Z": "z"}
+_SPECIAL = {
+    **{f"SR_TID.{axis}": f"%tid.{low}" for axis, low in _AXES.items()},
+    **{f"SR_CTAID.{axis}": f"%ctaid.{low}" for axis, low in _AXES.items()},
+    "SR_LANEID": "%laneid",
+    "SR_EQMASK": "%lanemask_eq",
+    "SR_LTMASK": "%lanemask_lt",
+    "SR_LEMASK": "%lanemask_le",
+    "SR_GTMASK": "%lanemask_gt",
+    "SR_GEMASK": "%lanemask_ge",
+    "SR_CLOCKLO": "%clock",
+    "SR_CLOCKHI": "%clock_hi",
+    "SR_GLOBALTIMERLO": "%globaltimer_lo",
+    "SR_GLOBALTIMERHI": "%globaltimer_hi",
+    "SR_VIRTUALSMID": "%smid",
+    "SR_CgaCtaId": "%cluster_ctarank",
+}
+_WARP_IN_VIRTID = 8
+"""The bit of SR_VIRTID at which the number of the warp begins."""
+
+
+def nothing(lifter: Lifter) -> None:
+    """Lift an instruction that has no effect here."""
+    lifter.emit("nanosleep.u32", "0")
+
+
+def _split(lifter: Lifter, sources: int) -> tuple[list[Operand], list[Operand], list[Operand]]:
+    """Return predicates that are written, the sources behind them, and predicates behind those."""
+    if lifter.modifiers:
+        lifter.require()
+    operands = lifter.operands[1:]
+    written: list[Operand] = []
+    while operands and operands[0].kind == "P":
+        written.append(operands.pop(0))
+    between, behind = operands[:sources], operands[sources:]
+    if len(between) != sources or any(o.kind != "P" for o in behind) or len(written) > 2:
+        raise lifter.refuse("cutrace does not know this form")
+    return written, between, behind
+
+
+def _is_written(predicates: list[Operand]) -> bool:
+    return any(o.number >= 0 for o in predicates)
+
+
+def _extended(lifter: Lifter, value: str, signed: bool = False) -> str:
+    made = lifter.new("d")
+    if value[0] == "%":
+        lifter.emit("cvt.s64.s32" if signed else "cvt.u64.u32", made, value)
+        return made
+    number = int(value, 0) & 0xFFFFFFFF
+    return str(number - (1 << 32) if signed and number >> 31 else number)
+
+
+def _summand(lifter: Lifter, operand: Operand, extended: bool) -> tuple[str, int]:
+    """Return a summand of a sum with carries as 64 bits, and what its sign adds.
+
+    A negative one is its complement and 1, both without a sign: -0 has a carry.
+    """
+    if operand.suffix or operand.absolute:
+        raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
+    value = lifter.plain(operand)
+    if operand.negative or operand.inverted:
+        made = lifter.new()
+        lifter.emit("not.b32", made, value)
+        value = made
+    return _extended(lifter, value), int(operand.negative)
+
+
+def _carry_in(lifter: Lifter, operand: Operand, total: str) -> str:
+    holds = lifter.truth(operand)
+    if isinstance(holds, bool):
+        if not holds:
+            return total
+        carry = "1"
+    else:
+        carry = lifter.new("d")
+        no, name = holds[0] == "!", holds.lstrip("!")
+        lifter.emit("selp.b64", carry, "0" if no else "1", "1" if no else "0", name)
+    made = lifter.new("d")
+    lifter.emit("add.u64", made, total, carry)
+    return made
+
+
+def _put_carries(lifter: Lifter, written: list[Operand], total: str, unit: int = 32) -> None:
+    for number, operand in enumerate(written, 1):
+        if operand.number >= 0:
+            lifter.emit("setp.ge.u64", lifter.to(operand), total, str(number << unit))
+
+
+def add3(lifter: Lifter) -> None:
+    """IADD3, IADD and VIADD: a + b + c, with carries."""
+    if lifter.has("64"):
+        return _add_wide(lifter)
+    extended = lifter.has("X")
+    lifter.take("U32", "S32")
+    sources = 3 if lifter.opcode.endswith("IADD3") else 2
+    written, values, behind = _split(lifter, sources)
+    if not extended and not _is_written(written):
+        first, *more = [o for o in values if not o.is_zero] or [ZERO]
+        total = lifter.word(first)
+        for number, each in enumerate(more):
+            last = number == len(more) - 1
+            made = lifter.to(lifter.operands[0]) if last else lifter.new()
+            if each.negative and not each.inverted and not each.absolute:
+                lifter.emit("sub.s32", made, total, lifter.plain(each))
+            else:
+                lifter.emit("add.s32", made, total, lifter.word(each))
+            total = made
+        if not more:
+            lifter.emit("mov.b32", lifter.to(lifter.operands[0]), total)
+        return None
+    total, extra = "0", 0
+    for each in values:
+        if each.is_zero and not each.inverted and not each.negative:
+            continue
+        value, sign = _summand(lifter, each, extended)
+        extra += sign
+        made = lifter.new("d")
+        lifter.emit("add.u64", made, total, value)
+        total = made
+    if extra:
+        made = lifter.new("d")
+        lifter.emit("add.u64", made, total, str(extra))
+        total = made
+    for each in behind if extended else ():
+        total = _carry_in(lifter, each, total)
+    if total == "0":
+        total = lifter.new("d")
+        lifter.emit("mov.b64", total, "0")
+    if lifter.operands[0].number >= 0:
+        lifter.emit("cvt.u32.u64", lifter.to(lifter.operands[0]), total)
+    _put_carries(lifter, written, total)
+    return None
+
+
+def _add_wide(lifter: Lifter) -> None:
+    written, values, behind = _split(lifter, 3 if lifter.opcode.endswith("3") else 2)
+    if _is_written(written) or behind:
+        raise lifter.refuse("cutrace does not know this form")
+    total = lifter.wide(values[0])
+    for each in values[1:]:
+        made = lifter.new("d")
+        lifter.emit("add.s64", made, total, lifter.wide(each))
+        total = made
+    lifter.put_wide(lifter.operands[0], total)
+
+
+def multiply_add(lifter: Lifter) -> None:
+    """IMAD: a * b + c; the low or the high word, or all of it."""
+    kinds = lifter.take("WIDE", "HI", "MOV", "SHL", "IADD")
+    signed = not lifter.has("U32")
+    extended = lifter.has("X")
+    written, (a, b, c), behind = _split(lifter, 3)
+    if "WIDE" in kinds or "HI" in kinds:
+        return _multiply_wide(lifter, "HI" in kinds, signed, extended, written, (a, b, c), behind)
+    if written:
+        raise lifter.refuse("cutrace does not know this form")
+    to = lifter.to(lifter.operands[0])
+    if extended:
+        carry = lifter.new()
+        holds = lifter.truth(behind[0]) if behind else False
+        if isinstance(holds, bool):
+            lifter.emit("mov.u32", carry, str(int(holds)))
+        else:
+            no = holds[0] == "!"
+            lifter.emit(
+                "selp.b32", carry, "0" if no else "1", "1" if no else "0", holds.lstrip("!")
+            )
+        total = lifter.new()
+        lifter.emit("mad.lo.s32", total, lifter.word(a), lifter.word(b), lifter.word(c))
+        lifter.emit("add.s32", to, total, carry)
+    elif a.is_zero or b.is_zero:
+        lifter.emit("mov.b32", to, lifter.word(c))
+    elif b.kind == "#" and b.number == 1:
+        lifter.emit("add.s32", to, lifter.word(a), lifter.word(c))
+    elif c.is_zero:
+        lifter.emit("mul.lo.s32", to, lifter.word(a), lifter.word(b))
+    else:
+        lifter.emit("mad.lo.s32", to, lifter.word(a), lifter.word(b), lifter.word(c))
+    return None
+
+
+def _multiply_wide(
+    lifter: Lifter, high: bool, signed: bool, extended: bool, written: list[Operand],
+    sources: tuple[Operand, Operand, Operand], behind: list[Operand],
+) -> None:  # fmt: skip
+    a, b, c = sources
+    kind = "s" if signed else "u"
+    product = lifter.new("d")
+    lifter.emit(f"mul.wide.{kind}32", product, lifter.word(a), lifter.word(b))
+    total = product
+    if not c.is_zero:
+        total = lifter.new("d")
+        lifter.emit("add.s64", total, product, lifter.wide(c))
+    if extended:
+        for each in behind:
+            total = _carry_in(lifter, each, total)
+    if _is_written(written):
+        if extended or len(written) > 1:
+            raise lifter.refuse("cutrace does not know this form")
+        lifter.emit("setp.lt.u64", lifter.to(written[0]), total, product)
+    if high:
+        lifter.emit(
+            "mov.b64", f"{{{lifter.new()}, {lifter.to(lifter.operands[0])}}}", total, guarded=True
+        )
+    else:
+        lifter.put_wide(lifter.operands[0], total)
+
+
+def shifted_add(lifter: Lifter) -> None:
+    """LEA: (a << n) + b, or with HI the upper word of the shifted pair."""
+    high, extended, signed = lifter.has("HI"), lifter.has("X"), lifter.has("SX32")
+    count = 4 if high and not signed else 3
+    written, values, behind = _split(lifter, count)
+    a, b, *upper, shift = values
+    if shift.kind != "#" or a.inverted:
+        raise lifter.refuse("cutrace does not know this form")
+    to = lifter.operands[0]
+    number = shift.number & 31
+    if high:
+        pair = lifter.new("d")
+        if signed:
+            lifter.emit("mov.b64", pair, _extended(lifter, lifter.word(a), signed=True))
+        else:
+            lifter.emit(
+                "mov.b64",
+                pair,
+                f"{{{_as_register(lifter, lifter.plain(a))}, "
+                f"{_as_register(lifter, lifter.word(upper[0]))}}}",
+            )
+            if a.negative:
+                raise lifter.refuse("cutrace does not know this form")
+        shifted_pair = lifter.new("d")
+        lifter.emit("shl.b64", shifted_pair, pair, str(number))
+        part = lifter.new()
+        lifter.emit("mov.b64", f"{{{lifter.new()}, {part}}}", shifted_pair, guarded=False)
+    else:
+        part = lifter.new()
+        lifter.emit("shl.b32", part, lifter.word(a), str(number))
+    if not extended and not _is_written(written):
+        lifter.emit("add.s32", lifter.to(to), part, lifter.word(b))
+        return
+    value, extra = _summand(lifter, b, extended)
+    total = lifter.new("d")
+    lifter.emit("add.u64", total, _extended(lifter, part), value)
+    if extra:
+        made = lifter.new("d")
+        lifter.emit("add.u64", made, total, "1")
+        total = made
+    for each in behind if extended else ():
+        total = _carry_in(lifter, each, total)
+    lifter.emit("cvt.u32.u64", lifter.to(to), total)
+    _put_carries(lifter, written, total)
+
+
+def _as_register(lifter: Lifter, value: str) -> str:
+    if value[0] == "%":
+        return value
+    made = lifter.new()
+    lifter.emit("mov.b32", made, value)
+    return made
+
+
+_LOGIC = {0xC0: "and.b32", 0xFC: "or.b32", 0x3C: "xor.b32"}
+
+
+def logic(lifter: Lifter) -> None:
+    """LOP3: any function of three bits; before it a predicate, whether the result is not 0."""
+    both = lifter.has("PAND")
+    lifter.take("LUT")
+    *written, to, a, b, c, table, other = lifter.require(6, 7)
+    if table.kind != "#" or any(o.kind != "P" for o in (*written, other)):
+        raise lifter.refuse("cutrace does not know this form")
+    number = table.number & 0xFF
+    made = lifter.new() if _is_written(written) else lifter.to(to)
+    if c.is_zero and not c.inverted and number in _LOGIC:
+        lifter.emit(_LOGIC[number], made, lifter.word(a), lifter.word(b))
+    else:
+        lifter.emit("lop3.b32", made, lifter.word(a), lifter.word(b), lifter.word(c), str(number))
+    if _is_written(written):
+        if to.number >= 0:
+            lifter.emit("mov.b32", lifter.to(to), made)
+        joint = "and" if both else "or"
+        _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
+
+
+def _compare_into(
+    lifter: Lifter, operation: str, joint: str, written: list[Operand], values: tuple[str, str],
+    other: str | bool,
+) -> None:  # fmt: skip
+    """Write a comparison, joined with a predicate, and its opposite, joined likewise."""
+    name, _, kind = operation.rpartition(".")
+    to = lifter.to(written[0])
+    second = written[1] if len(written) > 1 and written[1].number >= 0 else None
+    if isinstance(other, bool):
+        neutral = (joint == "and") == other if joint != "xor" else not other
+        if neutral and second is None:
+            lifter.emit(operation, to, *values)
+            return
+        if neutral and second is not None:
+            lifter.emit(operation, f"{to}|{lifter.to(second)}", *values, guarded=True)
+            return
+        fixed = lifter.new("p")
+        lifter.emit(f"setp.{'eq' if other else 'ne'}.u32", fixed, "0", "0")
+        other = fixed
+    results = f"{to}|{lifter.to(second)}" if second else to
+    lifter.emit(f"{name}.{joint}.{kind}", results, *values, other, guarded=True)
+
+
+_JOINTS = {"AND": "and", "OR": "or", "XOR": "xor"}
+_ORDERS = {name: name.lower() for name in ("EQ", "NE", "LT", "LE", "GT", "GE")}
+_FLOAT_ORDERS = {
+    **_ORDERS,
+    **{f"{name}U": f"{name.lower()}u" for name in ("EQ", "NE", "LT", "LE", "GT", "GE")},
+    "NUM": "num",
+    "NAN": "nan",
+}
+
+
+def compare_integers(lifter: Lifter) -> None:
+    """ISETP: with EX the upper words of a pair, whose lower ones are compared already."""
+    joint = lifter.one(_JOINTS)
+    order = lifter.one(_ORDERS)
+    wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
+    kind = "u32" if lifter.has("U32") else "s32"
+    extended = lifter.has("EX")
+    first, second, a, b, other, *low = lifter.require(6 if extended else 5)
+    written = [first, second]
+    if wide:
+        pairs = lifter.wide(a), lifter.wide(b)
+        _compare_into(lifter, f"setp.{order}.{wide}", joint, written, pairs, lifter.truth(other))
+        return
+    x, y = lifter.word(a), lifter.word(b)
+    if not extended:
+        _compare_into(lifter, f"setp.{order}.{kind}", joint, written, (x, y), lifter.truth(other))
+        return
+    strict = order.replace("le", "lt").replace("ge", "gt")
+    above, same, result = lifter.new("p"), lifter.new("p"), lifter.new("p")
+    if order == "eq":
+        lifter.emit("setp.eq.and.u32", result, x, y, lifter.predicate(low[0]))
+    else:
+        lifter.emit(f"setp.{strict}.{kind}", above, x, y)
+        lifter.emit("setp.eq.and.u32", same, x, y, lifter.predicate(low[0]))
+        lifter.emit("or.pred", result, above, same)
+    made = lifter.new()
+    lifter.emit("selp.u32", made, "1", "0", result)
+    _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
+
+
+def compare_floats(lifter: Lifter) -> None:
+    """FSETP and DSETP."""
+    if lifter.opcode == "DSETP" and (name := lifter.one({"MIN": "min", "MAX": "max"}, "")):
+        _choose_double(lifter, name)
+        return
+    joint, order, flush = lifter.one(_JOINTS), lifter.one(_FLOAT_ORDERS), lifter.has("FTZ")
+    first, second, a, b, other = lifter.require(5)
+    if lifter.opcode.startswith("D"):
+        operation, values = f"setp.{order}.f64", (lifter.double(a), lifter.double(b))
+    else:
+        operation = f"setp.{order}{'.ftz' * flush}.f32"
+        values = (lifter.single(a), lifter.single(b))
+    name, _, kind = operation.rpartition(".")
+    if flush:  # the joint stands before .ftz
+        _compare_flushed(lifter, order, joint, [first, second], values, lifter.truth(other))
+    else:
+        _compare_into(lifter, f"{name}.{kind}", joint, [first, second], values, lifter.truth(other))
+
+
+def _choose_double(lifter: Lifter, name: str) -> None:
+    """Lift DSETP.MIN: whether the least of two is the first, and whether both are no numbers.
+
+    Zeros are in the order of their signs, and a number is before none.
+    """
+    lifter.one({"AND": "and"})
+    chosen, neither, a, b, other = lifter.require(5)
+    if lifter.truth(other) is not True:
+        raise lifter.refuse("cutrace does not know this form")
+    x, y = lifter.double(a), lifter.double(b)
+    tests = [lifter.new("p") for _ in range(4)]
+    lifter.emit(f"setp.{'lt' if name == 'min' else 'gt'}.f64", tests[0], x, y)
+    sign = x if name == "min" else y
+    lifter.emit("setp.lt.s64", tests[1], sign, "0")
+    lifter.emit("setp.eq.and.f64", tests[2], x, y, tests[1])
+    lifter.emit("setp.eq.f64", tests[3], x, x)
+    one, two, both = lifter.new("p"), lifter.new("p"), lifter.new("p")
+    lifter.emit("setp.neu.and.f64", one, y, y, tests[3])
+    lifter.emit("or.pred", two, tests[0], tests[2])
+    missing = lifter.new("p")
+    lifter.emit("setp.neu.f64", missing, x, x)
+    lifter.emit("setp.neu.and.f64", both, y, y, missing)
+    lifter.emit("or.pred", lifter.to(chosen), one, two)
+    lifter.emit("mov.pred", lifter.to(neither), both)
+
+
+def _compare_flushed(
+    lifter: Lifter, order: str, joint: str, written: list[Operand], values: tuple[str, str],
+    other: str | bool,
+) -> None:  # fmt: skip
+    result, made = lifter.new("p"), lifter.new()
+    if other is True and joint == "and" and written[1].number < 0:
+        lifter.emit(f"setp.{order}.ftz.f32", lifter.to(written[0]), *values)
+        return
+    lifter.emit(f"setp.{order}.ftz.f32", result, *values)
+    lifter.emit("selp.u32", made, "1", "0", result)
+    _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), other)
+
+
+def logic_of_predicates(lifter: Lifter) -> None:
+    """PLOP3: any function of three predicates, and a second one of the same."""
+    lifter.take("LUT")
+    first, second, a, b, c, table, other = lifter.require(7)
+    words = []
+    for each in (a, b, c):
+        holds = lifter.truth(each)
+        if isinstance(holds, bool):
+            words.append("-1" if holds else "0")
+        else:
+            made = lifter.new()
+            no = holds[0] == "!"
+            lifter.emit(
+                "selp.b32", made, "0" if no else "-1", "-1" if no else "0", holds.lstrip("!")
+            )
+            words.append(made)
+    results = []
+    for to, numbers in ((first, table), (second, other)):
+        if to.number >= 0:
+            made = lifter.new()
+            lifter.emit("lop3.b32", made, *words, str(numbers.number & 0xFF))
+            results.append((to, made))
+    for to, made in results:
+        lifter.emit("setp.ne.u32", lifter.to(to), made, "0")
+
+
+def move(lifter: Lifter) -> None:
+    """MOV, UMOV and R2UR."""
+    if lifter.has("64"):
+        to, value = lifter.require(2)
+        lifter.put_wide(to, lifter.wide(value))
+        return
+    operands = lifter.require(2, 3)
+    if len(operands) == 3 and operands[2].number != 0xF:
+        raise lifter.refuse("cutrace does not know this form")
+    value = operands[1]
+    if value.kind == "#" and not _is_integer(value.text):
+        lifter.emit("mov.b32", lifter.to(operands[0]), str(lifter.now.immediate))
+    else:
+        lifter.emit("mov.b32", lifter.to(operands[0]), lifter.word(value))
+
+
+def _is_integer(text: str) -> bool:
+    return text.lstrip("-").startswith("0x") or text.lstrip("-").isdigit()
+
+
+def select(lifter: Lifter) -> None:
+    """SEL and FSEL: a if the predicate holds, else b."""
+    lifter.take("FTZ")
+    if lifter.has("64"):
+        to, a, b, which = lifter.require(4)
+        made, first, second = lifter.new("d"), lifter.wide(a), lifter.wide(b)
+    else:
+        to, a, b, which = lifter.require(4)
+        made = lifter.to(to)
+        read = lifter.single if lifter.opcode.endswith("FSEL") else lifter.word
+        first, second = read(a), read(b)
+    holds = lifter.truth(which)
+    bits = "b64" if made.startswith("%td") else "f32" if lifter.opcode.endswith("FSEL") else "b32"
+    if isinstance(holds, bool):
+        lifter.emit(f"mov.{bits}", made, first if holds else second)
+    else:
+        if holds[0] == "!":
+            first, second = second, first
+        lifter.emit(f"selp.{bits}", made, first, second, holds.lstrip("!"))
+    if bits == "b64":
+        lifter.put_wide(to, made)
+
+
+def shift(lifter: Lifter) -> None:
+    """SHF: the pair of a and c, shifted by b."""
+    left = lifter.one({"L": "L", "R": "R"}) == "L"
+    kind = lifter.one({name: name for name in ("U32", "S32", "U64", "S64")})
+    wraps, high = lifter.has("W"), lifter.has("HI")
+    to, low, by, upper = lifter.require(4)
+    signed = kind[0] == "S"
+    if kind.endswith("32"):
+        value = lifter.word(upper if high else low)
+        count = lifter.word(by)
+        if wraps and count[0] != "%":
+            count = str(int(count, 0) & 31)
+        elif wraps:
+            made = lifter.new()
+            lifter.emit("and.b32", made, count, "31")
+            count = made
+        if high == left:  # bits of the other word
+            other = lifter.word(low if high else upper)
+            lower, over = (other, value) if high else (value, other)
+            if not (low if high else upper).is_zero:
+                form = "wrap" if wraps else "clamp"
+                lifter.emit(
+                    f"shf.{'l' if left else 'r'}.{form}.b32", lifter.to(to), lower, over, count
+                )
+                return
+        operation = "shl.b32" if left else f"shr.{'s' if signed else 'u'}32"
+        lifter.emit(operation, lifter.to(to), value, count)
+        return
+    pair = lifter.new("d")
+    lifter.emit(
+        "mov.b64",
+        pair,
+        f"{{{_as_register(lifter, lifter.word(low))}, {_as_register(lifter, lifter.word(upper))}}}",
+    )
+    count = lifter.word(by)
+    if wraps:
+        made = lifter.new()
+        lifter.emit("and.b32", made, count, "63")
+        count = made
+    moved = lifter.new("d")
+    operation = "shl.b64" if left else f"shr.{'s' if signed else 'u'}64"
+    lifter.emit(operation, moved, pair, count)
+    halves = [lifter.new(), lifter.to(to)] if high else [lifter.to(to), lifter.new()]
+    lifter.emit("mov.b64", f"{{{', '.join(halves)}}}", moved, guarded=True)
+
+
+def permute(lifter: Lifter) -> None:
+    """PRMT: bytes of a and c that b selects."""
+    forms = {"F4E": ".f4e", "B4E": ".b4e", "RC8": ".rc8", "ECL": ".ecl", "ECR": ".ecr"}
+    form = lifter.one({**forms, "RC16": ".rc16"}, "")
+    to, a, by, c = lifter.require(4)
+    lifter.emit(f"prmt.b32{form}", lifter.to(to), lifter.word(a), lifter.word(c), lifter.word(by))
+
+
+def extreme(lifter: Lifter) -> None:
+    """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX: the least if the predicate holds, else the greatest."""
+    kind = "u32" if lifter.has("U32") else "s32"
+    lifter.take("S32")
+    sources = 3 if lifter.opcode.endswith(("3", "VIADDMNMX")) else 2
+    wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
+    if wide and lifter.operands[0].kind == "P" and len(lifter.operands) == 7:
+        first, second, to, a, b, other, which = lifter.operands
+        if lifter.truth(other) is True:
+            lifter.operands = [to, first, second, a, b, which]
+    written, values, (which,) = _split(lifter, sources)
+    if _is_written(written) or (wide and len(values) > 2):
+        raise lifter.refuse("cutrace does not know this form")
+    if wide:
+        least, most = lifter.new("d"), lifter.new("d")
+        for name, made in (("min", least), ("max", most)):
+            lifter.emit(f"{name}.{wide}", made, *map(lifter.wide, values))
+        chosen = lifter.new("d")
+        lifter.emit("selp.b64", chosen, least, most, lifter.predicate(which))
+        lifter.put_wide(lifter.operands[0], chosen)
+        return
+    words = [lifter.word(each) for each in values]
+    if lifter.opcode.endswith("VIADDMNMX"):
+        made = lifter.new()
+        lifter.emit("add.s32", made, words[0], words[1])
+        words = [made, words[2]]
+    _choose(lifter, which, lambda name: f"{name}.{kind}", words, "b32")
+
+
+def extreme_float(lifter: Lifter) -> None:
+    """FMNMX and FMNMX3."""
+    flush, spreads = lifter.has("FTZ"), lifter.has("NAN")
+    sources = 3 if lifter.opcode.endswith("3") else 2
+    _, values, (which,) = _split(lifter, sources)
+    suffix = f"{'.ftz' * flush}{'.NaN' * spreads}.f32"
+    _choose(
+        lifter, which, lambda name: f"{name}{suffix}", [lifter.single(v) for v in values], "b32"
+    )
+
+
+def _choose(
+    lifter: Lifter, which: Operand, named: Callable[[str], str], values: list[str], bits: str
+) -> None:
+    to, holds = lifter.to(lifter.operands[0]), lifter.truth(which)
+    names = [("min" if holds else "max")] if isinstance(holds, bool) else ["min", "max"]
+    results = []
+    for name in names:
+        total = values[0]
+        for number, each in enumerate(values[1:]):
+            ends = number == len(values) - 2 and len(names) == 1
+            made = to if ends else lifter.new()
+            lifter.emit(named(name), made, total, each)
+            total = made
+        results.append(total)
+    if not isinstance(holds, bool):
+        if holds[0] == "!":
+            results.reverse()
+        lifter.emit(f"selp.{bits}", to, *results, holds.lstrip("!"))
+
+
+def _unary(operation: str) -> Handler:
+    def lift(lifter: Lifter) -> None:
+        to, value = lifter.require(2)
+        lifter.emit(operation, lifter.to(to), lifter.word(value))
+
+    return lift
+
+
+def find_leading(lifter: Lifter) -> None:
+    """FLO: the highest bit that is set, or its distance from the top."""
+    signed = not lifter.has("U32")
+    form = ".shiftamt" if lifter.has("SH") else ""
+    _, (value,), _ = _split(lifter, 1)
+    lifter.emit(
+        f"bfind{form}.{'s' if signed else 'u'}32", lifter.to(lifter.operands[0]), lifter.word(value)
+    )
+
+
+def extend_sign(lifter: Lifter) -> None:
+    """SGXT: the lowest b bits of a, with its sign or zeros above."""
+    signed, wraps = not lifter.has("U32"), lifter.has("W")
+    to, value, width = lifter.require(3)
+    if wraps and width.kind != "#":
+        raise lifter.refuse("cutrace does not know this form")
+    bits = str(width.number & 31) if wraps else lifter.word(width)
+    lifter.emit(f"bfe.{'s' if signed else 'u'}32", lifter.to(to), lifter.word(value), "0", bits)
+
+
+def mask_of_bits(lifter: Lifter) -> None:
+    """BMSK: b ones from bit a on."""
+    wraps = lifter.has("W")
+    to, start, width = lifter.require(3)
+    lifter.emit(
+        f"bmsk.{'wrap' if wraps else 'clamp'}.b32",
+        lifter.to(to),
+        lifter.word(start),
+        lifter.word(width),
+    )
+
+
+def special(lifter: Lifter) -> None:
+    """S2R, S2UR and CS2R: a special register."""
+    wide = lifter.opcode == "CS2R" and not lifter.has("32")
+    to, _ = lifter.operands
+    name = lifter.now.operands[1]
+    if wide and name in ("SRZ", "SR_CLOCKLO"):
+        made = lifter.new("d")
+        lifter.emit("mov.u64", made, "0" if name == "SRZ" else "%clock64")
+        lifter.put_wide(to, made)
+    elif name == "SRZ":
+        lifter.emit("mov.u32", lifter.to(to), "0")
+    elif name == "SR_SWINHI":
+        lifter.emit("mov.u32", lifter.to(to), str(SHARED_WINDOW))
+    elif name == "SR_VIRTID":
+        warp = lifter.new()
+        lifter.emit("mov.u32", warp, "%warpid")
+        lifter.emit("shl.b32", lifter.to(to), warp, str(_WARP_IN_VIRTID))
+    elif name in _SPECIAL and not wide:
+        lifter.emit("mov.u32", lifter.to(to), _SPECIAL[name])
+    else:
+        raise lifter.refuse("cutrace does not know this special register")
+
+
+def load_constant(lifter: Lifter) -> None:
+    """LDC, ULDC and LDCU: a constant."""
+    size = lifter.one({"64": "8", "U8": "1", "S8": "1", "U16": "2", "S16": "2", "128": "16"}, "4")
+    to, place = lifter.require(2)
+    if place.kind != "c" or size not in ("4", "8"):
+        raise lifter.refuse("cutrace does not know this form")
+    if size == "8":
+        lifter.put_wide(to, lifter.wide(place))
+    else:
+        lifter.emit("mov.b32", lifter.to(to), lifter.word(place))
+
+
+def _all_predicates(lifter: Lifter) -> list[Operand]:
+    """Return the operands without PR, all predicates, which nvdisasm may leave out."""
+    operands = lifter.require(2, 3, 4)
+    return [o for o, text in zip(operands, lifter.now.operands, strict=True) if text != "PR"]
+
+
+def pack_predicates(lifter: Lifter) -> None:
+    """P2R: the predicates that a mask selects, in the bits of a register."""
+    to, rest, mask = _all_predicates(lifter)
+    bits = mask.number & 0x7F
+    total = lifter.new()
+    lifter.emit("and.b32", total, lifter.word(rest), str(~bits & 0xFFFFFFFF))
+    for number in (n for n in range(7) if bits >> n & 1):
+        made, both = lifter.new(), lifter.new()
+        lifter.emit("selp.u32", made, str(1 << number), "0", f"%P{number}")
+        lifter.emit("or.b32", both, total, made)
+        total = both
+    lifter.emit("mov.b32", lifter.to(to), total)
+
+
+def unpack_predicates(lifter: Lifter) -> None:
+    """R2P: bits of a register to the predicates that a mask selects."""
+    value, mask = _all_predicates(lifter)
+    word = lifter.word(value)
+    for number in (n for n in range(7) if mask.number >> n & 1):
+        bit = lifter.new()
+        lifter.emit("and.b32", bit, word, str(1 << number))
+        lifter.emit("setp.ne.u32", f"%P{number}", bit, "0")
+
+
+_ROUNDINGS = {"RM": ".rm", "RP": ".rp", "RZ": ".rz"}
+
+
+def _float(name: str) -> Handler:
+    """Return the function of FADD, FMUL or FFMA."""
+
+    def lift(lifter: Lifter) -> None:
+        rounding = lifter.one(_ROUNDINGS, ".rn")
+        suffix = f"{rounding}{'.ftz' * lifter.has('FTZ')}{'.sat' * lifter.has('SAT')}.f32"
+        count = 4 if name == "fma" else 3
+        to, *values = lifter.require(count)
+        lifter.emit(name + suffix, lifter.to(to), *map(lifter.single, values))
+
+    return lift
+
+
+def _double(name: str) -> Handler:
+    """Return the function of DADD, DMUL or DFMA."""
+
+    def lift(lifter: Lifter) -> None:
+        rounding = lifter.one(_ROUNDINGS, ".rn")
+        to, *values = lifter.require(4 if name == "fma" else 3, 5)
+        values = [v for v in values if not (name != "fma" and v.is_zero and len(values) > 2)]
+        made = lifter.new("d")
+        lifter.emit(f"{name}{rounding}.f64", made, *map(lifter.double, values))
+        lifter.put_wide(to, made)
+
+    return lift
+
+
+_FUNCTIONS = {
+    "RCP": "rcp.approx.ftz.f32",
+    "RSQ": "rsqrt.approx.ftz.f32",
+    "SQRT": "sqrt.approx.ftz.f32",
+    "EX2": "ex2.approx.ftz.f32",
+    "LG2": "lg2.approx.ftz.f32",
+    "SIN": "sin.approx.turns.f32",
+    "COS": "cos.approx.turns.f32",
+    "TANH": "tanh.approx.f32",
+}
+_UPPER_FUNCTIONS = {"RCP64H": "rcp.approx.ftz.f64", "RSQ64H": "rsqrt.approx.ftz.f64"}
+
+
+def function(lifter: Lifter) -> None:
+    """MUFU: an approximate function; of RCP64H and RSQ64H the upper word of an f64."""
+    if (upper := lifter.one(_UPPER_FUNCTIONS, "")) != "":
+        to, value = lifter.require(2)
+        pair, made = lifter.new("d"), lifter.new("d")
+        lifter.emit(
+            "mov.b64",
+            pair,
+            f"{{{_as_register(lifter, '0')}, {_as_register(lifter, lifter.single(value))}}}",
+        )
+        lifter.emit(upper, made, pair)
+        lifter.emit("mov.b64", f"{{{lifter.new()}, {lifter.to(to)}}}", made, guarded=True)
+        return
+    operation = lifter.one(_FUNCTIONS)
+    to, value = lifter.require(2)
+    lifter.emit(operation, lifter.to(to), lifter.single(value))
+
+
+def check_division(lifter: Lifter) -> None:
+    """FCHK: whether a / b needs the slow way: exponents at the ends, or too far apart."""
+    to, a, b = lifter.require(3)
+    exponents = []
+    for each in (a, b):
+        bits, exponent = lifter.new(), lifter.new()
+        lifter.emit("mov.b32", bits, lifter.single(each))
+        lifter.emit("bfe.u32", exponent, bits, "23", "8")
+        exponents.append(exponent)
+    difference, total = lifter.new(), lifter.new("p")
+    lifter.emit("sub.s32", difference, *exponents)
+    lifter.emit("setp.ge.s32", total, difference, "126")
+    tests = (
+        ("setp.le.or.s32", difference, "-126"),
+        ("setp.le.or.u32", exponents[0], "24"),
+        ("setp.eq.or.u32", exponents[0], "255"),
+        ("setp.eq.or.u32", exponents[1], "0"),
+        ("setp.ge.or.u32", exponents[1], "253"),
+    )
+    for operation, *values in tests:
+        made = lifter.new("p")
+        lifter.emit(operation, made, *values, total)
+        total = made
+    lifter.emit("mov.pred", lifter.to(to), total)
+
+
+_TYPES = {
+    **{f"{kind}{size}": f"{kind.lower()}{size}" for kind in "US" for size in (8, 16, 32, 64)},
+    "F16": "f16",
+    "F32": "f32",
+    "F64": "f64",
+}
+_WHOLE = {"TRUNC": ".rzi", "FLOOR": ".rmi", "CEIL": ".rpi", "ROUND": ".rni"}
+_STEPS = {"RM": ".rm", "RP": ".rp", "RZ": ".rz", "RN": ".rn"}
+
+
+def _source_value(lifter: Lifter, operand: Operand, kind: str) -> str:
+    if kind in ("f64", "u64", "s64"):
+        return lifter.double(operand) if kind == "f64" else lifter.wide(operand)
+    if kind == "f32":
+        return lifter.single(operand)
+    if kind in ("u32", "s32"):
+        return lifter.word(operand)
+    if kind in ("f16", "u16", "s16") or kind in ("u8", "s8"):
+        part = operand.suffix[0] if operand.suffix else ""
+        if operand.negative or operand.absolute or operand.kind != "R" or len(part) > 2:
+            raise lifter.refuse("cutrace does not know this form")
+        shift_by = {"": 0, "H0": 0, "H1": 16, "B0": 0, "B1": 8, "B2": 16, "B3": 24}.get(part)
+        if shift_by is None:
+            raise lifter.refuse("cutrace does not know this form")
+        moved, half = lifter.new(), lifter.new("h")
+        plain = "0" if operand.is_zero else f"%{operand.text.partition('.')[0]}"
+        lifter.emit("shr.u32", moved, plain, str(shift_by))
+        lifter.emit("cvt.u16.u32", half, moved)
+        return half
+    raise lifter.refuse("cutrace does not know this type")
+
+
+def convert(lifter: Lifter) -> None:
+    """F2F, F2I, I2F, I2FP, FRND: conversions by type and rounding."""
+    flush = ".ftz" * lifter.has("FTZ")
+    lifter.take("NTZ")
+    steps = lifter.take(*_STEPS)
+    whole = lifter.take(*_WHOLE)
+    types = [_TYPES[m] for m in lifter.modifiers if m in _TYPES]
+    lifter.take(*_TYPES)
+    kind = lifter.opcode.removeprefix("U")
+    if kind == "F2I":
+        floats = [t for t in types if t[0] == "f"] or ["f32"]
+        integers = [t for t in types if t[0] != "f"] or ["s32"]
+        target, source, rounding = integers[0], floats[0], _WHOLE[whole[0]] if whole else ".rni"
+    elif kind in ("I2F", "I2FP"):
+        floats = [t for t in types if t[0] == "f"] or ["f32"]
+        integers = [t for t in types if t[0] != "f"] or ["s32"]
+        target, source, rounding = floats[0], integers[0], _STEPS[steps[0]] if steps else ".rn"
+    elif kind == "F2F":
+        if len(types) != 2:
+            raise lifter.refuse("cutrace does not know these types")
+        target, source = types
+        grows = int(target[1:]) > int(source[1:])
+        rounding = "" if grows else _STEPS[steps[0]] if steps else ".rn"
+    else:
+        target = source = types[0] if types else "f32"
+        rounding = _WHOLE[whole[0]] if whole else ".rni"
+    if "f64" in (target, source) or target == "f16":
+        flush = ""
+    to, value = lifter.require(2)
+    read = _source_value(lifter, value, source)
+    operation = f"cvt{rounding}{flush}.{target}.{source}"
+    if target.endswith("64"):
+        made = lifter.new("d")
+        lifter.emit(operation, made, read)
+        lifter.put_wide(to, made)
+    elif target == "f16":
+        made = lifter.new("h")
+        lifter.emit(operation, made, read)
+        lifter.emit("cvt.u32.u16", lifter.to(to), made)
+    else:
+        lifter.emit(operation, lifter.to(to), read)
+
+
+def convert_packed(lifter: Lifter) -> None:
+    """F2FP: two f32 to a pair of halves."""
+    lifter.take("PACK_AB", "F32")
+    kind = lifter.one({"F16": "f16", "BF16": "bf16"}, "f16")
+    relu = ".relu" * lifter.has("RELU")
+    to, a, b = lifter.require(3)
+    lifter.emit(f"cvt.rn{relu}.{kind}x2.f32", lifter.to(to), lifter.single(a), lifter.single(b))
+
+
+_HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (1, 0), "H0_NH1": None}
+
+
+def _packed(lifter: Lifter, operand: Operand) -> str:
+    """Return a pair of halves."""
+    if operand.kind == "#":
+        return str(lifter.now.immediate)
+    if operand.inverted:
+        raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
+    if operand.is_zero:
+        value = "0"
+    elif operand.kind == "c":
+        value = lifter.constant(operand.text.partition(".")[0], 4)
+    else:
+        value = f"%{operand.text.partition('.')[0]}"
+    halves = _HALVES.get(operand.suffix[0]) if operand.suffix else (1, 0)
+    if halves is None or len(operand.suffix) > 1:
+        raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
+    if halves != (1, 0) and value != "0":
+        made = lifter.new()
+        lifter.emit("prmt.b32", made, value, "0", "0x1010" if halves == (0, 0) else "0x3232")
+        value = made
+    if operand.absolute:
+        made = lifter.new()
+        lifter.emit("and.b32", made, value, "0x7fff7fff")
+        value = made
+    if operand.negative:
+        made = lifter.new()
+        lifter.emit("xor.b32", made, value, "0x80008000")
+        value = made
+    return value
+
+
+def _half(name: str) -> Handler:
+    """Return the function of HADD2, HMUL2 or HFMA2."""
+
+    def lift(lifter: Lifter) -> None:
+        operands = _joined_immediates(lifter)
+        lifter.take("MMA")
+        is_wide = name == "add" and lifter.has("F32")
+        kind = "bf16x2" if lifter.has("BF16_V2", "BF16") else "f16x2"
+        form = "".join(f".{m.lower()}" for m in ("FTZ", "SAT", "RELU") if lifter.has(m))
+        lifter.operands = operands
+        to, *values = lifter.require(4 if name == "fma" else 3)
+        if is_wide:
+            _widen(lifter, to, values)
+            return
+        if name == "fma" and values[0].is_zero and values[1].is_zero and values[2].kind == "#":
+            lifter.emit("mov.b32", lifter.to(to), str(lifter.now.immediate))  # a constant
+            return
+        lifter.emit(f"{name}.rn{form}.{kind}", lifter.to(to), *(_packed(lifter, v) for v in values))
+
+    return lift
+
+
+def _joined_immediates(lifter: Lifter) -> list[Operand]:
+    """Return the operands, with the two halves of an immediate as one."""
+    joined: list[Operand] = []
+    for each in lifter.operands:
+        if each.kind == "#" and joined and joined[-1].kind == "#":
+            continue
+        joined.append(each)
+    return joined
+
+
+def _widen(lifter: Lifter, to: Operand, values: list[Operand]) -> None:
+    """Lift HADD2.F32: one half as an f32, for the other summand is -0."""
+    zero, value = values
+    if not zero.is_zero or not zero.negative or not value.suffix:
+        raise lifter.refuse("cutrace does not know this form")
+    half, moved = lifter.new("h"), lifter.new()
+    by = {"H0_H0": "0", "H1_H1": "16"}.get(value.suffix[0])
+    if by is None:
+        raise lifter.refuse("cutrace does not know this form")
+    lifter.emit("shr.u32", moved, f"%{value.text.partition('.')[0]}", by)
+    lifter.emit("cvt.u16.u32", half, moved)
+    made = lifter.to(to) if not (value.negative or value.absolute) else lifter.new()
+    lifter.emit("cvt.f32.f16", made, half)
+    if value.absolute:
+        lifter.emit("abs.f32", made if value.negative else lifter.to(to), made)
+    if value.negative:
+        lifter.emit("neg.f32", lifter.to(to), made)
+
+
+def dot_product(lifter: Lifter) -> None:
+    """IDP.4A: the dot product of four bytes, plus c."""
+    if not lifter.has("4A"):
+        raise lifter.refuse("cutrace does not know this form")
+    kinds = [m.lower() for m in lifter.modifiers if m in ("U8", "S8")]
+    lifter.take("U8", "S8")
+    first, second = (f"{kind[0]}32" for kind in [*kinds, "s8", "s8"][:2])
+    to, a, b, c = lifter.require(4)
+    lifter.emit(
+        f"dp4a.{first}.{second}", lifter.to(to), lifter.word(a), lifter.word(b), lifter.word(c)
+    )
+
+
+HANDLERS: Mapping[str, Handler] = {
+    **dict.fromkeys(("IADD3", "IADD", "VIADD"), add3),
+    "IMAD": multiply_add,
+    "LEA": shifted_add,
+    "LOP3": logic,
+    "PLOP3": logic_of_predicates,
+    "ISETP": compare_integers,
+    **dict.fromkeys(("FSETP", "DSETP"), compare_floats),
+    **dict.fromkeys(("MOV", "R2UR"), move),
+    **dict.fromkeys(("SEL", "FSEL"), select),
+    "SHF": shift,
+    "PRMT": permute,
+    **dict.fromkeys(("IMNMX", "VIMNMX", "VIMNMX3", "VIADDMNMX"), extreme),
+    **dict.fromkeys(("FMNMX", "FMNMX3"), extreme_float),
+    "IABS": _unary("abs.s32"),
+    "POPC": _unary("popc.b32"),
+    "BREV": _unary("brev.b32"),
+    "FLO": find_leading,
+    "SGXT": extend_sign,
+    "BMSK": mask_of_bits,
+    **dict.fromkeys(("S2R", "S2UR", "CS2R"), special),
+    **dict.fromkeys(("LDC", "ULDC", "LDCU"), load_constant),
+    "P2R": pack_predicates,
+    "R2P": unpack_predicates,
+    "FADD": _float("add"),
+    "FMUL": _float("mul"),
+    "FFMA": _float("fma"),
+    "DADD": _double("add"),
+    "DMUL": _double("mul"),
+    "DFMA": _double("fma"),
+    "MUFU": function,
+    "FCHK": check_division,
+    **dict.fromkeys(("F2F", "F2I", "I2F", "I2FP", "FRND"), convert),
+    "F2FP": convert_packed,
+    "HADD2": _half("add"),
+    "HMUL2": _half("mul"),
+    "HFMA2": _half("fma"),
+    "IDP": dot_product,
+    **dict.fromkeys(
+        ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "LEPC", "ERRBAR", "CGAERRBAR"),
+        nothing,
+    ),
+    **dict.fromkeys(("CCTL", "MEMBAR", "NANOSLEEP"), nothing),
+}

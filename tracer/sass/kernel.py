@@ -1,0 +1,149 @@
+"""The machine code of a kernel as the engine runs it: assembled, lifted, linked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...traces.imports.sass import facts_of
+from ...traces.schema import INSTRUCTIONS
+from ..front.resources import assemble_for, find_body, mark_lines, single_kernel
+from ..front.sass import read_lines, sections
+from ..isa.table import instruction_table
+from ..ptx.kernel import Instruction as Operation
+from ..ptx.kernel import Kernel, Location, Module
+from ..ptx.parse import parse_module
+from ..simt.kernel.layout import shared_layout
+from ..simt.kernel.spin_loop import link_with_divergent_sync
+from . import access, arithmetic
+from .cubin import Code, Instruction, read_code
+from .lift import Lifted, Lifter
+from .reconvergence import find_barriers, reconverge
+
+_STACK = "machine_stack"
+
+
+@dataclass(frozen=True)
+class MachineKernel:
+    """The lifted kernel, and the machine's instructions by row, of an architecture (`sm_89`)."""
+
+    arch: str
+    kernel: Kernel
+    instructions: tuple[Instruction, ...]
+
+    @property
+    def table(self) -> pa.Table:
+        """The machine's instructions as a table of the trace."""
+        return _table(self)
+
+
+def machine_kernel(
+    ptx: str, module: Module, like: Kernel, arch: str, options: Sequence[str] = ()
+) -> MachineKernel:
+    """Return a kernel's machine code for an architecture (`sm_89`), as ptxas makes it."""
+    alone = single_kernel(ptx, like.name)
+    cubin = assemble_for(mark_lines(alone), arch, ("-lineinfo", *options))
+    code = read_code(cubin, like.name, int(arch.removeprefix("sm_").rstrip("af")))
+    lifted = Lifter(code, like.parameters).lift({**arithmetic.HANDLERS, **access.HANDLERS})
+    text, first = _text(alone, like.name, lifted)
+    linked = link_with_divergent_sync(parse_module(text), like.name)
+    places = _places(cubin, code, module.functions[like.name].instructions)
+    return _with_rows(linked, like, code, lifted, first, places)
+
+
+def _text(ptx: str, kernel: str, lifted: Lifted) -> tuple[str, int]:
+    """Return PTX with the lifted body in place of the kernel's, and the body's first line."""
+    start, end = find_body(ptx, kernel)
+    frame = f".local .align 16 .b8 {_STACK}[{lifted.frame}];" if lifted.frame else ""
+    head = f"{ptx[:start]}{{{frame}\n"
+    return f"{head}{lifted.text}\n{ptx[end - 1 :]}", head.count("\n") + 1
+
+
+def _places(
+    cubin: bytes, code: Code, instructions: Sequence[Operation]
+) -> Mapping[int, Location | None]:
+    """Return the place in the source of each address."""
+    table = next((each for each in sections(cubin) if each.name == ".debug_line"), None)
+    lines = read_lines(table.of(cubin)) if table else {}
+    by_line = {i.ptx_line: i.location for i in instructions}
+    places: dict[int, Location | None] = {}
+    last: Location | None = None
+    for each in code.instructions:
+        if each.address in lines:
+            last = by_line.get(lines[each.address], last)
+        places[each.address] = last
+    return places
+
+
+def _with_rows(
+    linked: Kernel, like: Kernel, code: Code, lifted: Lifted, first: int,
+    places: Mapping[int, Location | None],
+) -> MachineKernel:  # fmt: skip
+    owners: list[Instruction] = []
+    rows: list[int] = []
+    instructions = []
+    for each in linked.instructions:
+        owner = lifted.lines.get(each.ptx_line - first, owners[-1] if owners else None)
+        if owner is None:
+            raise CutraceError(f"kernel `{like.name}`: an operation belongs to no instruction")
+        if not owners or owners[-1].address < owner.address:
+            owners.append(owner)
+        rows.append(len(owners) - 1)
+        text = f"/*{owner.address:04x}*/ {owner.text}"
+        instructions.append(replace(each, text=text, location=places.get(owner.address)))
+    (span,) = linked.functions
+    layout = shared_layout(like)
+    shared = tuple(replace(v, space="shared") for v in layout.variables.values())
+    stack = tuple(v for v in span.function.variables if v.name == _STACK)
+    function = replace(
+        span.function, variables=(*shared, *stack), instructions=tuple(instructions),
+        directives=like.functions[0].function.directives,
+    )  # fmt: skip
+    kernel = replace(
+        linked,
+        functions=(replace(span, function=function),),
+        instructions=tuple(instructions),
+        rows=tuple(rows),
+    )
+    addresses = [owners[row].address for row in rows]
+    kernel = reconverge(kernel, addresses, find_barriers(lifted.flow))
+    return MachineKernel(f"sm_{code.capability}", kernel, tuple(owners))
+
+
+def _table(machine: MachineKernel) -> pa.Table:
+    kernel = machine.kernel
+    last = {row: pc for pc, row in enumerate(kernel.rows)}
+    block_of = {pc: b.number for b in kernel.blocks for pc in range(b.first, b.last)}
+    operations = instruction_table(kernel).to_pylist()
+    touching = dict[int, int]()
+    for pc, row in enumerate(kernel.rows):
+        if operations[pc]["access"]:
+            touching[row] = pc
+    rows = []
+    for row, each in enumerate(machine.instructions):
+        pc = touching.get(row, last[row])
+        facts, lifted = facts_of(each.opcode), operations[pc]
+        entry = {
+            **lifted,
+            "pc": row,
+            "block": block_of[last[row]],
+            "opcode": facts.opcode,
+            "mnemonic": each.opcode,
+            "predicate": each.guard,
+            "class": facts.kind if facts.kind != "memory" or row in touching else "other",
+            "operation": facts.operation or (lifted["operation"] if facts.access else ""),
+            "values": facts.values,
+            "flops": facts.flops,
+            "collision": facts.collision,
+        }
+        if facts.access or row not in touching:
+            entry |= {
+                name: getattr(facts, name)
+                for name in ("access", "reads", "writes", "order", "scope", "cache", "space")
+            }
+            entry["bytes"] = lifted["bytes"] if row in touching else facts.bytes
+        rows.append(entry)
+    columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
+    return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)

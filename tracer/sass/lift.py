@@ -1,0 +1,685 @@
+"""Lift machine code to operations of the engine: each instruction becomes a few of PTX.
+
+The engine then runs them as it runs PTX, in both of its ways; an instruction of the machine stays
+one row of the instruction table (`rows` of ptx/kernel.py). Registers R0 to R254 and uniform ones
+are 32-bit registers of the same names, P0 to P6 and UP0 to UP7 predicates. What only its control
+bits say (stalls, scoreboards) needs nothing here: operations have their results at once.
+
+    IADD3 R6, P0, R1, c[0x0][0x20], RZ     cvt.u64.u32 %d0, %R1;
+                                           cvt.u64.u32 %d1, 0x2000000;
+                                           add.u64 %d0, %d0, %d1;
+                                           cvt.u32.u64 %R6, %d0;
+                                           setp.ge.u64 %P0, %d0, 0x100000000;
+
+Control is explicit in machine code, too. A divergent branch reconverges behind the BSYNC of the
+innermost barrier that a BSSY has set; BRA.CONV and BRA.DIV, which ask whether a warp has converged,
+make it converge. A return goes to the instruction behind one of the calls of its subroutine.
+
+An unknown opcode, modifier or operand is refused by name.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from ...base.dataclass import dataclass
+from ...base.errors import CutraceError
+from ...traces.schema import Space
+from ..front.sass import BYTES
+from ..ptx.kernel import Variable
+from ..simt.memory.memory import WINDOWS
+from .cubin import Code, Instruction
+
+SHARED_WINDOW = 0x5EED
+"""Upper word of a generic address of shared memory: machine code joins it with an address there."""
+
+_RESERVED = 0x400
+_SINCE_RESERVED = 90
+"""Shared memory begins with 1024 bytes of the system since 9.0."""
+
+_LARGEST_TABLE = 1024
+"""Bytes of a table of constants that is read at a place known at run time: a `switch` has one."""
+
+_LAUNCH = ("%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z")
+_BLACKWELL = 100
+
+_REGISTER = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)")
+_PREDICATE = re.compile(r"(U?P)(T|\d)")
+_CONSTANT = re.compile(r"cx?\[(0x\w+)\]\[(?:(U?R(?:Z|\d+))(?:\.\w+)?)?\+?(-?0x\w+)?\]")
+_ADDRESS = re.compile(r"(?:desc\[UR\d+\])?\[(.*)\]")
+_INTEGER = re.compile(r"-?(0x[0-9a-f]+|\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand without its signs: `kind` is `R`, `P`, `c`, `[` or `#` (an immediate)."""
+
+    kind: str
+    text: str
+    negative: bool = False
+    inverted: bool = False
+    absolute: bool = False
+    number: int = 0
+    suffix: tuple[str, ...] = ()
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is RZ or URZ."""
+        return self.kind == "R" and self.number < 0
+
+
+_ACCESSES = (
+    "LDG",
+    "LDS",
+    "LDL",
+    "LD.",
+    "ST",
+    "ATOM",
+    "RED",
+    "TEX",
+    "TLD",
+    "BAR",
+    "CALL",
+    "WARPSYNC",
+)
+_UNCOUNTED = ("mov", "nanosleep", "vote", "shfl", "match", "redux", "ld", "isspacep", "bar")
+
+ZERO = Operand("R", "RZ", number=-1)
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """The text of a kernel of PTX, and its lines' instruction of the machine."""
+
+    text: str
+    lines: Mapping[int, Instruction]
+    frame: int
+    flow: "Flow"
+
+
+class Lifter:
+    """Lifts one function; `handlers` are functions that lift an opcode, by its name."""
+
+    def __init__(self, code: Code, parameters: Sequence[Variable]) -> None:
+        self.code = code
+        self.now = code.instructions[0]
+        self.opcode = ""
+        self.modifiers: list[str] = []
+        self.operands: list[Operand] = []
+        self.lines: list[tuple[str, Instruction | None]] = []
+        self._temporaries = {"r": 0, "d": 0, "p": 0, "h": 0, "q": 0}
+        self._registers: set[str] = set()
+        self._guard = ""
+        self._parameters = list(_placed(parameters))
+        self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
+
+    # Text
+
+    def emit(self, operation: str, *operands: str, guarded: bool | None = None) -> None:
+        """Add an operation; one that writes a temporary needs no guard."""
+        if guarded is None:
+            guarded = not operands or operands[0][:2] != "%t"
+        guard = self._guard if guarded else ""
+        for name in re.findall(r"%U?[RP]\d+", " ".join(operands)):
+            self._registers.add(name)
+        self.lines.append((f"{guard}{operation} {', '.join(operands)};", self.now))
+
+    def label(self, text: str) -> None:
+        """Add a label."""
+        self.lines.append((f"{text}:", None))
+
+    def new(self, kind: str = "r") -> str:
+        """Return a new temporary: `r` 32 bits, `d` 64, `h` 16, `p` a predicate."""
+        self._temporaries[kind] += 1
+        return f"%t{kind}{self._temporaries[kind]}"
+
+    def refuse(self, why: str) -> CutraceError:
+        """Return the error for the present instruction."""
+        return self.code.refuse(self.now, why)
+
+    def begin(self, instruction: Instruction) -> None:
+        """Read the operands of an instruction."""
+        self.now = instruction
+        self.opcode, *self.modifiers = instruction.opcode.split(".")
+        self.operands = [self._operand(text) for text in instruction.operands]
+        self._guard = ""
+        guard = instruction.guard
+        if guard not in ("", "PT", "UPT"):
+            name = f"%{guard.lstrip('!')}"
+            self._registers.add(name)
+            if any(o.kind == "P" and f"%{o.text}" == name for o in self.operands[:3]):
+                copy = self.new("p")
+                self.lines.append((f"mov.pred {copy}, {name};", instruction))
+                name = copy
+            self._guard = f"@{'!' * guard.startswith('!')}{name} "
+
+    def take(self, *known: str) -> list[str]:
+        """Remove known modifiers; return those that were there."""
+        taken = [m for m in self.modifiers if m in known]
+        self.modifiers = [m for m in self.modifiers if m not in known]
+        return taken
+
+    def has(self, *known: str) -> bool:
+        """Remove known modifiers; return whether any was there."""
+        return bool(self.take(*known))
+
+    def one(self, table: Mapping[str, str], default: str | None = None) -> str:
+        """Remove the modifier that a table has, and return what it stands for."""
+        taken = self.take(*table)
+        if len(taken) == 1:
+            return table[taken[0]]
+        if taken or default is None:
+            raise self.refuse("cutrace does not know these modifiers")
+        return default
+
+    def require(self, *counts: int) -> list[Operand]:
+        """Return the operands; refuse other numbers of them, and modifiers that are left."""
+        if self.modifiers:
+            raise self.refuse(f"cutrace does not know the modifier `.{self.modifiers[0]}`")
+        if len(self.operands) not in counts:
+            raise self.refuse("cutrace does not know this form")
+        return self.operands
+
+    # Operands
+
+    def _operand(self, text: str) -> Operand:
+        negative = inverted = absolute = False
+        text = text.replace(".reuse", "").strip()
+        while text and text[0] in "-~!|":
+            if text[0] == "-" and _INTEGER.fullmatch(text):
+                break
+            negative |= text[0] == "-"
+            inverted |= text[0] in "~!"
+            if text[0] == "|":
+                absolute = True
+                text = text.replace("|", "")
+                continue
+            text = text[1:]
+        signs = negative, inverted, absolute
+        if match := _REGISTER.fullmatch(text):
+            number = -1 if match[2] == "Z" else int(match[2])
+            suffix = tuple(match[3].split(".")[1:])
+            return Operand("R", match[1] + match[2], *signs, number, suffix)
+        if match := _PREDICATE.fullmatch(text):
+            return Operand("P", text, *signs, -1 if match[2] == "T" else int(match[2]))
+        if _CONSTANT.fullmatch(text.partition(".")[0]):
+            return Operand("c", text, *signs, suffix=tuple(text.split(".")[1:]))
+        if _ADDRESS.fullmatch(text):
+            return Operand("[", text)
+        if _INTEGER.fullmatch(text):
+            return Operand("#", text, *signs, int(text, 0))
+        return Operand("#", text, *signs, self.now.immediate)
+
+    def word(self, operand: Operand) -> str:
+        """Return the 32 bits of an operand, as an integer: with its `-`, `~` or `|`."""
+        if operand.suffix:
+            raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+        value = self.plain(operand)
+        if operand.absolute:
+            value = self._made("abs.s32", value)
+        if operand.inverted:
+            value = self._made("not.b32", value)
+        return self._made("neg.s32", value) if operand.negative else value
+
+    def _made(self, operation: str, *values: str, kind: str = "r") -> str:
+        made = self.new(kind)
+        self.emit(operation, made, *values)
+        return made
+
+    def plain(self, operand: Operand) -> str:
+        """Return the 32 bits of an operand, without its signs."""
+        if operand.is_zero:
+            return "0"
+        if operand.kind == "R":
+            return f"%{operand.text}"
+        if operand.kind == "#":
+            return str(operand.number)
+        if operand.kind == "c":
+            return self.constant(operand.text, 4)
+        raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+
+    def single(self, operand: Operand) -> str:
+        """Return an operand as an f32."""
+        if operand.kind == "#":
+            return f"0f{self.now.immediate:08X}"  # its sign is in there
+        if operand.suffix or operand.inverted:
+            raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+        value = "0f00000000" if operand.is_zero else self.plain(operand)
+        if operand.absolute:
+            value = self._made("and.b32", value if value[0] == "%" else "0", "0x7fffffff")
+        if operand.negative:
+            value = self._made("xor.b32", value if value[0] == "%" else "0", "0x80000000")
+        return value
+
+    def wide(self, operand: Operand, signs: bool = False) -> str:
+        """Return the 64 bits of an operand: two registers, or constants; `signs` of an f64."""
+        if operand.is_zero:
+            value = "0"
+        elif operand.kind == "R":
+            if operand.suffix not in ((), ("64",)):
+                raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+            value = self._made("mov.b64", f"{{{', '.join(registers(operand, 2))}}}", kind="d")
+        elif operand.kind == "c":
+            value = self.constant(operand.text.partition(".")[0], 8)
+        elif operand.kind == "#" and signs:
+            return f"0d{self.now.immediate:08X}00000000"
+        elif operand.kind == "#":
+            value = str(operand.number)
+        else:
+            raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+        if not signs:
+            if operand.inverted or operand.absolute:
+                raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
+            return self._made("neg.s64", value, kind="d") if operand.negative else value
+        if operand.absolute:
+            value = self._made("and.b64", value, "0x7fffffffffffffff", kind="d")
+        if operand.negative:
+            value = self._made("xor.b64", value, "0x8000000000000000", kind="d")
+        return "0d0000000000000000" if value == "0" else value
+
+    def double(self, operand: Operand) -> str:
+        """Return an operand as an f64."""
+        return self.wide(operand, signs=True)
+
+    def truth(self, operand: Operand) -> str | bool:
+        """Return a predicate operand: `%P0`, `!%P0`, or a constant."""
+        if operand.kind != "P":
+            raise self.refuse(f"expected a predicate, found `{operand.text}`")
+        if operand.number < 0:
+            return not operand.inverted
+        return f"{'!' * operand.inverted}%{operand.text}"
+
+    def predicate(self, operand: Operand) -> str:
+        """Return a predicate operand as a register."""
+        value = self.truth(operand)
+        made = self.new("p")
+        if isinstance(value, bool):
+            self.emit(f"setp.{'eq' if value else 'ne'}.u32", made, "0", "0")
+        elif value[0] == "!":
+            self.emit("not.pred", made, value[1:])
+        else:
+            return value
+        return made
+
+    def to(self, operand: Operand) -> str:
+        """Return the register of a result; one that nobody reads for RZ and PT."""
+        if operand.number < 0:
+            return self.new("p" if operand.kind == "P" else "r")
+        return f"%{operand.text}"
+
+    def put_wide(self, operand: Operand, value: str) -> None:
+        """Write 64 bits to two registers."""
+        if not operand.is_zero:
+            self.emit("mov.b64", f"{{{', '.join(registers(operand, 2))}}}", value, guarded=True)
+
+    # Constant banks
+
+    def constant(self, text: str, size: int) -> str:
+        """Return a constant: `c[0x0][0x160]`, perhaps at a register's offset."""
+        match = _CONSTANT.fullmatch(text)
+        assert match
+        bank, offset = int(match[1], 16), int(match[3] or "0", 16)
+        index = "" if match[2] in (None, "RZ", "URZ") else f"%{match[2]}"
+        made = self.new("d" if size == 8 else "r")
+        bits = f"b{8 * size}"
+        if bank == 0:
+            return self._launch_constant(made, bits, offset, size, index)
+        if bank == 3 and (symbol := self._variable(offset)) is not None:
+            name, inside = symbol
+            if index:
+                base = self._made("mov.u32", name)
+                index = self._made("add.u32", base, index)
+                self.emit(f"ld.const.{bits}", made, f"[{index}+{inside}]")
+            else:
+                self.emit(f"ld.const.{bits}", made, f"[{name}+{inside}]")
+            return made
+        if bank == 4:
+            return (
+                self._pointers(offset, size, index) if index else self._pointer(made, offset, size)
+            )
+        data = self.code.banks.get(bank, b"")
+        if index and bank == 2 and size == 4 and len(data) <= _LARGEST_TABLE:
+            return self._entry(data, offset, index)
+        if not index and bank not in (0, 4) and offset + size <= len(data):
+            return str(int.from_bytes(data[offset : offset + size], "little"))
+        raise self.refuse(f"cutrace does not know the constant `{text}`")
+
+    def _entry(self, data: bytes, offset: int, index: str) -> str:
+        """Return the word of a table of the kernel at a register's offset."""
+        total = "0"
+        for place in range(offset, len(data) - 3, 4):
+            same, value = self.new("p"), int.from_bytes(data[place : place + 4], "little")
+            self.emit("setp.eq.u32", same, index, str(place - offset))
+            total = self._made("selp.b32", str(value), total, same)
+        return total
+
+    def _launch_constant(self, made: str, bits: str, offset: int, size: int, index: str) -> str:
+        if offset >= self.code.parameters > 0:
+            place = offset - self.code.parameters
+            for start, parameter in reversed(self._parameters):
+                if start <= place:
+                    if size == 8 and not index and place + size > start + parameter.size:
+                        words = [
+                            self._launch_constant(self.new(), "b32", offset + n, 4, "")
+                            for n in (0, 4)
+                        ]  # of two parameters
+                        self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
+                        return made
+                    name = parameter.name
+                    if index:
+                        index = self._made("add.u32", self._made("mov.u32", name), index)
+                    where = f"{index or name}+{place - start}"
+                    self.emit(f"ld.param.{bits}", made, f"[{where}]")
+                    return made
+        is_new = self.code.capability >= _BLACKWELL
+        local = WINDOWS[Space.LOCAL][0]
+        values: dict[int, str] = {}
+        places = (0x360, 0x370) if is_new else (0, 0xC)
+        for number, name in enumerate(_LAUNCH):
+            values[places[number // 3] + 4 * (number % 3)] = name
+        first = 0x2F8 if is_new else 0x20
+        values |= {first: str(local & 0xFFFFFFFF), first + 4: str(local >> 32)}
+        values |= {first - 8: "0", first - 4: str(SHARED_WINDOW)}
+        values |= {0x37C if is_new else 0x28: str(self.code.stack)}
+        descriptor = 0x358 if is_new else 0x118 if self.code.capability < 90 else 0x208
+        values |= {descriptor: "0", descriptor + 4: "0"}
+        pieces = [values.get(place) for place in range(offset, offset + size, 4)]
+        if index or None in pieces:
+            raise self.refuse("cutrace does not know what lies there in constant bank 0")
+        words = [self._made("mov.u32", str(each)) for each in pieces]
+        if size == 4:
+            return words[0]
+        self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
+        return made
+
+    def _variable(self, offset: int) -> tuple[str, int] | None:
+        for each in self.code.variables:
+            if each.offset <= offset < each.offset + each.size:
+                return each.name, offset - each.offset
+        return None
+
+    def _pointers(self, offset: int, size: int, index: str) -> str:
+        """Return the address in bank 4 at a register's offset: one of all that lie there."""
+        kind = "d" if size == 8 else "r"
+        total = self._made(f"mov.b{8 * size}", "0", kind=kind)
+        for place in sorted(self.code.pointers):
+            for part in range(place, place + 8, size):
+                same, value = self.new("p"), self._pointer(self.new(kind), part, size)
+                self.emit("setp.eq.u32", same, index, str(part - offset & 0xFFFFFFFF))
+                total = self._made(f"selp.b{8 * size}", value, total, same, kind=kind)
+        return total
+
+    def _pointer(self, made: str, offset: int, size: int) -> str:
+        symbol = self.code.pointers.get(offset & ~7)
+        if symbol is None:
+            raise self.refuse("cutrace does not know this constant of bank 4")
+        whole = made if size == 8 else self.new("d")
+        if symbol.section:
+            self.emit("mov.u64", whole, symbol.name)
+        else:
+            self.emit("mov.u64", whole, str(function_address(self.code, symbol.name)))
+        if size == 8:
+            return whole
+        if offset & 4:
+            whole = self._made("shr.u64", whole, "32", kind="d")
+        self.emit("cvt.u32.u64", made, whole)
+        return made
+
+    # The whole
+
+    def lift(self, handlers: Mapping[str, Callable[["Lifter"], None]]) -> Lifted:
+        """Lift all instructions that the kernel can reach."""
+        flow = Flow(self.code, self)
+        for instruction in flow.reached:
+            self.begin(instruction)
+            if instruction.address in flow.labels:
+                self.label(label_of(instruction.address))
+            if self._guard == "" and instruction.guard in ("!PT", "!UPT"):
+                self.emit("nanosleep.u32", "0")
+                continue
+            if not flow.add(instruction):
+                handler = handlers.get(self.opcode) or (
+                    handlers.get(self.opcode[1:]) if self.opcode[0] == "U" else None
+                )
+                if handler is None:
+                    raise self.refuse(f"cutrace does not know the opcode {self.opcode}")
+                handler(self)
+                self.count_guard()
+            after = instruction.address + BYTES
+            if flow.falls(instruction) and flow.next_of.get(instruction.address) != after:
+                raise self.refuse("the code ends here")
+        if flow.traps:
+            self.label("Ltrap")
+            self.emit("trap", guarded=False)
+        return self._finished(flow)
+
+    def count_guard(self) -> None:
+        """Make the lanes of a predicated instruction counted: the engine counts them where it
+        computes, and not where it moves."""
+        if self._guard and not self.opcode.startswith(_ACCESSES):
+            last = self.lines[-1][0].partition(" ") if self.lines else ("", "", "")
+            if (
+                self.opcode == "EXIT"
+                or last[0] != self._guard.strip()
+                or last[2].startswith(_UNCOUNTED)
+            ):
+                self.emit("add.u32", self.new(), "0", "0", guarded=True)
+
+    def _finished(self, flow: "Flow") -> Lifted:
+        declared = [f".reg .{'pred' if 'P' in n else 'b32'} {n};" for n in sorted(self._registers)]
+        kinds = {"r": "b32", "d": "b64", "p": "pred", "h": "b16", "q": "b128"}
+        for kind, count in self._temporaries.items():
+            if count:
+                declared.append(f".reg .{kinds[kind]} %t{kind}<{count + 1}>;")
+        text = "\n".join([*declared, *(line for line, _ in self.lines)])
+        lines = {
+            len(declared) + number: owner
+            for number, (_, owner) in enumerate(self.lines)
+            if owner is not None
+        }
+        return Lifted(text, lines, self.code.stack, flow)
+
+
+def registers(operand: Operand, count: int) -> list[str]:
+    """Return the registers of an operand of so many words."""
+    prefix = operand.text.rstrip("0123456789Z")
+    return [f"%{prefix}{operand.number + n}" for n in range(count)]
+
+
+def label_of(address: int) -> str:
+    """Return the label of an address."""
+    return f"L{address:x}"
+
+
+def function_address(code: Code, name: str) -> int:
+    """Return the address that stands for a function of the driver: one that no code has."""
+    names = sorted({each.name for each in code.pointers.values() if not each.section})
+    return (names.index(name) + 1) << 48
+
+
+def _placed(parameters: Sequence[Variable]) -> Iterator[tuple[int, Variable]]:
+    end = 0
+    for each in parameters:
+        end = -(-end // each.align) * each.align
+        yield end, each
+        end += each.size
+
+
+_PLAIN_JUMPS = frozenset({"BRA", "CALL"})
+
+
+class Flow:
+    """Where control goes: the instructions that are reached, and the labels."""
+
+    def __init__(self, code: Code, lifter: Lifter) -> None:
+        self.code, self._lifter = code, lifter
+        self._at = {each.address: each for each in code.instructions}
+        self._returns: dict[int, set[int]] = {}
+        self._find_returns()
+        seen: set[int] = set()
+        pending = [0]
+        self.labels: set[int] = set()
+        while pending:
+            address = pending.pop()
+            if address in seen:
+                continue
+            seen.add(address)
+            instruction = self._require(address)
+            targets = self.targets(instruction)
+            self.labels.update(targets)
+            pending += targets
+            if self.falls(instruction):
+                pending.append(address + BYTES)
+        ordered = sorted(seen)
+        self.reached = [self._at[address] for address in ordered]
+        self.next_of = dict(pairwise(ordered))
+        self.traps = False
+
+    def _require(self, address: int) -> Instruction:
+        if address not in self._at:
+            raise CutraceError(
+                f"kernel `{self.code.kernel}`, machine code of sm_{self.code.capability}: control "
+                f"goes to address {address:#x}, which has no instruction"
+            )
+        return self._at[address]
+
+    def target(self, instruction: Instruction) -> int | None:
+        """Return the target of a jump to an address or a name."""
+        text = instruction.operands[-1] if instruction.operands else ""
+        name = text.strip("`()")
+        if name in self.code.functions:
+            return self.code.functions[name]
+        return int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
+
+    def _find_returns(self) -> None:
+        """Find the places to which each return goes: behind the calls of its subroutine."""
+        sites: dict[int, set[int]] = {}
+        for each in self.code.instructions:
+            if each.calls and each.opcode.startswith("CALL.REL"):
+                target = self.target(each)
+                if target is None:
+                    raise self.code.refuse(each, "cutrace does not know where this call goes")
+                sites.setdefault(target, set()).add(each.address + BYTES)
+        for entry, after in sites.items():
+            seen, pending = set[int](), [entry]
+            while pending:
+                address = pending.pop()
+                if address in seen:
+                    continue
+                seen.add(address)
+                instruction = self._require(address)
+                if instruction.opcode.startswith("RET"):
+                    self._returns.setdefault(address, set()).update(after)
+                elif not instruction.calls:
+                    pending += self.targets(instruction)
+                if self.falls(instruction) or instruction.calls:
+                    pending.append(address + BYTES)
+
+    def targets(self, instruction: Instruction) -> list[int]:
+        """Return the addresses to which an instruction may branch."""
+        name, _, form = instruction.opcode.partition(".")
+        if form.startswith("DIV") or (name == "CALL" and form.startswith("ABS")):
+            return []
+        if name in _PLAIN_JUMPS:
+            target = self.target(instruction)
+            if target is None:
+                raise self.code.refuse(instruction, "cutrace does not know where this goes")
+            return [target]
+        if name == "RET":
+            return sorted(self._returns.get(instruction.address, ()))
+        if name in ("BRX", "BRXU"):
+            return sorted(set(self.code.branch_targets.get(instruction.address, ())))
+        if name == "BSSY":
+            return [int(instruction.operands[-1], 16)]
+        return []
+
+    def falls(self, instruction: Instruction) -> bool:
+        """Return whether control may go to the next instruction."""
+        name, _, form = instruction.opcode.partition(".")
+        guarded = instruction.guard not in ("", "PT", "UPT")
+        if name in ("BRA", "CALL"):
+            if form.startswith("DIV") or form.startswith("ABS"):
+                return True
+            conditions = instruction.operands[:-1]
+            return guarded or (form != "CONV" and any("P" in o for o in conditions))
+        return guarded or name not in ("EXIT", "RET", "BRX", "BRXU", "KILL")
+
+    def add(self, instruction: Instruction) -> bool:
+        """Lift an instruction that moves lanes; return whether it is one."""
+        lifter = self._lifter
+        name, _, form = instruction.opcode.partition(".")
+        if name in ("BRA", "CALL") and not form.startswith("ABS"):
+            self._branch(instruction, form)
+        elif name == "EXIT":
+            lifter.count_guard()
+            lifter.emit("exit")
+        elif name == "BSYNC" and instruction.address + BYTES in self.labels:
+            lifter.emit("bra", label_of(instruction.address + BYTES))
+        elif name in ("RET", "BRX", "BRXU"):
+            self._switch(instruction)
+        else:
+            return False
+        return True
+
+    def _branch(self, instruction: Instruction, form: str) -> None:
+        lifter = self._lifter
+        known = ("", "U", "CONV", "DIV", "REL", "REL.NOINC", "U.ANY")
+        if form not in known or len(instruction.operands) > 2:
+            raise lifter.refuse("cutrace does not know this branch")
+        if form in ("CONV", "DIV"):
+            mask = lifter.operands[0]
+            word = lifter.word(mask) if len(instruction.operands) == 2 else "-1"
+            lifter.emit("bar.warp.sync", word, guarded=True)
+            if form == "DIV":
+                return
+            lifter.emit("bra.uni", label_of(self.targets(instruction)[0]))
+            return
+        condition = lifter.operands[0] if len(instruction.operands) == 2 else None
+        target = label_of(self.targets(instruction)[0])
+        if condition is None:
+            lifter.emit("bra", target)
+            return
+        holds = lifter.predicate(condition)
+        guard = lifter._guard
+        if guard:
+            both = lifter.new("p")
+            own = guard[1:].strip()
+            if own[0] == "!":
+                inverse = lifter.new("p")
+                lifter.emit("not.pred", inverse, own[1:])
+                own = inverse
+            lifter.emit("and.pred", both, own, holds)
+            holds = both
+        lifter.lines.append((f"@{holds} bra {target};", instruction))
+
+    def _switch(self, instruction: Instruction) -> None:
+        """Lift a return or an indirect branch: a switch over its targets."""
+        lifter, targets = self._lifter, self.targets(instruction)
+        if not targets or len(lifter.operands) > 2:
+            raise lifter.refuse("cutrace does not know where this goes")
+        if len(targets) == 1:
+            lifter.emit("bra", label_of(targets[0]))
+            return
+        register = lifter.operands[0]
+        origin = 0
+        if not instruction.opcode.startswith("RET"):
+            origin = (
+                instruction.address
+                + BYTES
+                + (lifter.operands[1].number if len(lifter.operands) > 1 else 0)
+            )
+        index = lifter.new()
+        lifter.emit("mov.u32", index, str(len(targets)))
+        for number, target in enumerate(targets):
+            same = lifter.new("p")
+            lifter.emit(
+                "setp.eq.u32", same, lifter.plain(register), str(target - origin & 0xFFFFFFFF)
+            )
+            chosen = lifter.new()
+            lifter.emit("selp.u32", chosen, str(number), index, same)
+            index = chosen
+        table = f"T{instruction.address:x}"
+        names = ", ".join([*map(label_of, targets), "Ltrap"])
+        lifter.lines.append((f"{table}: .branchtargets {names};", None))
+        lifter.emit("brx.idx", index, table)
+        self.traps = True

@@ -1,0 +1,137 @@
+"""Where the lanes of a branch reconverge: as the convergence barriers of machine code say.
+
+BSSY sets a barrier for the lanes that run it, and names the place behind the BSYNC at which they
+wait for one another. A divergent branch so reconverges at the place of the innermost barrier that
+is set; BREAK takes lanes out of one, that leave its region for an outer place. A branch without a
+barrier keeps the reconvergence point of the control-flow graph.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from ..front.sass import BYTES
+from ..ptx.kernel import NO_BLOCK, BasicBlock, Kernel
+from .cubin import Instruction
+from .lift import Flow
+
+Barriers: TypeAlias = tuple[tuple[str, int], ...]
+"""The barriers that are set, outermost first: their names and the places where lanes wait."""
+
+
+def find_barriers(flow: Flow) -> Mapping[int, Barriers]:
+    """Return the barriers that are set before each instruction: those of all ways to it."""
+    before: dict[int, Barriers] = {0: ()}
+    at = {each.address: each for each in flow.reached}
+    pending = [0]
+    while pending:
+        address = pending.pop()
+        instruction = at[address]
+        after = _after(instruction, before[address])
+        taken, other = _broken(flow, at, instruction)
+        ways = [
+            (target, _without(after, other if target == address + BYTES else taken))
+            for target in _successors(flow, instruction)
+        ]
+        if instruction.calls and instruction.opcode.startswith("CALL.REL"):
+            # The subroutine begins with none of its own, and returns with those of the call.
+            ways = [(target, ()) for target, _ in ways] + [(address + BYTES, after)]
+        for target, barriers in ways:
+            if target not in at:
+                continue
+            known = before.get(target)
+            joint = barriers if known is None else _common(known, barriers)
+            if joint != known:
+                before[target] = joint
+                pending.append(target)
+    return before
+
+
+_BREAKS_BEFORE = 8
+"""How far before a branch the BREAK of its lanes may be."""
+
+
+def _broken(
+    flow: Flow, at: Mapping[int, Instruction], branch: Instruction
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the barriers that lanes which take a branch, and others, have left just before it: by
+    a BREAK with the same predicate, or with the opposite one."""
+    taken, other = set[str](), set[str]()
+    if branch.opcode != "BRA" or not branch.guard:
+        return frozenset(), frozenset()
+    opposite = branch.guard[1:] if branch.guard[0] == "!" else f"!{branch.guard}"
+    address = branch.address
+    for _ in range(_BREAKS_BEFORE):
+        address -= BYTES
+        if address not in at or address + BYTES in flow.labels or at[address].opcode == "BRA":
+            break
+        if at[address].opcode == "BREAK":
+            if at[address].guard == branch.guard:
+                taken.add(at[address].operands[-1])
+            elif at[address].guard == opposite:
+                other.add(at[address].operands[-1])
+    return frozenset(taken), frozenset(other)
+
+
+def _after(instruction: Instruction, barriers: Barriers) -> Barriers:
+    name = instruction.opcode.partition(".")[0]
+    if name == "BSSY":
+        barrier, place = instruction.operands[-2:]
+        return (*_without(barriers, {barrier}), (barrier, int(place, 16)))
+    if name == "BSYNC" or (name == "BREAK" and not instruction.guard):
+        return _without(barriers, {instruction.operands[-1]})
+    return barriers
+
+
+def _without(barriers: Barriers, names: Collection[str]) -> Barriers:
+    return tuple(each for each in barriers if each[0] not in names)
+
+
+def _successors(flow: Flow, instruction: Instruction) -> list[int]:
+    if instruction.opcode.startswith(("BSSY", "RET")):
+        targets: list[int] = []
+    else:
+        targets = flow.targets(instruction)
+    after = instruction.address + BYTES
+    return [*targets, after] if flow.falls(instruction) else targets
+
+
+def _common(one: Barriers, other: Barriers) -> Barriers:
+    """Return the outer barriers that two ways share."""
+    count = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return one[:count]
+
+
+def reconverge(kernel: Kernel, addresses: list[int], before: Mapping[int, Barriers]) -> Kernel:
+    """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
+    block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}
+    joined = [_joined(kernel, block, addresses, before, block_at) for block in kernel.blocks]
+    if all(block.leaving == NO_BLOCK for block in joined):
+        joined = [replace(block, outer_joins=()) for block in joined]
+    return replace(kernel, blocks=tuple(joined))
+
+
+def _joined(
+    kernel: Kernel, block: BasicBlock, addresses: list[int], before: Mapping[int, Barriers],
+    block_at: Mapping[int, int],
+) -> BasicBlock:  # fmt: skip
+    barriers = before.get(addresses[block.last - 1], ())
+    if len(set(block.successors)) < 2 or not barriers:
+        return block
+    places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
+    if NO_BLOCK in places:
+        return block
+    (span,) = kernel.functions
+    for successor in block.successors:
+        left = before.get(addresses[kernel.blocks[successor].first], ())
+        leaves = len(_common(left, barriers)) < len(barriers) and successor != places[-1]
+        if leaves:
+            count = len(_common(left, barriers))
+            join = places[count - 1] if count else span.exit
+            chain = tuple(places) if count else (span.exit, *places)
+            return replace(block, join=join, outer_joins=chain, leaving=successor)
+    return replace(block, join=places[-1], outer_joins=tuple(places[:-1]), leaving=NO_BLOCK)
