@@ -373,11 +373,16 @@ def replay_in_jobs(
 ) -> list[LaunchCounts]:
     """Count one launch on each device, in at most `options.jobs` processes, a core each.
 
-    Counts that are in the cache (`replay_cache.py`) are not computed again.
+    Counts that are in the cache (`replay_cache.py`) are not computed again, and those of devices
+    that differ in nothing that counts, such as in clocks, are computed once.
     """
     keys = {d.key: key for d, key in zip(devices, keys_of(trace, devices, options), strict=True)}
-    cache_entries = {device.key: load_counts(keys[device.key]) for device in devices}
-    unknown = [device for device in devices if cache_entries[device.key] is None]
+    entries = {device.key: load_counts(keys[device.key]) for device in devices}
+    alike: dict[str, list[Device]] = {}
+    for device in devices:
+        if entries[device.key] is None:
+            alike.setdefault(_what_counts(device), []).append(device)
+    unknown = [group[0] for group in alike.values()]
     fresh: dict[str, LaunchCounts] = {}
     if unknown:
         jobs = min(options.jobs or 1, len(unknown), cores())
@@ -386,14 +391,25 @@ def replay_in_jobs(
         for each in run_beside(lambda: replay(trace, first, options), replay, parts):
             fresh |= {counts.device: counts for counts in each}
     trace.check_unchanged()
-    for name, counts in fresh.items():
-        store_counts(keys[name], (counts.counts, counts.mixed, counts.lanes_on))
+    for group in alike.values():
+        counts = fresh[group[0].key]
+        for device in group:
+            entries[device.key] = counts.counts, counts.mixed, counts.lanes_on
+            store_counts(keys[device.key], (counts.counts, counts.mixed, counts.lanes_on))
     launch, code = trace.launch, trace.instructions()
     return [
-        launch_counts(
+        fresh[device.key]
+        if device.key in fresh
+        else launch_counts(
             launch, trace.number, code, place_launch(device, launch, code, options), frames
         )
-        if (frames := cache_entries[device.key])
-        else fresh[device.key]
         for device in devices
+        if (frames := entries[device.key])
     ]
+
+
+def _what_counts(device: Device) -> str:
+    """Return what counts depend on; models that do not come with cutrace may read anything."""
+    own = device.key if device.has_foreign_models else ""
+    chip = device.chip.sms, device.chip.sms_per_cluster
+    return repr((own, device.capability, chip, device.limits, device.stages))

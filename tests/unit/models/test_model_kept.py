@@ -66,6 +66,21 @@ def test_a_second_question_is_answered_without_a_replay(trace: Trace, replayed: 
     assert both.launches[1].counters == first.launches[0].counters
 
 
+@pytest.mark.slow
+def test_devices_that_count_alike_are_replayed_once(
+    trace: Trace, replayed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two A100 differ in the bandwidth of their memory, an RTX A6000 in more."""
+    several = analyze(trace, device=("a100", "a100-40gb", "a6000"))
+    assert replayed == ["a100", "a6000"]
+    monkeypatch.setattr(replay_cache, "WORTH", 1 << 40)  # nothing is kept
+    alone = analyze(trace, device="a100-40gb")
+    assert replayed == ["a100", "a6000", "a100-40gb"]
+    assert several.launches[1].counters == alone.launches[0].counters
+    assert several.launches[1].bounds == alone.launches[0].bounds
+    assert several.launches[1].bounds != several.launches[0].bounds
+
+
 @pytest.mark.parametrize(
     "question",
     [
