@@ -20,7 +20,7 @@ from cutrace.tracer.simt.kernel.run_options import RunOptions
 from cutrace.tracer.simt.memory.memory import Memory
 
 ALL = headings()
-MOST_REFUSED = {"sm_90a": 0.01, "sm_100a": 0.09, "sm_120a": 0.03}
+MOST_REFUSED = {"sm_90a": 0.01, "sm_100a": 0.03, "sm_120a": 0.03}
 
 
 def illegal(forms: list[str], target: str) -> set[str]:

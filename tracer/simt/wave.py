@@ -171,6 +171,7 @@ class Wave:
         self.machine.log_limit = RUNS
         for name, kind in LOG.items():
             setattr(self.machine, name, buffers.take(name, RUNS + self.warps, kind))
+        self.tensors: dict[int, Any] = {}
         self.frames: FrameStack | None = None
         self.asserts = asserted()
         block = numbers[self.block_of_warp].astype(np.uint64)

@@ -22,7 +22,7 @@ from ..decode.control_flow import ending
 from ..decode.decoder import Decoder, StepTable
 from ..decode.ptx_program import PtxProgram
 from ..kernel.spin_loop import endless_of
-from ..matrix import ldmatrix, mma, wgmma, wmma
+from ..matrix import ldmatrix, mma, tcgen05, wgmma, wmma
 from ..ops.family import find_rule
 from ..texture import query, sample, surface_access
 from ..tma import bulk_copy, launch_control, tensor_map_edit
@@ -34,7 +34,6 @@ from .branch import decode_terminator
 from .move import decode_alu
 
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
-    ("tcgen05", frozenset(), "tensor memory (compute capability 10.0)"),
     ("tensormap", frozenset({"swizzle_atomicity"}), "swizzles of 32 and 64 bytes (10.0)"),
     ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
     ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
@@ -126,6 +125,7 @@ _FAMILIES: tuple[StepTable, ...] = (
     shuffle_vote.STEPS,
     mma.STEPS,
     wgmma.STEPS,
+    tcgen05.STEPS,
     wmma.STEPS,
     ldmatrix.STEPS,
     async_copy.STEPS,

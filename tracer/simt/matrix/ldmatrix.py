@@ -143,7 +143,7 @@ def _load_bytes(decoder: Decoder, instruction: Instruction) -> Step:
         loaded = read(group, lanes, access, access.address(group.frame))
         halves = np.stack([by_warp(group, half) for half in loaded], axis=-1)
         whole = np.where(by_warp(group, lanes)[:, :, None], halves, _NOTHING)
-        octets = _unpacked(np.ascontiguousarray(whole).view(np.uint8), bits)
+        octets = unpack_bytes(np.ascontiguousarray(whole).view(np.uint8), bits)
         for register, store in enumerate(stores):
             row, column = _places(register, transposed)
             words = np.ascontiguousarray(octets[:, row, column]).view(np.uint32)
@@ -152,7 +152,7 @@ def _load_bytes(decoder: Decoder, instruction: Instruction) -> Step:
     return load
 
 
-def _unpacked(octets: Array, bits: int) -> Array:
+def unpack_bytes(octets: Array, bits: int) -> Array:
     """Return rows (warps, 32, 16) of bytes from rows of 16 elements of 8 or fewer bits."""
     if bits == 8:
         return octets

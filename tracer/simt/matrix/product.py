@@ -98,17 +98,23 @@ class Sparsity:
         """Return A (rows, 2 inner, warps), from its stored elements (rows, inner, warps) and the
         metadata (warps, 32); the other elements are zero."""
         codes = np.moveaxis(metadata[:, self.lane] >> self.shift & 15, 0, -1).astype(np.intp)
-        start = 4 * np.arange(codes.shape[1])[None, :, None]
-        columns = start + (codes & 3)
-        if self.bits == 32:
-            columns //= 2
-        else:
-            columns = np.stack([columns, start + (codes >> 2)], 2)
-        if self.bits == 4:
-            columns = 2 * columns[..., None, :] + np.arange(2)[:, None]
-        whole = np.zeros((stored.shape[0], 2 * stored.shape[1], stored.shape[2]), stored.dtype)
-        np.put_along_axis(whole, columns.reshape(stored.shape), stored, 1)
-        return whole
+        return spread(stored, codes, self.bits)
+
+
+def spread(stored: Array, codes: NDArray[np.intp], bits: int) -> Array:
+    """Return a sparse A (rows, 2 inner, warps) of elements of some bits from its stored ones (rows,
+    inner, warps) and four bits of metadata for each group of four columns (rows, groups, warps)."""
+    start = 4 * np.arange(codes.shape[1])[None, :, None]
+    columns = start + (codes & 3)
+    if bits == 32:
+        columns //= 2
+    else:
+        columns = np.stack([columns, start + (codes >> 2)], 2)
+    if bits == 4:
+        columns = 2 * columns[..., None, :] + np.arange(2)[:, None]
+    whole = np.zeros((stored.shape[0], 2 * stored.shape[1], stored.shape[2]), stored.dtype)
+    np.put_along_axis(whole, columns.reshape(stored.shape), stored, 1)
+    return whole
 
 
 @dataclass(frozen=True)

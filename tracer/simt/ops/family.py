@@ -34,6 +34,7 @@ SHARED_FAMILIES: Mapping[str, tuple[str, ...]] = {
     ),
     "lanes of a warp": ("shfl", "vote", "activemask", "match", "redux", "elect"),
     "matrices": ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix", "movmatrix"),
+    "tensor memory": ("tcgen05",),
     "clusters of blocks": ("mapa", "getctarank", "barrier.cluster", "clusterlaunchcontrol"),
     "stack memory": ("alloca", "stacksave", "stackrestore"),
     "control": ("bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier"),

@@ -32,7 +32,8 @@ _LEAST = {"e4m3": -6, "e5m2": -14, "e2m1": 0, "e2m3": 0, "e3m2": -2}
 class Tile(Struct):
     """D = A B + C of `tiles` tiles: A (rows, inner), the transpose of B (columns, inner), C and D
     (rows, columns) as the bits of doubles, with the exponents of the factors. Every row of A and
-    every column of B has `blocks` scales; `group` products are added before they are scaled.
+    every column of B has `blocks` scales; `group` products are added before they are scaled. A tile
+    without scales has 0 blocks, B itself (inner, columns), and rows of sums.
     """
 
     a: I64
@@ -45,6 +46,10 @@ class Tile(Struct):
     b_scales: I64
     a_scale_exponents: I64
     b_scale_exponents: I64
+    largest: I64
+    scale: I64
+    total: I64
+    plain: I64
     to: Format
     tiles: int
     rows: int
@@ -61,15 +66,46 @@ def multiply_tiles(tile: Tile) -> None:
     for number in range(tile.tiles):
         for row in range(rows):
             line = number * rows + row
+            if tile.blocks == 0:
+                sum_row(tile, line, number * tile.inner * columns)
             for column in range(columns):
                 other = number * columns + column
                 own = line * columns + column
-                if tile.group == 1:
+                if tile.blocks == 0:
+                    exact = tile.total[column]
+                elif tile.group == 1:
                     exact = sum_products(tile, line, other, tile.c[own])
                 else:
                     exact = sum_groups(tile, line, other, tile.c[own])
                 word = narrow(tile.to, exact, tile.to.width == 16)
                 tile.d[own] = 0 if word << 65 - tile.to.width == 0 else word
+
+
+def sum_row(tile: Tile, line: int, right: int) -> None:
+    """Sum the products of a row and all columns, each cut off."""
+    columns = tile.columns
+    largest, scale, total, plain = tile.largest, tile.scale, tile.total, tile.plain
+    for j in range(columns):
+        largest[j] = exponent_of(tile.c[line * columns + j], -126)
+    for k in range(tile.inner):
+        exponent, row = tile.a_exponents[line * tile.inner + k], right + k * columns
+        for j in range(columns):
+            largest[j] = max(largest[j], exponent + tile.b_exponents[row + j])
+    for j in range(columns):
+        largest[j] = min(max(largest[j], LEAST), LARGEST)
+        scale[j] = 1023 + tile.kept - largest[j] << 52
+        plain[j] = tile.c[line * columns + j]
+        total[j] = bits_of(truncate(double_of(plain[j]) * double_of(scale[j])))
+    for k in range(tile.inner):
+        factor, row = double_of(tile.a[line * tile.inner + k]), right + k * columns
+        for j in range(columns):
+            term = factor * double_of(tile.b[row + j])
+            plain[j] = bits_of(double_of(plain[j]) + term)
+            whole = truncate(term * double_of(scale[j]))
+            total[j] = bits_of(double_of(total[j]) + whole)
+    for j in range(columns):
+        exact = double_of(total[j]) * double_of(1023 - tile.kept + largest[j] << 52)
+        total[j] = bits_of(exact) if plain[j] >> 52 & 0x7FF != 0x7FF else plain[j]
 
 
 def sum_products(tile: Tile, line: int, other: int, start: int) -> int:
@@ -153,18 +189,19 @@ def multiply_floats(
     tile.tiles, tile.rows, tile.inner = a.shape
     tile.columns = b.shape[1]
     tile.a, tile.a_exponents = _numbers(a, left)
-    tile.b, tile.b_exponents = _numbers(b, right)
+    tile.b, tile.b_exponents = _numbers(b if scales else b.swapaxes(1, 2), right)
     tile.c = _numbers(c, start)[0]
     tile.d = np.zeros(c.size, np.int64)
     tile.group, tile.kept = group, KEPT_BITS if group == 1 else GROUP_BITS
     if scales is None:
-        lines, tile.blocks = max(a.size, b.size), 1
-        tile.a_scales = tile.b_scales = np.full(lines, 1023 << 52, np.int64)
-        tile.a_scale_exponents = tile.b_scale_exponents = np.zeros(lines, np.int64)
+        tile.blocks = 0
+        tile.a_scales = tile.b_scales = np.zeros(1, np.int64)
+        tile.a_scale_exponents = tile.b_scale_exponents = np.zeros(1, np.int64)
     else:
         tile.blocks = scales.a.shape[2]
         tile.a_scales, tile.a_scale_exponents = _scales(scales.a, scales.kind)
         tile.b_scales, tile.b_scale_exponents = _scales(scales.b, scales.kind)
+    tile.largest, tile.scale, tile.total, tile.plain = np.zeros((4, tile.columns), np.int64)
     tile.to = real_format(to)
     (run,) = compile_routines(multiply_tiles, vectors=True)
     run(tile.address)

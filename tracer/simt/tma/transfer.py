@@ -261,12 +261,13 @@ COUNT = (1 << 20) - 1
 _BYTES = (1 << 21) - 1
 
 
-def complete(barrier: Bytes, size: int) -> None:
-    """Subtract `size` bytes from the pending count of a barrier's phase; the word is as in
-    decode/async_copy.py."""
+def complete(barrier: Bytes, size: int, arrivals: int = 0) -> None:
+    """Subtract `size` bytes and arrivals from the pending counts of a barrier's phase; the word is
+    as in decode/async_copy.py."""
     word = int(barrier.view.view(np.uint64)[0])
     pending, expected, phase = word & COUNT, word >> 20 & COUNT, word >> 61
     coming = (word >> 40 & _BYTES) - size & _BYTES
+    pending = pending - arrivals & COUNT
     if not pending and not coming:
         pending, phase = expected, phase + 1 & 7
     word = pending | expected << 20 | coming << 40 | phase << 61

@@ -29,8 +29,9 @@ class Wave(Protocol):
 
     Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `shared` and `local` bytes,
     `step` (warps,) the running instruction number of each warp, `fenced` which of them have run a
-    `wgmma.fence`. `machine` is what compiled code knows of the wave, `code_arrays` what it needs
-    besides, by kernel; `buffers` are arrays that waves use in turn.
+    `wgmma.fence`. `tensors` is the tensor memory of blocks that use it. `machine` is what compiled
+    code knows of the wave, `code_arrays` what it needs besides, by kernel; `buffers` are arrays
+    that waves use in turn.
     """
 
     program: "Program"
@@ -48,6 +49,7 @@ class Wave(Protocol):
     frames: FrameStack | None
     asserts: bool
     fenced: Mask
+    tensors: dict[int, Any]
     stacks: SimtStacks
     machine: Machine
     rows: WaveRows

@@ -1,0 +1,87 @@
+"""Factors of `tcgen05` in shared memory, by their descriptors (PTX ISA 9.7.16.4.1, 9.7.16.10.6).
+
+A row of a factor is 32 bytes, or 64 of one whose other factor is sparse. By rows, chunks of 16
+bytes of eight rows make up an atom as for `wgmma` (9.7.15.5.1); by columns (a transposed factor) a
+chunk has elements of several rows. The swizzle of 128 bytes in atoms of 32 exists by columns only.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tma.tensor_map import swizzled
+from ..tma.transfer import Lane, Site
+from .wgmma import CHUNK, Descriptor, Places, by_rows, read_descriptor
+
+_VERSION = 1
+"""What bits 46 to 48 of a descriptor have to be."""
+
+_SWIZZLES = {0: 0, 2: 1, 4: 2, 6: 3}
+"""The swizzles of `wgmma` by the number in bits 61 to 63."""
+
+_BASE_32 = 1
+"""The number of the swizzle of 128 bytes with atoms of 32."""
+
+_WIDTHS = (1, 8, 4, 2)
+
+
+def factor_rows(
+    lane: Lane, site: Site, block: int, bits: int, rows: int, row_bytes: int, size: int = 0
+) -> NDArray[np.uint8]:
+    """Return the rows (rows, row_bytes) of a factor in a block's shared memory; elements of `size`
+    bytes of a transposed one."""
+    bits &= (1 << 64) - 1
+    number = bits >> 61
+    if bits >> 46 & 7 != _VERSION or number not in (*_SWIZZLES, _BASE_32):
+        raise site.fault(
+            lane,
+            f"takes {bits:#018x} as the descriptor of a matrix, whose bits 46 to 48 are "
+            f"{bits >> 46 & 7}, not 1, or whose swizzle {number} is none of 0, 1, 2, 4 and 6,",
+            "descriptor",
+        )
+    plain = read_descriptor(bits)
+    descriptor = Descriptor(
+        plain.start, plain.leading, plain.stride, plain.base, _SWIZZLES.get(number, _BASE_32)
+    )
+    if size:
+        places = _by_columns(descriptor, rows, row_bytes // size, size, number == _BASE_32)
+        places = (places[:, :, None] + np.arange(size)).reshape(rows, -1)
+    elif number == _BASE_32:
+        raise site.fault(
+            lane,
+            f"takes {bits:#018x} as the descriptor of a matrix by rows, which has no swizzle 1,",
+            "descriptor",
+        )
+    else:
+        places = by_rows(descriptor, rows, row_bytes)
+    memory = lane.group.wave.shared[block]
+    last = int(places.max())
+    if last >= memory.size:
+        raise site.fault(
+            lane,
+            f"reaches shared address {last:#x} by the descriptor {bits:#018x}, and the block has "
+            f"{memory.size} bytes,",
+        )
+    octets: NDArray[np.uint8] = memory[places]
+    return octets
+
+
+def _by_columns(
+    descriptor: Descriptor, rows: int, inner: int, size: int, has_base_32: bool
+) -> Places:
+    """Return the offset of the first byte of each element, (rows, inner): the rows are the
+    contiguous dimension."""
+    row, k = np.arange(rows)[:, None], np.arange(inner)[None]
+    chunk, within = row // (CHUNK // size), row % (CHUNK // size) * size
+    if has_base_32:
+        place = chunk % 8 * CHUNK + chunk // 8 * descriptor.leading
+        place = place + k % 4 * 8 * CHUNK + k // 4 * descriptor.stride + within + descriptor.start
+        moved: Places = place ^ (((place >> 7) & 3) << 5)
+        return moved
+    width = _WIDTHS[descriptor.swizzle]
+    if descriptor.swizzle:
+        place = chunk % width * CHUNK + chunk // width * descriptor.leading
+        place = place + k % 8 * width * CHUNK + k // 8 * descriptor.stride
+    else:
+        place = chunk * descriptor.stride + k % 8 * CHUNK + k // 8 * descriptor.leading
+    bits = (0, 7, 3, 1)[descriptor.swizzle]
+    return swizzled(place + within + descriptor.start, bits, descriptor.base)
