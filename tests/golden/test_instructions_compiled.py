@@ -11,10 +11,9 @@ from ptx.ptx_run import HEADER
 from cutrace.tracer.ptx.kernel import Kernel
 from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
-from cutrace.tracer.simt.codegen.compiled_kernel import symbols_of
 from cutrace.tracer.simt.codegen.emit_kernel import write_kernel
 from cutrace.tracer.simt.decode.control_flow import ending
-from cutrace.tracer.simt.decode.load_module import load_module
+from cutrace.tracer.simt.decode.load_module import load_module, symbols_of
 from cutrace.tracer.simt.memory.memory import Memory
 from cutrace.tracer.simt.warp.schedule import OTHER
 

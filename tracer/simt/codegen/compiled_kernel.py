@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from ....base.errors import CutraceError
 from ....jit.machine_code import compile_assembly
 from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
-from ..decode.address import parameters_start
-from ..decode.load_module import LoadedModule
+from ..decode.load_module import symbols_of
 from ..decode.ptx_program import PtxProgram
 from ..decode.stack import stack_bytes
 from ..interp.decode import decode
-from ..kernel.layout import local_layout, shared_layout
 from ..kernel.spin_loop import endless_of
 from ..rows.access_rows import ROWS
 from .emit_kernel import KernelText, write_kernel
-from .register_frame import PARAMETERS, Place
+from .register_frame import Place
 
 BUFFER_BYTES = 1 << 28
 """Maximum bytes of registers and rows of a wave; a kernel that needs more is not compiled."""
@@ -102,17 +100,6 @@ class CompiledKernel:
                 f"kernel `{self.kernel.name}`: the compiled engine would need {needed} bytes for "
                 f"its registers and rows, more than {BUFFER_BYTES}"
             )
-
-
-def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
-    """Return the addresses of variables in their own state spaces, with function -1 for module
-    variables."""
-    addresses = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
-    addresses.update(local_layout(kernel).offsets)
-    addresses.update(shared_layout(kernel).offsets)
-    if loaded.parameters is not None:
-        addresses[-1, PARAMETERS] = parameters_start(loaded)
-    return addresses
 
 
 def _compile(kernel_text: KernelText) -> NDArray[np.int64]:

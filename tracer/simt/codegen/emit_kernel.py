@@ -23,6 +23,7 @@ from ..access.access_arrays import Site
 from ..access.reach import finish_rows, reach_anywhere
 from ..decode.address import elements
 from ..decode.control_flow import ends
+from ..decode.load_module import PARAMETERS
 from ..decode.move import move_rule
 from ..interp.move import split_operands
 from ..kernel.layout import parameter_bytes, parameter_offsets
@@ -67,7 +68,7 @@ from .emit_lane import Fragments, Lane, Write, compute, move
 from .emit_lines import WarpText
 from .emit_mma import add_matrix_access
 from .emit_warp import add_warp
-from .register_frame import CARRY, PARAMETERS, Frame, Place
+from .register_frame import CARRY, Frame, Place
 
 
 @dataclass(slots=True)

@@ -338,6 +338,6 @@ def move(lane: Lane, instruction: Instruction) -> list[Write]:
     to, source = instruction.operands
     kind = instruction.type
     value = lane.operand(source, kind)
-    if isinstance(source, Symbol) and lane.frame.has_levels(lane.function, source.name):
+    if isinstance(source, Symbol) and lane.frame.passing.has_levels(lane.function, source.name):
         value = lane.emit(f"add i{width(kind)} {value}, {lane.level(kind)}")
     return [(to, kind, value)]

@@ -7,7 +7,7 @@ Special registers are in tables of the launch, of a thread block and of a warp.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Set
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -27,10 +27,11 @@ from ...ptx.kernel import (
     Symbol,
 )
 from ...ptx.opcodes import destinations, sources
+from ..decode.load_module import Symbols, symbol_address
 from ..decode.special_register import block_values, special_values, thread_values
-from ..kernel.function_pointer import calls, function_address
+from ..kernel.function_pointer import calls
 from ..kernel.launch import Launch
-from ..kernel.layout import local_layout, local_stride, parameter_offsets
+from ..kernel.layout import local_stride, parameter_offsets
 from ..kernel.passing import ANY, Passing, Piece, piece_register, shared_register
 from ..ops.lanes import LANES
 from .block_part import RUN, WARP, kind_of, reads_parameter
@@ -94,9 +95,6 @@ def _fits(instruction: Instruction, to: Register) -> bool:
 
 ALIGN = 64
 
-PARAMETERS = "[parameters]"
-"""The name of the place that generic addresses of the kernel's parameters point to."""
-
 CARRY = Register("%cc", "pred")
 """The carry flag of extended-precision sums: each function has its own, and it outlives its
 block."""
@@ -129,7 +127,7 @@ class Frame:
     def __init__(
         self,
         kernel: Kernel,
-        symbols: Mapping[tuple[int, str], int],
+        symbols: Symbols,
         escaped: Container[int] = (),
     ) -> None:
         self._kernel = kernel
@@ -214,11 +212,6 @@ class Frame:
         block."""
         return (ANY, name) in self.lasting
 
-    def has_levels(self, function: int, name: str) -> bool:
-        """Return whether each level of recursion has its own copy of a local variable."""
-        offsets = local_layout(self._kernel).offsets
-        return function in self.passing.recursive and (function, name) in offsets
-
     def _reserve(self, size: int) -> Place:
         place = Place(self.size, size)
         self.size = -(-(self.size + LANES * size) // ALIGN) * ALIGN
@@ -275,16 +268,8 @@ class Frame:
         """Return the address of a variable, None if it has no known address."""
         if not isinstance(operand, Symbol):
             return None
-        name = operand.name
-        start = self._symbols.get((function, name), self._symbols.get((-1, name)))
-        if start is None and self._is_parameter(function, name):
-            start = parameter_offsets(self._kernel)[name]
-        elif start is None:
-            start = function_address(self._kernel.module, name)
+        start = symbol_address(self._kernel, self._symbols, function, operand.name)
         return None if start is None else start + operand.offset
-
-    def _is_parameter(self, function: int, name: str) -> bool:
-        return function == 0 and any(p.name == name for p in self._kernel.parameters)
 
 
 def spans_of_blocks(kernel: Kernel, keys: Set[tuple[int, str]]) -> list[Span]:

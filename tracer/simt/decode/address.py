@@ -18,11 +18,9 @@ from ...ptx.kernel import (
 from ...ptx.lines import source_line
 from ..access.access import Access
 from ..kernel.layout import parameter_offsets
-from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Group, Step
 from .decoder import Decoder, Fetch, StepTable
-from .load_module import LoadedModule
 from .ptx_program import PtxProgram
 
 _SPACES = {
@@ -72,7 +70,7 @@ def address_of(decoder: Decoder, operand: Address) -> tuple[Fetch, int]:
         return (lambda frame: frame[slot]), operand.offset
     start = 0
     if isinstance(operand.base, Symbol):
-        if decoder.has_frames(operand.base.name):
+        if decoder.passing.has_levels(decoder.function, operand.base.name):
             raise decoder.refuse("a local variable of a recursion is reached by an address only")
         start = decoder.symbol_address(operand.base.name) + operand.base.offset
     value = scalar(start, np.dtype(np.int64))
@@ -95,14 +93,8 @@ def place_parameters(decoder: Decoder | PtxProgram) -> tuple[int, int]:
         return 0, 0
     image = parameter_image(decoder)
     decoder.memory.view(place)[: image.size] = image
-    start = parameters_start(decoder.loaded)
+    start = decoder.loaded.parameters_start
     return start, start + image.size
-
-
-def parameters_start(loaded: LoadedModule) -> int:
-    """Return the first generic address of parameters; 0 if none is taken."""
-    place = loaded.parameters
-    return 0 if place is None else WINDOWS[Space.CONST][0] + place.address
 
 
 def decode_pointed_parameter(decoder: Decoder, instruction: Instruction) -> Step | None:

@@ -26,19 +26,17 @@ from ...ptx.kernel import (
     key_of,
 )
 from ..access.access import Fetch as Fetch
-from ..kernel.function_pointer import function_address
 from ..kernel.launch import Launch
 from ..kernel.layout import (
     local_layout,
     local_stride,
-    parameter_offsets,
     shared_layout,
 )
 from ..kernel.passing import Passing
 from ..memory.memory import Memory
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Step
-from .load_module import LoadedModule
+from .load_module import LoadedModule, symbol_address, symbols_of
 from .special_register import special_values
 from .spill import spills_of
 
@@ -196,18 +194,12 @@ class Decoder:
         self.slots = Slots(kernel, launch)
         self.passing = Passing(kernel)
         self.spills = spills_of(key_of(kernel))
+        self._symbols = symbols_of(kernel, loaded)
         self.returned: dict[int, tuple[int, CallTarget, list[int]]] = {}
         self.function = 0
         self.pc = 0
         self.position = 0
         self.block: BasicBlock = kernel.blocks[0]
-
-    def has_frames(self, name: str) -> bool:
-        """Return whether `name` is a local variable of the current function, and that is
-        recursive.
-        """
-        is_local = (self.function, name) in self.local.offsets
-        return is_local and self.function in self.passing.recursive
 
     def refuse(self, why: str) -> CutraceError:
         """Return an error that names the current instruction, its PTX line and source line, its
@@ -223,18 +215,10 @@ class Decoder:
 
     def symbol_address(self, name: str) -> int:
         """Return the address of a variable in its state space (generic for global memory)."""
-        for layout in (self.shared, self.local):
-            for owner in (self.function, -1):
-                if (owner, name) in layout.offsets:
-                    return layout.offsets[owner, name]
-        if name in self.loaded.symbols:
-            return self.loaded.symbols[name].address
-        if self.function == 0 and name in parameter_offsets(self.kernel):
-            return parameter_offsets(self.kernel)[name]
-        function = function_address(self.kernel.module, name)
-        if function is not None:
-            return function
-        raise self.refuse(f"`{name}` has no address")
+        address = symbol_address(self.kernel, self._symbols, self.function, name)
+        if address is None:
+            raise self.refuse(f"`{name}` has no address")
+        return address
 
     def symbol_space(self, name: str) -> Space | None:
         """Return the state space of a variable; None if `name` is no variable, or its space is

@@ -2,15 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import TypeAlias
 
 import numpy as np
 
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....traces.schema import Space
-from ...ptx.kernel import TYPE_BYTES, Function, Instruction, Module, Special, Variable
+from ...ptx.kernel import (
+    TYPE_BYTES,
+    Function,
+    Instruction,
+    Kernel,
+    Module,
+    Special,
+    Variable,
+)
 from ..kernel.function_pointer import function_address
-from ..memory.memory import ALIGNMENT, Allocation, Memory
+from ..kernel.layout import local_layout, parameter_offsets, shared_layout
+from ..memory.memory import ALIGNMENT, WINDOWS, Allocation, Memory
 
 WORKSPACE_BYTES = 256
 TAKES_FROM_HEAP = (
@@ -47,6 +57,39 @@ class LoadedModule:
     """
     heap: Allocation | None = None
     """The device heap, for kernels that call `malloc`."""
+
+    @property
+    def parameters_start(self) -> int:
+        """The first generic address of the kernel's parameters; 0 if none is taken."""
+        place = self.parameters
+        return 0 if place is None else WINDOWS[Space.CONST][0] + place.address
+
+
+PARAMETERS = "[parameters]"
+"""The name of the place that generic addresses of the kernel's parameters point to."""
+
+Symbols: TypeAlias = Mapping[tuple[int, str], int]
+"""Addresses of variables in their own state spaces by (function, name), with function -1 for module
+variables."""
+
+
+def symbols_of(kernel: Kernel, loaded: LoadedModule) -> dict[tuple[int, str], int]:
+    """Return the addresses of a kernel's variables."""
+    addresses = {(-1, name): placed.address for name, placed in loaded.symbols.items()}
+    addresses.update(local_layout(kernel).offsets)
+    addresses.update(shared_layout(kernel).offsets)
+    if loaded.parameters is not None:
+        addresses[-1, PARAMETERS] = loaded.parameters_start
+    return addresses
+
+
+def symbol_address(kernel: Kernel, symbols: Symbols, function: int, name: str) -> int | None:
+    """Return the address of a name in a function: of a variable, of a parameter of the kernel, or
+    of a function; None if it has none."""
+    start = symbols.get((function, name), symbols.get((-1, name)))
+    if start is None and function == 0:
+        start = parameter_offsets(kernel).get(name)
+    return function_address(kernel.module, name) if start is None else start
 
 
 def load_module(memory: Memory, module: Module) -> LoadedModule:

@@ -136,7 +136,8 @@ def _move(decoder: Decoder, instruction: Instruction) -> Step:
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
     if store is discard:
         return skip(decoder, instruction)
-    if isinstance(source, Symbol) and decoder.has_frames(source.name):
+    has_levels = decoder.passing.has_levels
+    if isinstance(source, Symbol) and has_levels(decoder.function, source.name):
         return _frame_address(fetch, store, decoder.local_stride, DTYPES[kind])
 
     def move(group: Group) -> None:

@@ -24,7 +24,7 @@ from ...ptx.kernel import (
     Vector,
 )
 from .function_pointer import apart, parameter_places
-from .layout import Place, Span, parameter_pieces, recursive_functions
+from .layout import Place, Span, local_layout, parameter_pieces, recursive_functions
 
 ANY = -1
 """The function of a register that several functions share."""
@@ -48,6 +48,11 @@ class Passing:
             self.recursive = recursive_functions(kernel)
             self._above = parameter_places(kernel, apart(kernel, self.recursive))
             self._pieces = dict(parameter_pieces(kernel, parameter_places(kernel)))
+
+    def has_levels(self, function: int, name: str) -> bool:
+        """Return whether each level of recursion has its own copy of a local variable."""
+        offsets = local_layout(self._kernel).offsets
+        return function in self.recursive and (function, name) in offsets
 
     def place(self, function: int, name: str) -> Place:
         """Return the place of a parameter."""
