@@ -59,17 +59,34 @@ def test_operators_that_launch_kernels_are_replaced_and_no_others() -> None:
     replaced: list[str] = []
     kinds = {f"enable_{kind}_sdp": lambda on: None for kind in ("flash", "mem_efficient", "cudnn")}
     listed = ["aten::mm", "aten::empty.memory_format", "aten::cudnn_convolution", "other::op"]
+
+    class Range:
+        name = "step"
+
+        def __enter__(self) -> str:
+            return self.name
+
+        def __exit__(self, *problem: object) -> None:
+            pass
+
+    pushed: list[str] = []
+    nvtx = SimpleNamespace(range_push=pushed.append, range_pop=lambda: pushed.append("pop"))
     library = SimpleNamespace(impl=lambda name, function, key: replaced.append(f"{name} {key}"))
     torch = SimpleNamespace(
         version=SimpleNamespace(cuda="13.0"),
         backends=SimpleNamespace(cudnn=SimpleNamespace(), cuda=SimpleNamespace(**kinds)),
         library=SimpleNamespace(Library=lambda name, kind: library),
         ops=SimpleNamespace(aten=Operators()),
+        autograd=SimpleNamespace(profiler=SimpleNamespace(record_function=Range)),
+        cuda=SimpleNamespace(nvtx=nvtx),
         _C=SimpleNamespace(_dispatch_get_registrations_for_dispatch_key=lambda key: listed),
     )
     torch_host.choose_host(torch)
     assert replaced == ["mm CUDA", "copy_ CUDA", "convolution CUDA"]
     assert torch.backends.cudnn.enabled is False
+    with Range() as name:
+        assert (name, pushed) == ("step", ["step"])
+    assert pushed == ["step", "pop"]
 
 
 TRAINED = """
@@ -98,6 +115,32 @@ assert torch.equal(z.conj().resolve_conj().cpu(), z.cpu().conj())
 out = torch.empty(0, device="cuda")
 torch.add(a, a, out=out)
 assert out.tolist() == [12] * 4
+for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+    torch.manual_seed(1)
+    net, x = kind(6, 5, num_layers=2, batch_first=True), torch.randn(3, 4, 6)
+    def outcome(x):
+        net.zero_grad()
+        y, _ = net(x)
+        (y * y).sum().backward()
+        return [y.detach().cpu(), *(each.grad.cpu().clone() for each in net.parameters())]
+    host = outcome(x)
+    net.cuda()
+    for a, b in zip(host, outcome(x.cuda())):
+        assert torch.allclose(a, b, atol=1e-6), kind
+norm, x = torch.nn.BatchNorm1d(3).cuda(), torch.randn(8, 3, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = norm(x)
+assert norm.running_mean.tolist() == [0, 0, 0]
+graph.replay()
+assert torch.allclose(norm.running_mean, 0.1 * x.mean(0), atol=1e-6)
+a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+a.record()
+with torch.profiler.record_function("step"):
+    x + x
+b.record()
+b.synchronize()
+assert a.elapsed_time(b) >= 0
 """
 
 

@@ -30,6 +30,8 @@ NATIVE = (
 """Beginnings of operators of ATen that launch no kernel, and are left to it."""
 COMPOSITE = ("copy_", "convolution")
 """Operators without a kernel for CUDA alone: ATen's for all devices launches kernels by itself."""
+STATISTICS = ("running_mean", "running_var")
+"""Arguments that normalizations write, as their schema does not say."""
 _ANY_DIRECTION = 4  # cudaMemcpyDefault
 
 INDUCTOR = {
@@ -77,6 +79,7 @@ def compute_operators(torch: Any) -> None:
     torch.backends.cudnn.enabled = False
     for kind in ("flash", "mem_efficient", "cudnn"):  # the CPU has none of their operators
         getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
+    push_ranges(torch)
     library = torch.library.Library("aten", "IMPL")
     host = OperatorHost(torch, library)
     names = torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
@@ -84,6 +87,22 @@ def compute_operators(torch: Any) -> None:
     for name in (*found, *COMPOSITE):
         if not name.startswith(NATIVE) and "cudnn" not in name and "miopen" not in name:
             host.register(name)
+
+
+def push_ranges(torch: Any) -> None:
+    """Make the ranges of `torch.profiler.record_function` NVTX ranges, too."""
+    kind = torch.autograd.profiler.record_function
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def push(self: Any) -> Any:
+        torch.cuda.nvtx.range_push(self.name)
+        return enter(self)
+
+    def pop(self: Any, *problem: Any) -> Any:
+        torch.cuda.nvtx.range_pop()
+        return leave(self, *problem)
+
+    kind.__enter__, kind.__exit__ = push, pop
 
 
 class OperatorHost:
@@ -178,7 +197,8 @@ class OperatorCall:
         found: list[Any] = []
         for number, parameter in enumerate(self._operator._schema.arguments):
             value: Any = values[number] if number < len(values) else named.get(parameter.name)
-            if parameter.alias_info and parameter.alias_info.is_write:
+            is_written = parameter.alias_info and parameter.alias_info.is_write
+            if is_written or parameter.name in STATISTICS:
                 found += filter(self._is_tensor, _leaves(value))
         return found
 
@@ -194,14 +214,8 @@ class OperatorCall:
         """Compute the results, into the tensors of an earlier run if there was one."""
         moved: list[tuple[Any, Any]] = []
         values, named = self._map(lambda each: self._to_host(each, moved), self._arguments)
-        try:
-            with self._torch.no_grad():
-                result = self._operator(*values, **named)
-        except NotImplementedError:
-            raise NotImplementedError(
-                f"cutrace: {self._operator.name()} is machine code on a GPU, and torch has no CPU"
-                " kernel that computes it on the host"
-            ) from None
+        with self._torch.no_grad():
+            result = self._compute(values, named)
         for device, host in moved:
             self._follow(device, host)
         results = list(_leaves(result))
@@ -211,6 +225,22 @@ class OperatorCall:
             [self._to_device(new, old, pairs) for new, old in zip(results, earlier, strict=True)]
         )
         self.result, self.is_done = self._map(lambda each: next(made), result), True
+
+    def _compute(self, values: Any, named: Any) -> Any:
+        """Call the CPU kernel, or compute what the operator is made of."""
+        name = self._operator.name()
+        if own := CELLS.get(name):
+            return own(self._torch, *values, **named)
+        try:
+            return self._operator(*values, **named)
+        except NotImplementedError:
+            parts = self._torch._decomp.decomposition_table.get(self._operator)
+            if parts is None:
+                raise NotImplementedError(
+                    f"cutrace: {name} is machine code on a GPU, and torch has no CPU kernel that"
+                    " computes it on the host"
+                ) from None
+            return parts(*values, **named)
 
     def _is_tensor(self, value: Any) -> bool:
         return isinstance(value, self._torch.Tensor)
@@ -264,6 +294,65 @@ class OperatorCall:
         if result.numel():
             self._view(earlier).copy_(result)
         return earlier
+
+
+def _lstm_cell(
+    torch: Any, ours: Any, hidden: Any, before: Any, bias: Any = None, hidden_bias: Any = None
+) -> tuple[Any, Any, Any]:
+    """Return output, state, and the gates for the backward pass."""
+    gates = ours + hidden if bias is None else ours + hidden + bias + hidden_bias
+    i, f, g, o = gates.chunk(4, 1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    state = f * before + i * g
+    return o * state.tanh(), state, torch.cat((i, f, g, o), 1)
+
+
+def _lstm_cell_backward(
+    torch: Any, of_output: Any, of_state: Any, before: Any, state: Any, gates: Any, has_bias: bool
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of the gates, of the state before, and of the bias."""
+    i, f, g, o = gates.chunk(4, 1)
+    tanh = state.tanh()
+    of_output = torch.zeros_like(state) if of_output is None else of_output
+    through = of_output * o * (1 - tanh * tanh)
+    through = through if of_state is None else through + of_state
+    parts = (
+        *(through * g * i * (1 - i), through * before * f * (1 - f)),
+        *(through * i * (1 - g * g), of_output * tanh * o * (1 - o)),
+    )
+    of_gates = torch.cat(parts, 1)
+    return of_gates, through * f, of_gates.sum(0) if has_bias else None
+
+
+def _gru_cell(
+    torch: Any, ours: Any, hidden: Any, before: Any, bias: Any = None, hidden_bias: Any = None
+) -> tuple[Any, Any]:
+    """Return the output, and the gates for the backward pass."""
+    if bias is not None:
+        ours, hidden = ours + bias, hidden + hidden_bias
+    (r, z, n), (hidden_r, hidden_z, hidden_n) = ours.chunk(3, 1), hidden.chunk(3, 1)
+    r, z = (r + hidden_r).sigmoid(), (z + hidden_z).sigmoid()
+    n = (n + r * hidden_n).tanh()
+    return n + z * (before - n), torch.cat((r, z, n, before, hidden_n), 1)
+
+
+def _gru_cell_backward(torch: Any, of_output: Any, gates: Any, has_bias: bool) -> tuple[Any, ...]:
+    """Return the gradients of both gates, of the output before, and of both biases."""
+    r, z, n, before, hidden_n = gates.chunk(5, 1)
+    of_n = of_output * (1 - z) * (1 - n * n)
+    of_r, of_z = of_n * hidden_n * r * (1 - r), of_output * (before - n) * z * (1 - z)
+    ours, hidden = torch.cat((of_r, of_z, of_n), 1), torch.cat((of_r, of_z, of_n * r), 1)
+    biases = (ours.sum(0), hidden.sum(0)) if has_bias else (None, None)
+    return ours, hidden, of_output * z, *biases
+
+
+CELLS: dict[str, Callable[..., Any]] = {
+    "aten::_thnn_fused_lstm_cell": _lstm_cell,
+    "aten::_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
+    "aten::_thnn_fused_gru_cell": _gru_cell,
+    "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward,
+}
+"""Operators of recurrent networks that torch has for a GPU alone; a CPU computes their parts."""
 
 
 def _leaves(value: Any) -> Iterator[Any]:
