@@ -171,7 +171,7 @@ class Problem:
             "problem": str(self.problem.resolve()),
             "solution": str(self.solution.resolve()),
             "folder": str(folder),
-            "sizes": dict(self.sizes),
+            "sizes": {name: repr(value) for name, value in self.sizes.items()},
             "seconds": self.seconds,
             "memory": self.memory,
         }

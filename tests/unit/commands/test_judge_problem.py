@@ -71,6 +71,7 @@ KERNELBENCH = """
 import numpy as np
 from device import Array
 n = 4096 * 4096 * 64
+shape = height = (n,)
 
 class Model:
     def __init__(self, by):
@@ -79,7 +80,7 @@ class Model:
         return self.by * x.copy_to_host()
 
 def get_inputs():
-    return [Array(np.random.rand(n).astype(np.float32))]
+    return [Array(np.random.rand(*shape).astype(np.float32))]
 
 def get_init_inputs():
     return [3.0]
@@ -184,9 +185,20 @@ def test_a_constant_that_the_problem_does_not_have_is_an_error() -> None:
         judged("good", HEAD + SOLUTIONS["good"], size={"m": 4})
 
 
+def test_a_constant_may_be_a_tuple_and_have_two_names() -> None:
+    judgement = judged("good", HEAD + SOLUTIONS["good"], size={"shape": (32,)})
+    assert [output.elements for output in judgement.outputs or ()] == [32, 32]
+
+
+def test_a_problem_that_cannot_be_imported_is_no_verdict() -> None:
+    Path("problem.py").write_text(f"import nothing_like_this\n{KERNELBENCH}")
+    with pytest.raises(CutraceError, match=r"problem.py:1: ModuleNotFoundError: No module"):
+        judged("good", HEAD + SOLUTIONS["good"])
+
+
 def test_a_reference_that_fails_is_no_verdict() -> None:
     Path("problem.py").write_text(KERNELBENCH.replace("self.by * x", "self.by * y"))
-    with pytest.raises(CutraceError, match=r"reference problem fails: problem.py:10: NameError"):
+    with pytest.raises(CutraceError, match=r"reference problem fails: problem.py:11: NameError"):
         judged("good", HEAD + SOLUTIONS["good"], size={"n": 32})
 
 

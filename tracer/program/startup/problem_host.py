@@ -51,14 +51,14 @@ def run(settings: Mapping[str, Any], report: "Report") -> None:
     path, solution = Path(settings["problem"]), Path(settings["solution"])
     sys.path[:0] = [str(solution.parent), str(path.parent), str(path.parent.parent)]
     sys.path += [str(each) for each in path.parents if (each / "core/challenge_base.py").is_file()]
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.cuInit(0)
     report.reach("problem")
     problem = PROBLEMS[settings["kind"]](load(path, settings["sizes"]), path, settings["sizes"])
     cases = problem.cases()
     report.reach("inputs")
     inputs = [_seeded(case) for case in cases]
     report.inputs = [digest(each) for each in inputs]
-    driver = ctypes.CDLL("libcuda.so.1")
-    driver.cuInit(0)
     begin_phase(driver, UNRECORDED)
     is_solution = settings["role"] == "solution"
     report.reach("solution" if is_solution else "reference")
@@ -147,8 +147,8 @@ def load(path: Path, sizes: Mapping[str, Any] | None = None) -> ModuleType:
     for node in tree.body:
         names = {each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)}
         if isinstance(node, ast.Assign) and (changed := names & {*(sizes or {})}):
-            value = ast.Constant((sizes or {})[changed.pop()])
-            node.value = ast.copy_location(value, node.value)
+            text = repr((sizes or {})[changed.pop()])
+            node.value = ast.parse(text, mode="eval").body
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__spec__ = importlib.util.spec_from_file_location(path.stem, path)
@@ -504,8 +504,9 @@ def _refilled(like: Any, values: Iterator[Any]) -> Any:
 
 def arguments(words: Sequence[str]) -> Mapping[str, Any]:
     """Return the settings: one JSON object."""
-    settings: Mapping[str, Any] = json.loads(words[1])
-    return settings
+    settings: dict[str, Any] = json.loads(words[1])
+    sizes = {name: ast.literal_eval(text) for name, text in settings["sizes"].items()}
+    return {**settings, "sizes": sizes}
 
 
 if __name__ == "__main__":
