@@ -22,7 +22,7 @@ CALIBRATION = {
 WORST = 3
 """How many of the worst estimates the page lists."""
 MEASURED = ROOT / "models" / "devices" / "measured"
-COMPARED = ("70", "80", "86", "89")
+COMPARED = ("70", "75", "80", "86", "89")
 """Capabilities with published latencies whose estimates were compared with measured times."""
 NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six")
 UNITS = ("sm", "l1tex", "lts", "dram")
