@@ -23,11 +23,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ptx.kernel import Bucket, Immediate, Instruction, Operand
-from ..access.cluster import START
+from ...ptx.kernel import Immediate, Instruction, Operand
 from ..decode.address import elements
 from ..decode.decoder import Decoder, Fetch, skip
-from ..decode.shuffle_vote import by_warp, put
+from ..decode.shuffle_vote import by_warp
 from ..ops.lanes import LANES, Array
 from ..tma.transfer import (
     Lane,
@@ -36,8 +35,8 @@ from ..tma.transfer import (
     complete,
     fetch_address,
     lanes_of,
-    offset_of,
     shared_bytes,
+    shared_of,
     site_of,
 )
 from ..warp.program import Group, Step, Wave
@@ -225,7 +224,7 @@ def move(decoder: Decoder, instruction: Instruction) -> Step:
         return memory.cells, first_row, first
 
     if is_load:
-        stores = [None if isinstance(e, Bucket) else decoder.store(e, "b32") for e in registers]
+        stores = [decoder.store(e, "b32") for e in registers]
 
         def load(group: Group) -> None:
             found = np.zeros((count, group.rows, LANES), np.uint32)
@@ -238,7 +237,7 @@ def move(decoder: Decoder, instruction: Instruction) -> Step:
                     words = words & np.uint32(0xFFFF) | upper << np.uint32(16)
                 found[:, number] = words
             for store, values in zip(stores, found, strict=True):
-                put(group, store, values)
+                store(group.frame, values)
 
         return load
     fetches = [decoder.fetch(e, "b32") for e in registers]
@@ -374,16 +373,16 @@ def commit(decoder: Decoder, instruction: Instruction) -> Step:
         values = [barrier(group.frame)] + ([mask(group.frame)] if mask else [])
         size = group.wave.program.launch.blocks_a_cluster
         for lane in lanes_of(group, guard, values):
-            at = as_shared(lane.values[0], is_generic)
+            word = shared_bytes(lane, site, as_shared(lane.values[0], is_generic), 8, 8)
             if mask is None:
-                complete(shared_bytes(lane, site, at, 8, 8), 0, 1)
+                complete(word, 0, 1)
                 continue
             if lane.values[1] >> size:
                 raise site.fault(lane, f"names blocks {lane.values[1]:#x} of a cluster of {size}")
             for rank in range(size):
                 if lane.values[1] >> rank & 1:
-                    there = START + (rank << 24) + offset_of(at)
-                    complete(shared_bytes(lane, site, there, 8, 8), 0, 1)
+                    block = lane.block // size * size + rank
+                    complete(shared_of(lane, block, word.start, 8), 0, 1)
 
     return commit
 
