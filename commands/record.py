@@ -76,6 +76,15 @@ def record(
             "host|estimate",
         ),
     ] = "host",
+    nvidia_libraries: Annotated[
+        str,
+        _of_program(
+            "NVIDIA's libraries: compute their calls on the host, uncounted, or run themselves,"
+            " so that their kernels are recorded.",
+            "compute|run",
+            "--libraries",
+        ),
+    ] = "compute",
     nvcc_flags: Annotated[str, _of_program("More options for nvcc, in quotes.", "FLAGS")] = "",
     libraries: Annotated[
         list[str] | None,
@@ -104,7 +113,7 @@ def record(
         trace = _record(_only(sources or []), out, recording)
         return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
     from ..tracer.program.launches import read_choice
-    from ..tracer.program.run import CLOCKS, Order
+    from ..tracer.program.run import CLOCKS, LIBRARIES, Order
 
     choice = read_choice(kernels, skip, kernel_name_base)
     shown, path = choose_device(device), None
@@ -115,7 +124,10 @@ def record(
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
     if clock not in CLOCKS:
         raise CutraceError(f"--clock {clock}: expected {' or '.join(CLOCKS)}")
-    order = Order(words, path, launches, timeout, choice=choice, clock=clock)
+    if nvidia_libraries not in LIBRARIES:
+        raise CutraceError(f"--libraries {nvidia_libraries}: expected {' or '.join(LIBRARIES)}")
+    options = {"clock": clock, "libraries": nvidia_libraries}
+    order = Order(words, path, launches, timeout, choice=choice, **options)
     return record_command(order, name or words[0], out, shown, recording)
 
 

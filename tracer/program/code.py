@@ -26,6 +26,7 @@ from ..ptx.lexer import InvalidPtxError
 from ..session.function import Function
 from ..session.module import Module
 from ..simt.kernel.layout import parameter_offsets
+from .machine_code import MachineKernel, read_cubin, write_stubs
 from .session import BASE, CONSTANTS, Device, ProgramSession
 from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
@@ -69,17 +70,30 @@ def _cuda_texts(path: str, text: str) -> Iterator[str]:
     yield from (value for value in values if isinstance(value, str) and "__global__" in value)
 
 
+class MachineCodeError(CutraceError):
+    """Code without PTX; `cubins` are the parts that the device itself would run."""
+
+    def __init__(self, message: str, cubins: Sequence[bytes] = ()) -> None:
+        super().__init__(message)
+        self.cubins = cubins
+
+
 class Code:
     """The modules of a program, by handle, with their kernels.
 
     `typed` holds sources that exist in no file, by the paths that their compiler gives them.
     """
 
-    def __init__(self, session: ProgramSession, device: Device) -> None:
+    def __init__(
+        self, session: ProgramSession, device: Device, loads_machine_code: bool = False
+    ) -> None:
         self._session = session
         self.device = device
+        self._loads_machine_code = loads_machine_code
+        self._machine: dict[int, Mapping[str, MachineKernel]] = {}
         self._modules: list[Module] = []
         self.functions: list[Function] = []
+        self.machine_kernels: dict[int, MachineKernel] = {}
         self._owners: list[Module] = []
         self.typed: dict[str, str] = {}
         self._refusals: set[str] = set()
@@ -107,7 +121,16 @@ class Code:
         return (len(self._modules) - 1,)
 
     def _load(self, data: bytes) -> Module:
-        return self._session.load(read_code(data, self.device.capability, self.typed))
+        capability = self.device.capability
+        try:
+            return self._session.load(read_code(data, capability, self.typed))
+        except MachineCodeError as error:
+            if not self._loads_machine_code or not error.cubins:
+                raise
+            kernels = [kernel for cubin in error.cubins for kernel in read_cubin(cubin)]
+            self._machine[len(self._modules)] = {kernel.name: kernel for kernel in kernels}
+            text = write_stubs(kernels, capability)
+            return self._session.load(read_code(text.encode(), capability))
 
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel by name; return its handle and its parameters."""
@@ -117,6 +140,8 @@ class Code:
         except CutraceError as problem:
             print(f"cutrace: {problem}", file=sys.stderr)
             return SYMBOL_NOT_FOUND
+        if machine := self._machine.get(module):
+            self.machine_kernels[len(self.functions)] = machine[name.decode()]
         self.functions.append(function)
         self._owners.append(owner)
         kernel_facts = function.facts
@@ -154,6 +179,8 @@ class Code:
         return (self.device.fits(self._registers(function), shared, threads),)
 
     def _registers(self, function: int) -> int:
+        if machine := self.machine_kernels.get(function):
+            return machine.registers
         return self.functions[function].registers(self.device.capability)
 
 
@@ -214,7 +241,7 @@ def _entries(data: bytes) -> Iterator[Entry]:
         (packed,) = struct.unpack_from("<I", data, at + 16)
         (whole,) = struct.unpack_from("<Q", data, at + 56) if head >= 64 else (0,)
         body = data[at + head : at + head + size]
-        if kind == PTX:
+        if kind in (PTX, MACHINE_CODE):
             body = _unpacked(body, flags, packed, whole)
         yield Entry(kind, arch, body, _options(data[at : at + head]) if kind == PTX else "")
         at += head + size
@@ -243,9 +270,10 @@ def read_ptx(data: bytes, capability: int) -> list[str]:
     Raises CutraceError for machine code, and for PTX that this device does not run.
     """
     if data.startswith(b"\x7fELF"):
-        raise CutraceError(
+        raise MachineCodeError(
             "a module has machine code alone (a cubin), no PTX: have it compiled to PTX, with "
-            "-arch=compute_90 in place of -arch=sm_90 or -cubin"
+            "-arch=compute_90 in place of -arch=sm_90 or -cubin",
+            (data,),
         )
     if data.startswith(struct.pack("<I", BUNDLE_MAGIC)):
         return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
@@ -293,14 +321,18 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
             continue
         if entry := _chosen(entries, capability):
             texts.append(_text(entry.data))
+        elif text := _retargeted(image, capability):
+            texts.append(text)
         elif entries:
             raise CutraceError(_foreign(map(_target_of, entries), capability))
     if not texts:
         archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
         targets = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
-        raise CutraceError(
+        codes = [[e for e in image if _is_code_of(e, capability)] for image in images]
+        raise MachineCodeError(
             f"the program has machine code alone ({targets}), no PTX: build "
-            "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90"
+            "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90",
+            [max(image, key=lambda entry: entry.arch).data for image in codes if image],
         )
     return texts
 
@@ -309,6 +341,28 @@ def _chosen(entries: list[Entry], capability: int) -> Entry | None:
     """Return the newest PTX that the device runs, the most specific of its architecture, if any."""
     fitting = [entry for entry in entries if runs(*_target_of(entry), capability)]
     return max(fitting, key=lambda entry: rank(_target_of(entry)), default=None)
+
+
+def _is_code_of(entry: Entry, capability: int) -> bool:
+    """Return whether an entry is machine code that a device runs: of its generation, not newer."""
+    arch = entry.arch
+    is_code = entry.kind == MACHINE_CODE
+    return is_code and arch <= capability and arch // 10 == capability // 10
+
+
+def _retargeted(image: Sequence[Entry], capability: int) -> str:
+    """Return the PTX that stands for machine code of this device, with its target; else "".
+
+    NVIDIA's libraries have machine code for each device and PTX for the newest alone, both compiled
+    from one source.
+    """
+    if not any(_is_code_of(entry, capability) for entry in image):
+        return ""
+    generic = [each for each in image if each.kind == PTX and not _target_of(each)[1]]
+    if not generic:
+        return ""
+    oldest = min(generic, key=lambda entry: entry.arch)
+    return _TARGET.sub(f".target sm_{capability}", _text(oldest.data), count=1)
 
 
 def rank(target: tuple[int, str]) -> tuple[int, int]:

@@ -132,6 +132,10 @@ _FAULTS = {
 }
 NO_CLUSTER = (0, 0, 0)
 """Cluster shape that the runtime sends if the program requests no clusters."""
+_MACHINE_CODE = (
+    "kernel {} has machine code alone, no PTX, and is not run: with --libraries compute the "
+    "library's call is computed on the host"
+)
 _MUST_END = 2
 """Launch flag: the program waits for the launch to end."""
 
@@ -247,6 +251,8 @@ class Launches:
         if self._phase == LEFT_OUT:
             return (b"",)
         function = self._code.functions[number]
+        if number in self._code.machine_kernels:
+            return self._fail(function, CutraceError(_MACHINE_CODE.format(function.signature.name)))
         packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
             sizes: tuple[object, ...] = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)

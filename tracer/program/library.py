@@ -9,6 +9,7 @@ learns which it is. This file generates the C tables, stubs and version scripts 
 
 import mmap
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from ...base.cache import kept_folder, key_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front.toolkit import Toolkit
+from .static_runtime import TABLE, read_archive, read_table, write_header
 from .wire import RUNTIME, checksum
 
 DRIVER = Path(__file__).with_name("driver")
@@ -29,6 +31,9 @@ HEADERS = LIBRARIES / "include"
 
 HEADERS_NOW = ("nvToolsExt", "cutil", "cutil_x86_64", "cutil_i386")
 """Libraries that older programs link and that today consist of headers only."""
+
+RUN = "run"
+"""Folder of the library without stand-ins, for programs in which NVIDIA's libraries run."""
 
 NVML = "libnvidia-ml.so.1"
 """NVML is part of the driver, so a program that finds the driver expects NVML as well."""
@@ -50,7 +55,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), _NAMES, _FORWARDS]
+    writers = [Path(__file__), _NAMES, _FORWARDS, TABLE]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -58,42 +63,63 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
 
 
 def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
-    name = f"libcudart.so.{major}"
     work = folder / "made"
     work.mkdir()
     ours = (path for folder in (RUNTIME, DRIVER, LIBRARIES) for path in sorted(folder.glob("*.c")))
     sources = [*ours, *_written(work, toolkit, compiler)]
-    ours_begin = ("cuda", "__cuda", *(library.names for library in STAND_INS))
-    names = "".join(f"{begin}*; " for begin in ours_begin)
-    others = f"libcudart.so.12 {{ }};\n{version_nodes()}"
-    (work / "map").write_text(f"{name} {{ global: {names}}};\n{others}")
     headers = [f"-I{each}" for each in (toolkit.include, RUNTIME, DRIVER, work)]
-    objects = [str(work / f"{path.parent.name}_{path.stem}.o") for path in sources]
 
-    def compile_one(path: Path, object_file: str) -> None:
+    def compile_one(path: Path) -> str:
+        object_file = str(work / f"{path.parent.name}_{path.stem}.o")
         _run([compiler, "-x", "c", "-c", *FLAGS, *headers, str(path), "-o", object_file], work)
+        return object_file
 
     # A g++ process per file: given several files, g++ compiles all as C++, whatever -x says.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, sources, objects))
-    for stem, write in (("refused_libraries", write_refusals), ("versions", write_versions)):
-        (work / f"{stem}.c").write_text(write(objects))
-        compile_one(work / f"{stem}.c", str(work / f"{stem}.o"))
-        objects.append(str(work / f"{stem}.o"))
-    _link(compiler, objects, folder / name, work)
-    (folder / "within").mkdir()
-    _link(compiler, objects, folder / "within" / "libcuda.so.1", work)
-    for library in ("cudart", *(each.linked for each in STAND_INS), *HEADERS_NOW):
-        (folder / f"lib{library}.so").symlink_to(name)
-    (folder / "libraries").mkdir()
-    for file in files():
-        (folder / "libraries" / file).symlink_to(f"../{name}")
-    (folder / "libcudart.so.12").symlink_to(name)
-    (folder / "libcuda.so.1").symlink_to(name)
-    (folder / "libcuda.so").symlink_to(name)
-    (folder / NVML).symlink_to(name)
-    _make_stubs(folder / "stubs", work, compiler)
+        objects = list(pool.map(compile_one, sources))
+    driver_objects = [
+        object_file
+        for path, object_file in zip(sources, objects, strict=True)
+        if path.parent != LIBRARIES or path.name in ("library.c", "nvml.c")
+    ]
+    for target, parts, stand_ins in (
+        (folder, objects, STAND_INS),
+        (folder / RUN, driver_objects, OF_DRIVER),
+    ):
+        target.mkdir(exist_ok=True)
+        texts = {"refusals": write_refusals, "versions": write_versions}
+        for stem, write in texts.items():
+            path = work / f"{stem}_{len(stand_ins)}.c"
+            path.write_text(write(parts, stand_ins))
+            parts = [*parts, compile_one(path)]
+        _lay_out(target, parts, stand_ins, compiler, major)
+        (target / "stubs").mkdir()
+        _make_stubs(target / "stubs" / "libcuda.so", work, compiler)
     shutil.rmtree(work)
+
+
+def _lay_out(
+    folder: Path, objects: list[str], stand_ins: Sequence["StandIn"], compiler: str, major: str
+) -> None:
+    """Link the library of these objects, and link to it by the names of what it replaces."""
+    name = f"libcudart.so.{major}"
+    ours_begin = ("cuda", "__cuda", *(each.names for each in stand_ins))
+    names = "".join(f"{begin}*; " for begin in ours_begin)
+    others = f"libcudart.so.12 {{ }};\n{version_nodes(stand_ins)}"
+    (folder / "map").write_text(f"{name} {{ global: {names}}};\n{others}")
+    _link(compiler, objects, folder / name, folder)
+    (folder / "within").mkdir()
+    _link(compiler, objects, folder / "within" / "libcuda.so.1", folder)
+    (folder / "map").unlink()
+    (folder / "libraries").mkdir()
+    links = {f"lib{each}.so" for each in ("cudart", *HEADERS_NOW)}
+    for each in stand_ins:
+        links.add(f"lib{each.linked}.so")
+        for file in each.files:
+            (folder / "libraries" / file).symlink_to(f"../{name}")
+    for link in (*links, "libcudart.so.12", "libcuda.so.1", "libcuda.so", NVML):
+        if link != name:
+            (folder / link).symlink_to(name)
 
 
 def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
@@ -111,6 +137,7 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
 
 def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     """Write the sources generated from the toolkit's headers; return their paths."""
+    (work / "static_runtimes.h").write_text(_static_runtimes(toolkit))
     (work / "checksum.h").write_text(f"#define WIRE_CHECKSUM {checksum()}u\n")
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
     (work / "stand_ins.h").write_text(write_names())
@@ -126,14 +153,22 @@ def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     return [work / "refused.c", work / "refused_driver.c", work / "forwards.c"]
 
 
-def _make_stubs(folder: Path, work: Path, compiler: str) -> None:
+def _static_runtimes(toolkit: Toolkit) -> str:
+    """Return C: the runtimes of the table, and the toolkit's own if it is newer than they."""
+    runtimes = read_table()
+    archive = toolkit.root / "lib" / "libcudart_static.a"
+    if platform.machine() == "x86_64" and archive.is_file():
+        own = read_archive(archive, toolkit.version)
+        runtimes += [own] if all(own.probes != each.probes for each in runtimes) else []
+    return write_header(runtimes)
+
+
+def _make_stubs(library: Path, work: Path, compiler: str) -> None:
     """Make the library that -lcuda links: every name, with the soname of NVIDIA's driver."""
-    folder.mkdir()
     source = work / "stubs.c"
     source.write_text(stub_library((work / "entries.h").read_text()))
     soname = "-Wl,-soname,libcuda.so.1"
-    library = str(folder / "libcuda.so")
-    _run([compiler, "-x", "c", "-shared", "-fPIC", soname, str(source), "-o", library], work)
+    _run([compiler, "-x", "c", "-shared", "-fPIC", soname, str(source), "-o", str(library)], work)
 
 
 def _run(command: list[str], work: Path) -> None:
@@ -329,6 +364,7 @@ def jump(label: str, function: str, more: str = "") -> str:
 
 _TYPE = re.compile(r"^typedef \w+ \(CUDAAPI \*PFN_(cu\w+)_v(\d+)\)", re.MULTILINE)
 _NEWEST = re.compile(r"^#define (cu[A-Z]\w+)\s+(?:__CUDA_API_PT[DS]\w\()?(cu\w+)", re.MULTILINE)
+_DRIVER_FUNCTION = re.compile(r"^CUresult CUDAAPI (cu\w+)\(", re.MULTILINE)
 _DRIVER_DECLARED = re.compile(r"\b(cu[A-Z]\w+)_v(\d+)\(")
 _DRIVER_PER_THREAD = re.compile(r"__CUDA_API_(PT[DS][SZ])\((cu\w+)\)")
 _FIRST = (
@@ -360,13 +396,14 @@ def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
     entries = list(_entries(_read(toolkit, "cudaTypedefs.h"), _read(toolkit, "cuda.h"), ours))
     names = dict.fromkeys(entry.name for entry in entries)
     lines = [f"ENTRY({entry.name}, {entry.asked}, {entry.since})\n" for entry in entries]
-    per_thread = _per_thread_twins(_read(toolkit, "cuda.h"), names)
+    per_thread = dict(_per_thread_twins(_read(toolkit, "cuda.h"), names))
     plain = {name.removesuffix("_v2") for name in names if name.endswith("_v2")}
     first = [jump(name, f"{name}_v2") for name in _FIRST]
-    missing = sorted((plain | names.keys()) - ours - set(_FIRST))
+    declared = set(_DRIVER_FUNCTION.findall(_read(toolkit, "cuda.h")))
+    missing = sorted((plain | names.keys() | declared) - ours - set(_FIRST) - set(per_thread))
     refusals = [f'API int {name}(void) {{ return refuse_driver("{name}"); }}' for name in missing]
     head = f"{JUMPS}int refuse_driver(const char *name);\n"
-    return "".join(lines), "\n".join((head, *refusals, *per_thread, *first, ""))
+    return "".join(lines), "\n".join((head, *refusals, *per_thread.values(), *first, ""))
 
 
 def stub_library(entries: str) -> str:
@@ -411,13 +448,13 @@ def _entries(types: str, header: str, ours: set[str]) -> Iterator[Entry]:
             yield Entry(name, symbol, 0)
 
 
-def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[str]:
-    """Yield the per-thread-stream variants; here they act as their plain versions."""
+def _per_thread_twins(header: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the per-thread-stream variants by name; here they act as their plain versions."""
     name_set = set(names)
     for kind, name in dict.fromkeys(_DRIVER_PER_THREAD.findall(header)):
         if name in name_set:
             twin = f"{name}_{kind.lower()}"
-            yield jump(twin, name)
+            yield twin, jump(twin, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,6 +482,9 @@ STAND_INS = (
     StandIn("cudnn", "cudnn", ("libcudnn.so.8", "libcudnn.so.9"), 3000),
     StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), 3, has_versions=False),
 )
+OF_DRIVER = tuple(each for each in STAND_INS if each.linked == "nvidia-ml")
+"""The stand-ins that remain where NVIDIA's libraries run themselves."""
+
 _NAMES = Path(__file__).with_name("names.txt")
 
 _SECOND = re.compile(
@@ -467,9 +507,9 @@ def files() -> Iterator[str]:
         yield from library.files
 
 
-def version_nodes() -> str:
+def version_nodes(stand_ins: Sequence[StandIn]) -> str:
     """Return the linker's version nodes besides the library's own."""
-    versioned = (file for each in STAND_INS if each.has_versions for file in each.files)
+    versioned = (file for each in stand_ins if each.has_versions for file in each.files)
     return "".join(f"{file} {{ }};\n" for file in versioned)
 
 
@@ -490,15 +530,15 @@ def write_names() -> str:
     return "".join(f'STAND_IN("{each.names}", {version})\n' for each, version in pairs)
 
 
-def write_refusals(objects: Sequence[str]) -> str:
-    """Return C: a stub for each export of NVIDIA's libraries that these objects do not define."""
-    defined = set(_defined(objects))
-    return "\n".join((JUMPS, "int refuse_call(const char *name, int status);", *_refusals(defined)))
+def write_refusals(objects: Sequence[str], stand_ins: Sequence[StandIn] = STAND_INS) -> str:
+    """Return C: a stub for each export of these libraries that the objects do not define."""
+    refusals = _refusals(set(_defined(objects)), stand_ins)
+    return "\n".join((JUMPS, "int refuse_call(const char *name, int status);", *refusals))
 
 
-def _refusals(defined: set[str]) -> Iterator[str]:
+def _refusals(defined: set[str], stand_ins: Sequence[StandIn]) -> Iterator[str]:
     names = read_names()
-    for library in STAND_INS:
+    for library in stand_ins:
         listed = names[library.linked]
         second = {n: n[:-3] for n in listed if n[-3:] == "_v2" and _SECOND.fullmatch(n[:-3])}
         for name in dict.fromkeys(second.get(name, name) for name in listed):
@@ -512,9 +552,9 @@ def _refusals(defined: set[str]) -> Iterator[str]:
                     yield jump(label, f"first_{name}", f"\\n.symver {label}, {name}@{file}, remove")
 
 
-def write_versions(objects: Sequence[str]) -> str:
+def write_versions(objects: Sequence[str], stand_ins: Sequence[StandIn] = STAND_INS) -> str:
     """Return C: a function for each symbol that these objects define, in each file's version."""
-    return "\n".join((JUMPS, *_shim_jumps(_defined(objects)), ""))
+    return "\n".join((JUMPS, *_shim_jumps(_defined(objects), stand_ins), ""))
 
 
 def _defined(objects: Sequence[str]) -> Sequence[str]:
@@ -524,9 +564,9 @@ def _defined(objects: Sequence[str]) -> Sequence[str]:
     return _SHIM_DEFINED.findall(listing)
 
 
-def _shim_jumps(functions: Iterable[str]) -> Iterator[str]:
+def _shim_jumps(functions: Iterable[str], stand_ins: Sequence[StandIn]) -> Iterator[str]:
     for name in sorted(set(functions)):
-        library = next((each for each in STAND_INS if name.startswith(each.names)), None)
+        library = next((each for each in stand_ins if name.startswith(each.names)), None)
         symbol = f"{name}_v2" if _SECOND.fullmatch(name) else name
         if library is None or not library.has_versions:
             continue

@@ -24,7 +24,7 @@ from ...base.errors import CutraceError, KernelFault, nearest
 from ..front.toolkit import find_host_compiler, find_toolkit, why_nothing_came
 from .code import Code
 from .launches import Choice, EnoughError, Launches, Tally
-from .library import build_library, is_named_in
+from .library import RUN, build_library, is_named_in
 from .server import Connections, Listener, Server
 from .session import BASE, CONSTANTS, TEXELS, Device, ProgramSession, SharedMemory
 from .storage import Storage
@@ -39,6 +39,9 @@ PYTHON_CACHES = {
     "TRITON_CACHE_DIR": "triton",
 }
 """Kernel caches of Python packages: kept apart from the machine code for a real device."""
+
+LIBRARIES = ("compute", "run")
+"""What NVIDIA's libraries do: their calls are computed on the host, or they run themselves."""
 
 CLOCKS = ("host", "estimate")
 """Whose time CUDA events have: this machine's, or the sum of the launches' estimates."""
@@ -216,7 +219,7 @@ class Order:
 
     The program is stopped after `launches` recorded launches of the chosen ones, or after
     `seconds`, if given. Its stdout goes to the file `output`, if given. `tally` shows the progress;
-    `clock` is one of CLOCKS.
+    `clock` is one of CLOCKS, `libraries` of LIBRARIES.
     """
 
     words: tuple[str, ...]
@@ -227,6 +230,7 @@ class Order:
     choice: Choice = field(default_factory=Choice)
     tally: Tally = field(default_factory=Tally)
     clock: str = CLOCKS[0]
+    libraries: str = LIBRARIES[0]
 
 
 def record_program(order: Order, trace: Path, device: Device) -> Ended:
@@ -235,6 +239,7 @@ def record_program(order: Order, trace: Path, device: Device) -> Ended:
     Raises CutraceError if it cannot be started or never uses CUDA.
     """
     library = build_library(find_toolkit(), find_host_compiler())
+    library = library / RUN if order.libraries == RUN else library
     shared = SharedMemory()
     try:
         with ProgramSession(trace, shared) as session:
@@ -252,7 +257,7 @@ def _serve(
     order: Order, child: Child, session: ProgramSession, shared: SharedMemory, device: Device
 ) -> Ended:
     greeter = Greeter(device, shared.size)
-    code = Code(session, device)
+    code = Code(session, device, order.libraries == RUN)
     storage = Storage(session, device.facts["memory_bytes"])
     launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
+from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import functions_of, runtime_table
+from cutrace.tracer.program.static_runtime import read_archive, read_table
 from cutrace.tracer.program.wire import RUNTIME
 
 ADD = """
@@ -71,13 +73,80 @@ def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(tmp_path: Path) -
     assert [each.value for each in launch.launch.arguments] == ["p1", "p2", 100]
 
 
-def test_one_that_is_stripped_of_names_is_told_what_to_do(tmp_path: Path) -> None:
+def test_one_that_is_stripped_of_names_is_recorded_too(tmp_path: Path) -> None:
     subprocess.run(["strip", build_elsewhere(tmp_path)], check=True)
+    done = record_it(tmp_path)
+    assert (done.status, done.out) == (0, "NVIDIA H100 80GB HBM3 104 100 2\n"), done.err
+    assert len(done.trace.launches) == 1
+
+
+def test_one_whose_runtime_is_not_found_is_told_what_to_do(tmp_path: Path) -> None:
+    app = build_elsewhere(tmp_path)
+    subprocess.run(["strip", app], check=True)
+    data = bytearray(app.read_bytes())
+    data[40:48], data[60:64] = bytes(8), bytes(4)  # where ELF's table of sections is, and its size
+    app.write_bytes(data)
     done = record_it(tmp_path)
     assert "NVIDIA's runtime in ./app is not reached" in done.err
     assert "its functions have no names there (strip, -s)" in done.err
     assert "-cudart shared, or by\n`cutrace nvcc`" in done.err
     assert "app.cutrace has 0 launches" in done.err
+
+
+IN_A_LIBRARY = """
+__global__ void fill(int *x) { x[threadIdx.x] = threadIdx.x; }
+extern "C" int answer()
+{
+    int *x, host[32], sum = 0;
+    if (cudaMalloc(&x, sizeof host)) return -1;
+    fill<<<1, 32>>>(x); /* a constructor has registered it */
+    if (cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost)) return -2;
+    for (int each : host) sum += each;
+    return sum;
+}
+"""
+
+
+def test_a_library_without_names_is_reached_before_its_constructors_run(tmp_path: Path) -> None:
+    toolkit = find_toolkit()
+    (tmp_path / "made.cu").write_text(IN_A_LIBRARY)
+    command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
+    command += [find_host_compiler(), "-shared", "-Xcompiler", "-fPIC", "made.cu", "-o", "made.so"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    subprocess.run(["strip", "made.so"], check=True, cwd=tmp_path)
+    script = 'import ctypes\nprint(ctypes.CDLL("./made.so").answer())\n'
+    (tmp_path / "app.py").write_text(script)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert (done.status, done.out) == (0, "496\n"), done.err  # 0 + ... + 31
+    assert len(done.trace.launches) == 1
+
+
+def test_the_table_has_the_runtime_of_this_toolkit() -> None:
+    """Where nm sees the functions of NVIDIA's archive."""
+    archive = find_toolkit().root / "lib" / "libcudart_static.a"
+    own = read_archive(archive, "here")
+    listing = subprocess.run(
+        ["nm", "--defined-only", archive], capture_output=True, text=True, check=True
+    ).stdout
+    offsets = {name: int(at, 16) for at, _, name in map(str.split, listing.splitlines()[2:])}
+    assert len(own.functions) > 400
+    assert own.functions == {name: offsets[name] for name in own.functions}
+    assert any(each.probes == own.probes for each in read_table())
+    assert min(p.offset for p in own.probes) < own.size / 16  # they are all over it
+    assert max(p.offset for p in own.probes) > own.size * 15 / 16
+
+
+def test_runtimes_of_all_versions_are_told_apart() -> None:
+    table = read_table()
+    assert len({each.probes for each in table}) == len(table)
+    assert {each.major for each in table} == {12, 13}
+    assert all("__cudaRegisterFatBinary" in each.functions for each in table)
+
+
+def test_another_file_is_no_static_runtime(tmp_path: Path) -> None:
+    (tmp_path / "other.a").write_bytes(b"!<arch>\n")
+    with pytest.raises(CutraceError, match=r"other\.a is not NVIDIA's static runtime"):
+        read_archive(tmp_path / "other.a", "13.0")
 
 
 TWELVE = """

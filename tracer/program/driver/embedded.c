@@ -1,7 +1,8 @@
-/* Programs that have NVIDIA's runtime in themselves, as nvcc links it by default. Its functions call
-   the driver by tables that NVIDIA does not document; so, before anything of the program runs, those
-   that the file names (`.symtab`) are made to jump to ours. What is stripped of names stays as it
-   is, and is told so when it asks for the tables. */
+/* Programs and libraries that have NVIDIA's runtime in themselves, as nvcc links it by default. Its
+   functions call the driver by tables that NVIDIA does not document; so, before anything of the file
+   runs, those that it names (`.symtab`) are made to jump to ours. In a file that is stripped of names
+   the runtime is found by its text (program/static_runtime.py). What is not found stays as it is,
+   and is told so when it asks for the tables. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -134,6 +135,135 @@ static int has_names(const Elf64_Shdr *section)
     return section->sh_type == SHT_SYMTAB || (is_within && section->sh_type == SHT_DYNSYM);
 }
 
+/* static_runtimes.h has the texts of the runtime's versions. */
+struct probe {
+    uint32_t offset, bytes;
+    uint64_t word, hash;
+};
+
+struct function_place {
+    const char *name;
+    uint32_t offset;
+};
+
+#define RUNTIME(version, major, bytes)
+#define PROBE(offset, bytes, word, hash) {offset, bytes, word, hash},
+#define PLACE(name, offset)
+#define END
+static const struct probe probes[] = {
+#include "static_runtimes.h"
+};
+#undef PROBE
+#undef PLACE
+#undef END
+#define PROBE(offset, bytes, word, hash)
+#define PLACE(name, offset) {#name, offset},
+#define END {NULL, 0},
+static const struct function_place places[] = {
+#include "static_runtimes.h"
+};
+#undef RUNTIME
+#undef PLACE
+#undef END
+#define RUNTIME(version, major, bytes) {major, bytes},
+#define PLACE(name, offset)
+#define END
+static const struct {
+    int major;
+    size_t bytes;
+} runtimes[] = {
+#include "static_runtimes.h"
+};
+enum { RUNTIMES = sizeof runtimes / sizeof *runtimes, STEP = 16,
+       PROBES = sizeof probes / sizeof *probes / RUNTIMES };
+
+static uint64_t word_at(const unsigned char *data)
+{
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return word;
+}
+
+static int is_there(const struct probe *probe, const unsigned char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (word_at(text + probe->offset) != probe->word)
+        return 0;
+    for (size_t at = 0; at < probe->bytes; at += sizeof hash)
+        hash = (hash ^ word_at(text + probe->offset + at)) * 0x100000001b3u;
+    return hash == probe->hash;
+}
+
+static const struct function_place *places_of(int runtime)
+{
+    const struct function_place *first = places;
+    for (; runtime; first++)
+        runtime -= !first->name;
+    return first;
+}
+
+static void redirect_places(const struct object *object, const Elf64_Shdr *text, size_t start,
+                            int runtime)
+{
+    for (const struct function_place *each = places_of(runtime); each->name; each++) {
+        void *own = find_own(each->name, runtimes[runtime].major);
+        if (own && redirect(object->base + text->sh_addr + start + each->offset, own))
+            fprintf(stderr, "cutrace: this machine does not let %s be replaced\n", each->name);
+    }
+}
+
+/* A linker puts the runtime last, mostly. */
+static void search_text(const struct object *object, const Elf64_Shdr *section)
+{
+    const unsigned char *text = object->file + section->sh_offset;
+    size_t end = section->sh_size & ~(size_t)(STEP - 1);
+    for (size_t at = end < STEP ? 0 : end - STEP; at; at -= STEP) {
+        uint64_t word = word_at(text + at);
+        for (int n = 0; n < RUNTIMES; n++) {
+            const struct probe *probe = probes + n * PROBES;
+            if (word != probe->word || at < probe->offset ||
+                runtimes[n].bytes > section->sh_size - (at - probe->offset))
+                continue;
+            int found = 0;
+            while (found < PROBES && is_there(probe + found, text + at - probe->offset))
+                found++;
+            if (found == PROBES) {
+                redirect_places(object, section, at - probe->offset, n);
+                return;
+            }
+        }
+    }
+}
+
+static const Elf64_Shdr *section_named(const struct object *object, const char *name)
+{
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)object->file;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(object->file + head->e_shoff);
+    if (head->e_shstrndx >= head->e_shnum)
+        return NULL;
+    const Elf64_Shdr *names = sections + head->e_shstrndx;
+    if (!is_inside(object, names->sh_offset, names->sh_size))
+        return NULL;
+    for (unsigned i = 0; i < head->e_shnum; i++) {
+        const Elf64_Shdr *own = sections + i;
+        if (own->sh_name < names->sh_size && own->sh_type != SHT_NOBITS &&
+            is_inside(object, own->sh_offset, own->sh_size) &&
+            !strcmp((const char *)object->file + names->sh_offset + own->sh_name, name))
+            return own;
+    }
+    return NULL;
+}
+
+/* Every version of the runtime takes this from the system, and few other files do. */
+static void search_stripped(const struct object *object)
+{
+    static const char rare[] = "\0mkfifo";
+    const Elf64_Shdr *names = section_named(object, ".dynstr"), *text = section_named(object, ".text");
+    if (names && text && text->sh_addr % STEP == 0 &&
+        memmem(object->file + names->sh_offset, names->sh_size, rare, sizeof rare))
+        search_text(object, text);
+}
+
 /* Whether the runtime is in it: then its registration of code has a name there. */
 static void search(const struct object *object)
 {
@@ -150,11 +280,14 @@ static void search(const struct object *object)
         const Elf64_Shdr *text = sections + own->sh_link;
         if (is_inside(object, own->sh_offset, own->sh_size) &&
             is_inside(object, text->sh_offset, text->sh_size) &&
-            memmem(object->file + text->sh_offset, text->sh_size, "__cudaRegisterFatBinary", 24))
+            memmem(object->file + text->sh_offset, text->sh_size, "__cudaRegisterFatBinary", 24)) {
             redirect_all(object, (const Elf64_Sym *)(object->file + own->sh_offset),
                          own->sh_size / sizeof(Elf64_Sym),
                          (const char *)object->file + text->sh_offset);
+            return;
+        }
     }
+    search_stripped(object);
 }
 
 /* What was looked at, of which nothing is looked at again; libraries come one by one. */
@@ -206,6 +339,46 @@ void redirect_new_libraries(void)
         dl_iterate_phdr(visit, NULL);
 }
 
+/* The system's loader calls an empty function, which is meant for debuggers, when it has mapped a
+   library and all that it needs, and has run nothing of them yet. It is made to jump here. */
+static void on_change(void)
+{
+    if (_r_debug.r_state == RT_CONSISTENT)
+        redirect_new_libraries();
+}
+
+/* Whether the function ends before the jump does, and nothing but padding follows. */
+static int is_empty(const unsigned char *code)
+{
+#if defined(__x86_64__)
+    static const unsigned char mark[] = {0xf3, 0x0f, 0x1e, 0xfa}, padding[] = "\x66\x2e\x0f\x1f\x84\x80"
+                                                                              "\x40\x44\x00\x90\xcc";
+    size_t at = memcmp(code, mark, sizeof mark) ? 0 : sizeof mark;
+    if ((uintptr_t)code % STEP || code[at] != 0xc3)
+        return 0;
+    while (++at < sizeof(struct code))
+        if (!memchr(padding, code[at], sizeof padding - 1))
+            return 0;
+#else
+    static const uint32_t mark = 0xd503245f, back = 0xd65f03c0, padding = 0xd503201f;
+    const uint32_t *word = (const uint32_t *)code, *end = word + sizeof(struct code) / sizeof *word;
+    word += *word == mark;
+    if ((uintptr_t)code % STEP || *word != back)
+        return 0;
+    while (++word < end)
+        if (*word && *word != padding)
+            return 0;
+#endif
+    return 1;
+}
+
+void watch_loader(void)
+{
+    unsigned char *place = (unsigned char *)_r_debug.r_brk;
+    if (place && is_empty(place))
+        redirect((char *)place, (void *)on_change);
+}
+
 /* The linker's option `initfirst` has this run before all that the program's own files start with,
    and before the system's library is ready for more than this. */
 __attribute__((constructor)) static void start(int count, char **words, char **environment)
@@ -216,4 +389,5 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
         return;
     is_new(own.dli_fbase);
     dl_iterate_phdr(visit, NULL);
+    watch_loader();
 }

@@ -19,4 +19,7 @@ extern void (*on_python_module)(void);
 /* embedded.c: have the runtime that is in libraries loaded since call ours. */
 void redirect_new_libraries(void);
 
+/* Have that done for all libraries from now on, before anything of them runs. */
+void watch_loader(void);
+
 #endif

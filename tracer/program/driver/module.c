@@ -1,6 +1,7 @@
 /* Modules and libraries, which are the same here, and what is in them. A CUfunction, as a CUkernel,
    is the runtime's kernel. */
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define IMAGE_MAGIC 0xba55ed50u
 #define ELF_MAGIC 0x464c457fu
-#define ELF_HEAD 64
 
 /* Images of code: a wrapper points to one, which has a head and says its size. */
 struct wrapper {
@@ -24,6 +24,14 @@ struct image {
     uint16_t version, head;
     uint64_t bytes;
 };
+
+static size_t elf_bytes(const Elf64_Ehdr *head)
+{
+    size_t sections = head->e_shoff + (size_t)head->e_shnum * head->e_shentsize;
+    size_t parts = head->e_phoff + (size_t)head->e_phnum * head->e_phentsize;
+    size_t most = sections > parts ? sections : parts;
+    return most > sizeof *head ? most : sizeof *head;
+}
 
 CUresult load_image(struct module **module, const void *data)
 {
@@ -39,8 +47,8 @@ CUresult load_image(struct module **module, const void *data)
         bytes = ((const struct image *)data)->head + ((const struct image *)data)->bytes;
     else if (magic == BUNDLE_MAGIC)
         bytes = sizeof(struct bundle_head) + ((const struct bundle_head *)data)->bytes;
-    else if (magic == ELF_MAGIC) /* machine code, of which the head is enough to be refused */
-        bytes = ELF_HEAD;
+    else if (magic == ELF_MAGIC) /* machine code, which ends with its table of sections or parts */
+        bytes = elf_bytes(data);
     *module = load_module(data, bytes, &status);
     return result(status);
 }

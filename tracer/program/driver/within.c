@@ -159,6 +159,7 @@ API void _cutrace_bind(void)
     int has_compiler = 0;
     Dl_info own;
     is_within = 1;
+    watch_loader();
     search_new_libraries();
     dl_iterate_phdr(visit_compiler, &has_compiler);
     if (has_compiler && dladdr((void *)_cutrace_bind, &own))

@@ -67,22 +67,37 @@ static int largest_cluster(const struct function *function)
     return function->attributes.nonPortableClusterSizeAllowed ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 }
 
+/* What an SM holds of blocks whose registers are not known: cuBLASLt asks without a kernel. */
+static int blocks_without_kernel(uint64_t threads, size_t shared)
+{
+    const struct facts *facts = &device.facts;
+    int64_t by_warps = facts->warps_per_sm / (int64_t)((threads + 31) / 32);
+    int64_t by_shared = facts->shared_per_sm / (int64_t)(shared + facts->shared_reserved);
+    int64_t most = by_warps < by_shared ? by_warps : by_shared;
+    return most < facts->blocks_per_sm ? most : facts->blocks_per_sm;
+}
+
 /* The kernel, and how many of its blocks an SM holds; NULL with a status if there are no clusters. */
 static const struct function *blocks_held(const void *host, const cudaLaunchConfig_t *config,
                                           int *blocks, cudaError_t *status)
 {
+    static const struct function unknown = {.attributes = {.nonPortableClusterSizeAllowed = 1}};
     dim3 block = config->blockDim;
     *status = begin();
-    const struct function *function = *status ? NULL : find_function(host, status);
+    const struct function *function = &unknown;
+    if (host && !*status)
+        function = find_function(host, status);
     int can = 0;
-    if (function)
+    if (!*status)
         *status = cudaDeviceGetAttribute(&can, cudaDevAttrClusterLaunch, 0);
     if (!*status && !can)
         *status = cudaErrorNotSupported;
     uint64_t threads = threads_of(block);
     if (!*status && threads > (uint64_t)device.facts.threads_per_block)
         *status = cudaErrorInvalidConfiguration;
-    if (!*status)
+    if (!*status && !host && threads)
+        *blocks = blocks_without_kernel(threads, config->dynamicSmemBytes);
+    else if (!*status)
         *status = cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, host, threads,
                                                                 config->dynamicSmemBytes);
     return *status ? NULL : function;

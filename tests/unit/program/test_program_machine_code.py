@@ -1,0 +1,96 @@
+"""`--libraries run`: kernels with PTX for another device, and those with machine code alone."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from program_run import HEAD, Done, cutrace
+
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.program.machine_code import read_cubin, write_stubs
+
+PROGRAM = """
+__global__ void __launch_bounds__(128) turn(float *x, int n)
+{
+    __shared__ float part[128];
+    part[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = part[n - 1 - threadIdx.x];
+}
+int main()
+{
+    float host[128], *x;
+    cudaFuncAttributes facts;
+    for (int i = 0; i < 128; i++) host[i] = i;
+    CHECK(cudaMalloc(&x, sizeof host));
+    CHECK(cudaMemcpy(x, host, sizeof host, cudaMemcpyHostToDevice));
+    CHECK(cudaFuncGetAttributes(&facts, turn));
+    printf("%zu %d %d\\n", facts.sharedSizeBytes, facts.numRegs, facts.maxThreadsPerBlock);
+    turn<<<1, 128>>>(x, 128);
+    printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+    CHECK(cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%g\\n", host[0]);
+    return 0;
+}
+"""
+
+
+def build(folder: Path, *options: str) -> str:
+    """Build the program by NVIDIA's nvcc; return what it says of registers."""
+    toolkit = find_toolkit()
+    (folder / "app.cu").write_text(HEAD + PROGRAM)
+    command = [str(toolkit.nvcc), *options, f"-L{toolkit.root / 'lib'}", "-ccbin"]
+    command += [find_host_compiler(), "-Xptxas", "-v", "app.cu"]
+    return subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True).stderr
+
+
+def record_it(folder: Path, *options: str) -> Done:
+    return cutrace(folder, "record", *options, "-o", "app.cutrace", "--", "./app")
+
+
+def test_a_kernel_of_machine_code_alone_is_known_and_refused_by_name(tmp_path: Path) -> None:
+    said = build(tmp_path, "-gencode", "arch=compute_90,code=sm_90", "-o", "app")
+    registers = re.search(r"Used (\d+) registers", said)
+    assert registers
+    done = record_it(tmp_path, "--libraries", "run")
+    # 128 floats of shared memory, __launch_bounds__(128); the array is as it was
+    assert done.out == f"512 {registers[1]} 128\ncudaErrorNotSupported\n0\n", done.err
+    assert "kernel turn has machine code alone, no PTX, and is not run" in done.err
+    assert "--libraries compute" in done.err
+    assert "app.cutrace has 0 launches, 1 that failed is left out" in done.err
+
+
+def test_ptx_of_a_newer_device_stands_for_machine_code_of_this_one(tmp_path: Path) -> None:
+    codes = ("arch=compute_90,code=sm_90", "arch=compute_120,code=compute_120")
+    build(tmp_path, "-gencode", codes[0], "-gencode", codes[1], "-o", "app")
+    done = record_it(tmp_path)
+    assert done.out.splitlines()[1:] == ["cudaSuccess", "127"], done.err
+    assert len(done.trace.launches) == 1
+
+
+def test_ptx_of_a_newer_device_alone_stays_foreign(tmp_path: Path) -> None:
+    build(tmp_path, "-gencode", "arch=compute_120,code=compute_120", "-o", "app")
+    done = record_it(tmp_path, "--libraries", "run")
+    assert "the device is of compute capability 9.0, the code for sm_120" in done.err
+
+
+def test_the_kernels_of_a_cubin_have_the_resources_that_ptxas_says(tmp_path: Path) -> None:
+    said = build(tmp_path, "-arch=sm_90", "-cubin", "-o", "app.cubin")
+    numbers = re.search(r"Used (\d+) registers.*?(\d+) bytes smem", said)
+    assert numbers
+    data = (tmp_path / "app.cubin").read_bytes()
+    (kernel,) = read_cubin(data)
+    assert kernel.name == "_Z4turnPfi"
+    assert (kernel.registers, kernel.shared) == tuple(map(int, numbers.groups()))
+    assert kernel.parameters == 12  # a pointer and an int
+    assert kernel.threads[0] == 128
+    assert ".entry _Z4turnPfi(.param .align 8 .b8 p[12])" in write_stubs([kernel], 90)
+    with pytest.raises(CutraceError, match="cut off or damaged"):
+        read_cubin(data[: len(data) // 2])
+
+
+def test_another_word_for_libraries_is_refused(tmp_path: Path) -> None:
+    done = cutrace(tmp_path, "record", "--libraries", "both", "--", "true")
+    assert "--libraries both: expected compute or run" in done.err
