@@ -211,6 +211,14 @@ ON_GTX1080: dict[str, Formula] = {
     "gld_transactions_per_request": lambda c: asked(c, "loads") / 8 / requests(c, "loads"),
     "nvprof.global_load_requests": lambda c: 4 * requests(c, "loads"),
 }
+ON_V100: dict[str, Formula] = {
+    **transactions_of_5x("gld", "loads"),
+    **transactions_of_5x("gst", "stores"),
+    "gld_efficiency": EVERYWHERE["gld_efficiency"],
+    "gst_efficiency": EVERYWHERE["gst_efficiency"],
+    "nvprof.global_load_requests": lambda c: requests(c, "loads"),
+    "nvprof.global_store_requests": lambda c: requests(c, "stores"),
+}
 
 
 def record_texels(path: Path, constants: Constants) -> Path:
@@ -348,6 +356,7 @@ NVPROF = [
     Case(record_everything, "gtx580", FIRST, SECOND, ON_GTX580),
     Case(record_everything, "p100", FIRST, SECOND, ON_P100),
     Case(record_everything, "gtx1080", FIRST, SECOND, ON_GTX1080),
+    Case(record_everything, "v100", FIRST, SECOND, ON_V100),
     Case(
         record_words,
         "k20",
