@@ -12,6 +12,7 @@ from cutrace.tracer.program.run import STARTUP
 MODULES = {
     "jax/__init__.py": "",
     "jax/_src/__init__.py": "",
+    "jax_cuda13_plugin/__init__.py": "",
     "jax/_src/hardware_utils.py": """
 import os
 def has_visible_nvidia_gpu():
@@ -82,3 +83,13 @@ def test_questions_of_xla_go_to_ptxas_itself(tmp_path: Path) -> None:
         command = [str(toolkit / "bin" / "ptxas"), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout == f"ptxas itself: {' '.join(words)}\n"
+
+
+def test_a_jax_without_its_plugin_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(MODULES, "jax_cuda13_plugin/__init__.py")
+    environment = {"XLA_FLAGS": "", "XLA_PYTHON_CLIENT_PREALLOCATE": ""}
+    done = ask(tmp_path, **environment)
+    assert done.stdout.startswith("False|||")
+    assert 'its plugin for CUDA is missing: pip install "jax[cuda13]"' in done.stderr

@@ -7,6 +7,7 @@ cuDNN, unless the passes that do so are off. The code runs in the user's Python,
 standard library only.
 """
 
+import importlib.util
 import os
 import shlex
 import sys
@@ -23,6 +24,8 @@ DEFAULTS = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # three quarters of the device's memory otherwise
     "JAX_SKIP_CUDA_CONSTRAINTS_CHECK": "1",  # CUPTI has no version without NVIDIA's own driver
 }
+
+PLUGINS = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 
 ASSEMBLER = r"""#!/bin/sh
 # Return PTX in place of machine code: the recorder executes that. XLA's questions go to ptxas
@@ -50,6 +53,13 @@ fi
 
 def show_device(hardware_utils: Any) -> None:
     """Make `jax._src.hardware_utils` find a device; set XLA's options, which it reads later."""
+    if not any(map(importlib.util.find_spec, PLUGINS)):
+        print(
+            "cutrace: JAX runs on the CPU, since its plugin for CUDA is missing: pip install"
+            ' "jax[cuda13]"',
+            file=sys.stderr,
+        )
+        return
     hardware_utils.has_visible_nvidia_gpu = lambda: True
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)

@@ -389,7 +389,8 @@ def _driver() -> Any:
 
 @cache
 def _runtime() -> Any:
-    return ctypes.CDLL("libcudart.so.13")
+    major = sys.modules["torch"].version.cuda.partition(".")[0]
+    return ctypes.CDLL(f"libcudart.so.{major}")
 
 
 CHANGES: dict[str, Callable[[Any], None]] = {"torch": choose_host}
