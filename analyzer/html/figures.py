@@ -206,7 +206,9 @@ def compare_table(compared: Compared, table: LaunchComparison) -> Comparison | N
     glance = sorted((r for r in rows if r.name in GLANCE), key=lambda row: GLANCE.index(row.name))
     first = Table(compared.variants, tuple(glance))
     more = Table(compared.variants, tuple(row for row in rows if row.name not in GLANCE))
-    return Comparison(table.device, launch, refusals, first, more)
+    baseline = compared.variants[compared.baseline]
+    verdict = table.verdict.tell(compared.variants, baseline) if table.verdict else ""
+    return Comparison(table.device, launch, refusals, first, more, verdict)
 
 
 def _compare(row: Row, baseline: int) -> Row:

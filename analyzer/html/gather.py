@@ -270,6 +270,8 @@ class Gatherer:
         comparison = compare_profiles(profiles)
         shown = comparison.tables[: self.bounds.launches * len(subjects[0].profile.devices)]
         tables = tuple(table for t in shown if (table := compare_table(comparison, t)))
+        if len(subjects) == 1:  # kernels of one program do different work
+            tables = tuple(replace(table, verdict="") for table in tables)
         remarks = list(comparison.notes)
         if more := len(comparison.tables) - len(shown):
             remarks.append(f"{more} more comparisons are left out; `cutrace compare` prints all")

@@ -240,13 +240,14 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Variants on a device: the main counters first, then the others that differ."""
+    """Variants on a device: the verdict of their times, the main counters, the others that differ."""
 
     device: str
     title: str
     refusals: tuple[str, ...]
     first: Table
     more: Table
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,19 @@ def test_a_page_of_variants_opens_on_their_comparison_by_estimates() -> None:
     assert "estimated_time" in names[:2]
 
 
+def test_a_page_of_variants_says_what_compare_says(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.cu").write_text(SOURCE.replace("i * 1024 % 262144 + i / 256", "i"))
+    words = ("before=both.cu", "after=other.cu", "-d", "h100,t4,gtx580")
+    (panel,) = parse(page(*words, "--kernels", "scale")).find("section", id="variants")
+    capsys.readouterr()
+    assert run(["compare", *words, "--kernels", "scale"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    verdicts = [each.text for each in panel.find("p")[1:]]
+    assert len(verdicts) == 3
+    assert all(verdict in said for verdict in verdicts)
+    assert not parse(page("both.cu")).find("section", id="variants")[0].find("p")[1:]
+
+
 def test_kernels_of_one_program_are_side_by_side() -> None:
     root = parse(page("both.cu"))
     tabs = [tab.text for tab in root.find("nav")[0].find("a")]
