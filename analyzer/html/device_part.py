@@ -8,6 +8,7 @@ from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device, load_device
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.reader import LaunchTrace, Trace
+from ..advice.advise import gain_text
 from ..counting.memory_flow import trace_flow
 from ..evidence.evidence import Finding
 from ..launch_profile import LaunchProfile
@@ -66,7 +67,7 @@ class PartMaker:
             notes=tuple(filter(None, (profile.verdict, *profile.substitutions, *profile.remarks))),
             tiles=tuple(tiles(profile, rules)),
             costly=tuple(_costly(profile, by_place)),
-            advice=tuple(_advice(finding, by_access) for finding in findings),
+            advice=tuple(_advice(each, gain_text(each, profile), by_access) for each in findings),
             source=replace(
                 draw_source(profile, trace.manifest.sources, self.bounds, target),
                 flame=draw_flame(profile),
@@ -182,7 +183,7 @@ def _picture(key: str, explanation: Explanation) -> Picture:
     )
 
 
-def _advice(finding: Finding, by_access: Mapping[str, str]) -> Advice:
+def _advice(finding: Finding, gain: str, by_access: Mapping[str, str]) -> Advice:
     return Advice(
         finding.rule,
         finding.place,
@@ -192,4 +193,5 @@ def _advice(finding: Finding, by_access: Mapping[str, str]) -> Advice:
         finding.share,
         finding.access,
         by_access.get(finding.access, ""),
+        gain,
     )

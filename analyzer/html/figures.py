@@ -13,7 +13,7 @@ from ..counting.vocabulary import OURS, Counter, era, heading, known_counter, vo
 from ..launch_profile import LaunchProfile
 from ..report.document import Cell, Row, Table
 from ..text.number import bracket, number, ratio_text
-from ..time.estimate_text import error_text
+from ..time.estimate_text import about_text
 from .value import Comparison, Tile
 
 GLANCE = (
@@ -82,17 +82,19 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     def counter_text(name: str) -> str:
         return number(counters[name], known_counter(name))
 
+    if launch.estimate:
+        stall = next(iter(launch.estimate.stalls), "")
+        time, _, ends = about_text(launch.estimate.ns, launch.within).partition(" (")
+        expected = f"{ends.rstrip(')')} expected"
+        yield Tile(
+            "about",
+            time.removeprefix("about "),
+            f"{expected}; a warp waits for {stall}" if stall else expected,
+            False,
+        )
     if launch.bounds:
         yield Tile(
             "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
-        )
-    if launch.estimate:
-        stall, error = next(iter(launch.estimate.stalls), ""), error_text(launch.within)
-        yield Tile(
-            "about",
-            time_text(launch.estimate.ns),
-            f"{error}; a warp waits for {stall}" if stall else error,
-            False,
         )
     if counters["global_bytes_transferred"]:
         used = counters["sector_efficiency"]

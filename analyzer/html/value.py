@@ -67,7 +67,7 @@ class CostlyLine:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A finding of a rule; `target` is the link target of its picture, or empty."""
+    """A finding of a rule; `target` is the link target of its picture, or empty, as is `gain`."""
 
     rule: str
     place: str
@@ -77,6 +77,7 @@ class Advice:
     share: float | None
     access: str
     target: str
+    gain: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Variants on a device: the verdict of their times, the main counters, the others that differ."""
+    """Variants on a device: the verdict of their times, the main counters, others that differ."""
 
     device: str
     title: str

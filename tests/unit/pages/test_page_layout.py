@@ -104,6 +104,24 @@ def test_a_page_of_variants_opens_on_their_comparison_by_estimates() -> None:
     assert "estimated_time" in names[:2]
 
 
+@pytest.mark.parametrize("device", ["h100", "t4", "gtx580"])
+def test_the_summary_begins_with_the_time_and_the_gain_of_the_first_screen(
+    device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = parse(page("both.cu", "-d", device, "--kernels", "scale"))
+    capsys.readouterr()
+    assert run(["analyze", "both.cu", "-d", device, "--kernels", "scale"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    (summary,) = root.find("section", id="summary")
+    text = " ".join(summary.text.split())
+    if time := re.search(r"time about (\S+ us) \((\S+ to \S+)\)", said):
+        assert re.search(rf"about *{time[1]} *{time[2]} expected; .*at least", text)
+    assert bool(time) == (device != "gtx580")
+    gain = re.search(r"; about \S+ us becomes about \S+ us ", said)
+    assert bool(gain) == bool(time)
+    assert not gain or gain[0].rstrip() in text
+
+
 def test_a_page_of_variants_says_what_compare_says(capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.cu").write_text(SOURCE.replace("i * 1024 % 262144 + i / 256", "i"))
     words = ("before=both.cu", "after=other.cu", "-d", "h100,t4,gtx580")
