@@ -14,7 +14,8 @@ Model: NVIDIA's three calculators:
   4, need more registers than a block may have.
 
 A launch has the registers of its machine code for the nearest architecture in the trace: the same,
-else the newest older one, else the oldest (sm_50 for devices before 5.0); at least 16 from 7.0 on.
+else the newest older one (the assembler gives 5.x, and 6.x, the same), else the oldest (sm_50 for
+devices before 5.0); at least 16 from 7.0 on.
 On 1.x the kernel's parameters and 16 bytes more are in the block's shared memory.
 
 Limits: no achieved occupancy, which needs time; no partitioned global caching of 5.2 and 6.1.

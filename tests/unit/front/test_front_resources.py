@@ -1,6 +1,7 @@
 """Registers, shared, local and constant bytes, spills: the assembler asked by architecture."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import cuda
 from cutrace.tracer.front import resources as resources_module
 from cutrace.tracer.front.resources import ARCHS, resources
+from cutrace.tracer.front.signature import entries
 from cutrace.tracer.front.source import Source
 
 TEXT = """
@@ -48,6 +50,25 @@ def test_every_architecture_is_measured_from_one_text(ptx: str) -> None:
     assert {each.shared_bytes for each in found} == {64 * 4}
     assert {each.local_bytes for each in found} == {0}
     assert all(4 <= each.registers <= 32 for each in found)
+
+
+GALLERY = Path(resources_module.__file__).parents[2] / "traces" / "gallery"
+OLD = ("sm_50", "sm_52", "sm_53"), ("sm_60", "sm_61", "sm_62")
+
+
+@pytest.mark.parametrize("options", [(), ("-maxrregcount=24",)], ids=["free", "few"])
+@pytest.mark.parametrize(
+    "source", ["matrix_product/product_tiled", "local_array/local_array", "ray_caster/ray_global"]
+)
+def test_devices_of_5_x_and_6_x_have_the_resources_of_the_nearest_that_is_measured(
+    source: str, options: tuple[str, ...]
+) -> None:
+    """Traces have those of 5.0 and 6.0: the assembler gives the later ones the same."""
+    text = (GALLERY / f"{source}.ptx").read_text()
+    for kernel in entries(text):
+        for archs in OLD:
+            first, *others = resources(text, kernel, archs, options)
+            assert [replace(each, arch=first.arch) for each in others] == [first] * 2
 
 
 def test_constant_bytes_are_all_banks(ptx: str) -> None:
