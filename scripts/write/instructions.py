@@ -115,7 +115,8 @@ Where the ISA leaves a result open, cutrace does what the H200 does:
 - `wgmma` does the same with f16, bf16 and tf32; it cuts 8-bit floats off 13 bits below, also the
   sum if it is f32. A zero sum is positive. The base offset of a descriptor is subtracted from the
   row that exchanges chunks. `tests/validate/wgmma.npz` has the H200's results for all types, with
-  infinities, NaNs and subnormal numbers, and for descriptors of all layouts.
+  infinities, NaNs and subnormal numbers, and for descriptors of all layouts;
+  `tests/validate/sparse_wgmma.npz` has an H100's for sparse factors.
 - Products of narrow floats with `.kind` (12.0) and `tcgen05.mma` (10.0) cut every product and the
   accumulator off 25 bits below the largest exponent, add all of K exactly, and cut the sum off to
   f32 (round it to f16). With scaled blocks the exponents of the scales count too; of 4-bit floats
