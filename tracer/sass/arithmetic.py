@@ -678,7 +678,11 @@ def load_constant(lifter: Lifter) -> None:
 def _all_predicates(lifter: Lifter) -> list[Operand]:
     """Return the operands without PR, all predicates, which nvdisasm may leave out."""
     operands = lifter.require(2, 3, 4)
-    return [o for o, text in zip(operands, lifter.now.operands, strict=True) if text != "PR"]
+    return [
+        o
+        for o, text in zip(operands, lifter.now.operands, strict=True)
+        if text not in ("PR", "UPR")
+    ]
 
 
 def pack_predicates(lifter: Lifter) -> None:
@@ -687,9 +691,10 @@ def pack_predicates(lifter: Lifter) -> None:
     bits = mask.number & 0x7F
     total = lifter.new()
     lifter.emit("and.b32", total, lifter.word(rest), str(~bits & 0xFFFFFFFF))
+    uniform = "U" * lifter.opcode.startswith("U")
     for number in (n for n in range(7) if bits >> n & 1):
         made, both = lifter.new(), lifter.new()
-        lifter.emit("selp.u32", made, str(1 << number), "0", f"%P{number}")
+        lifter.emit("selp.u32", made, str(1 << number), "0", f"%{uniform}P{number}")
         lifter.emit("or.b32", both, total, made)
         total = both
     lifter.emit("mov.b32", lifter.to(to), total)
@@ -702,7 +707,8 @@ def unpack_predicates(lifter: Lifter) -> None:
     for number in (n for n in range(7) if mask.number >> n & 1):
         bit = lifter.new()
         lifter.emit("and.b32", bit, word, str(1 << number))
-        lifter.emit("setp.ne.u32", f"%P{number}", bit, "0")
+        uniform = "U" * lifter.opcode.startswith("U")
+        lifter.emit("setp.ne.u32", f"%{uniform}P{number}", bit, "0")
 
 
 _ROUNDINGS = {"RM": ".rm", "RP": ".rp", "RZ": ".rz"}
@@ -960,6 +966,13 @@ def _widen(lifter: Lifter, to: Operand, values: list[Operand]) -> None:
         lifter.emit("neg.f32", lifter.to(to), made)
 
 
+def difference(lifter: Lifter) -> None:
+    """VABSDIFF: |a - b| + c."""
+    kind = "u32" if lifter.has("U32") else "s32"
+    to, a, b, c = lifter.require(4)
+    lifter.emit(f"sad.{kind}", lifter.to(to), lifter.word(a), lifter.word(b), lifter.word(c))
+
+
 def dot_product(lifter: Lifter) -> None:
     """IDP.4A: the dot product of four bytes, plus c."""
     if not lifter.has("4A"):
@@ -995,8 +1008,8 @@ HANDLERS: Mapping[str, Handler] = {
     "BMSK": mask_of_bits,
     **dict.fromkeys(("S2R", "S2UR", "CS2R"), special),
     **dict.fromkeys(("LDC", "ULDC", "LDCU"), load_constant),
-    "P2R": pack_predicates,
-    "R2P": unpack_predicates,
+    **dict.fromkeys(("P2R", "UP2UR"), pack_predicates),
+    **dict.fromkeys(("R2P", "UR2UP"), unpack_predicates),
     "FADD": _float("add"),
     "FMUL": _float("mul"),
     "FFMA": _float("fma"),
@@ -1011,6 +1024,7 @@ HANDLERS: Mapping[str, Handler] = {
     "HMUL2": _half("mul"),
     "HFMA2": _half("fma"),
     "IDP": dot_product,
+    "VABSDIFF": difference,
     **dict.fromkeys(
         ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "LEPC", "ERRBAR", "CGAERRBAR"),
         nothing,

@@ -20,7 +20,7 @@ from ..simt.kernel.spin_loop import link_with_divergent_sync
 from . import access, arithmetic
 from .cubin import Code, Instruction, read_code
 from .lift import Lifted, Lifter
-from .reconvergence import find_barriers, reconverge
+from .reconvergence import reconverge
 
 _STACK = "machine_stack"
 
@@ -108,7 +108,7 @@ def _with_rows(
         rows=tuple(rows),
     )
     addresses = [owners[row].address for row in rows]
-    kernel = reconverge(kernel, addresses, find_barriers(lifted.flow))
+    kernel = reconverge(kernel, addresses, lifted.flow)
     return MachineKernel(f"sm_{code.capability}", kernel, tuple(owners))
 
 

@@ -26,6 +26,7 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Space
 from ..front.sass import BYTES
+from ..ptx.digraph import cycles
 from ..ptx.kernel import Variable
 from ..simt.memory.memory import WINDOWS
 from .cubin import Code, Instruction
@@ -341,7 +342,10 @@ class Lifter:
         if index and bank == 2 and size == 4 and len(data) <= _LARGEST_TABLE:
             return self._entry(data, offset, index)
         if not index and bank not in (0, 4) and offset + size <= len(data):
-            return str(int.from_bytes(data[offset : offset + size], "little"))
+            self.emit(
+                f"mov.{bits}", made, str(int.from_bytes(data[offset : offset + size], "little"))
+            )
+            return made
         raise self.refuse(f"cutrace does not know the constant `{text}`")
 
     def _entry(self, data: bytes, offset: int, index: str) -> str:
@@ -560,6 +564,7 @@ class Flow:
                 if target is None:
                     raise self.code.refuse(each, "cutrace does not know where this call goes")
                 sites.setdefault(target, set()).add(each.address + BYTES)
+        called: dict[int, list[int]] = {entry: [] for entry in sites}
         for entry, after in sites.items():
             seen, pending = set[int](), [entry]
             while pending:
@@ -572,8 +577,15 @@ class Flow:
                     self._returns.setdefault(address, set()).update(after)
                 elif not instruction.calls:
                     pending += self.targets(instruction)
+                elif instruction.opcode.startswith("CALL.REL"):
+                    called[entry] += self.targets(instruction)
                 if self.falls(instruction) or instruction.calls:
                     pending.append(address + BYTES)
+        for loop in cycles(called):
+            # The lanes of two levels would wait for one another at the same place.
+            raise self.code.refuse(
+                self._require(min(loop)), "cutrace does not know machine code that calls itself"
+            )
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Return the addresses to which an instruction may branch."""

@@ -3,7 +3,8 @@
 BSSY sets a barrier for the lanes that run it, and names the place behind the BSYNC at which they
 wait for one another. A divergent branch so reconverges at the place of the innermost barrier that
 is set; BREAK takes lanes out of one, that leave its region for an outer place. A branch without a
-barrier keeps the reconvergence point of the control-flow graph.
+barrier keeps the reconvergence point of the control-flow graph. Lanes that return to several calls
+stay apart up to a place where others wait for them.
 """
 
 from collections.abc import Collection, Mapping
@@ -106,10 +107,14 @@ def _common(one: Barriers, other: Barriers) -> Barriers:
     return one[:count]
 
 
-def reconverge(kernel: Kernel, addresses: list[int], before: Mapping[int, Barriers]) -> Kernel:
+def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
+    before = find_barriers(flow)
+    returns = {each.address for each in flow.reached if each.opcode.startswith("RET")}
     block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}
-    joined = [_joined(kernel, block, addresses, before, block_at) for block in kernel.blocks]
+    joined = [
+        _joined(kernel, block, addresses, before, block_at, returns) for block in kernel.blocks
+    ]
     if all(block.leaving == NO_BLOCK for block in joined):
         joined = [replace(block, outer_joins=()) for block in joined]
     return replace(kernel, blocks=tuple(joined))
@@ -117,16 +122,22 @@ def reconverge(kernel: Kernel, addresses: list[int], before: Mapping[int, Barrie
 
 def _joined(
     kernel: Kernel, block: BasicBlock, addresses: list[int], before: Mapping[int, Barriers],
-    block_at: Mapping[int, int],
+    block_at: Mapping[int, int], returns: Collection[int],
 ) -> BasicBlock:  # fmt: skip
     barriers = before.get(addresses[block.last - 1], ())
-    if len(set(block.successors)) < 2 or not barriers:
+    if len(set(block.successors)) < 2:
+        return block
+    if addresses[block.last - 1] in returns:
+        return replace(block, join=NO_BLOCK, outer_joins=(), leaving=NO_BLOCK)
+    if not barriers:
         return block
     places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
     if NO_BLOCK in places:
         return block
     (span,) = kernel.functions
     for successor in block.successors:
+        if kernel.instructions[kernel.blocks[successor].first].opcode == "trap":
+            continue
         left = before.get(addresses[kernel.blocks[successor].first], ())
         leaves = len(_common(left, barriers)) < len(barriers) and successor != places[-1]
         if leaves:

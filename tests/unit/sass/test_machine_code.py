@@ -1,6 +1,7 @@
 """Machine code leaves what PTX leaves in memory, by the instructions that a chip executes."""
 
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,8 @@ def run(*lines: str, threads: int = 32, engine: str = "array") -> list[list[int]
     text = [*STORE, "MOV R4, RZ", "MOV R5, RZ", *lines]
     if "EXIT" not in text:
         text += ["STG.E.64 [R20.64], R4", "EXIT"]
-    code = Code("k", 80, tuple(instructions(text)), 0x160, 0, 0, {}, (), {}, {}, {})
+    banks = {2: struct.pack("<d", 1.5)}
+    code = Code("k", 80, tuple(instructions(text)), 0x160, 0, 0, banks, (), {}, {}, {})
     where = "cutrace.tracer.sass.kernel"
     with (
         patch(f"{where}.assemble_for", lambda ptx, arch, options: f"{lines}".encode()),
@@ -118,6 +120,11 @@ def done() -> Any:
         # -0.5 of the instruction's own bits; the larger of it and 1.5 * 2
         (("MOV R2, 0x40400000", "FADD R4, R2, -0.5", "FMNMX R5, R2, -0.5, !PT"),
          (0x40200000, 0x40400000)),
+        # 1.5 + 1.5 of a constant bank is 3, whose upper word is 0x40080000
+        (("MOV R2, c[0x2][0x0]", "MOV R3, c[0x2][0x4]", "DADD R4, R2, c[0x2][0x0]"),
+         (0, 0x40080000)),
+        # |3 - 10| + 5
+        (("MOV R2, 0x3", "MOV R3, 0x5", "VABSDIFF R4, R2, 0xa, R3"), (12, 0)),
         # a predicate that is false keeps the old value, also of its own instruction
         (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
           "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
@@ -159,6 +166,31 @@ def test_what_is_not_known_is_refused_by_kernel_address_and_text(line: str, why:
     if "goes to" not in why:
         assert f"address 0x0060: cutrace {message.partition('cutrace ')[2]}" in message
         assert f"`{line}`" in message
+
+
+@needs_disassembler
+def test_a_function_that_calls_itself_is_refused() -> None:
+    depth = """.version 8.0
+.target sm_80
+.address_size 64
+.func (.param .b32 sum) depth(.param .b32 n) {
+.reg .b32 %r<4>; .reg .pred %p;
+ld.param.b32 %r1, [n]; mov.u32 %r2, 0; setp.eq.u32 %p, %r1, 0; @%p bra DONE;
+sub.u32 %r3, %r1, 1;
+{ .param .b32 less; .param .b32 below; st.param.b32 [less], %r3;
+call.uni (below), depth, (less); ld.param.b32 %r2, [below]; }
+add.u32 %r2, %r2, %r1;
+DONE: st.param.b32 [sum], %r2; ret; }
+.visible .entry k(.param .u64 out, .param .u32 n) {
+.reg .b32 %r<4>; .reg .b64 %o; ld.param.u64 %o, [out]; ld.param.u32 %r1, [n];
+{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), depth, (a);
+ld.param.b32 %r2, [b]; }
+st.global.u32 [%o], %r2; ret; }
+"""
+    with cutrace.Session(code="sm_80") as gpu:
+        module = gpu.load_ptx(depth)
+        with pytest.raises(CutraceError, match=r"sm_80, address .* that calls itself"):
+            module.get_function("k")
 
 
 def test_another_code_is_refused() -> None:

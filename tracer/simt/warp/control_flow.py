@@ -15,7 +15,8 @@ class BlockFlow:
 
     `ending` says how it ends (schedule.py), `target` where lanes go that take its branch, `other`
     where the others go; `has_branch` whether the trace has a branch there. `rank` is the order in
-    which blocks run, the lowest first, `join` the block where its lanes reconverge. `leaving` is
+    which blocks run, the lowest first, `join` the block where its lanes reconverge (-1: nowhere
+    before those of the entry that runs it do). `leaving` is
     the successor through which lanes leave a region that others stay in (-1: neither does), and
     `outer_joins` are the blocks where these wait for one another. `sides` are the blocks that lanes
     of a call or a switch enter, each with the end of that function (-1 of a switch).

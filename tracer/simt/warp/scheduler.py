@@ -317,6 +317,8 @@ def branch(m: Schedule, warp: int, active: int, taken: int) -> None:
     target = m.targets[m.number]
     other = m.others[m.number]
     join = m.joins[m.number]
+    if join < 0:
+        join = m.join[warp]
     not_taken = active & ~taken
     if not_taken and taken:
         push_outer_joins(m, warp)
@@ -364,6 +366,8 @@ def switch(m: Schedule, warp: int, place: int) -> None:
     first = m.first_side[m.number]
     sides = m.first_side[m.number + 1] - first
     join = m.joins[m.number]
+    if join < 0:
+        join = m.join[warp]
     several = 0
     for side in range(sides):
         lanes = m.sides[side * m.warps + place]
