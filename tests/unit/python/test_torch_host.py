@@ -70,6 +70,8 @@ def test_operators_that_launch_kernels_are_replaced_and_no_others() -> None:
             pass
 
     pushed: list[str] = []
+    pools: list[bool] = []
+    graph = SimpleNamespace(capture_begin=lambda: pools.append)
     nvtx = SimpleNamespace(range_push=pushed.append, range_pop=lambda: pushed.append("pop"))
     library = SimpleNamespace(impl=lambda name, function, key: replaced.append(f"{name} {key}"))
     torch = SimpleNamespace(
@@ -78,12 +80,19 @@ def test_operators_that_launch_kernels_are_replaced_and_no_others() -> None:
         library=SimpleNamespace(Library=lambda name, kind: library),
         ops=SimpleNamespace(aten=Operators()),
         autograd=SimpleNamespace(profiler=SimpleNamespace(record_function=Range)),
-        cuda=SimpleNamespace(nvtx=nvtx),
-        _C=SimpleNamespace(_dispatch_get_registrations_for_dispatch_key=lambda key: listed),
+        cuda=SimpleNamespace(nvtx=nvtx, CUDAGraph=graph),
+        nn=SimpleNamespace(Module=SimpleNamespace(_apply=None)),
+        _C=SimpleNamespace(
+            _dispatch_get_registrations_for_dispatch_key=lambda key: listed,
+            _cuda_cudaCachingAllocator_enable=pools.append,
+        ),
     )
     torch_host.choose_host(torch)
     assert replaced == ["mm CUDA", "copy_ CUDA", "convolution CUDA"]
     assert torch.backends.cudnn.enabled is False
+    assert pools == [False]  # each tensor is an array
+    graph.capture_begin()
+    assert pools == [False, True]  # graphs have pools
     with Range() as name:
         assert (name, pushed) == ("step", ["step"])
     assert pushed == ["step", "pop"]
@@ -160,3 +169,25 @@ def test_gradients_are_those_of_the_cpu_and_nothing_is_a_launch(tmp_path: Path) 
     names = {event.name for event in done.trace.manifest.events if event.kind == "library"}
     assert {"aten::addmm", "aten::gelu_backward"} <= names
     assert not done.trace.launches
+
+
+NAMED = """
+import torch, triton, triton.language as tl
+@triton.jit
+def scale(x_ptr, weight_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at) * tl.load(weight_ptr + at))
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.LayerNorm(64)).cuda()
+x = torch.randn(64, device="cuda")
+scale[(1,)](x, model[1].weight, torch.empty_like(x), BLOCK=64)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _has_cuda_torch(), reason="needs pip install torch, built with CUDA")
+def test_a_parameter_of_a_module_is_an_array_of_its_name(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(NAMED)
+    done = cutrace(tmp_path, "record", "app.py")
+    (launch,) = done.trace.launches
+    values = {each.name: each.value for each in launch.launch.arguments}
+    assert (values["weight_ptr"], values["x_ptr"]) == ("1.weight", "x_ptr"), done.err

@@ -80,6 +80,7 @@ def compute_operators(torch: Any) -> None:
     for kind in ("flash", "mem_efficient", "cudnn"):  # the CPU has none of their operators
         getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
     push_ranges(torch)
+    name_tensors(torch)
     library = torch.library.Library("aten", "IMPL")
     host = OperatorHost(torch, library)
     names = torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
@@ -103,6 +104,49 @@ def push_ranges(torch: Any) -> None:
         return leave(self, *problem)
 
     kind.__enter__, kind.__exit__ = push, pop
+
+
+POOLS = ("_cuda_beginAllocateCurrentThreadToPool", "_cuda_beginAllocateToPool")
+"""Functions of torch._C that begin a pool of memory for a graph."""
+
+
+def name_tensors(torch: Any) -> None:
+    """Make each tensor an array of its own, with the name of a module's parameter.
+
+    So the trace has its accesses apart, and one behind its end is outside of every array. Graphs
+    need torch's own pools, which come back with the first of them.
+    """
+    enable = torch._C._cuda_cudaCachingAllocator_enable
+    enable(False)
+
+    def with_pools(begin: Callable[..., Any]) -> Callable[..., Any]:
+        def begin_with_pools(*arguments: Any, **named: Any) -> Any:
+            enable(True)
+            return begin(*arguments, **named)
+
+        return begin_with_pools
+
+    graph = torch.cuda.CUDAGraph
+    graph.capture_begin = with_pools(graph.capture_begin)
+    for name in POOLS:
+        if begin := getattr(torch._C, name, None):
+            setattr(torch._C, name, with_pools(begin))
+    kind = torch.nn.Module
+    apply, depth = kind._apply, [0]
+
+    def apply_and_name(self: Any, *arguments: Any, **named: Any) -> Any:
+        depth[0] += 1
+        try:
+            result = apply(self, *arguments, **named)
+        finally:
+            depth[0] -= 1
+        if not depth[0]:  # the outermost module has the whole names
+            for name, value in (*self.named_parameters(), *self.named_buffers()):
+                if value.is_cuda and type(value) in (torch.Tensor, torch.nn.Parameter):
+                    _driver()._cutrace_name(ctypes.c_uint64(value.data_ptr()), name.encode())
+        return result
+
+    kind._apply = apply_and_name
 
 
 class OperatorHost:
