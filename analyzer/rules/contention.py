@@ -7,7 +7,7 @@ of a warp, the rule applies only if the turns of warps limit the launch.
 from collections.abc import Iterator
 
 from ..counting.bounds import AT_ONE_ADDRESS
-from ..evidence.evidence import AddressUse, Evidence, Finding
+from ..evidence.evidence import AddressUse, Evidence, Finding, estimate_with
 from ..why.search import Access
 
 CROWD = 4
@@ -19,6 +19,8 @@ OFTEN, FEWEST, FITTING = 8, 16, 1 << 14
 """Returns of a block to each place from which a table is reported; its fewest places and most
 bytes.
 """
+ATOMIC_PARTS = ("atomics", "atomics of a slice", "atomics tried again", AT_ONE_ADDRESS)
+"""Parts of an estimate that grow with the atomics on global memory."""
 WITHIN_WARP = (
     "add up within the warp first, by shuffles or a vote, and let one lane do the atomic;"
     " or give each warp a copy of its own and add up at the end"
@@ -36,7 +38,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         kind = access.kind
         if kind.access not in ("atomic", "reduction"):
             continue
-        use = evidence.use_of(access)
+        use, estimate = evidence.use_of(access), None
         if kind.collision not in COMBINED and use.crowd >= CROWD * use.rows:
             crowd = f"{use.crowd / use.rows:.3g}"
             what = f"atomics meet on one address: {crowd} lanes of a warp, on average"
@@ -49,6 +51,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             blocks, places = evidence.profile.launch.blocks, _places(evidence, access, table)
             observation = f"{use.lanes:,} atomics of {blocks} blocks go to {places} places"
             change, least = WITHIN_BLOCK.format(table), None
+            estimate = _of_a_table(evidence, access, blocks * places / use.lanes)
         elif kind.collision in COMBINED and (least := _of_blocks(evidence, kind.space, use)):
             what = "atomics of every warp meet on one address"
             observation = (
@@ -65,6 +68,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             evidence.share(access, "transactions" if kind.space == "global" else "passes"),
             access.identifier,
             least=least,
+            estimate=estimate,
         )
 
 
@@ -94,6 +98,14 @@ def _small_table(evidence: Evidence, access: Access, use: AddressUse) -> str:
         return ""
     places, blocks = _places(evidence, access, name), evidence.profile.launch.blocks
     return name if places >= FEWEST and use.distinct >= OFTEN * blocks * places else ""
+
+
+def _of_a_table(evidence: Evidence, access: Access, part: float) -> float | None:
+    """Return the estimated time if `part` of the atomics remain; None beside others."""
+    every = [a for a in evidence.worst if a.kind.access in ("atomic", "reduction")]
+    if any(a.pc != access.pc for a in every if a.kind.space == "global"):
+        return None
+    return estimate_with(evidence, (), scales=dict.fromkeys(ATOMIC_PARTS, part))
 
 
 def _places(evidence: Evidence, access: Access, name: str) -> int:

@@ -250,3 +250,41 @@ def test_bytes_used_are_of_loads_and_stores_where_there_are_atomics(
         " move are used"
     ) in text
     assert " 1 sectors" not in text
+
+
+PRIVATE = """
+// cutrace: hist<<<64, 256>>>(bins:u32[256]=zeros, data:u32[262144]=random:7, 262144)
+__global__ void hist(unsigned *bins, const unsigned *data, int n)
+{
+    __shared__ unsigned own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&own[data[i] & 255], 1);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
+}
+"""
+PUBLIC = """
+// cutrace: hist<<<64, 256>>>(bins:u32[256]=zeros, data:u32[262144]=random:7, 262144)
+__global__ void hist(unsigned *bins, const unsigned *data, int n)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        atomicAdd(&bins[data[i] & 255], 1);
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["h100", "t4", "rtx4090", "b200"])
+def test_the_gain_of_counting_in_shared_memory_is_that_of_the_kernel_that_does(
+    device: str, tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "public.cu").write_text(PUBLIC)
+    (tmp_path / "private.cu").write_text(PRIVATE)
+    assert run(["advise", str(tmp_path / "public.cu"), "-d", device, "--format", "json"]) == 0
+    finding = json.loads(capsys.readouterr().out)["launches"][0]["findings"][0]
+    trace = cutrace.record(tmp_path / "private.cu", out=tmp_path / "t.cutrace")
+    (launch,) = cutrace.analyze(trace, device=device).launches
+    assert finding["rule"] == "contention"
+    assert launch.estimate
+    assert finding["estimate_ns"] == pytest.approx(launch.estimate.ns, rel=0.25)
