@@ -482,7 +482,7 @@ def test_more_columns_than_there_are_is_a_fault() -> None:
         run_kernel(text, "k", 128, arrays_of(empty()))
 
 
-def run_pair(text: str, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+def run_pair(text: str, arrays: list[NDArray[Any]], threads: int = 128) -> list[NDArray[Any]]:
     """Run the kernel in a cluster of two blocks, the second with its own image and memory."""
     module = parse_module(text)
     memory = Memory()
@@ -491,7 +491,7 @@ def run_pair(text: str, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
     for at, array in zip(places, arrays, strict=True):
         memory.view(at)[:] = array.view(np.uint8)
     arguments = tuple(at.address.to_bytes(8, "little") for at in places)
-    launch = Launch((2, 1, 1), (128, 1, 1), 0, arguments, print, cluster=(2, 1, 1))
+    launch = Launch((2, 1, 1), (threads, 1, 1), 0, arguments, print, cluster=(2, 1, 1))
     run_launch(PtxCode(link_kernel(module, "k"), launch, memory, loaded), Rows())
     return [memory.view(at).view(a.dtype).copy() for at, a in zip(places, arrays, strict=True)]
 
@@ -531,3 +531,47 @@ def test_a_pair_of_blocks_shares_a_product(rows: int) -> None:
         if half == 64:  # columns 16 to 31 in lanes 64 to 127
             own = np.concatenate([own[:, :16], own[:, 16:]])
         assert singles(found[k], own.shape[1]).tolist() == own.tolist()
+
+
+def test_a_multicast_of_a_pair_signals_the_barrier_of_its_first_block() -> None:
+    # The second block loads 4 words for both blocks. Its own barrier's address, with
+    # .cta_group::2, means that of the first block, which expects 32 bytes: 16 of each.
+    text = """.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2)
+{
+.shared .align 128 .b8 box[128]; .shared .align 8 .b64 gate;
+.reg .b64 %p<4>; .reg .b64 %q; .reg .b32 %r<16>; .reg .pred %c<4>; .reg .b16 %h;
+ld.param.u64 %p0, [p0]; ld.param.u64 %p1, [p1]; ld.param.u64 %p2, [p2];
+mov.u32 %r0, %tid.x; mov.u32 %r1, box; mov.u32 %r2, %ctaid.x; setp.ne.u32 %c0, %r0, 0;
+setp.eq.u32 %c1, %r2, 0; mov.u32 %r3, 0; mad.lo.u32 %r4, %r0, 4, %r1; st.shared.u32 [%r4], %r3;
+bar.warp.sync -1; @%c0 bra MADE;
+tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r1], %p0;
+tensormap.replace.tile.rank.shared::cta.b1024.b32 [%r1], 0;
+tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%r1], 0, 4;
+tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r1], 0, 32;
+tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%r1], 0, 1;
+tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%r1], 2;
+mbarrier.init.shared.b64 [gate], 1;
+@%c1 mbarrier.arrive.expect_tx.shared.b64 _, [gate], 32;
+MADE: bar.warp.sync -1; mad.wide.u32 %p3, %r2, 128, %p1;
+tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+ [%p3], [%r1], 128;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+@%c1 bra WAIT; @%c0 bra DONE; mov.b16 %h, 3; mov.u32 %r5, 8; mov.u32 %r6, gate;
+and.b32 %r6, %r6, 0xfeffffff;
+cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+.multicast::cluster.cta_group::2 [%r1], [%p3, {%r5}], [%r6], %h;
+bra DONE;
+WAIT: mbarrier.try_wait.parity.shared.b64 %c2, [gate], 0; @!%c2 bra WAIT;
+DONE: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ld.shared.u32 %r7, [%r4]; mad.lo.u32 %r8, %r2, 32, %r0; mad.wide.u32 %q, %r8, 4, %p2;
+st.global.u32 [%q], %r7; ret;
+}
+"""
+    arrays: list[NDArray[Any]] = [
+        np.arange(32, dtype=np.uint32), np.zeros(64, np.uint32), np.zeros(64, np.uint32)
+    ]  # fmt: skip
+    found = run_pair(text, arrays, 32)[-1].reshape(2, 32)
+    assert found[:, :4].tolist() == [[8, 9, 10, 11]] * 2

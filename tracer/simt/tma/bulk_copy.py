@@ -260,7 +260,8 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
             rows.add(lane, _pieces(places[inside]))
             times = ROWS if box.has_rows else 1
             size = box_span(tensor) * times
-            for target, word in targets(lane, site, there, barrier_address, blocks, size, ALIGN):
+            where = there, barrier_address, blocks, size, ALIGN, of_pair
+            for target, word in targets(lane, site, *where):
                 _spread(tensor, target, box_values)
                 target.mark()
                 complete(word, box_bytes(tensor) * times)

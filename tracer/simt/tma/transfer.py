@@ -298,10 +298,12 @@ def mask_of(decoder: Decoder, instruction: Instruction, operands: list[Operand])
 
 
 def targets(
-    lane: Lane, site: Site, to: int, barrier: int, mask: int, size: int, align: int = 16
-) -> list[tuple[Bytes, Bytes]]:
+    lane: Lane, site: Site, to: int, barrier: int, mask: int, size: int, align: int = 16,
+    of_pair: bool = False,
+) -> list[tuple[Bytes, Bytes]]:  # fmt: skip
     """Return the destination in shared memory and its barrier for each block of a mask, or for the
-    block of the addresses if the mask is 0."""
+    block of the addresses if the mask is 0. With `of_pair` the barrier of each destination is in
+    the block of its pair that has the place of the barrier's block in its own pair."""
     byte_ranges = [
         (shared_bytes(lane, site, to, size, align), shared_bytes(lane, site, barrier, 8, 8))
     ]
@@ -311,9 +313,10 @@ def targets(
     if mask >> blocks:
         raise site.fault(lane, f"names blocks {mask:#x} of a cluster of {blocks}")
     first = lane.block // blocks * blocks
-    (_, start), (_, word) = (locate(lane.group.wave, first, place) for place in (to, barrier))
+    wave, ranks = lane.group.wave, [rank for rank in range(blocks) if mask >> rank & 1]
+    (_, start), (owner, word) = (locate(wave, lane.block, place) for place in (to, barrier))
+    owners = [rank - rank % 2 + owner % 2 if of_pair else rank for rank in ranks]
     return [
-        (shared_of(lane, first + rank, start, size), shared_of(lane, first + rank, word, 8))
-        for rank in range(blocks)
-        if mask >> rank & 1
+        (shared_of(lane, first + rank, start, size), shared_of(lane, first + other, word, 8))
+        for rank, other in zip(ranks, owners, strict=True)
     ]
