@@ -323,7 +323,7 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
             texts.append(_text(entry.data))
         elif text := _retargeted(image, capability):
             texts.append(text)
-        elif entries:
+        elif entries and not any(_is_code_of(entry, capability) for entry in image):
             raise CutraceError(_foreign(map(_target_of, entries), capability))
     if not texts:
         archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
@@ -358,10 +358,10 @@ def _retargeted(image: Sequence[Entry], capability: int) -> str:
     """
     if not any(_is_code_of(entry, capability) for entry in image):
         return ""
-    generic = [each for each in image if each.kind == PTX and not _target_of(each)[1]]
-    if not generic:
+    portable = [each for each in image if each.kind == PTX and _target_of(each)[1] != "a"]
+    if not portable:
         return ""
-    oldest = min(generic, key=lambda entry: entry.arch)
+    oldest = min(portable, key=lambda entry: (entry.arch, _target_of(entry)[1]))
     return _TARGET.sub(f".target sm_{capability}", _text(oldest.data), count=1)
 
 

@@ -102,11 +102,13 @@ def test_the_driver_and_the_runtime_share_one_device(tmp_path: Path) -> None:
         CUfunction same;
         DO(cuModuleGetFunction(&same, s.module, "scale"));
         printf("%d %d %d\\n", host[31], (int)bytes, same == s.scale);
+        int failed = cuMemFree(12345) != CUDA_SUCCESS; /* the runtime's last error is its own */
+        printf("%d %s\\n", failed, cudaGetErrorName(cudaGetLastError()));
         return 0;
     }
     """
     done = drive(tmp_path, source)
-    assert (done.status, done.out) == (0, "63 4 1\n"), done.err  # (20 + 1) * 3
+    assert (done.status, done.out) == (0, "63 4 1\n1 cudaSuccess\n"), done.err  # (20 + 1) * 3
     assert [each.launch.kernel for each in done.trace.launches] == ["_Z9incrementPi", "scale"]
 
 

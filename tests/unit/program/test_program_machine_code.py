@@ -62,8 +62,11 @@ def test_a_kernel_of_machine_code_alone_is_known_and_refused_by_name(tmp_path: P
     assert "app.cutrace has 0 launches, 1 that failed is left out" in done.err
 
 
-def test_ptx_of_a_newer_device_stands_for_machine_code_of_this_one(tmp_path: Path) -> None:
-    codes = ("arch=compute_90,code=sm_90", "arch=compute_120,code=compute_120")
+@pytest.mark.parametrize("newer", ["120", "120f"])
+def test_ptx_of_a_newer_device_stands_for_machine_code_of_this_one(
+    tmp_path: Path, newer: str
+) -> None:
+    codes = ("arch=compute_90,code=sm_90", f"arch=compute_{newer},code=compute_{newer}")
     build(tmp_path, "-gencode", codes[0], "-gencode", codes[1], "-o", "app")
     done = record_it(tmp_path)
     assert done.out.splitlines()[1:] == ["cudaSuccess", "127"], done.err

@@ -9,6 +9,7 @@
 
 CUresult result(cudaError_t status)
 {
+    forget_error(status);
     switch (status) {
     case cudaErrorInvalidConfiguration:
     case cudaErrorInvalidPitchValue:

@@ -19,6 +19,12 @@ cudaError_t done(cudaError_t status)
     return status;
 }
 
+void forget_error(cudaError_t status)
+{
+    if (last == status)
+        last = fault;
+}
+
 void set_fault(cudaError_t status)
 {
     fault = status;
