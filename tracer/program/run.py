@@ -37,6 +37,7 @@ PYTHON_CACHES = {
     "NUMBA_CACHE_DIR": "numba",
     "TORCH_EXTENSIONS_DIR": "torch_extensions",
     "TRITON_CACHE_DIR": "triton",
+    "WARP_CACHE_PATH": "warp",
 }
 """Kernel caches of Python packages: kept apart from the machine code for a real device."""
 

@@ -93,3 +93,19 @@ def test_a_jax_without_its_plugin_says_what_to_install(
     done = ask(tmp_path, **environment)
     assert done.stdout.startswith("False|||")
     assert 'its plugin for CUDA is missing: pip install "jax[cuda13]"' in done.stderr
+
+
+def test_warp_compiles_its_kernels_with_line_information(tmp_path: Path) -> None:
+    package = tmp_path / "warp"
+    package.mkdir()
+    (package / "__init__.py").write_text("from . import config\n")
+    (package / "config.py").write_text("lineinfo = False\n")
+    paths = {"PYTHONPATH": f"{STARTUP}:{tmp_path}"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import warp; print(warp.config.lineinfo)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **paths},
+    )
+    assert done.stdout == "True\n"

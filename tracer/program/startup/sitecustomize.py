@@ -20,7 +20,7 @@ from typing import Any
 
 HERE = str(Path(__file__).parent)
 PACKAGES = (
-    *("numba_cuda", "cupy", "triton", "torch", "jax", "jaxlib", "pycuda"),
+    *("numba_cuda", "cupy", "triton", "torch", "jax", "jaxlib", "pycuda", "warp"),
     *("cuda.core", "cuda.bindings"),
 )
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
@@ -80,6 +80,11 @@ def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
         return compiled(self, *arguments, **named)
 
     return compile_with_lines
+
+
+def give_warp_lines(config: Any) -> None:
+    """Compile the kernels of Warp with line information."""
+    config.lineinfo = True
 
 
 def flag_as_nvrtc_does(debuginfo: Any) -> None:
@@ -151,6 +156,7 @@ def _sibling_module(name: str) -> Any:
 _CHANGES: dict[str, Callable[[Any], None]] = {
     "numba.cuda.dispatcher": give_lines,
     "numba.cuda.debuginfo": flag_as_nvrtc_does,
+    "warp.config": give_warp_lines,
 }
 
 if __name__ == "sitecustomize":
