@@ -130,13 +130,6 @@ def test_torch_knows_the_capability_that_kernels_of_triton_are_compiled_for(
     assert torch.cuda.get_device_capability() == torch.cuda.get_device_capability(0) == (8, 6)
 
 
-def test_what_10_0_alone_has_is_found_in_ptx() -> None:
-    found = triton_host._LEFT_OUT.search("\t@%p1 tcgen05.mma.cta_group::1.kind::f16 [a], b, c;")
-    assert found
-    assert found[1] == "tcgen05"
-    assert not triton_host._LEFT_OUT.search("\twgmma.mma_async.sync.aligned.m64n64k16.f32 {a}")
-
-
 def test_inductor_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     class Benchmarker:
         def benchmark_gpu(self, call: Any, **more: Any) -> Any:

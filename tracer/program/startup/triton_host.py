@@ -19,11 +19,6 @@ from typing import Any
 ALIGNMENT = 16
 """Triton specializes kernels on whether pointers are multiples of this; copies keep that."""
 
-OLDEST_WITH_TENSOR_MEMORY = 100
-WITHOUT_TENSOR_MEMORY = 90
-_LEFT_OUT = re.compile(
-    r"^\s*(?:@\S+\s+)?(tcgen05|clusterlaunchcontrol|multimem|st\.bulk)\b", re.MULTILINE
-)
 _DEVICE_POINTER = 3  # CU_POINTER_ATTRIBUTE_DEVICE_POINTER
 _warned: set[str] = set()
 
@@ -260,33 +255,17 @@ def keep_ptx(module: Any) -> None:
     module.CUDABackend.make_cubin = lambda self, src, *more: src.encode()
 
 
-def compile_for_what_is_there(module: Any) -> None:
-    """Keep parameter names, and compile for 9.0 if the source needs 10.0 (`triton.compiler`)."""
+def keep_parameter_names(module: Any) -> None:
+    """Keep the names of parameters (`triton.compiler`)."""
     compiled = module.compile
 
     def compile_again(src: Any, target: Any = None, options: Any = None, **more: Any) -> Any:
         kernel = compiled(src, target=target, options=options, **more)
-        used = _LEFT_OUT.search(kernel.asm.get("ptx", ""))
-        if used and target is not None and target.arch >= OLDEST_WITH_TENSOR_MEMORY:
-            older = copy.copy(target)
-            object.__setattr__(older, "arch", WITHOUT_TENSOR_MEMORY)
-            _warn(
-                f"{kernel.name}: Triton uses {used[1]} for compute capability {target.arch / 10}, "
-                "which is not recorded; it is compiled for 9.0"
-            )
-            own = _own_options(module, target, options or {})
-            kernel = compiled(src, target=older, options=own, **more)
         text = _with_names(kernel, src)
         kernel.kernel = _with_own_file(text, getattr(src, "fn", None)).encode()
         return kernel
 
     module.compile = compile_again
-
-
-def _own_options(module: Any, target: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the target does not determine."""
-    usual = module.make_backend(target).parse_options({}).__dict__
-    return {name: value for name, value in options.items() if value != usual.get(name)}
 
 
 def _with_names(kernel: Any, source: Any) -> str:
@@ -400,7 +379,7 @@ CHANGES: dict[str, Callable[[Any], None]] = {
     "torch._inductor.runtime.benchmarking": count_for_inductor,
     "triton.backends.nvidia.driver": adapt_driver,
     "triton.backends.nvidia.compiler": keep_ptx,
-    "triton.compiler": compile_for_what_is_there,
+    "triton.compiler": keep_parameter_names,
     "triton.runtime.jit": take_arrays,
     "triton.testing": count_in_place_of_timing,
 }
