@@ -49,7 +49,7 @@ NUMPY = {
     for name, kind in (("ArrayLike", ArrayLike), ("DTypeLike", DTypeLike))
 }
 """What numpy's unions are called in sources."""
-WIDTH = 100
+WIDTH = 118
 HEADING: Any = {"initial_indent": "# ", "subsequent_indent": "# "}
 VALUES_HEAD = (
     "## Values\n\nThe classes of the functions' results: fields, then methods and properties.\n"
