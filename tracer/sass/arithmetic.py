@@ -542,8 +542,8 @@ def permute(lifter: Lifter) -> None:
 
 def extreme(lifter: Lifter) -> None:
     """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX: the least if the predicate holds, else the greatest."""
-    kind = "u32" if lifter.has("U32") else "s32"
-    lifter.take("S32")
+    kinds = {"U32": "u32", "S32": "s32", "U16x2": "u16x2", "S16x2": "s16x2"}
+    kind = lifter.one(kinds, "s32")
     sources = 3 if lifter.opcode.endswith(("3", "VIADDMNMX")) else 2
     wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
     if wide and lifter.operands[0].kind == "P" and len(lifter.operands) == 7:
@@ -663,14 +663,21 @@ def special(lifter: Lifter) -> None:
         raise lifter.refuse("cutrace does not know this special register")
 
 
+_NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
+
+
 def load_constant(lifter: Lifter) -> None:
     """LDC, ULDC and LDCU: a constant."""
-    size = lifter.one({"64": "8", "U8": "1", "S8": "1", "U16": "2", "S16": "2", "128": "16"}, "4")
+    narrow = lifter.take(*_NARROW)
+    wide = lifter.has("64")
     to, place = lifter.require(2)
-    if place.kind != "c" or size not in ("4", "8"):
+    if place.kind != "c" or place.suffix or len(narrow) + wide > 1:
         raise lifter.refuse("cutrace does not know this form")
-    if size == "8":
+    if wide:
         lifter.put_wide(to, lifter.wide(place))
+    elif narrow:
+        value = lifter.constant(place.text, _NARROW[narrow[0]], narrow[0].lower())
+        lifter.emit("mov.b32", lifter.to(to), value)
     else:
         lifter.emit("mov.b32", lifter.to(to), lifter.word(place))
 

@@ -202,11 +202,17 @@ def _instructions(cubin: bytes, kernel: str, code: bytes) -> Iterator[Instructio
         yield Instruction(
             address,
             each["opcode"],
-            tuple(o.strip() for o in _OPERAND.split(each.get("operands", "")) if o.strip()),
+            _operands(each["opcode"], each.get("operands", "")),
             guard,
             word >> 32 & 0xFFFFFFFF,
             "subroutine-call" in attributes,
         )
+
+
+def _operands(opcode: str, text: str) -> tuple[str, ...]:
+    if opcode.startswith("LDGSTS"):  # two addresses without a comma between them
+        text = text.replace("][", "],[")
+    return tuple(each.strip() for each in _OPERAND.split(text) if each.strip())
 
 
 @cache

@@ -17,7 +17,7 @@ from ..ptx.kernel import Kernel, Location, Module
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
-from . import access, arithmetic
+from . import access, arithmetic, product
 from .cubin import Code, Instruction, read_code
 from .lift import Lifted, Lifter
 from .reconvergence import reconverge
@@ -46,7 +46,8 @@ def machine_kernel(
     alone = single_kernel(ptx, like.name)
     cubin = assemble_for(mark_lines(alone), arch, ("-lineinfo", *options))
     code = read_code(cubin, like.name, int(arch.removeprefix("sm_").rstrip("af")))
-    lifted = Lifter(code, like.parameters).lift({**arithmetic.HANDLERS, **access.HANDLERS})
+    handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS}
+    lifted = Lifter(code, like.parameters).lift(handlers)
     text, first = _text(alone, like.name, lifted)
     linked = link_with_divergent_sync(parse_module(text), like.name)
     places = _places(cubin, code, module.functions[like.name].instructions)

@@ -145,7 +145,7 @@ class Lifter:
         self.operands = [self._operand(text) for text in instruction.operands]
         self._guard = ""
         guard = instruction.guard
-        if guard not in ("", "PT", "UPT"):
+        if guard.lstrip("!") not in ("", "PT", "UPT"):
             name = f"%{guard.lstrip('!')}"
             self._registers.add(name)
             if any(o.kind == "P" and f"%{o.text}" == name for o in self.operands[:3]):
@@ -315,14 +315,15 @@ class Lifter:
 
     # Constant banks
 
-    def constant(self, text: str, size: int) -> str:
-        """Return a constant: `c[0x0][0x160]`, perhaps at a register's offset."""
+    def constant(self, text: str, size: int, kind: str = "") -> str:
+        """Return a constant: `c[0x0][0x160]`, perhaps at a register's offset; `kind` of those below
+        a word."""
         match = _CONSTANT.fullmatch(text)
         assert match
         bank, offset = int(match[1], 16), int(match[3] or "0", 16)
         index = "" if match[2] in (None, "RZ", "URZ") else f"%{match[2]}"
         made = self.new("d" if size == 8 else "r")
-        bits = f"b{8 * size}"
+        bits = kind or f"b{8 * size}"
         if bank == 0:
             return self._launch_constant(made, bits, offset, size, index)
         if bank == 3 and (symbol := self._variable(offset)) is not None:
@@ -438,7 +439,7 @@ class Lifter:
             self.begin(instruction)
             if instruction.address in flow.labels:
                 self.label(label_of(instruction.address))
-            if self._guard == "" and instruction.guard in ("!PT", "!UPT"):
+            if instruction.guard in ("!PT", "!UPT"):  # it takes a turn, and does nothing
                 self.emit("nanosleep.u32", "0")
                 continue
             if not flow.add(instruction):
@@ -592,6 +593,8 @@ class Flow:
         name, _, form = instruction.opcode.partition(".")
         if form.startswith("DIV") or (name == "CALL" and form.startswith("ABS")):
             return []
+        if name == "CALL" and len(instruction.operands) > 1:
+            raise self.code.refuse(instruction, "cutrace does not know calls by address")
         if name in _PLAIN_JUMPS:
             target = self.target(instruction)
             if target is None:

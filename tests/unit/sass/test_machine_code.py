@@ -125,6 +125,8 @@ def done() -> Any:
          (0, 0x40080000)),
         # |3 - 10| + 5
         (("MOV R2, 0x3", "MOV R3, 0x5", "VABSDIFF R4, R2, 0xa, R3"), (12, 0)),
+        # halves of words: 3 of 3 and 7, -1 of 5 and -1
+        (("MOV R2, 0x30005", "MOV R3, 0x7ffff", "VIMNMX.S16x2 R4, R2, R3, PT"), (0x3FFFF, 0)),
         # a predicate that is false keeps the old value, also of its own instruction
         (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
           "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
@@ -202,7 +204,7 @@ def leave(source: Path, code: str, engine: str, path: Path, *launch: str) -> dic
     """What the launches of a source leave in each array."""
     values: dict[str, Any] = {}
     with default_options(RecordOptions(code=code, engine=engine, final_values=values)):
-        record(source, launch, path)
+        record(source, launch, path, arch="compute_80")
     return {name: array.tobytes() for name, array in values.items()}
 
 
@@ -217,6 +219,7 @@ def leave(source: Path, code: str, engine: str, path: Path, *launch: str) -> dic
         ("histogram/histogram_static.ptx", "sm_86", "array"),
         ("transpose/transpose_padded.ptx", "sm_89", "array"),
         ("local_array/local_array.ptx", "sm_100", "array"),
+        ("../../tests/validate/counters/fresh_tensor.cu", "sm_80", "array"),
     ],
 )
 def test_machine_code_leaves_what_ptx_leaves(
