@@ -43,7 +43,8 @@ def quiz(
     """Ask what a kernel of the gallery costs, and show the arithmetic behind the answer."""
     families = {folder.name: folder for folder in folders()}
     if family not in families:
-        raise CutraceError(f"no family {family!r} in the gallery{nearest(family, families)}")
+        close = nearest(family, families) or f"; expected one of {', '.join(families)}"
+        raise CutraceError(f"no family {family!r} in the gallery{close}")
     every = [*questions(families[family])]
     if not every:
         raise CutraceError(f"{family}: no counter in it has its arithmetic")

@@ -134,3 +134,9 @@ def test_solutions_are_printed_and_an_unknown_family_is_named(capsys: Captured) 
     assert question.solution in capsys.readouterr().out
     assert run(["quiz", "transpos"]) == 2
     assert "transpose" in capsys.readouterr().err
+
+
+def test_a_family_like_no_other_is_answered_with_all(capsys: Captured) -> None:
+    assert run(["quiz", "zzzz"]) == 2
+    err = capsys.readouterr().err
+    assert "no family 'zzzz' in the gallery; expected one of bitonic_sort, constant_table, " in err
