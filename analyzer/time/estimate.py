@@ -71,7 +71,7 @@ STALL_OF = {
 }
 NEEDED = (
     *("_requests", "_passes", "_bytes_distinct", "_load_transactions", "_store_transactions"),
-    "_load_sectors",
+    *("_bytes_asked", "_load_sectors"),
     *("_l1_reads", "_l1_read_hits", "_l1_writes", "_l2_reads", "_l2_read_hits", "_l2_writes"),
     *("_dram_bytes_read", "_dram_bytes_written"),
 )

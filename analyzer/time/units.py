@@ -108,8 +108,8 @@ def _sum(mix: Mapping[int, float], operations: Sequence[int] | frozenset[int]) -
     return sum(mix.get(operation, 0.0) for operation in operations)
 
 
-SECTOR, HANDED_OUT, WORD = 32, 64, 4
-"""Bytes of a sector, bytes that memory returns at a time, and bytes of a word."""
+SECTOR, HANDED_OUT, WORD, WARP_BYTES = 32, 64, 4, 128
+"""Bytes of a sector, bytes that memory returns at a time, and bytes of a word and of a warp's."""
 ROUNDS = 8
 """Rounds of blocks from which all SMs are assumed to finish together."""
 AGAIN = 4
@@ -254,19 +254,26 @@ def _of(counted: Counts, name: str) -> int:
 
 
 def _l1_cycles(counted: Counts, passes: float, measured: Measured) -> float:
-    """Return the L1 cycles of a pc: one per pass over banks or four lines, on most chips."""
-    requests = cycles = 0.0
+    """Return the L1 cycles of a pc: one per pass over banks or four lines, on most chips.
+
+    Load-store units of 16 lanes move 64 bytes per cycle, also where lanes share an address; those
+    of 32 lanes are not known to take longer for wide accesses.
+    """
+    requests = asked = cycles = 0.0
     for access in ACCESSES["shared"]:
         cycles += _of(counted, f"shared_{access}_passes")
         requests += _of(counted, f"shared_{access}_requests")
+        asked += _of(counted, f"shared_{access}_bytes_asked")
     for space in LOADS[:1] + STORES[:1]:
         requests += _of(counted, f"{space}_requests")
+        asked += _of(counted, f"{space}_bytes_asked")
         cycles += measured.pass_cycles * passes * _of(counted, f"{space}_requests")
     for space in LOADS[1:] + STORES[1:]:
         requests += _of(counted, f"{space}_requests")
         lines = max(_of(counted, f"{space}_requests"), _sectors(counted, space) / 4)
         cycles += measured.pass_cycles * lines
-    return max(cycles, measured.request_cycles * requests)
+    words = max(requests, asked / WARP_BYTES) if measured.request_cycles > 1 else requests
+    return max(cycles, measured.request_cycles * words)
 
 
 def _texture_cycles(counted: Counts, mnemonic: str, measured: Measured) -> float:

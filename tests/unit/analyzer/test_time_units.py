@@ -16,7 +16,7 @@ from cutrace.analyzer.time.estimate import STALLS, _with_queue, sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.first_touches import Touches
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import AGAIN, Part, _l2_ns, load_store, sm_share
+from cutrace.analyzer.time.units import AGAIN, Part, _l1_cycles, _l2_ns, load_store, sm_share
 from cutrace.base import progress
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
@@ -189,6 +189,22 @@ def test_the_first_level_takes_a_pass_for_each_word_of_a_bank_and_for_four_lines
     # 33 words apart all banks differ: 32 lines, or 33 where the first does not begin one, by fours
     assert passes[1] == pytest.approx(8.25, abs=0.25)  # measured: 8.4, load_4 of 33
     assert passes[2] == 32  # one bank: measured 32.0, load_4 of 32
+
+
+@pytest.mark.parametrize(("name", "cycles"), [("rtx2080ti", 8), ("rtx4070", 8), ("titanv", 1)])
+def test_sixteen_lanes_a_cycle_load_a_shared_vector_of_16_bytes_in_eight(
+    name: str, cycles: float
+) -> None:
+    """All lanes read one vector: a single pass, 512 bytes. Tiled products of 512 x 512 take 186.5
+    and 168.5 us on an RTX 2080 Ti and an RTX 4070; with a cycle per pass they would take a third
+    less.
+    """
+    found = load_measured(load_device(name))
+    assert found
+    counted = {"shared_load_passes": 1, "shared_load_requests": 1, "shared_load_bytes_asked": 512}
+    assert _l1_cycles(counted, 1.0, found) == cycles
+    counted["shared_load_bytes_asked"] = 128
+    assert _l1_cycles(counted, 1.0, found) == min(cycles, 2)
 
 
 def test_the_busiest_sm_has_the_longest_blocks() -> None:
