@@ -453,13 +453,14 @@ def _least_code(code: MachineCode, blocks: tuple[tuple[int, int], ...]) -> "Leas
 class Copies:
     """The instructions of one PTX basic block in one loop of the machine code.
 
-    `by_pc` are the machine instructions of each pc, in `many` copies of the block. `beside` counts
-    them by the PTX block to which most of their machine block belongs.
+    `by_pc` are the machine instructions of each pc, in `many` copies of the block, or in `most` at
+    most. `beside` counts them by the PTX block to which most of their machine block belongs.
     """
 
     loop: int
     by_pc: Mapping[int, Operations]
     many: int
+    most: int
     beside: Counter[int]
 
     def size(self, block: int, often: Mapping[int, int]) -> float:
@@ -492,8 +493,9 @@ class LeastCode:
         self._block_of = block_of
         self._copies = defaultdict[int, list[Copies]](list)
         for (owner, loop), by_pc in groups.items():
-            many = _count_copies(by_pc.values())
-            self._copies[owner].append(Copies(loop, by_pc, many, neighbours[owner, loop]))
+            many = median_high([min(each.values()) for each in by_pc.values()])
+            most = max(many, _count_fixed(by_pc.values()))
+            self._copies[owner].append(Copies(loop, by_pc, many, most, neighbours[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
         """Return the fewest instructions of all warps, from the issue count of each PTX pc."""
@@ -505,7 +507,7 @@ class LeastCode:
         for block, copies in self._copies.items():
             # The cheapest copy bounds one execution from below. The loops' iterations bound
             # how often the instructions can have run.
-            once = min(each.size(block, often) / each.many for each in _whole(copies))
+            once = min(each.size(block, often) / each.most for each in _whole(copies))
             most = sum(each.beside.total() * self._rounds(each.loop, often) for each in copies)
             total += min(once * often[block], most)
         return int(total)
@@ -528,17 +530,16 @@ class LeastCode:
         return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
 
 
-def _count_copies(pcs: Collection[Operations]) -> int:
-    """Return the copies of a block of these pcs: as many as of what the assembler never merges.
+def _count_fixed(pcs: Collection[Operations]) -> int:
+    """Return how often a block has what the assembler never merges: branches, barriers, stores.
 
-    Of an unrolled loop's counter it keeps one, of its barriers and accesses one a copy.
+    Of an unrolled loop's counter it keeps one, of its barriers one a copy.
 
-    >>> _count_copies([Counter({0x11D: 4}), Counter({0x012: 1}), Counter({0x00C: 1})])
+    >>> _count_fixed([Counter({0x11D: 4}), Counter({0x012: 1}), Counter({0x00C: 1})])
     4
     """
-    usual = median_high([min(each.values()) for each in pcs])
     never = (many for each in pcs for operation, many in each.items() if operation in FIXED)
-    return max(usual, *never, 0)
+    return max(never, default=0)
 
 
 def _fits(operation: int, operations: frozenset[int] | None) -> bool:
