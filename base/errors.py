@@ -110,7 +110,9 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, CutraceError):
         return str(error)
     if usage := getattr(error, "format_message", None):
-        return f"{usage()} (`cutrace --help` and `cutrace VERB --help` explain)"
+        is_option = hasattr(error, "option_name")  # one that the verb does not have
+        own = "; those of a script or program go behind `--`" if is_option else ""
+        return f"{usage()} (`cutrace --help` and `cutrace VERB --help` explain{own})"
     if isinstance(error, OSError):
         return f"{error.filename or 'input or output'}: {error.strerror or error}"
     if isinstance(error, MemoryError):

@@ -184,3 +184,15 @@ main()
     command = [sys.executable, "-c", press, "analyze", trace.name]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "cutrace: interrupted\n")
+
+
+def test_an_unknown_option_says_where_those_of_a_script_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text("print()\n")
+    assert run(["record", str(tmp_path / "train.py"), "--epochs", "3"]) == 2
+    err = capsys.readouterr().err
+    assert "No such option: --epochs" in err
+    assert "those of a script or program go behind `--`" in err
+    assert run(["recrod"]) == 2
+    assert "behind" not in capsys.readouterr().err
