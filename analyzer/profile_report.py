@@ -41,7 +41,7 @@ from .summary import Summary
 from .summary_text import labelled, time_line
 from .text.launch_text import host_text
 from .time.estimate import Estimate
-from .time.estimate_text import WaitingLine, estimate_interval
+from .time.estimate_text import Range, WaitingLine, estimate_interval
 
 FORMAT = "cutrace-profile-1"
 PTX_IS_NOT_SASS = (
@@ -277,9 +277,9 @@ def _device(p: LaunchProfile, summary: Summary | None, top: Costliest | None) ->
     }
     if p.bounds_between:
         facts["bounds_between"] = [[*map(asdict, each)] for each in p.bounds_between]
-    facts["estimate"] = _estimate(p.estimate, p.waiting_lines) if p.estimate else None
+    facts["estimate"] = _estimate(p.estimate, p.within, p.waiting_lines) if p.estimate else None
     if p.estimate_between:
-        facts["estimate_between"] = [_estimate(each, ()) for each in p.estimate_between]
+        facts["estimate_between"] = [_estimate(each, p.within, ()) for each in p.estimate_between]
     if summary:
         facts |= {k: v for k, v in asdict(summary).items() if k not in ("busy", "stalls")}
     cost = asdict(top) if top else {}
@@ -287,11 +287,13 @@ def _device(p: LaunchProfile, summary: Summary | None, top: Costliest | None) ->
     return facts
 
 
-def _estimate(estimate: Estimate, waiting: Sequence[WaitingLine]) -> dict[str, object]:
+def _estimate(
+    estimate: Estimate, within: Range, waiting: Sequence[WaitingLine]
+) -> dict[str, object]:
     """Return the time estimate of a launch and its components."""
     return {
         "ns": estimate.ns,
-        "interval_ns": list(estimate_interval((estimate.ns, estimate.ns), estimate.within)),
+        "interval_ns": list(estimate_interval((estimate.ns, estimate.ns), within)),
         "mhz": estimate.mhz,
         "parts": [asdict(part) for part in estimate.parts],
         "waits": dict(estimate.stalls),

@@ -306,7 +306,7 @@ def _costliest(limit: Limit, launch: LaunchProfile) -> Place | None:
 def _time_text(limit: Limit, launch: LaunchProfile) -> str:
     """Return the components of a limited time as text; empty for other counters."""
     if "estimated_time" in limit.counters and launch.estimate:
-        return estimate_text(launch.estimate)
+        return estimate_text(launch.estimate, launch.within)
     return limit_text(launch.bounds) if "bound_time" in limit.counters else ""
 
 

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
-from ...models.replay.device.measured import WITHIN, Measured
+from ...models.replay.device.measured import Measured
 from ...traces.identity_cache import cached_by_identity, rows_of
 from ...traces.schema import Launch
 from ..counting.atomic_contention import AtomicContention
@@ -112,7 +112,7 @@ class Estimate:
     unit. `stalls` are the shares of a warp's time by stall reason: what it waits for alone, and the
     queue for the longest unit. `at` are the shares of its own time by pc.
     `busy` is the utilization of SM, L1, L2 and DRAM over the launch's time, as in the profiler's
-    throughputs. `within` are the ends of measured over estimated times on the device.
+    throughputs.
     """
 
     ns: float
@@ -121,7 +121,6 @@ class Estimate:
     stalls: Mapping[str, float] = field(default_factory=dict)
     at: Mapping[tuple[int, str], float] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
-    within: tuple[float, float] = WITHIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +246,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     # no unit is busy for longer than the launch takes: where its peak rate says so, it is full
     full = busy_ns(work, parts, measured, sms).items()
     busy = {name: min(each / took, 1.0) for name, each in full}
-    return Estimate(took, request.mhz, tuple(parts), stalls, at, busy, measured.interval)
+    return Estimate(took, request.mhz, tuple(parts), stalls, at, busy)
 
 
 def _with_queue(

@@ -83,7 +83,7 @@ def _two_digits(value: float) -> str:
     return f"{_rounded(value):,}".removesuffix(".0")
 
 
-def estimate_text(estimate: Estimate) -> str:
+def estimate_text(estimate: Estimate, within: Range = WITHIN) -> str:
     """Return a launch's estimated time, its accuracy, the longest parts and the stalls.
 
     Nsight Compute's stall name follows each stall, its throughput name the busiest unit.
@@ -98,7 +98,7 @@ def estimate_text(estimate: Estimate) -> str:
     stall_text = ", ".join(
         f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in top_stalls
     )
-    how_exact = error_text(estimate.within)
+    how_exact = error_text(within)
     time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({how_exact}): {detail}"
     time += f"; a warp waits for {stall_text}" if stall_text else ""
     return f"{time}; {_busiest(estimate)}" if estimate.busy else time
