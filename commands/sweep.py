@@ -123,8 +123,8 @@ def _show(
         first=f"{len(list_jobs(plan))} recordings, {quote(_table_of(suite, out))}",
         last=f"cutrace sweep {quote(suite)} -d NAME,...",
     )
-    comparison = summarize(plan, tables, load_devices(devices))
     with with_counters_of(devices):
+        comparison = summarize(plan, tables, load_devices(devices))
         return render(comparison_document(comparison, view), format)
 
 
