@@ -21,6 +21,8 @@ from ..time.estimate_text import Range, about_text, estimate_interval
 from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
 
 FORMAT = "cutrace-judge-1"
+MOST_NAMES = 8
+"""Most names of equal arrays in a report for people."""
 VERDICTS = ("faster", "slower", "same", "correct", "broken")
 FAILING = ("slower", "broken")
 """Verdicts with exit status 1."""
@@ -337,7 +339,9 @@ def _lines(one: Judgement) -> Iterator[str]:
         elif side.launches:
             yield f"  {side.name}: no estimate{_bound(side)}"
     if one.same_output:
-        names = ", ".join(output.array for output in one.outputs or ())
+        arrays = [output.array for output in one.outputs or ()]
+        more = [f"{len(arrays) - MOST_NAMES} more"] if len(arrays) > MOST_NAMES else []
+        names = ", ".join([*arrays[:MOST_NAMES], *more])
         yield f"  same output: {names or 'nothing is written'}"
     elif one.same_output is None and not one.after.error:
         yield "  output not compared: a trace has no values"

@@ -35,6 +35,7 @@ STARTUP = Path(__file__).with_name("startup")
 PYTHON_CACHES = {
     "CUPY_CACHE_DIR": "cupy",
     "NUMBA_CACHE_DIR": "numba",
+    "TILELANG_CACHE_DIR": "tilelang",
     "TORCH_EXTENSIONS_DIR": "torch_extensions",
     "TRITON_CACHE_DIR": "triton",
     "WARP_CACHE_PATH": "warp",

@@ -264,3 +264,17 @@ def test_an_extension_of_torch_is_built_by_the_toolkit_and_has_lines_of_the_scri
     (launch,) = done.trace.launches
     lines = {(Path(each["file"]).name, each["line"]) for each in launch.instructions().to_pylist()}
     assert ("app.py", 7) in lines
+
+
+def test_tilelang_compiles_to_ptx() -> None:
+    formats: list[str] = []
+
+    def compile_cuda(code: str, target_format: str = "ptx", arch: object = None) -> str:
+        formats.append(target_format)
+        return code
+
+    nvcc = SimpleNamespace(compile_cuda=compile_cuda)
+    nvcc_host.serve_tilelang(nvcc)
+    assert nvcc.compile_cuda("k", "cubin", ["-arch=sm_90a"]) == "k"
+    assert nvcc.compile_cuda("k", target_format="fatbin", arch=None) == "k"
+    assert formats == ["ptx", "ptx"]

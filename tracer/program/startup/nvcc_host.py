@@ -1,6 +1,6 @@
 """Serve packages that call nvcc at run time with PTX from cutrace's nvcc.
 
-These are PyCUDA, CuPy if its `backend` is nvcc, and torch for its extensions. The source is stored
+These are PyCUDA, CuPy if its `backend` is nvcc, TileLang, and torch. The source is stored
 in the cache, so that the PTX's line information has a file to name. The output is cached with it
 and stays valid until an included file changes.
 
@@ -245,6 +245,16 @@ def serve_extensions(cpp_extension: Any) -> None:
     cpp_extension.load_inline = load_with_lines
 
 
+def serve_tilelang(nvcc: Any) -> None:
+    """Make `tilelang.contrib.nvcc` compile to PTX instead of machine code."""
+    compile_cuda = nvcc.compile_cuda
+
+    def compile_to_ptx(code: str, target_format: str = "ptx", *more: Any, **named: Any) -> Any:
+        return compile_cuda(code, "ptx", *more, **named)
+
+    nvcc.compile_cuda = compile_to_ptx
+
+
 class ExtensionLock:
     """torch's lock of a folder that it builds in; a process that is killed releases it."""
 
@@ -275,6 +285,7 @@ class ExtensionLock:
 
 CHANGES: dict[str, Callable[[Any], None]] = {
     "pycuda.compiler": serve_pycuda,
+    "tilelang.contrib.nvcc": serve_tilelang,
     "torch.utils.cpp_extension": serve_extensions,
     "cupy.cuda.compiler": serve_cupy,
     "cupy._environment": name_nvcc,
