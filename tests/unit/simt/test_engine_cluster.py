@@ -132,6 +132,20 @@ def test_lanes_of_one_warp_may_come_to_the_barrier_one_side_after_the_other() ->
     assert launch(_bare(body), (2, 32), np.zeros(32, np.int32))[0].tolist() == [3] * 11 + [4] * 21
 
 
+def test_sides_of_a_warp_that_both_wait_let_a_later_block_come() -> None:
+    body = """int n = 0;
+    if (rank()) { arrive(); wait(); n = 300; }
+    else {
+        arrive(); wait(); arrive();
+        if (threadIdx.x < 11) { wait(); out[threadIdx.x] = 3; }
+        else { wait(); out[threadIdx.x] = 4; }
+    }
+    #pragma unroll 1
+    for (int i = 0; i < n; i++) asm volatile("nanosleep.u32 1;");
+    if (n) { arrive(); wait(); }"""
+    assert launch(_bare(body), (2, 32), np.zeros(32, np.int32))[0].tolist() == [3] * 11 + [4] * 21
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -243,7 +243,8 @@ class Holder(Protocol):
 class ClusterBarrier:
     """State of the cluster barriers of a wave: masks over its W warps.
 
-    `arrived` has the lanes that arrived in this phase, `owed` those that have to wait for it yet.
+    `arrived` has the lanes that arrived in this phase, `owed` those that have to wait for it yet,
+    `_parked` those whose entry let others of its warp run; `_waiting` are warps that cannot go on.
     Clusters are runs of `blocks_a_cluster` adjacent blocks.
     """
 
@@ -253,6 +254,7 @@ class ClusterBarrier:
         self._holder = holder
         self._warps = stacks.warps_a_block * blocks_a_cluster
         self._waiting: Mask = np.zeros(warps, dtype=np.bool_)
+        self._parked: Bits = np.zeros(warps, dtype=np.uint32)
         self.arrived: Bits = np.zeros(warps, dtype=np.uint32)
         self.owed: Bits = np.zeros(warps, dtype=np.uint32)
 
@@ -283,19 +285,16 @@ class ClusterBarrier:
         over = warps[~still]
         self.owed[over] &= ~lanes[~still]
         self._stacks.jump(over, after)
-        for warp, waiting in zip(warps[still].tolist(), lanes[still].tolist(), strict=True):
-            if not self._release_exited(warp, waiting):
-                self.owed[warp] &= np.uint32(~waiting & 0xFFFF_FFFF)
+        self._parked[warps[still]] |= lanes[still]
+        for warp in warps[still].tolist():
+            # Other entries of the warp run first; those that are parked wait again once they may.
+            if not self._stacks.yield_to_other(warp, int(self._parked[warp])):
+                self._stacks.merge_siblings(warp, 0)
+                self.owed[warp] &= ~self._stacks.mask[warp]
                 self._waiting[warp] = True
                 self._holder.hold(np.array([warp]), after, pc)
         self.release()
         return wrong
-
-    def _release_exited(self, warp: int, lanes: int) -> bool:
-        """Let other entries of the warp run first, if there are any; the wait is then executed
-        again.
-        """
-        return self._stacks.yield_to_other(warp, lanes)
 
     def release(self) -> None:
         """Release clusters with a complete barrier phase.
@@ -313,7 +312,7 @@ class ClusterBarrier:
         if not complete.any():
             return
         members = np.repeat(complete, self._warps)
-        self.arrived[members] = 0
+        self.arrived[members] = self._parked[members] = 0
         free = np.flatnonzero(members & self._waiting)
         self._waiting[free] = False
         self._holder.release_warps(free)
