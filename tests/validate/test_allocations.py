@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from program_run import cutrace
+from program_run import cutrace, record
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "scripts" / "capture" / "allocations.cu"
@@ -52,3 +52,33 @@ def test_allocations_are_aligned_as_on_a_chip(
             ours[size] = min(alignment, ours.get(size, alignment))
     assert ours.keys() == chip.keys(), done.err
     assert _smallest(chip) == _smallest(ours) == expected
+
+
+PITCHES = r"""
+int main(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i += 2) {
+        void *place; size_t pitch;
+        CHECK(cudaMallocPitch(&place, &pitch, atoi(argv[i]), atoi(argv[i + 1])));
+        printf("%zu %llu\n", pitch, (unsigned long long)place % (2 << 20));
+    }
+    return 0;
+}
+"""
+
+
+def test_rows_of_a_pitched_array_begin_as_on_a_chip(tmp_path: Path) -> None:
+    """On an H100, by scripts/capture/libraries.cu: offsets in blocks of 2 MB."""
+    with (HERE / "pitches.csv").open() as file:
+        chip = [
+            (row["width"], row["rows"], int(row["pitch"]), int(row["offset"], 16))
+            for row in csv.DictReader(file)
+        ]
+    words = [word for width, rows, *_ in chip for word in (width, rows)]
+    done = record(tmp_path, PITCHES, *words)
+    ours = [tuple(map(int, line.split())) for line in done.out.splitlines()]
+    assert [pitch for pitch, _ in ours] == [pitch for *_, pitch, _ in chip], done.err
+    for (_, rows, pitch, theirs), (_, offset) in zip(chip, ours, strict=True):
+        assert offset % 512 == theirs % 512 == 0
+        if pitch * int(rows) > MB:  # a block of its own
+            assert offset == theirs == 0

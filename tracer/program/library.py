@@ -15,6 +15,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 from ...base.cache import kept_folder, key_of
@@ -462,7 +463,7 @@ class StandIn:
     """A replaced library: its linker name, function prefix, and file names in CUDA 12 and 13.
 
     A file's symbols have the file's name as their version, if they are versioned. `refusal` is the
-    status for an unsupported call.
+    status for an unsupported call. `wheels` are the packages that have the files.
     """
 
     linked: str
@@ -470,16 +471,46 @@ class StandIn:
     files: tuple[str, ...]
     refusal: int
     has_versions: bool = True
+    wheels: tuple[str, ...] = ()
+
+
+def _wheels(name: str, *versions: str) -> tuple[str, ...]:
+    return tuple(f"nvidia-{name}{version}" for version in versions or ("-cu12", ""))
 
 
 STAND_INS = (
-    StandIn("cublasLt", "cublasLt", ("libcublasLt.so.12", "libcublasLt.so.13"), 15),
-    StandIn("cublas", "cublas", ("libcublas.so.12", "libcublas.so.13"), 15),
-    StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12"), 16),
-    StandIn("curand", "curand", ("libcurand.so.10",), 999),  # CURAND_STATUS_INTERNAL_ERROR
-    StandIn("cusparse", "cusparse", ("libcusparse.so.12",), 10),
-    StandIn("cusolver", "cusolver", ("libcusolver.so.11", "libcusolver.so.12"), 9),
-    StandIn("cudnn", "cudnn", ("libcudnn.so.8", "libcudnn.so.9"), 3000),
+    StandIn(
+        "cublasLt",
+        "cublasLt",
+        ("libcublasLt.so.12", "libcublasLt.so.13"),
+        15,
+        True,
+        _wheels("cublas"),
+    ),
+    StandIn(
+        "cublas", "cublas", ("libcublas.so.12", "libcublas.so.13"), 15, True, _wheels("cublas")
+    ),
+    StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12"), 16, True, _wheels("cufft")),
+    StandIn(
+        "curand", "curand", ("libcurand.so.10",), 999, True, _wheels("curand", "")
+    ),  # CURAND_STATUS_INTERNAL_ERROR
+    StandIn("cusparse", "cusparse", ("libcusparse.so.12",), 10, True, _wheels("cusparse", "")),
+    StandIn(
+        "cusolver",
+        "cusolver",
+        ("libcusolver.so.11", "libcusolver.so.12"),
+        9,
+        True,
+        _wheels("cusolver"),
+    ),
+    StandIn(
+        "cudnn",
+        "cudnn",
+        ("libcudnn.so.8", "libcudnn.so.9"),
+        3000,
+        True,
+        _wheels("cudnn", "-cu12", "-cu13"),
+    ),
     StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), 3, has_versions=False),
 )
 OF_DRIVER = tuple(each for each in STAND_INS if each.linked == "nvidia-ml")
@@ -575,10 +606,29 @@ def _shim_jumps(functions: Iterable[str], stand_ins: Sequence[StandIn]) -> Itera
             yield jump(label, name, f"\\n.symver {label}, {symbol}@{file}, remove")
 
 
-def is_named_in(program: Path) -> bool:
-    """Return whether a program's file contains the name of one of the libraries."""
+def named_in(program: Path) -> list[str]:
+    """Return the libraries' files whose names a program's file contains."""
     try:
         with program.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as text:
-            return any(text.find(f"{name}\0".encode()) >= 0 for name in files())
+            return [name for name in files() if text.find(f"{name}\0".encode()) >= 0]
     except (OSError, ValueError):  # missing or empty: whatever starts it reports that
-        return False
+        return []
+
+
+def find_installed(file: str) -> Path | None:
+    """Return the folder of NVIDIA's library among the packages of this Python."""
+    spec = find_spec("nvidia")
+    for root in (spec and spec.submodule_search_locations) or ():
+        for path in sorted(Path(root).glob(f"*/lib/{file}")):
+            return path.parent
+    return None
+
+
+def wheel_of(file: str) -> str:
+    """Return the package that has a library's file; empty for the driver's.
+
+    >>> wheel_of("libcublas.so.12"), wheel_of("libcusolver.so.12"), wheel_of("libcudnn.so.9")
+    ('nvidia-cublas-cu12', 'nvidia-cusolver', 'nvidia-cudnn-cu13')
+    """
+    library = next(each for each in STAND_INS if file in each.files)
+    return library.wheels[library.files.index(file)] if library.wheels else ""

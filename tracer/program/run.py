@@ -21,10 +21,10 @@ from ...base.cache import folder_of, made_folder
 from ...base.claim import Claim, claim_scratch
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault, nearest
-from ..front.toolkit import find_host_compiler, find_toolkit, why_nothing_came
+from ..front.toolkit import NOT_STARTED, find_host_compiler, find_toolkit, why_nothing_came
 from .code import Code
 from .launches import Choice, EnoughError, Launches, Tally
-from .library import RUN, build_library, is_named_in
+from .library import RUN, build_library, find_installed, named_in, wheel_of
 from .server import Connections, Listener, Server
 from .session import BASE, CONSTANTS, TEXELS, Device, ProgramSession, SharedMemory
 from .storage import Storage
@@ -71,7 +71,11 @@ class Child:
         self._listener = Listener()
         self._connections = Connections(self._listener.socket, memory)
         try:
-            environment = _environment(_folders(library, command, path), self._listener.name)
+            program = path or Path(shutil.which(command[0]) or command[0])
+            environment = _environment(_folders(library, program), self._listener.name)
+            if library.name == RUN:
+                places = environment["LD_LIBRARY_PATH"], *map(str, _installed(program))
+                environment["LD_LIBRARY_PATH"] = ":".join(places)
             environment["CUTRACE_CLOCK"] = clock
             self._process = _start(command, path, environment, output)
         except CutraceError:
@@ -109,10 +113,27 @@ class Child:
         os.close(self._ended)
 
 
-def _folders(library: Path, command: Sequence[str], path: Path | None) -> list[Path]:
+def _folders(library: Path, program: Path) -> list[Path]:
     """Return the library folders that the program must search before all others."""
-    program = path or Path(shutil.which(command[0]) or command[0])
-    return [library, library / "libraries"] if is_named_in(program) else [library]
+    return [library, library / "libraries"] if named_in(program) else [library]
+
+
+def _installed(program: Path) -> list[Path]:
+    """Return the folders of this Python's packages with the libraries that the program names."""
+    folders = map(find_installed, named_in(program))
+    return list(dict.fromkeys(folder for folder in folders if folder))
+
+
+def _missing(program: Path) -> str:
+    """Return what to install for the libraries that the program names and this Python lacks."""
+    files = [name for name in named_in(program) if wheel_of(name) and not find_installed(name)]
+    if not files:
+        return ""
+    wheels = " ".join(dict.fromkeys(map(wheel_of, files)))
+    return (
+        f"\n{', '.join(files)}: install with python -m pip install {wheels}, or have their calls "
+        "computed with --libraries compute"
+    )
 
 
 def _environment(folders: Sequence[Path], recorder: str) -> dict[str, str]:
@@ -266,7 +287,10 @@ def _serve(
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(storage, parts), order.seconds)
     if not greeter.greeted and not why:
-        raise CutraceError(why_nothing_came(order.words[0], status))
+        reason = why_nothing_came(order.words[0], status)
+        program = order.path or Path(shutil.which(order.words[0]) or order.words[0])
+        missing = _missing(program) if order.libraries == RUN and status == NOT_STARTED else ""
+        raise CutraceError(reason + missing)
     if why and order.tally.running:
         why += f", while launch {order.tally.run} ran, kernel `{order.tally.running}`"
     faults = launches.faults, launches.fault

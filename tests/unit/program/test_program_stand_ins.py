@@ -13,7 +13,7 @@ from cutrace.tracer.program.library import (
     HEADERS,
     STAND_INS,
     build_library,
-    is_named_in,
+    named_in,
     read_names,
 )
 
@@ -67,8 +67,27 @@ def test_only_a_program_that_names_a_library_gets_ours(tmp_path: Path) -> None:
     (tmp_path / "named").write_bytes(b"\x7fELF...\0libcufft.so.11\0...")
     (tmp_path / "longer").write_bytes(b"\x7fELF...\0libcufft.so.11.2\0...")
     (tmp_path / "empty").touch()
-    found = [is_named_in(tmp_path / name) for name in ("named", "longer", "empty", "absent")]
-    assert found == [True, False, False, False]
+    found = [named_in(tmp_path / name) for name in ("named", "longer", "empty", "absent")]
+    assert found == [["libcufft.so.11"], [], [], []]
+
+
+def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> None:
+    """`--libraries run` needs NVIDIA's own: here one of that name is linked, then removed."""
+    compiler = find_host_compiler()
+    (tmp_path / "theirs.c").write_text("int cufftDestroy(int plan) { return plan; }")
+    (tmp_path / "app.c").write_text(
+        "int cufftDestroy(int);\nint main() { return cufftDestroy(0); }"
+    )
+    into = ["-o", "libcufft.so", "-Wl,-soname,libcufft.so.12"]
+    shared = [compiler, "-shared", "-fPIC", "-x", "c", "theirs.c", *into]
+    subprocess.run(shared, cwd=tmp_path, check=True)
+    link = [compiler, "-x", "c", "app.c", "-x", "none", "-o", "app", "./libcufft.so"]
+    subprocess.run(link, cwd=tmp_path, check=True)
+    (tmp_path / "libcufft.so").unlink()
+    done = cutrace(tmp_path, "record", "--libraries", "run", "--", "./app")
+    assert "./app: the system could not start it" in done.err
+    assert "libcufft.so.12: install with python -m pip install nvidia-cufft, or" in done.err
+    assert "--libraries compute" in done.err
 
 
 MANAGED = r"""
