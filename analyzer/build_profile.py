@@ -63,6 +63,7 @@ from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
+from .time.host_memory import find_host_traffic, why_no_estimate
 from .time.sample_warps import Ran, SampledWarps
 from .time.units import PROFILED
 
@@ -184,7 +185,8 @@ def _profile(
         **launch_facts(counted, device),
         "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
     }
-    estimated = _estimate(one, by_pc, bounds, device)
+    unknown = why_no_estimate(counts, launch, one.instructions, by_pc)
+    estimated = None if unknown else _estimate(one, by_pc, bounds, device, counts)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     for unit in PROFILED:
         facts[f"busy_{unit.lower()}"] = round(estimated.busy[unit] * 10**6) if estimated else None
@@ -217,8 +219,9 @@ def _profile(
         bounds=bounds,
         bounds_between=() if refusal else sampled_bounds(raw, device, launch, shares),
         estimate=estimated,
-        estimate_between=None if refusal else _between(one, raw, by_pc, device),
+        estimate_between=None if refusal or unknown else _between(one, raw, by_pc, device),
         within=load_interval(device),
+        unknown=unknown,
         footprint=one.footprint if launch.kept.has_accesses else None,
     )
 
@@ -228,12 +231,15 @@ def _estimate(
     by_pc: Mapping[int, Mapping[str, int]],
     bounds: Sequence[Bound],
     device: Device,
+    counts: pl.DataFrame,
 ) -> Estimate | None:
     """Return the time estimate of a launch with bounds, on a device with measured latencies."""
     measured = load_measured(device)
     if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
         return None
-    return estimate(_estimate_input(one, by_pc, bounds, device, measured), one.ran(), measured)
+    request = _estimate_input(one, by_pc, bounds, device, measured)
+    request = replace(request, host=find_host_traffic(counts, one.counts.launch))
+    return estimate(request, one.ran(), measured)
 
 
 def _between(

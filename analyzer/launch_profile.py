@@ -98,6 +98,7 @@ class LaunchProfile(Packing):
     estimate: Estimate | None = None
     estimate_between: tuple[Estimate, Estimate] | None = None
     within: tuple[float, float] = WITHIN
+    unknown: str = ""
     footprint: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 

@@ -214,6 +214,7 @@ class Array:
     shape: tuple[int, ...] = ()
     pitch: int = 0
     made_at: str = ""  # `FILE:LINE` of the host's code that allocated it, where known
+    memory: str = ""  # pinned: the host's; managed: and no launch was given it before; else device
 
 
 @dataclass(frozen=True, slots=True)

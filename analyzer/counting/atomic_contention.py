@@ -44,7 +44,8 @@ class AtomicContention:
     `real` counts turns of floating-point adds, `integer` those of all other atomics. `sectors`
     counts the turns of all sectors, `slice` those at the busiest L2 slice. For compare-and-swap and
     exchange in spin loops, `rivals` is the number of lanes that contend for the most tried address,
-    and `tries` the number of their attempts.
+    and `tries` the number of their attempts; `attempts` counts the turns of all sectors in them.
+    `compared` are those of `sectors` that compare.
     """
 
     integer: int
@@ -53,6 +54,8 @@ class AtomicContention:
     slice: int = 0
     rivals: int = 0
     tries: int = 0
+    compared: int = 0
+    attempts: int = 0
 
 
 def count_contention(trace: LaunchTrace) -> AtomicContention:
@@ -63,6 +66,10 @@ def count_contention(trace: LaunchTrace) -> AtomicContention:
     atomic = np.array([kind.access in ACCESSES for kind in sites.kinds], np.bool_)
     serial = np.array([kind.collision in SERIAL for kind in sites.kinds], np.bool_)
     wait_kinds, rivals = _spin_kinds(trace), _Rivals()
+    compares = np.array(
+        [each == "cas" for each in trace.instructions()["operation"].to_pylist()], np.bool_
+    )
+    compared = attempts = 0
     store, chunk = trace.pattern_store(), 0
     every = 1 + trace.count("accesses") // LOOKED_AT
     for batch in trace.access_batches() if atomic.any() else ():
@@ -78,7 +85,9 @@ def count_contention(trace: LaunchTrace) -> AtomicContention:
             each = serial[sites.kind[sites.locate(pc[some], space[some])]]
             who = block[some] * trace.launch.warps + warp[some]
             exchanges = wait_kinds[pc[some]] == EXCHANGES
-            rivals.add(base[some, None] + offsets, unpack_masks(masks), who, each, exchanges)
+            addresses, active = base[some, None] + offsets, unpack_masks(masks)
+            rivals.add(addresses, active, who, each, exchanges)
+            attempts += int(_sector_turns(addresses, active, each)[1].sum())
         for start in range(0, len(rows), SLICE):
             some = rows[start : start + SLICE]
             masks, offsets = store.take(pattern[some])
@@ -91,13 +100,16 @@ def count_contention(trace: LaunchTrace) -> AtomicContention:
                 tallies[name].add(addresses[single][active[single]])
             if chunk % every == 0:
                 tallies["slices"].add(*_sector_turns(addresses, active, each))
+                kind = compares[pc[some]]
+                compared += int(_sector_turns(addresses[kind], active[kind], each[kind])[1].sum())
             chunk += 1
     tallies["integer"].add(rivals.once())
     peaks = {name: int(each.times.max(initial=0)) for name, each in tallies.items()}
     scale = chunk / -(-chunk // every) if chunk else 1.0  # ratio of all chunks to the counted ones
     sectors, slice_ = int(tallies["slices"].times.sum()), peaks["slices"]
     in_slices = round(sectors * scale), round(slice_ * scale)
-    return AtomicContention(peaks["integer"], peaks["real"], *in_slices, *rivals.most())
+    counted = round(compared * scale), attempts
+    return AtomicContention(peaks["integer"], peaks["real"], *in_slices, *rivals.most(), *counted)
 
 
 def _spin_kinds(trace: LaunchTrace) -> Ints:

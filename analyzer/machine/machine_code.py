@@ -52,6 +52,10 @@ FIXED = frozenset({
 """Operations that stay in their block: barriers, stores, atomics and branches."""
 MEETINGS = frozenset({0x145, 0x141, 0x142})
 """Operations of reconvergence points: BSSY, BSYNC, BREAK; their pc carries no information."""
+SYNCS = 0x1A7
+"""Operation of mbarriers."""
+POLLING = frozenset({SYNCS, BRANCH, 0x148, 0x15D, 0x118})
+"""Operations of a loop that polls an mbarrier: SYNCS, BRA, WARPSYNC, NANOSLEEP, NOP."""
 FEW = 3
 """Most kinds of instructions of one pc; above that it is a routine with branches of its own."""
 
@@ -60,7 +64,8 @@ FEW = 3
 class MachineBlock:
     """Instructions [start, end), of which `operations` are issued.
 
-    Blocks that call, and blocks that only calls reach, are assumed never to issue.
+    Blocks that call, blocks that only calls reach, and loops that poll an mbarrier are assumed
+    never to issue.
     """
 
     start: int
@@ -81,7 +86,7 @@ class Loop:
 @dataclass(frozen=True, slots=True)
 class MachineCode:
     """A function: `outer` is its whole code, which runs once; `depths` is the loop depth of each
-    block.
+    block, `called` are the blocks of functions of the PTX that it calls.
 
     `places` maps each pc and operation to its blocks, with the copies of the pc in each, for pcs
     that became a few instructions.
@@ -92,37 +97,48 @@ class MachineCode:
     outer: Loop
     depths: Sequence[int]
     places: Mapping[tuple[int, int], Mapping[int, int]]
+    called: frozenset[int] = frozenset()
 
 
 @lru_cache(maxsize=64)
-def read_machine_code(text: str) -> MachineCode | None:
-    """Parse a schedule; None if there is none, or if a jump has unknown targets."""
+def read_machine_code(text: str, calls: frozenset[int] = frozenset()) -> MachineCode | None:
+    """Parse a schedule; None if there is none, or if a jump has unknown targets.
+
+    `calls` are the pcs of calls in the PTX, whose functions run; others are the assembler's own.
+    """
     schedule = unpack_schedule(text)
     if not schedule or any(each.operation in INDIRECT for each in schedule):
         return None
     starts = sorted(_leaders(schedule))
     edges = list(zip(starts, [*starts[1:], len(schedule)], strict=True))
     number = {start: place for place, start in enumerate(starts)}
-    runs = _reachable(schedule, edges, number)
-    blocks = [_block(schedule, *edge, place in runs) for place, edge in enumerate(edges)]
+    own = _reachable(schedule, edges, number, frozenset())
+    runs = _reachable(schedule, edges, number, calls)
+    runs -= _polls(schedule, edges)
+    blocks = [_block(schedule, *edge, place in runs, calls) for place, edge in enumerate(edges)]
     loops = _loops(schedule, blocks, number)
     depths = [0] * len(blocks)
     for loop in _inside(loops):
         for place in range(loop.first, loop.last + 1):
             depths[place] += 1
-    return MachineCode(schedule, blocks, loops, depths, _places(schedule, blocks))
+    places = _places(schedule, blocks)
+    return MachineCode(schedule, blocks, loops, depths, places, frozenset(runs - own))
 
 
-def code_for(launch: Launch, capability: tuple[int, int]) -> MachineCode | None:
+def code_for(
+    launch: Launch, capability: tuple[int, int], calls: frozenset[int] = frozenset()
+) -> MachineCode | None:
     """Return a launch's machine code for a device of a capability; None if the trace has none."""
-    return _code_of(launch, launch.assembled_for(capability))
+    return _code_of(launch, launch.assembled_for(capability), calls)
 
 
-def _code_of(launch: Launch, resources: Resources | None) -> MachineCode | None:
+def _code_of(
+    launch: Launch, resources: Resources | None, calls: frozenset[int] = frozenset()
+) -> MachineCode | None:
     if resources is None:
         return None
     try:
-        return read_machine_code(resources.schedule)
+        return read_machine_code(resources.schedule, calls)
     except ValueError as problem:
         message = f"{launch.kernel}, resources of {resources.arch}: {problem}"
         raise CutraceError(message) from problem
@@ -145,9 +161,12 @@ def _leaders(schedule: Sequence[Scheduled]) -> set[int]:
 
 
 def _reachable(
-    schedule: Sequence[Scheduled], edges: Sequence[tuple[int, int]], number: Mapping[int, int]
+    schedule: Sequence[Scheduled],
+    edges: Sequence[tuple[int, int]],
+    number: Mapping[int, int],
+    calls: frozenset[int],
 ) -> set[int]:
-    """Return the blocks that are reached without a call."""
+    """Return the blocks that are reached without a call other than `calls`."""
     reachable, waiting = set[int](), [0]
     while waiting:
         place = waiting.pop()
@@ -155,16 +174,33 @@ def _reachable(
             continue
         reachable.add(place)
         last = schedule[edges[place][1] - 1]
-        if last.operation == BRANCH and last.target in number:
+        follows = last.operation == BRANCH or (last.operation in CALLS and last.pc in calls)
+        if follows and last.target in number:
             waiting.append(number[last.target])
         if last.guarded or last.operation not in (BRANCH, *LEAVES):
             waiting.append(place + 1)
     return reachable
 
 
-def _block(schedule: Sequence[Scheduled], start: int, end: int, runs: bool) -> MachineBlock:
+def _polls(schedule: Sequence[Scheduled], edges: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the blocks that only ask again whether a phase is over, and their ways back."""
+    polls = set[int]()
+    for place, (start, end) in enumerate(edges):
+        operations = {each.operation for each in schedule[start:end]}
+        asks = SYNCS in operations and operations <= POLLING
+        returns = operations == {BRANCH} and place - 1 in polls
+        if returns or (asks and schedule[end - 1].target == start):
+            polls.add(place)
+    return polls
+
+
+def _block(
+    schedule: Sequence[Scheduled], start: int, end: int, runs: bool, calls: frozenset[int]
+) -> MachineBlock:
     operations = Counter(each.operation for each in schedule[start:end])
-    issued = runs and operations.keys().isdisjoint(CALLS)
+    issued = runs and not any(
+        each.operation in CALLS and each.pc not in calls for each in schedule[start:end]
+    )
     return MachineBlock(start, end, runs, operations if issued else {})
 
 
@@ -240,10 +276,24 @@ def count_runs(
             votes[place].append(vote)
             if operation in FIXED:
                 fixed[place].append(vote)
-    medians = {place: median_low(fixed[place] or each) for place, each in votes.items()}
+    medians = {place: _median(fixed[place], each) for place, each in votes.items()}
     times = {place: ran for place, (ran, _) in medians.items()}
+    called = {place: times.get(place, 0.0) for place in code.called}
     _settle(code.outer, 1.0, times)
+    times |= called
     return times, {place: entered for place, (_, entered) in medians.items()}
+
+
+def _median(
+    fixed: Sequence[tuple[float, float]], votes: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """Return the median vote of a block: that of its operations that cannot move, if any.
+
+    They are overruled where they never ran and most of the others did: the assembler gives some
+    branches the place of a block beside them.
+    """
+    median = median_low(fixed or votes)
+    return median if median[0] else median_low(votes)
 
 
 def _settle(loop: Loop, rounds: float, times: dict[int, float]) -> None:

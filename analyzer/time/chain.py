@@ -27,7 +27,16 @@ from ...tracer.ptx.instruction import address_of, read_text
 from ...tracer.ptx.opcodes import destinations, sources
 from ...traces.machine_schedule import NO_SCOREBOARD
 from ...traces.schema import Launch
-from ..machine.machine_code import Loop, MachineCode, code_for, count_runs, machine_mix
+from ..machine.machine_code import SYNCS, Loop, MachineCode, code_for, count_runs, machine_mix
+from .asynchronous import (
+    ASKS,
+    DEPBAR,
+    GMMA,
+    STORES_COMMITTED,
+    WARPGROUP,
+    Asynchronous,
+    InFlight,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ class Step:
     `stall` is the stall reason of instructions that need the result. A `barrier` drains both
     streams. After an instruction that `branches`, the next block starts one latency later. A load
     may not pass a store to its `space` (empty: any; `read-only`: none) unless their address is
-    another offset of the same register.
+    another offset of the same register. A fence that `is_local` orders a block's accesses alone.
     """
 
     pc: int
@@ -93,6 +102,7 @@ class Step:
     stores: bool = False
     branches: bool = False
     space: str = ""
+    is_local: bool = False
 
     def may_meet(self, store: "Step") -> bool:
         """Return whether a store may alias this load, as far as the assembler can tell."""
@@ -275,14 +285,19 @@ VARIABLE: Mapping[int, tuple[tuple[str, str], str]] = {
 
 
 def runs_in_machine_code(
-    launch: Launch, device: Device, code: Mapping[int, Sequence[Step]], measured: Measured
+    launch: Launch,
+    device: Device,
+    code: Mapping[int, Sequence[Step]],
+    measured: Measured,
+    units: Asynchronous | None = None,
+    calls: frozenset[int] = frozenset(),
 ) -> Callable[[Sequence[tuple[int, int]]], Chain] | None:
     """Return a function that runs a history in machine code; None if the trace has no such code.
 
-    `code` are the steps of each basic block of the PTX. Raises `CutraceError` for a damaged
-    schedule.
+    `code` are the steps of each basic block of the PTX, `units` what the launch asks of
+    asynchronous units, `calls` the pcs of its calls. Raises `CutraceError` for a damaged schedule.
     """
-    machine = code_for(launch, device.capability)
+    machine = code_for(launch, device.capability, calls)
     if machine is None:
         return None
     steps = {step.pc: step for block in code.values() for step in block}
@@ -292,6 +307,7 @@ def runs_in_machine_code(
     def run(history: Sequence[tuple[int, int]]) -> Chain:
         times, entries = count_runs(machine, history, block_of)
         warp = MachineWarp(machine, times, entries, steps, latency, measured.taken_cycles)
+        warp.in_flight = InFlight(units or Asynchronous())
         chain = warp.run()
         chain.issued = machine_mix(machine, times)
         return chain
@@ -304,6 +320,9 @@ def _machine_latency(
 ) -> tuple[float, str]:
     """Return an instruction's latency to its scoreboard, and its reader's stall reason."""
     step = steps.get(pc)
+    if operation == FENCE:
+        is_of_block = step is not None and step.is_local
+        return measured.at("latency", "membar.cta" if is_of_block else "membar.gl"), "fence"
     if operation in MEMORY and step and step.stall in MEMORY_WAITS:
         return step.latency, step.stall
     name, why = VARIABLE.get(operation, EXCHANGE)
@@ -314,6 +333,9 @@ BARRIER, COPY, COPIED, EXIT = 0x11D, 0x1AE, 0x1AF, 0x14D
 """Operations: BAR; LDGSTS; LDGDEPBAR, which completes after the copies before it; EXIT, whose time
 belongs to an empty kernel.
 """
+FENCE = 0x192
+"""MEMBAR; of a block it takes a few cycles, of the device or the system the way to L2."""
+ASYNCHRONOUS = ASKS | {GMMA, WARPGROUP, STORES_COMMITTED, DEPBAR, FENCE}
 MOST_RUN = 60_000
 """Instructions after which one iteration of a loop stands for all."""
 BOARDS = 6
@@ -341,6 +363,7 @@ class MachineWarp:
         default_factory=lambda: [(0.0, "")] * BOARDS, init=False
     )
     copied: tuple[float, str] = field(default=(0.0, ""), init=False)
+    in_flight: InFlight = field(default_factory=lambda: InFlight(Asynchronous()), init=False)
     ran: int = field(default=0, init=False)
     next: int = field(default=0, init=False)
 
@@ -382,15 +405,22 @@ class MachineWarp:
         """Return how often the block before a loop ran."""
         return min(rounds, self.times.get(loop.first - 1, rounds)) or rounds
 
+    def _operations(self, loop: Loop) -> set[int]:
+        blocks = self.code.blocks[loop.first : loop.last + 1]
+        return {operation for block in blocks for operation in block.operations}
+
     def _repeat(self, loop: Loop, iterations: float, total: float) -> None:
-        run = min(iterations, ROUNDS) if self.ran < MOST_RUN else 1.0
+        # with several copies on the way an iteration is as long as another only after so many
+        period = self.in_flight.facts.stages if SYNCS in self._operations(loop) else 1
+        run = min(iterations, ROUNDS * period) if self.ran < MOST_RUN else 1.0
         before = self.chain.mark()
-        for _ in range(int(run)):
-            before = self.chain.mark()
+        for number in range(int(run)):
+            if number <= int(run) - period:
+                before = self.chain.mark()
             self.once(loop, total)
         more = iterations - int(run)
         if more > 0 and int(run):
-            self._scale(before, 1 + more)
+            self._scale(before, 1 + more / min(period, int(run)))
         elif more > 0:
             self._part(more, lambda: self.once(loop, total))
 
@@ -406,6 +436,7 @@ class MachineWarp:
             # Results that are in flight move with the clock, so the remaining stalls stay the same.
             more = self.chain.stretch(before, factor)
             self.scoreboard = [(when + more, why) for when, why in self.scoreboard]
+            self.in_flight.shift(more)
 
     def block(self, place: int) -> None:
         """Run a machine block once."""
@@ -423,18 +454,40 @@ class MachineWarp:
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
                 finish = self.chain.cycles + cycles, why
+                if each.operation == SYNCS and self.in_flight.facts.load_cycles:
+                    arrival = self.in_flight.await_copy(self.chain.cycles)
+                    finish = max(finish, (arrival, self.in_flight.facts.stall))
                 # Copies (LDGSTS) finish on the scoreboard of the LDGDEPBAR that follows.
                 if each.operation == COPIED:
                     finish = max(finish, self.copied)
+                    self.in_flight.copies.append(self.copied[0])
                 if each.operation == COPY:
                     self.copied = max(self.copied, finish)
                 else:
                     self.scoreboard[each.sets] = max(self.scoreboard[each.sets], finish)
             if each.operation == BARRIER and (step := self.steps.get(each.pc)) and step.is_barrier:
                 self._stall(step.latency, "barrier", at)
+            if each.operation in ASYNCHRONOUS:
+                self._asynchronous(at)
             if each.operation != EXIT:
                 self.chain.cycles += 1
                 self._stall(each.stall - 1, "pipe", at)
+
+    def _asynchronous(self, at: int) -> None:
+        """Start or await work of the tensor pipe, or of a copy."""
+        each, units, now = self.code.schedule[at], self.in_flight, self.chain.cycles
+        if each.operation == FENCE:
+            self._stall(self.latency(FENCE, each.pc)[0], "fence", at)
+        elif each.operation == GMMA:
+            units.multiply(now)
+        elif each.operation == WARPGROUP and units.is_grouped:
+            self._stall(units.await_products(each.pc) - now, "tensor", at)
+        elif each.operation == STORES_COMMITTED:
+            units.store(now)
+        elif each.operation == DEPBAR:
+            self._stall(units.await_group(each.pc) - now, units.facts.stall, at)
+        elif each.operation in ASKS and each.pc not in units.facts.stores:
+            units.ask(now)
 
     def _stall(self, cycles: float, why: str, at: int) -> None:
         """Advance the clock, and book the cycles to the stalled instruction."""

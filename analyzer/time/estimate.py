@@ -21,7 +21,7 @@ miss. Both ends are widened by the confidence interval of the sample.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 
@@ -37,8 +37,11 @@ from ..counting.atomic_contention import AtomicContention
 from ..counting.bounds import AT_ONE_ADDRESS, ATOMICS, Bound
 from ..counting.derived_columns import LAUNCH_COLUMN
 from ..counting.interval import Interval
+from .asynchronous import GMMA, read_asynchronous
 from .chain import Chain, Step, read_operands, run_chain, runs_in_machine_code
 from .first_touches import Touches
+from .host_memory import HostTraffic, host_times
+from .polls import drop_polls, find_polls
 from .sample_warps import Ran
 from .units import (
     LOADS,
@@ -50,11 +53,14 @@ from .units import (
     busy_ns,
     is_scattered,
     sm_share,
+    spilled_sectors,
     unit_times,
 )
 
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""
+EARLY = 1.5
+"""Loads of a poll: what others wrote comes halfway through one of them, on average."""
 MEET = 3
 """Exponent p of the p-norm that combines times."""
 LATENCY, BLOCKS = "latency", "launching blocks"
@@ -68,6 +74,8 @@ STALL_OF = {
     "barrier": "barriers",
     "branch": "branches",
     "pipe": "results of arithmetic",
+    "tensor": "tensor products",
+    "fence": "memory fences",
 }
 NEEDED = (
     *("_requests", "_passes", "_bytes_distinct", "_load_transactions", "_store_transactions"),
@@ -85,11 +93,13 @@ STALLS = {
     **{"memory": "long_scoreboard", "L2": "long_scoreboard", "L1": "long_scoreboard"},
     **{"shared memory": "short_scoreboard", "barriers": "barrier", "atomics": "long_scoreboard"},
     **{"branches": "branch_resolve", "constants": "imc_miss", "results of arithmetic": "wait"},
+    **{"tensor products": "gmma", "memory fences": "membar"},
 }
 """Stall reason to Nsight Compute's name."""
 L1_UNIT, SHARED_QUEUE, L1_QUEUE = "L1 and shared memory", "queue of shared memory", "queue of L1"
 QUEUE_OF = {
     **{"L2": "L2", "DRAM": "memory", "texture units": "queue of textures"},
+    **{"PCIe": "memory", "PCIe, stores": "memory"},
     **{"issue slots": "issue slots", "ADU pipe": "", BLOCKS: ""},
     **{"atomics": "atomics", "atomics of a slice": "atomics", "atomics tried again": "atomics"},
     AT_ONE_ADDRESS: "atomics",
@@ -130,6 +140,7 @@ class LoadService:
     counts: Mapping[int, Mapping[str, int]]
     shares: Mapping[int, tuple[float, float]]
     passes: Mapping[int, float]
+    host: Container[int] = ()
 
 
 def _shares(row: Mapping[str, int], space: str, fresh_share: float = 1.0) -> tuple[float, float]:
@@ -158,7 +169,7 @@ def _any_lane_misses(missed: float, lanes: float, fresh_share: float) -> float:
 
 def _space(row: Mapping[str, int]) -> str:
     """Return the kind of load at a pc."""
-    spaces = ("global_load", "local_load", "texture_load")
+    spaces = ("global_load", "local_load", "texture_load", "bulk_load")
     return next((space for space in spaces if row.get(f"{space}_requests")), "")
 
 
@@ -215,14 +226,27 @@ class EstimateInput:
     device: Device
     mhz: float
     contention: Callable[[], AtomicContention] | None = None
+    host: HostTraffic = HostTraffic()
 
 
 def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     """Estimate a launch from the execution of its sampled warps."""
     ns = 1000 / request.mhz
     sums = request.sums
-    code = _code(request, sums, measured, ran)
-    run = runs_in_machine_code(request.launch, request.device, code, measured)
+    polls = find_polls(request.instructions, request.launch.waiting)
+    if polls:
+        histories = [(tuple(drop_polls(each, polls)), many) for each, many in ran.histories]
+        ran = replace(ran, histories=histories)
+    served = _served_loads(request, ran)
+    code = _code(request, served, measured, polls)
+    units = read_asynchronous(
+        *(request.launch, request.instructions, sums),
+        lambda pc: served.shares.get(pc, (1.0, 0.0))[1],
+        min(request.launch.blocks, request.resident * request.device.chip.sms),
+        *(request.device.chip.sms, measured, request.mhz),
+    )
+    calls = _calls(request.instructions)
+    run = runs_in_machine_code(request.launch, request.device, code, measured, units, calls)
     run = run or partial(run_chain, code=code)
     chains = [(run(history), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
@@ -231,8 +255,11 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
     latency = Part(LATENCY, (cycles * (rounds - 1) + last) * ns)
-    work = _work(request, sums, ran, _issued(chains, ran, code))
-    parts = [latency, *unit_times(work, measured)]
+    own = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
+    products = own * rounds * units.product_cycles if units else 0.0
+    work = _work(request, sums, ran, _issued(chains, ran, code), products)
+    work = replace(work, polls=polls, spilled_sectors=_spilled(request, work.issued))
+    parts = [latency, *unit_times(work, measured), *host_times(request.host, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = combine(parts)
     start = measured.launch_ns(request.mhz)
@@ -286,6 +313,26 @@ def _prints(instructions: pa.Table) -> bool:
     return any(PRINTS in text for text in instructions["text"].to_pylist())
 
 
+def _spilled(request: EstimateInput, issued: Mapping[int, float]) -> float:
+    """Return the sectors of spilled registers that go to L2."""
+    launch, resident = request.launch, max(1, request.resident)
+    resources = launch.assembled_for(request.device.capability)
+    cache = next((each for each in request.device.stages if each.beside_shared), None)
+    if resources is None or cache is None:
+        return 0.0
+    shared = resident * (launch.shared_static + launch.shared_dynamic)
+    size = cache.keys.get("bytes")
+    footprint = resident * launch.threads * resources.local_bytes
+    left = (size if isinstance(size, int) else 0) - shared
+    return spilled_sectors(issued, request.sums, footprint, left)
+
+
+@cached_by_identity
+def _calls(instructions: pa.Table) -> frozenset[int]:
+    rows = rows_of(instructions, "pc", "opcode")
+    return frozenset(row["pc"] for row in rows if row["opcode"] == "call")
+
+
 def _issued(
     chains: Sequence[tuple[Chain, int]], ran: Ran, code: Mapping[int, Sequence[Step]]
 ) -> Mapping[int, float]:
@@ -304,6 +351,7 @@ def _work(
     sums: Mapping[int, Mapping[str, int]],
     ran: Ran,
     issued: Mapping[int, float],
+    products: float,
 ) -> Work:
     launch, chip = request.launch, request.device.chip
     has_atomics = any(row.get(name) for row in sums.values() for name in ATOMICS)
@@ -314,7 +362,7 @@ def _work(
         (sums, request.instructions, request.bounds, launch),
         (rounds, ran.touches, issued),
     )
-    return Work(*what, share, request.mhz, *activity, resident * chip.sms)
+    return Work(*what, share, request.mhz, *activity, resident * chip.sms, products)
 
 
 def _stall_shares(
@@ -340,18 +388,26 @@ def _rounds(blocks: int, places: int) -> float:
     return float(-(-blocks // places)) if exact <= 4 else exact
 
 
-def _code(
-    request: EstimateInput, sums: Mapping[int, Mapping[str, int]], measured: Measured, ran: Ran
-) -> Mapping[int, Sequence[Step]]:
-    """Return the steps of each basic block on a device."""
+def _served_loads(request: EstimateInput, ran: Ran) -> LoadService:
+    """Return which caches serve the loads of a launch."""
     sms, warps = request.device.chip.sms, request.launch.warps
     blocks = min(request.launch.blocks, request.resident * sms)
     warp_counts = -(-blocks // sms) * warps, blocks * warps
-    shares = _outstanding_fills(sums, request.instructions, warp_counts, ran.touches)
-    served = LoadService(sums, shares, ran.touches.passes)
+    shares = _outstanding_fills(request.sums, request.instructions, warp_counts, ran.touches)
+    return LoadService(request.sums, shares, ran.touches.passes, request.host.pcs)
+
+
+def _code(
+    request: EstimateInput, served: LoadService, measured: Measured, polls: Container[int]
+) -> Mapping[int, Sequence[Step]]:
+    """Return the steps of each basic block on a device."""
     steps: dict[int, list[Step]] = {}
     for row in rows_of(request.instructions, *READ):
         step = _step(row, served, measured, request.launch, request.mhz)
+        if (
+            step.is_load and row["block"] in polls
+        ):  # one that comes too early, half of it on average
+            step = replace(step, latency=EARLY * step.latency)
         steps.setdefault(row["block"], []).append(step)
     return steps
 
@@ -376,7 +432,8 @@ def _step(
         branches = bool(operands.reads)
         return Step(pc, operands, measured.branch_cycles * branches, 1, "", branches=branches)
     latency, rate = measured.costs(mnemonic, kind)
-    return Step(pc, operands, latency, max(1.0, 4 * rate), "pipe")
+    is_local = ".cta" in mnemonic
+    return Step(pc, operands, latency, max(1.0, 4 * rate), "pipe", is_local=is_local)
 
 
 def _aliases(row: Mapping[str, object]) -> str:
@@ -397,6 +454,8 @@ def _memory(
         return measured.at("chase", "chase_const") + replays * measured.replay_cycles, "const"
     if counted.get("global_atomic_requests"):
         return measured.l2_cycles(mhz), "atomic"
+    if pc in served.host:
+        return measured.host_ns("latency") * mhz / 1000, "dram"
     space = _space(counted) or "global_load"
     far, farther = served.shares.get(pc, (1.0, 0.0))
     near, second, memory = measured.l1_cycles, measured.l2_cycles(mhz), measured.dram_cycles(mhz)

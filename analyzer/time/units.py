@@ -23,7 +23,7 @@ fitted to the profiler's counters of the launches of tests/validate/time on an H
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from heapq import heappop, heappush
 
@@ -70,6 +70,7 @@ def load_store(
     instructions: pa.Table,
     warps: int,
     issued: Mapping[int, float],
+    polls: Container[int] = (),
 ) -> LoadStore:
     """Count load-store work from sums of raw counts by pc; blocks have `warps` warps.
 
@@ -81,7 +82,7 @@ def load_store(
         for name in LANE.findall(row["text"]):  # these reads have no counts of their own
             of_lane.setdefault(name, row["block"])
         counted = sums.get(row["pc"])
-        if not counted:
+        if not counted or row["block"] in polls:
             continue
         many = ran[row["block"]] = counted["instructions"]
         whole += many * (row["class"] != "free")
@@ -118,6 +119,8 @@ PIPED = ("integer", "single", "half", "double", "conversion")
 """Classes of instructions whose time comes from the machine code's pipes."""
 LOADS = ("global_load", "local_load")
 STORES = ("global_store", "local_store")
+BULK_STORES = ("bulk_store", "bulk_reduction")
+BULK = ("bulk_load", *BULK_STORES)
 Counts = Mapping[str, int]
 
 
@@ -135,7 +138,9 @@ class Work:
 
     `share` is the part of all instructions that the busiest SM runs. `touches` are the access
     statistics. `issued` is machine instructions by operation per PTX instruction, if known. The
-    chip holds `at_once` blocks.
+    chip holds `at_once` blocks. `products` are the cycles of the tensor pipe that are part of the
+    latency already, `polls` the basic blocks of polls, which no other warp waits for.
+    `spilled_sectors` are those of registers that went past L1.
     """
 
     sums: Mapping[int, Counts]
@@ -148,10 +153,40 @@ class Work:
     touches: Touches
     issued: Mapping[int, float] = field(default_factory=dict)
     at_once: int = 0
+    products: float = 0.0
+    polls: Container[int] = ()
+    spilled_sectors: float = 0.0
 
     def load_stores(self) -> LoadStore:
         """The work of the load-store units."""
-        return load_store(self.sums, self.instructions, self.launch.warps, self.issued)
+        return load_store(
+            *(self.sums, self.instructions, self.launch.warps, self.issued, self.polls)
+        )
+
+
+LDL, STL = 0x183, 0x187
+"""Operations of local memory."""
+OF_A_ROW = 4
+"""Sectors of a register of a warp."""
+
+
+def spilled_sectors(
+    issued: Mapping[int, float], sums: Mapping[int, Counts], footprint: float, cache: float
+) -> float:
+    """Return the sectors of spilled registers that L1 does not hold.
+
+    `issued` are machine instructions per PTX instruction, `footprint` the bytes of local memory of
+    an SM's threads, `cache` those of its L1. What is used in turn misses each time where it does
+    not fit.
+    """
+    if footprint <= cache:
+        return 0.0
+    executed = sum(row["instructions"] for row in sums.values())
+    counted = sum(
+        _of(row, "local_load_requests") + _of(row, "local_store_requests") for row in sums.values()
+    )
+    moves = executed * _sum(issued, (LDL, STL)) - counted
+    return OF_A_ROW * max(0.0, moves)
 
 
 def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
@@ -189,7 +224,7 @@ def _times(work: Work, measured: Measured) -> Iterator[Part]:
     yield Part("DRAM", _dram_ns(work, measured))
     yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource == AT_ONE_ADDRESS)
     yield Part("atomics of a slice", work.contention.slice * measured.turn_ns)
-    yield Part("atomics", work.contention.sectors * measured.atomic_sector_ns)
+    yield Part("atomics", _atomic_turns(work, measured) * measured.atomic_sector_ns)
     yield Part("atomics tried again", _tries(work) * measured.turn_ns)
     yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
 
@@ -200,9 +235,14 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     units = work.load_stores()
     issued, pipes, data = 0, defaultdict[str, float](float), units.without_data
     texture = 0.0
-    for row in rows_of(work.instructions, "pc", "class", "mnemonic"):
+    tensor = bulk = 0.0
+    for row in rows_of(work.instructions, "pc", "block", "class", "mnemonic"):
         counted = work.sums.get(row["pc"])
-        if not counted or row["class"] == "free":
+        if not counted or row["class"] == "free" or row["block"] in work.polls:
+            continue
+        bulk += sum(_of(counted, f"{space}_bytes_distinct") for space in BULK)
+        if cycles := measured.tensor_cycles(row["mnemonic"]):
+            tensor += counted["instructions"] * cycles
             continue
         issued += counted["instructions"]
         data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0), measured)
@@ -218,7 +258,19 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
         yield Part(f"{name} arithmetic", cycles * ns)
     yield Part("L1 and shared memory", data * ns)
     yield Part("texture units", texture * ns)
+    tensor = max(0.0, (tensor * work.share) ** 3 - work.products**3) ** (1 / 3)
+    yield Part("tensor pipe", tensor * 1000 / work.mhz)
+    yield Part("bulk copies", bulk / measured.bulk_bytes * ns)
     yield Part("ADU pipe", units.adu_cycles * ns)
+
+
+def _atomic_turns(work: Work, measured: Measured) -> float:
+    """Return the turns of all sectors; one that compares takes longer. In spin loops there are as
+    many more than in the trace as at the most contended address.
+    """
+    counted, longer = work.contention, measured.compared_turns
+    more = _tries(work) / counted.tries if counted.tries else 1.0
+    return counted.sectors + counted.compared * (longer - 1) + counted.attempts * more * longer
 
 
 def _tries(work: Work) -> float:
@@ -305,7 +357,7 @@ def _l2_ns(work: Work, measured: Measured) -> float:
     whole = SECTOR / measured.l2_gb_per_s()
     for pc, counted in work.sums.items():
         mixed = pc in work.touches.any_order
-        for space in (*LOADS, "texture_load", "const_load"):
+        for space in (*LOADS, "texture_load", "const_load", "bulk_load"):
             sectors = _of(counted, f"{space}_l2_reads")
             if mixed and is_scattered(counted, space):
                 gathered += sectors
@@ -314,14 +366,15 @@ def _l2_ns(work: Work, measured: Measured) -> float:
         for space in STORES:
             sectors = _of(counted, f"{space}_l2_writes")
             stored, parts = _of(counted, f"{space}_bytes_distinct"), _sectors(counted, space)
-            if 2 * stored > SECTOR * parts:
+            if 4 * stored > 3 * SECTOR * parts:
                 lines += sectors
             elif mixed:
                 scattered += sectors
             else:
                 share = min(1.0, WORD * parts / stored) if stored else 1.0
                 ns += sectors * max(whole, share * measured.sector_ns("scatter_turn"))
-    ns += lines * whole
+        lines += sum(_of(counted, f"{space}_l2_writes") for space in BULK_STORES)
+    ns += (lines + work.spilled_sectors) * whole
     return ns + gathered * measured.sector_ns("gather") + scattered * measured.sector_ns("scatter")
 
 
@@ -333,10 +386,11 @@ def _dram_ns(work: Work, measured: Measured) -> float:
         mixed = pc in work.touches.any_order
         for name in names:
             space = name.partition("_dram")[0]
+            moved = _of(counted, name)
             if mixed and space in LOADS and is_scattered(counted, space):
-                gathered += _of(counted, name)
-            elif mixed and space in STORES and is_scattered(counted, space):
-                scattered += _of(counted, name)
+                gathered += moved
+            elif mixed and (_stores_parts(counted, space) or _is_spread(counted, space)):
+                scattered += moved
             else:
                 lines += _of(counted, name)
     ns = lines / measured.dram_gb_per_s()
@@ -344,9 +398,27 @@ def _dram_ns(work: Work, measured: Measured) -> float:
     return ns + scattered / HANDED_OUT * measured.far_sector_ns("scatter")
 
 
+def _stores_parts(counted: Counts, space: str) -> bool:
+    """Return whether lanes store parts of many sectors, which memory fills first."""
+    if space not in STORES:
+        return False
+    requests, sectors = _of(counted, f"{space}_requests"), _sectors(counted, space)
+    stored = _of(counted, f"{space}_bytes_distinct")
+    return sectors > 4 * requests and 4 * stored <= 3 * SECTOR * sectors
+
+
+def _is_spread(counted: Counts, space: str) -> bool:
+    """Return whether atomics of a request go to more sectors than those of one line."""
+    if space not in ("global_atomic", "global_reduction"):
+        return False
+    return _of(counted, f"{space}_dram_bytes_read") > 2 * HANDED_OUT * 4 * _of(
+        counted, f"{space}_requests"
+    )
+
+
 UNIT = {
     **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
-    **{"L2": "", "DRAM": "", "launching blocks": "", "latency": ""},
+    **{"L2": "", "DRAM": "", "launching blocks": "", "latency": "", "PCIe": "", "PCIe, stores": ""},
     **{AT_ONE_ADDRESS: "slice", "atomics of a slice": "slice"},
     "atomics tried again": "slice",
 }

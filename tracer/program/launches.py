@@ -306,7 +306,9 @@ class Launches:
         is_chosen = self._phase == RECORDED and self._chooser.takes(function)
         tally.running = function.signature.name
         if is_chosen and self._writer.has_room:
-            configured.run(packed, tuple(self._describe(function, packed)), *caller)
+            described = tuple(self._describe(function, packed))
+            configured.run(packed, described, *caller)
+            self._storage.note_use({str(each.value).partition(" + ")[0] for each in described})
             tally.recorded += 1
         else:
             configured.execute(packed)

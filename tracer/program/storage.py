@@ -1,5 +1,6 @@
 """Global memory of a program: allocations, frees, copies and sets."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,9 @@ _DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "DtoD"}
 """Values of cudaMemcpyKind; 0 means a set."""
 
 _DEVICE_TO_DEVICE = 3
+MANAGED, PINNED = 2, 3
+PLACES = {MANAGED: "managed", PINNED: "pinned"}
+"""Numbers of `enum place`, and what the trace says of memory that is not the device's."""
 _BLOCK, _REGION = 2 << 20, 32 << 20
 _MALLOC_HEAP = 2
 """cudaLimitMallocHeapSize."""
@@ -50,6 +54,7 @@ class Storage:
         self._owners: dict[int, int] = {}
         self._unnamed: set[int] = set()
         self._made_at: dict[int, str] = {}
+        self._memory: dict[int, str] = {}
         self._sites = Sites()
 
     @property
@@ -74,7 +79,7 @@ class Storage:
         return SUCCESS
 
     def allocate(
-        self, size: int, align: int, name: bytes, stack: bytes, base: int, file: bytes
+        self, size: int, align: int, name: bytes, stack: bytes, base: int, file: bytes, place: int
     ) -> Answer:
         """Allocate memory aligned to `align`, or with the driver's own placement if it is 0."""
         if self._used + size > self._most:
@@ -82,15 +87,26 @@ class Storage:
         made_at = self._sites.name(stack, base, file)
         label = self._recording.new_name(name.decode() or made_at or None)
         try:
-            place = self._arena.allocate(size, label, *_place_rule(size, align))
+            taken = self._arena.allocate(size, label, *_place_rule(size, align))
         except CutraceError:
             return OUT_OF_MEMORY
-        self._made_at[place.address] = made_at
-        self._take(place, is_named=bool(name))
-        return (place.address,)
+        self._made_at[taken.address] = made_at
+        if kind := PLACES.get(place):
+            self._memory[taken.address] = kind
+        self._take(taken, is_named=bool(name))
+        return (taken.address,)
 
     def _describe(self, place: Allocation) -> Array:
-        return replace(describe(place), made_at=self._made_at.get(place.address, ""))
+        address = place.address
+        made_at, memory = self._made_at.get(address, ""), self._memory.get(address, "")
+        return replace(describe(place), made_at=made_at, memory=memory)
+
+    def note_use(self, names: Collection[object]) -> None:
+        """Note that a launch was given arrays: the pages of managed ones are on the device now."""
+        for number, array in enumerate(self._recording.arrays):
+            if array.memory == PLACES[MANAGED] and array.name in names:
+                self._recording.arrays[number] = replace(array, memory="")
+                del self._memory[self._arena.base + array.offset]
 
     def _take(self, place: Allocation, is_named: bool) -> None:
         self._used += place.size
@@ -130,6 +146,7 @@ class Storage:
         self._unnamed.discard(address)
         self._recording.arrays.remove(self._describe(place))
         self._made_at.pop(address, None)
+        self._memory.pop(address, None)
         del self._owners[address]
         self._describe_textures(place.name, "")
         return ()

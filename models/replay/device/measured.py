@@ -8,7 +8,9 @@ clock alone. Other capabilities have what is published (`published.py`), or boun
 """
 
 import csv
-from collections.abc import Mapping
+import re
+from bisect import bisect
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ....base.dataclass import dataclass
@@ -17,6 +19,11 @@ from .catalog import FOLDER
 from .device import Device, Rates
 from .published import adapt, find_published, load_published
 
+PRODUCT = re.compile(r"wgmma\.mma_async[.\w]*?\.m64n(\d+)k\d+")
+MATRIX = re.compile(r"w?mma\.\S*?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)(?P<types>\.\S+)")
+TYPES = re.compile(r"[fbtseu]+\d+\w*")
+BITS = {"tf32": 32, "f32": 32, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1}
+WARPS_OF_A_GROUP = 4
 Key = tuple[str, str, int]
 ONE_CLOCK = ("empty_none", "blocks_none")
 """Results that a single device's file does not have."""
@@ -190,6 +197,14 @@ class Measured:
         """The time of a sector's operation where all slices are busy."""
         return self.at("atomics", "red_u32_random", 1 << 20) / 32 * self._cycle_ns
 
+    @property
+    def compared_turns(self) -> float:
+        """The turns of an atomic that compares, of words in any order."""
+        add, compare = (
+            self.at("atomics", f"{name}_u32_random", 1 << 16) for name in ("red", "cas")
+        )
+        return compare / add
+
     def sector_ns(self, name: str) -> float:
         """Return the time of a sector of L2 in random order: `gather`, or `scatter`: stored in
         part.
@@ -204,6 +219,71 @@ class Measured:
     def _cycle_ns(self) -> float:
         """The cycle time of the SMs during these measurements."""
         return 1000 / self.at("contention", "mhz")
+
+    def bulk_load_cycles(self, size: float, mhz: float) -> tuple[float, float]:
+        """Return the cycles until a bulk copy begins to arrive from L2, and from memory."""
+        near, far = (self._between_sizes("bulk", name, size) for name in ("near", "far"))
+        base = self.at("bulk", "near", 16) + self.l2_cycles(mhz) - self.l2_cycles(self._mhz)
+        return base, base + max(0.0, far - near) * mhz / self._mhz
+
+    def bulk_store_cycles(self, size: float) -> tuple[float, float]:
+        """Return the cycles of a bulk store of so many bytes, and of its reads alone."""
+        return (
+            self._between_sizes("stores", "done", size),
+            self._between_sizes("stores", "read", size),
+        )
+
+    def host_ns(self, name: str) -> float:
+        """Return a time of the way to the host's memory: of a line, a sector, or the latency."""
+        return self.at("host", name)
+
+    @property
+    def bulk_bytes(self) -> float:
+        """The bytes that bulk copies of an SM bring in a cycle."""
+        return self.at("stream", "near", 4016)
+
+    @property
+    def hand_over_cycles(self) -> float:
+        """The cycles from a warp's arrival at an mbarrier to the end of another's wait."""
+        return self.at("mbarrier", "hand_over")
+
+    def product_cycles(self, columns: int) -> float:
+        """Return the cycles of the tensor pipe of a warpgroup's product of so many columns."""
+        return self._between_sizes("wgmma", "f16_f32_row", columns)
+
+    @lru_cache(maxsize=256)  # noqa: B019
+    def tensor_cycles(self, mnemonic: str) -> float:
+        """Return the cycles of the tensor pipe that a warp's matrix instruction takes; 0: none."""
+        if found := PRODUCT.match(mnemonic):
+            return self.product_cycles(int(found[1])) / WARPS_OF_A_GROUP
+        found = MATRIX.match(mnemonic)
+        if not found:
+            return 0.0
+        rows, columns, depth = (int(found[each]) for each in "mnk")
+        types = TYPES.findall(found["types"])
+        factor = types[1] if len(types) > 2 else "f16"  # wmma of halves names accumulators alone
+        bits = BITS.get(factor, 16)
+        base = self.at("mma", "f16_f32_16816_rate", 16)
+        own = self.values.get(("mma", f"{factor}_{rows}{columns}{depth}_rate", 16))
+        return own or base * rows * columns * depth * bits / (16 * 8 * 16 * 16)
+
+    @property
+    def product_latency(self) -> float:
+        """The cycles from the end of a warpgroup's product on the tensor pipe to its wait's."""
+        return self.at("wgmma", "f16_f32_one", 256) - self.product_cycles(256)
+
+    def _between_sizes(self, what: str, name: str, size: float) -> float:
+        """Interpolate a result between the sizes that were measured, and go on beyond them."""
+        known = self._sizes(what, name)
+        place = min(max(bisect(known, (size,)), 1), len(known) - 1)
+        (low, first), (high, last) = known[place - 1 : place + 1]
+        return first + (max(size, known[0][0]) - low) / (high - low) * (last - first)
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _sizes(self, what: str, name: str) -> Sequence[tuple[int, float]]:
+        return sorted(
+            (at, value) for (w, n, at), value in self.values.items() if (w, n) == (what, name)
+        )
 
     def l2_gb_per_s(self) -> float:
         """The peak bandwidth of L2."""

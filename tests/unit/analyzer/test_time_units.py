@@ -358,7 +358,7 @@ def test_a_sector_costs_the_more_the_fewer_of_its_words_are_stored(words: int, p
         "global_store_l1_writes": 1000,
         "global_store_bytes_distinct": 1000 * 4 * words,
     }
-    work = SimpleNamespace(sums={0: counts}, touches=Touches())
+    work = SimpleNamespace(sums={0: counts}, touches=Touches(), spilled_sectors=0.0)
     ns = _l2_ns(work, measured)  # type: ignore[arg-type]
     least = 1000 * 32 / measured.l2_gb_per_s()
     assert ns == pytest.approx(max(least, part * 1000 * measured.sector_ns("scatter_turn")))

@@ -113,6 +113,7 @@ static cudaError_t reserve(struct allocation *allocation, size_t align, const ch
     find_stack(&stack);
     stack.count = is_in_program(&stack) ? stack.count : 0; /* a library's is of no use to anybody */
     put_stack(&message, &stack);
+    put32(&message, allocation->place);
     cudaError_t status = ask(&message);
     if (!status) {
         allocation->address = take64(&message);

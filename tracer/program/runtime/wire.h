@@ -23,7 +23,8 @@
    REGISTERS function -> registers a thread
    SYMBOL    module, name -> address, bytes
    ALLOCATE  bytes, alignment, name (or none); the program's calls that led to it: addresses, 64
-             bits each, the innermost first, that of the file's mapping, the file -> address
+             bits each, the innermost first, that of the file's mapping, the file; where it lies
+             (`enum place`) -> address
    FREE      address
    RESERVE   bytes, alignment -> address of a range in which there is no memory yet
    UNRESERVE address of a reserved range
@@ -56,7 +57,7 @@
     MESSAGE(FUNCTION, 3, "Is", "IIIIIIIIIIIIIs") \
     MESSAGE(REGISTERS, 15, "I", "I") \
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
-    MESSAGE(ALLOCATE, 5, "QQssQs", "Q") \
+    MESSAGE(ALLOCATE, 5, "QQssQsI", "Q") \
     MESSAGE(FREE, 6, "Q", "") \
     MESSAGE(RESERVE, 17, "QQ", "Q") \
     MESSAGE(UNRESERVE, 18, "Q", "") \

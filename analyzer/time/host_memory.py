@@ -1,0 +1,82 @@
+"""Memory of the host that a launch reads and writes over PCIe, and what no estimate knows.
+
+An H100 behind PCIe 5.0 x16 takes as long for each line of 128 bytes that its L1 asks for, less for
+a single sector, and as long for each line that it stores; reads and stores pass each other. A load
+waits for the way there and back (models/devices/measured/sm_90.csv, `host`).
+"""
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+import pyarrow as pa
+
+from ...base.dataclass import dataclass
+from ...models.replay.device.measured import Measured
+from ...traces.identity_cache import rows_of
+from ...traces.schema import Launch
+from .units import LOADS, STORES, Part, is_scattered
+
+PINNED, MANAGED = "pinned", "managed"
+STARTS_KERNELS = "LaunchDevice"
+"""Part of the names of functions with which a kernel launches another."""
+LINE = 4
+"""Sectors of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTraffic:
+    """Lines and single sectors that are read from the host's memory, and those stored there.
+
+    `pcs` are the loads that wait for them.
+    """
+
+    lines: float = 0.0
+    sectors: float = 0.0
+    stored_lines: float = 0.0
+    stored_sectors: float = 0.0
+    pcs: frozenset[int] = frozenset()
+
+
+def find_host_traffic(counts: pl.DataFrame, launch: Launch) -> HostTraffic:
+    """Count what a launch asks of the host's memory, from its raw counts by pc and array."""
+    pinned = [each.name for each in launch.arrays if each.memory == PINNED]
+    if not pinned or "global_load_l2_reads" not in counts.columns:
+        return HostTraffic()
+    mine = counts.filter(pl.col("array").cast(pl.String).is_in(pinned))
+    names = [name for name in mine.columns if name.startswith(("global_load_", "global_store_"))]
+    rows = mine.group_by("pc").agg(pl.col(names).sum()).to_dicts()
+    lines, sectors, pcs = {"load": 0.0, "store": 0.0}, {"load": 0.0, "store": 0.0}, set[int]()
+    for row in rows:
+        for space, name in ((LOADS[0], "l2_reads"), (STORES[0], "l2_writes")):
+            moved, kind = row.get(f"{space}_{name}") or 0, space.rpartition("_")[2]
+            if is_scattered(row, space):
+                sectors[kind] += moved
+            else:
+                lines[kind] += moved / LINE
+        if row.get("global_load_requests"):
+            pcs.add(row["pc"])
+    return HostTraffic(
+        lines["load"], sectors["load"], lines["store"], sectors["store"], frozenset(pcs)
+    )
+
+
+def host_times(traffic: HostTraffic, measured: Measured) -> Iterator[Part]:
+    """Yield the times of the way from the host's memory, and of that to it."""
+    line, sector = measured.host_ns("line"), measured.host_ns("sector")
+    yield Part("PCIe", traffic.lines * line + traffic.sectors * sector)
+    stored = measured.host_ns("stored_line")
+    yield Part("PCIe, stores", (traffic.stored_lines + traffic.stored_sectors) * stored)
+
+
+def why_no_estimate(
+    counts: pl.DataFrame, launch: Launch, instructions: pa.Table, sums: Mapping[int, object]
+) -> str:
+    """Return why the time of a launch cannot be estimated; empty if it can."""
+    for row in rows_of(instructions, "pc", "opcode", "text"):
+        if row["opcode"] == "call" and STARTS_KERNELS in row["text"] and row["pc"] in sums:
+            return "the kernel launches kernels"
+    managed = {each.name for each in launch.arrays if each.memory == MANAGED}
+    used = managed & {*counts["array"].cast(pl.String).unique().to_list()} if managed else ()
+    if used:
+        return f"pages of managed memory ({', '.join(sorted(used))}) move to the device"
+    return ""

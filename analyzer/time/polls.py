@@ -1,0 +1,81 @@
+"""Polls: loops in which a warp only asks whether another thread has come so far.
+
+How often a warp asks is chance, on a chip and in the engine, and no other warp waits for the
+asking: a loop of polls counts once, as the last of them does.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from ...traces.identity_cache import cached_by_identity, rows_of
+from .chain import read_operands
+
+AGAIN = re.compile(r"(?:@\S+ )?ld\.(?:volatile|acquire|relaxed|\S*\.cv)")
+"""A load that asks memory each time."""
+POLL = re.compile(r"mbarrier\.(?:try|test)_wait")
+
+
+@cached_by_identity
+def find_polls(instructions: pa.Table, waiting: tuple[int, ...]) -> Mapping[int, bool]:
+    """Return the basic blocks that poll (true), and the ones between them that only branch.
+
+    A warp polls an mbarrier, or an address that others write, in a loop without other work: how
+    often it does so is chance, and no other warp waits for it. `waiting` are the blocks of loops
+    that wait for other threads.
+    """
+    rows = rows_of(instructions, "pc", "block", "class", "access", "text")
+    polls = {row["block"] for row in rows if POLL.search(row["text"])}
+    for loop in _runs_of(waiting):
+        own = [row for row in rows if row["block"] in loop]
+        if any(row["access"] in ("atomic", "reduction", "store", "copy") for row in own):
+            continue
+        loads = [row for row in own if row["access"] == "load"]
+        written = {name for row in own for name in read_operands(row["text"]).writes}
+        if loads and all(_repeats(row["text"], written) for row in loads):
+            polls.update(row["block"] for row in loads)
+    working = {row["block"] for row in rows if row["class"] not in ("control", "free")}
+    every = {row["block"] for row in rows} if polls else set()
+    return {block: block in polls for block in every if block in polls or block not in working}
+
+
+def _runs_of(blocks: Sequence[int]) -> Iterator[range]:
+    """Yield the runs of consecutive numbers.
+
+    >>> list(_runs_of((2, 3, 7)))
+    [range(2, 4), range(7, 8)]
+    """
+    for place, first in enumerate(blocks):
+        if place == 0 or blocks[place - 1] != first - 1:
+            last = first
+            while last + 1 in blocks:
+                last += 1
+            yield range(first, last + 1)
+
+
+def _repeats(text: str, written: set[str]) -> bool:
+    """Return whether a load asks memory for one address again."""
+    address = read_operands(text).address
+    return bool(AGAIN.match(text)) and (address is None or address[0] not in written)
+
+
+def drop_polls(
+    history: Iterable[tuple[int, int]], polls: Mapping[int, bool]
+) -> list[tuple[int, int]]:
+    """Return a history in which a warp asks each mbarrier once: how often it polls is chance.
+
+    >>> drop_polls([(1, 1), (2, 3), (3, 1), (2, 1), (4, 1), (2, 1)], {2: True, 3: False})
+    [(1, 1), (2, 1), (3, 1), (4, 1), (2, 1)]
+    """
+    kept, polled = list[tuple[int, int]](), set[int]()
+    for block, times in history:
+        if block not in polls:
+            polled.clear()
+        elif block in polled:
+            continue
+        else:
+            polled.add(block)
+            times = 1 if polls[block] else times
+        kept.append((block, times))
+    return kept
