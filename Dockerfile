@@ -9,7 +9,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY . /opt/cutrace
 RUN python -m pip install --no-cache-dir "/opt/cutrace[programs]" \
-    && python /opt/cutrace/scripts/slim.py --system
+    && python /opt/cutrace/scripts/slim.py /usr/local
 WORKDIR /work
 ENTRYPOINT ["cutrace"]
 CMD ["--help"]

@@ -1,10 +1,9 @@
-"""Delete the large files of an environment's packages that cutrace never loads: some 210 MB of 946.
+"""Delete what cutrace never loads of its packages from the container's image: 210 MB of 946.
 
-.venv/bin/python scripts/slim.py     # of the environment whose Python runs this
+python scripts/slim.py PREFIX     # the environment of this Python, which must lie there
 
-A package that something else needs, too, stays whole, and so does one outside of a virtual
-environment (`--system` takes those of a container). `pip install --force-reinstall PACKAGE` brings
-files back.
+For environments that cutrace's own scripts make: the Dockerfile and scripts/test call it. A package
+that something else needs, too, stays whole.
 """
 
 import re
@@ -54,8 +53,8 @@ def find_files(every: list[Distribution]) -> Iterator[Path]:
 
 def main() -> int:
     """Delete them, and say what went."""
-    if sys.prefix == sys.base_prefix and "--system" not in sys.argv:
-        print("this Python is of no virtual environment: nothing deleted", file=sys.stderr)
+    if sys.argv[1:] != [sys.prefix]:
+        print(f"{__doc__}\nThe environment of this Python is {sys.prefix}", file=sys.stderr)
         return 2
     files = list(find_files(list(distributions())))
     total = sum(path.stat().st_size for path in files)
