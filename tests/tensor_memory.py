@@ -73,7 +73,7 @@ def text_of(body: str) -> str:
 
 def run(
     body: str, image: NDArray[np.uint8], descriptors: tuple[int, int], words: list[int],
-    before: NDArray[np.uint32],
+    before: NDArray[np.uint32], engine: str = "auto",
 ) -> NDArray[np.uint32]:  # fmt: skip
     """Run an instruction; return tensor memory (128, 64) afterwards."""
     arrays: list[NDArray[Any]] = [
@@ -83,7 +83,7 @@ def run(
         before.reshape(-1),
         np.zeros(128 * COLUMNS, np.uint32),
     ]
-    found: NDArray[Any] = run_kernel(text_of(body), "k", 128, arrays)[-1]
+    found: NDArray[Any] = run_kernel(text_of(body), "k", 128, arrays, engine=engine)[-1]
     return found.reshape(128, COLUMNS)
 
 

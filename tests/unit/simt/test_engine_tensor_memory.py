@@ -71,6 +71,15 @@ def test_f16_is_added_to_what_is_there() -> None:
     assert singles(found, 16).tolist() == whole.tolist()
 
 
+def test_machine_code_has_the_array_engine_multiply() -> None:
+    a, b = halves(128), halves(16)
+    image = np.concatenate([chunks(a), chunks(b)])
+    where = of_chunks(0, 128), of_chunks(4096, 16)
+    words = [instruction_descriptor(128, 16, 1, 0, 0)]
+    found = run(F16 + "%no", image, where, words, empty(), "compiled")
+    assert singles(found, 16).tolist() == (a.astype(float) @ b.astype(float).T).tolist()
+
+
 def test_signs_change_and_results_are_halves() -> None:
     a, b = halves(128), halves(16)
     image = np.concatenate([chunks(a), chunks(b)])
