@@ -74,6 +74,7 @@ class Child:
             program = path or Path(shutil.which(command[0]) or command[0])
             environment = _environment(_folders(library, program), self._listener.name)
             if library.name == RUN:
+                environment["CUTRACE_LIBRARIES"] = RUN  # startup/cupy_host.py asks
                 places = environment["LD_LIBRARY_PATH"], *map(str, _installed(program))
                 environment["LD_LIBRARY_PATH"] = ":".join(places)
             environment["CUTRACE_CLOCK"] = clock

@@ -1,6 +1,7 @@
 """`--libraries run`: kernels with PTX for another device, and those with machine code alone."""
 
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from program_run import HEAD, Done, cutrace
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.machine_code import read_cubin, write_stubs
+from cutrace.tracer.program.run import STARTUP
 
 PROGRAM = """
 __global__ void __launch_bounds__(128) turn(float *x, int n)
@@ -92,6 +94,15 @@ def test_the_kernels_of_a_cubin_have_the_resources_that_ptxas_says(tmp_path: Pat
     assert ".entry _Z4turnPfi(.param .align 8 .b8 p[12])" in write_stubs([kernel], 90)
     with pytest.raises(CutraceError, match="cut off or damaged"):
         read_cubin(data[: len(data) // 2])
+
+
+def test_cupys_thrust_and_curand_run_themselves_where_libraries_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = str(STARTUP / "cupy_host.py")
+    assert set(runpy.run_path(path)["CHANGES"]) >= {"cupy.cuda.thrust"}
+    monkeypatch.setenv("CUTRACE_LIBRARIES", "run")
+    assert runpy.run_path(path)["CHANGES"] == {}
 
 
 def test_another_word_for_libraries_is_refused(tmp_path: Path) -> None:
