@@ -25,7 +25,7 @@ def judge(solution: Path, checkout: Path) -> tuple[str, str, str]:
     assert match, solution
     problem = checkout / "KernelBench" / match[1]
     sizes = [f"--size={size}" for size in match[2].split()]
-    words = ("judge", problem, solution, *sizes, "--format", "json")
+    words = ("judge", str(problem), str(solution), *sizes, "--format", "json")
     done = subprocess.run(
         [sys.executable, "-m", "cutrace", *words], capture_output=True, text=True, check=False
     )

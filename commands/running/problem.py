@@ -78,9 +78,9 @@ def _constants(path: Path) -> dict[str, Any]:
     """Return the constants of a file that `--size` changes; None for one that is no number."""
     constants = {}
     for node in ast.parse(path.read_bytes()).body:
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            if isinstance(target, ast.Name):
-                constants[target.id] = _number(node.value)
+        if isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            constants.update(dict.fromkeys(names, _number(node.value)))
     return constants
 
 
@@ -130,13 +130,10 @@ class Problem:
             if solution.report["inputs"] != reference.report["inputs"]:
                 raise CutraceError(f"{self.problem}: its inputs differ from run to run")
             outputs = None if solution.side.error else tuple(self._compare(solution, reference))
-            sides = [
-                replace(each.side, name=name)
-                for each, name in zip((reference, solution), names, strict=True)
-            ]
-            sides[1] = replace(sides[1], cheat=_cheat(solution, folder))
-            notes = tuple(self._notes(reference, solution, sides[1]))
-        return judge_sides(*sides, self.options.devices[0], outputs, notes)
+            before = replace(reference.side, name=names[0])
+            after = replace(solution.side, name=names[1], cheat=_cheat(solution, folder))
+            notes = tuple(self._notes(reference, solution, after))
+        return judge_sides(before, after, self.options.devices[0], outputs, notes)
 
     def _check_sizes(self) -> None:
         if kind_of(self.problem) == "gpumode":
@@ -187,8 +184,8 @@ class Problem:
                 ended = run_program(order, trace, device, self.recording)
         except KernelFault as fault:
             message = f"{fault}{self._advice()}"
-            error = describe_error(KernelFault(message, fault.cause))
-            return Trial(Side("", error=error), _read(report), folder)
+            side = Side("", error=describe_error(KernelFault(message, fault.cause)))
+            return Trial(side, _read(report), folder)
         facts = _read(report)
         if error := self._error(role, ended, facts):
             return Trial(Side("", error=error), facts, folder)
