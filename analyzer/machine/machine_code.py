@@ -50,6 +50,7 @@ FIXED = frozenset({
     *(0x11D, 0x185, 0x186, 0x187, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, BRANCH),
 })  # fmt: skip
 """Operations that stay in their block: barriers, stores, atomics and branches."""
+KEPT = FIXED - {BRANCH}
 MEETINGS = frozenset({0x145, 0x141, 0x142})
 """Operations of reconvergence points: BSSY, BSYNC, BREAK; their pc carries no information."""
 SYNCS = 0x1A7
@@ -544,7 +545,7 @@ class LeastCode:
         self._copies = defaultdict[int, list[Copies]](list)
         for (owner, loop), by_pc in groups.items():
             many = median_high([min(each.values()) for each in by_pc.values()])
-            most = max(many, _count_fixed(by_pc.values()))
+            most = max(many, _count_most(by_pc.values()))
             self._copies[owner].append(Copies(loop, by_pc, many, most, neighbours[owner, loop]))
 
     def issued(self, ran: Mapping[int, int]) -> int:
@@ -580,16 +581,17 @@ class LeastCode:
         return often.get(self._block_of.get(pc, -1), max(often.values(), default=0))
 
 
-def _count_fixed(pcs: Collection[Operations]) -> int:
-    """Return how often a block has what the assembler never merges: branches, barriers, stores.
+def _count_most(pcs: Collection[Operations]) -> int:
+    """Return the most copies that a block has, by what the assembler never merges.
 
-    Of an unrolled loop's counter it keeps one, of its barriers one a copy.
+    Of an unrolled loop's counter it keeps one, of its barriers one a copy. A branch may stand
+    before a loop and behind it.
 
-    >>> _count_fixed([Counter({0x11D: 4}), Counter({0x012: 1}), Counter({0x00C: 1})])
+    >>> _count_most([Counter({0x11D: 4}), Counter({0x012: 1}), Counter({0x147: 5})])
     4
     """
-    never = (many for each in pcs for operation, many in each.items() if operation in FIXED)
-    return max(never, default=0)
+    never = [many for each in pcs for operation, many in each.items() if operation in KEPT]
+    return max([*never, *(min(each.values()) for each in pcs if BRANCH not in each)], default=0)
 
 
 def _fits(operation: int, operations: frozenset[int] | None) -> bool:
