@@ -7,7 +7,7 @@ from cutrace.tracer.program.wire import fact_names, kinds, pack, unpack
 
 def test_the_messages_are_those_of_the_library_s_header() -> None:
     allocate = next(kind for kind in kinds().values() if kind.name == "ALLOCATE")
-    assert (allocate.question, allocate.answer) == ("QQssQs", "Q")
+    assert (allocate.question, allocate.answer) == ("QQssQsI", "Q")
     assert len({kind.name for kind in kinds().values()}) == len(kinds())
     assert fact_names()[:3] == ("major", "minor", "processors")
 
