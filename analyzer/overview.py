@@ -96,16 +96,16 @@ def kernel_rows(profile: Profile, device: str) -> list[KernelRow]:
     return sorted((_row(name, each) for name, each in groups.items()), key=_first)
 
 
-_HLO = re.compile(r"#hlo_op=([^,#]+)(?:,hlo_module=([^,#]+))?")
+_HLO = re.compile(r"#(?:name=([^#]*?),)?hlo_op=([^,#]+)")
 NO_RANGE = "in no range"
 
 
 def _range_name(launch: Launch) -> str:
-    """Return a launch's ranges; XLA's by operation and module: `add.1 (jit_step)`."""
+    """Return a launch's ranges; XLA's by operation and what it is of: `add.1 (jit(step)/add)`."""
     text = ranges_text(launch)
     if matches := _HLO.findall(text):
-        operation, module = matches[-1]
-        return f"{operation} ({module})" if module else operation
+        source, operation = matches[-1]
+        return f"{operation} ({source})" if source else operation
     return text or NO_RANGE
 
 

@@ -52,13 +52,15 @@ def ask(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_jax_finds_a_device_and_xla_measures_no_candidates(tmp_path: Path) -> None:
     done = ask(tmp_path)
-    flags = "--xla_gpu_autotune_level=0 --xla_disable_hlo_passes=conv-rewriter,conv-kind-assignment"
+    flags = "--xla_gpu_autotune_level=0 --xla_gpu_enable_command_buffer="
+    flags += " --xla_disable_hlo_passes=conv-rewriter,conv-kind-assignment"
     assert done.stdout.startswith(f"True|{flags}|false|")
     assert done.stderr.count("XLA measures no candidates") == 1
 
 
 def test_options_of_the_user_stay(tmp_path: Path) -> None:
     flags = "--xla_gpu_autotune_level=4 --xla_disable_hlo_passes=cse --xla_dump_to=x"
+    flags += " --xla_gpu_enable_command_buffer=FUSION"
     done = ask(tmp_path, XLA_FLAGS=flags, XLA_PYTHON_CLIENT_PREALLOCATE="true")
     assert done.stdout.startswith(f"True|{flags}|true|")
     assert not done.stderr

@@ -2,7 +2,8 @@
 
 XLA generates all of its kernels, so they are recorded. JAX looks for the file of NVIDIA's kernel
 module before it loads its CUDA plugin. XLA tunes matrix products by running every candidate behind
-a kernel that waits for the host; here the first candidate is taken. It leaves convolutions to
+a kernel that waits for the host; here the first candidate is taken. It launches operations as a
+graph, which hides the range of each. It leaves convolutions to
 cuDNN, unless the passes that do so are off. The code runs in the user's Python, so it imports the
 standard library only.
 """
@@ -18,6 +19,7 @@ from typing import Any
 
 FLAGS = {
     "--xla_gpu_autotune_level": "0",  # measure no candidates
+    "--xla_gpu_enable_command_buffer": "",  # each launch is in the range of its operation
     "--xla_disable_hlo_passes": "conv-rewriter,conv-kind-assignment",  # they call cuDNN
 }
 DEFAULTS = {
@@ -68,7 +70,8 @@ def show_device(hardware_utils: Any) -> None:
     if more:
         os.environ["XLA_FLAGS"] = " ".join((flags, *more)).lstrip()
         print(
-            "cutrace: XLA measures no candidates of a kernel and compiles convolutions itself:"
+            "cutrace: XLA measures no candidates of a kernel, compiles convolutions itself and"
+            " launches operations one by one:"
             f" {' '.join(more)}; $XLA_FLAGS with the same option changes that",
             file=sys.stderr,
         )
