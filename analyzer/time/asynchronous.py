@@ -222,7 +222,7 @@ def _with_loads(
 
 def _loads(text: str) -> bool:
     found = COPY.search(text)
-    return bool(found) and found[1] != "global" and "global" in text
+    return found is not None and found[1] != "global" and "global" in text
 
 
 def _with_stores(

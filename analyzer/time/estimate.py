@@ -255,8 +255,8 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
     latency = Part(LATENCY, (cycles * (rounds - 1) + last) * ns)
-    own = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
-    products = own * rounds * units.product_cycles if units else 0.0
+    of_warp = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
+    products = of_warp * rounds * units.product_cycles if units else 0.0
     work = _work(request, sums, ran, _issued(chains, ran, code), products)
     work = replace(work, polls=polls, spilled_sectors=_spilled(request, work.issued))
     parts = [latency, *unit_times(work, measured), *host_times(request.host, measured)]
