@@ -187,6 +187,11 @@ class Problem:
             side = Side("", error=describe_error(KernelFault(message, fault.cause)))
             return Trial(side, _read(report), folder)
         facts = _read(report)
+        if ended.why and facts.get("stage") == "solution":
+            raise CutraceError(
+                f"{self.solution} was not built within {limit:g} s, {PATIENCE} times --seconds",
+                "build",
+            )
         if error := self._error(role, ended, facts):
             return Trial(Side("", error=error), facts, folder)
         selection = self.recording.select(read_trace(trace))

@@ -196,6 +196,13 @@ def test_a_problem_that_cannot_be_imported_is_no_verdict() -> None:
         judged("good", HEAD + SOLUTIONS["good"])
 
 
+def test_a_build_that_takes_too_long_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cutrace.commands.running.problem.PATIENCE", 0.05)
+    text = f"import time; time.sleep(60)\n{HEAD}{SOLUTIONS['good']}"
+    with pytest.raises(CutraceError, match=r"slow\.py was not built within 3 s"):
+        judged("slow", text, size={"n": 32})
+
+
 def test_a_reference_that_fails_is_no_verdict() -> None:
     Path("problem.py").write_text(KERNELBENCH.replace("self.by * x", "self.by * y"))
     with pytest.raises(CutraceError, match=r"reference problem fails: problem.py:11: NameError"):
