@@ -123,7 +123,7 @@ def _why_no_estimate(launch: LaunchProfile) -> str:
         return f"latencies {'before 7.0' if major < 7 else f'of {major}.{minor}'} are not known"
     if {bound.resource for bound in launch.bounds} == {DRAM}:
         return "the device's file has no clock"
-    return "the trace lacks the operands of instructions"
+    return "the trace lacks the operands of PTX"
 
 
 def _limit(bound: Bound, where: str = "") -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..base.errors import CutraceError, KernelFault
+from ..tracer.session.record_options import PTX
 from ..traces.address import as_given
 from .options.command_line import quote
 from .options.complete import Complete, devices
@@ -111,7 +112,8 @@ def record(
         raise CutraceError(f"{links[-1]} is for the sources of a program, as in {example}")
     if words is None:
         trace = _record(_only(sources or []), out, recording)
-        return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}"
+        device = "" if recording.code == PTX else f" -d {recording.code}"
+        return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}{device}"
     from ..tracer.program.launches import read_choice
     from ..tracer.program.run import CLOCKS, LIBRARIES, Order
 

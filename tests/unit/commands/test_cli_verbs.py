@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cutrace.commands._main import run
+from cutrace.tracer.front.toolkit import find_file
 
 KERNEL = """\
 // cutrace: reverse<<<8, 64>>>(out:i32[512], in:i32[512]=arange)
@@ -37,6 +38,13 @@ def trace(folder: Path, capsys: Captured) -> Path:
     assert run(["record", "reverse.cu"]) == 0
     assert capsys.readouterr().out == "reverse.cutrace\nnext: cutrace analyze reverse.cutrace\n"
     return folder / "reverse.cutrace"
+
+
+@pytest.mark.skipif(find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is missing")
+def test_of_machine_code_the_next_command_names_a_device(folder: Path, capsys: Captured) -> None:
+    assert run(["record", "reverse.cu", "--code", "sm_89"]) == 0
+    assert capsys.readouterr().out.endswith("next: cutrace analyze reverse.cutrace -d sm_89\n")
+    assert run(["analyze", "reverse.cutrace", "-d", "sm_89"]) == 0
 
 
 def printed(capsys: Captured, *arguments: str) -> str:
