@@ -9,7 +9,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, cached_property
@@ -138,6 +138,9 @@ _COPY = "cp.async.c"
 _OPERANDS = frozenset({"param", "const"})
 """Spaces that other machine instructions access as operands."""
 
+_WIDEST = 16
+"""Bytes of a lane that one machine instruction accesses at most."""
+
 Pieces: TypeAlias = tuple[tuple[int, int], ...]
 
 
@@ -204,12 +207,16 @@ class _Comparison:
         """Yield the accesses that differ."""
         wide = self._joined()
         member_pcs = {pc for _, members in wide.values() for pc in members}
+        parted = self._parted(member_pcs)
         for pc in self._machine_accesses:
             whole = ((0, self._bytes(pc)),)
-            pieces = (
-                (wide[pc][0],) if pc in wide else () if pc in member_pcs else self._unjoined(pc)
-            )
-            issued = self._issued(pc) if pieces else -1
+            if pc in wide:
+                pieces: Pieces = (wide[pc][0],)
+            elif pc in member_pcs:
+                pieces = ()
+            else:
+                pieces = whole if pc in parted else self._unjoined(pc)
+            issued = self._issued(pc, parted.get(pc, pc)) if pieces else -1
             if pieces != whole or issued >= 0:
                 yield AssembledAccess(pc, pieces, issued)
         yield from self._copies()
@@ -266,6 +273,29 @@ class _Comparison:
                 if inside[best]:
                     joins[pc] = (best, width), inside[best]
         return joins
+
+    def _parted(self, member_pcs: Collection[int]) -> Mapping[int, int]:
+        """Return the loads whose machine instruction is on the line of a neighbour, with it.
+
+        ptxas joins neighbours, and where it parts them again all have the line of one: it has an
+        instruction for each neighbour that has none and that no wide access covers.
+        """
+        leaders: dict[int, int] = {}
+        for pc, machine_instructions in self._machine_accesses.items():
+            own = self._bytes(pc)
+            if len(machine_instructions) < 2 or self._width(pc) != own:
+                continue
+            gone = [
+                n
+                for n in self._neighbours(pc, _WIDEST)
+                if n not in member_pcs
+                and not self._machine_accesses[n]
+                and self._bytes(n) == own
+                and not self.graph.read.isdisjoint(destinations(self.kernel.instructions[n]))
+            ]
+            if len(gone) == len(machine_instructions) - 1:
+                leaders |= dict.fromkeys(gone, pc)
+        return leaders
 
     def _offset(self, pc: int) -> int:
         address = _address(self.kernel.instructions[pc])
@@ -344,13 +374,13 @@ class _Comparison:
             k for k, e in enumerate(elements) if isinstance(e, Register) and e in self.graph.read
         ]
 
-    def _issued(self, pc: int) -> int:
+    def _issued(self, pc: int, leader: int) -> int:
         """Return the pc of the branch or guard that determines the issuing warps, else -1.
 
         ptxas replaces a short branch by predicates: warps without an active lane still issue the
-        access.
+        access. Its machine instructions are on the line of `leader`.
         """
-        if not all(m.guarded for m in self._machine_accesses[pc]):
+        if not all(m.guarded for m in self._machine_accesses[leader]):
             return -1
         issued = pc if self.kernel.instructions[pc].guard else -1
         block = self.graph.block[pc]

@@ -68,6 +68,31 @@ def test_elements_that_nobody_reads_are_not_loaded() -> None:
     ]
 
 
+def test_loads_that_ptxas_parted_on_the_line_of_one_are_all_counted() -> None:
+    # ptxas gives both loads the line of the first; it has no instruction for an unread third.
+    body = "ld.global.u32 %r1, [%rd1+4];\nld.global.u32 %r2, [%rd1+12];\n"
+    read = "st.global.v2.u32 [%rd1+64], {%r1, %r2};"
+    store = (11, "STG", 8, False)
+    twice = [(9, "LDG", 4, False)] * 2
+    assert changes(f"{body}{read}", *twice, store) == []
+    assert changes(f"{body}{read}", twice[0], store) == [AssembledAccess(4, ())]
+    unread = "ld.global.u32 %r3, [%rd1+8];\n"
+    assert changes(f"{body}{unread}{read}", *twice, (12, "STG", 8, False)) == [
+        AssembledAccess(5, ())
+    ]
+
+
+def test_a_parted_load_issues_as_the_load_whose_line_it_has() -> None:
+    body = "@%p1 bra L;\nld.global.u32 %r1, [%rd1];\nld.global.u32 %r2, [%rd1+8];\nL:\n"
+    read = "st.global.v2.u32 [%rd1+64], {%r1, %r2};"
+    store = (13, "STG", 8, False)
+    assert changes(f"{body}{read}", *[(10, "LDG", 4, True)] * 2, store) == [
+        AssembledAccess(pc, ((0, 4),), issued=3) for pc in (4, 5)
+    ]
+    kept = (9, "BRA", 0, True), *[(10, "LDG", 4, False)] * 2, store
+    assert changes(f"{body}{read}", *kept) == []
+
+
 BRANCH = "@%p1 bra L;\nst.global.u32 [%rd1], %r5;\nL:"
 
 
