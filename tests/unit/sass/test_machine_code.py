@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.analyzer.summary_text import time_line
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.sass.cubin import Code, Instruction
@@ -244,7 +245,7 @@ def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
     with default_options(RecordOptions(code="sm_90")):
         path, options = tmp_path / "t.cutrace", ("-ftz=true",)
         trace = record(WAYS, launch, path, arch="compute_90", options=options)
-    profile = cutrace.analyze(trace, "h200", caches=False, jobs=1)
+    profile = cutrace.analyze(trace, "h200", jobs=1)
     names = [f"smsp__{name}.sum" for name in
              ("inst_executed", "thread_inst_executed", "thread_inst_executed_pred_on")]  # fmt: skip
     launches = cutrace.read_trace(trace).launches
@@ -255,6 +256,9 @@ def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
     assert found == executed
     opcodes = set(launches[0].instructions()["opcode"].to_pylist())
     assert {"LDG", "STG", "BSSY", "BSYNC", "EXIT"} <= opcodes
+    assert "; no estimate: machine code that was recorded has none yet" in time_line(
+        profile.launches[0]
+    )
     with pytest.raises(
         CutraceError, match=r"rtx4090 has capability 8\.9: name a .* as in -d sm_90"
     ):
