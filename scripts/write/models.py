@@ -1,9 +1,13 @@
 """Write docs/models.md from the models' docstrings: `python scripts/write/models.py`."""
 
 import ast
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from silicon.filled import filled  # noqa: E402
 
 HEAD = """# Models
 
@@ -20,7 +24,7 @@ def text() -> str:
     """Return the document."""
     models = ROOT / "models"
     paths = [*sorted(models.glob("*.py")), *sorted((models / "analyses").glob("[!_]*.py"))]
-    return "\n".join([HEAD, *filter(None, map(page, paths))])
+    return filled("\n".join([HEAD, *filter(None, map(page, paths))]))
 
 
 def docstring(path: Path) -> str:

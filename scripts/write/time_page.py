@@ -6,12 +6,17 @@ python scripts/write/time_page.py
 """
 
 import csv
+import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from silicon.filled import filled  # noqa: E402
+
 TEMPLATE = Path(__file__).parent / "templates" / "time.md"
 KEPT = ROOT / "tests" / "validate" / "time"
 CALIBRATION = {
@@ -203,7 +208,7 @@ def page() -> str:
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
     tables = {"figures": figures(), "worst": worst(), "others": others(), "intervals": intervals()}
     text = TEMPLATE.read_text(encoding="utf-8")
-    return text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}")
+    return filled(text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}"))
 
 
 if __name__ == "__main__":

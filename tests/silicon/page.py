@@ -2,12 +2,12 @@
 
 import json
 import re
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
 from silicon.caches import NEAR
+from silicon.filled import filled
 from silicon.kept import INSTRUCTIONS, KIND, WAITED, kept
 from silicon.launches import FOLDER, ROUNDED, TIMED, UNSTEADY, Pair, classes
 from silicon.programs_page import section
@@ -50,15 +50,7 @@ def page() -> str:
         cache_reasons=_lines(_cache_reasons(caches.filter(verdict="far"))),
         section=section(),
     )  # fmt: skip
-    return "\n\n".join(map(_filled, text.split("\n\n")))
-
-
-def _filled(part: str) -> str:
-    """A paragraph with its lines filled again; anything else as it is."""
-    if part.lstrip().startswith(("|", "#", "-", "`python", "```")):
-        return part
-    end = "\n" if part.endswith("\n") else ""
-    return textwrap.fill(part, 100, break_on_hyphens=False, break_long_words=False) + end
+    return filled(text)
 
 
 def share(compared: Iterable[Pair]) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -203,7 +202,7 @@ def _sets(counts: Mapping[str, Sequence[Beside]]) -> Iterator[tuple[object, ...]
 def _ends() -> str:
     """The programs that were not recorded to the end."""
     odd = (e for draw in unseen.DRAWS for e in draw.ended() if e.is_judged and not e.is_whole)
-    return textwrap.fill("; ".join(f"{each.program} ({each.why})" for each in odd), 100)
+    return "; ".join(f"{each.program} ({each.why})" for each in odd)
 
 
 def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
