@@ -83,18 +83,22 @@ Triple = tuple[int, int, int]
 _VERBS = {
     **{"ld": "reads", "ldu": "reads", "ldmatrix": "reads"},
     **{"st": "writes", "stmatrix": "writes"},
+    **dict.fromkeys(("LD", "LDG", "LDS", "LDL", "LDSM"), "reads"),
+    **dict.fromkeys(("ST", "STG", "STS", "STL", "STSM"), "writes"),
 }
 
 
 def verb_of(text: str, space: str) -> str:
-    """Return the effect of a PTX instruction on memory of a state space: `reads`, `writes` or
-    `updates`. A copy names the space that it writes first.
+    """Return the effect of an instruction of PTX or of machine code on memory of a state space:
+    `reads`, `writes` or `updates`. A copy names the space that it writes first.
     """
-    mnemonic = next(word for word in text.split() if word[0] != "@")
+    mnemonic = next(word for word in text.split() if not word.startswith(("@", "/*")))
     opcode, *modifiers = mnemonic.rstrip(";").split(".")
     spaces = [m.partition("::")[0] for m in modifiers if m.startswith(("global", "shared"))]
     if opcode == "cp" and len(spaces) == 2:
         return "writes" if spaces[0] == space else "reads"
+    if opcode == "LDGSTS":
+        return "writes" if space == "shared" else "reads"
     if opcode == "wmma":
         return "writes" if "store" in modifiers else "reads"
     return _VERBS.get(opcode, "updates")
