@@ -10,13 +10,15 @@ text of it; its further keywords are options of the command line alone, such as 
 with a keyword of type `Line` is one of the command line alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import Field, replace
 from functools import cache, partial, wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
+from os import environ
 from pathlib import Path
+from re import fullmatch
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
@@ -167,10 +169,17 @@ def verb(
             if "replay" in groups:
                 require_frames()
             for name, kind in groups.items():
-                keys = [k for k in named if k in fields[name] and k not in own.parameters]
-                if keys:
-                    values = {key: _as_field(named.pop(key)) for key in keys}
+                values = {
+                    key: _as_field(value)
+                    for key, value in named.items()
+                    if key in fields[name]
+                    and key not in own.parameters
+                    and _is_for(kind, groups.values(), key, value)
+                }
+                if values:
                     named[name] = replace(named.get(name) or kind(), **values)
+            for key in set().union(*fields.values()) - own.parameters.keys():
+                named.pop(key, None)
             if unknown := named.keys() - own.parameters.keys():
                 raise TypeError(f"{function.__name__}() has no keyword {min(unknown)!r}")
             return function(*positionals, **named)
@@ -203,7 +212,10 @@ def command_of(spec: VerbSpec) -> Callable[..., Any]:
     program, given = _program_keyword(spec.function), _signature_of(spec.function).parameters
     options: dict[str, tuple[Field[Any], Any, Parameter]] = {}
     for kind in spec.groups.values():
-        options |= _options_of(kind)
+        own_options = _options_of(kind)
+        for name in options.keys() & own_options.keys():
+            own_options = {**own_options, name: _merge(options[name], own_options[name])}
+        options |= own_options
 
     def run(**values: Any) -> Any:
         words = values.pop("ctx").meta.get(AFTER_DASHES) if program else None
@@ -217,12 +229,14 @@ def command_of(spec: VerbSpec) -> Callable[..., Any]:
                     f.name: _read_field(f, options[f.name][1], values[f.name])
                     for f in option_fields(kind)
                     if values[f.name] not in (None, [])
+                    and _is_for(kind, spec.groups.values(), f.name, values[f.name])
                 }
             )
             for name, kind in spec.groups.items()
         }
-        replayed = groups.get("replay")
         about = next((value for name, value in groups.items() if name != "replay"), None)
+        replayed = _with_device_of_code(groups["replay"], about) if "replay" in groups else None
+        groups |= {"replay": replayed} if replayed else {}
         line = Line(values, replayed, about, words)
         named = {**{name: read[name] for name in own}, **groups}
         named |= {program: words} if program else {}
@@ -314,6 +328,15 @@ def _read_keyword(value: Any, parameter: Parameter, typing: Typed) -> Any:
     return typing.read(value) if typing.read and value is not None else value
 
 
+def _with_device_of_code(replay: Any, recording: Any) -> Any:
+    """Return the options of a replay, with the device of the machine code that is recorded if the
+    command line and the environment name none.
+    """
+    code = getattr(recording, "code", "")
+    is_open = not replay.devices and not environ.get("CUTRACE_DEVICE")
+    return replace(replay, device=(code,)) if is_open and code.startswith("sm_") else replay
+
+
 def _counters_of(options: Any) -> Any:
     """Register the counters of device files while a verb runs."""
     if options is None or not options.devices:
@@ -335,6 +358,38 @@ def _options_of(kind: Any) -> dict[str, tuple[Field[Any], Any, Parameter]]:
         )
         for field in option_fields(kind)
     }
+
+
+def _is_for(kind: Any, kinds: Iterable[Any], name: str, value: Any) -> bool:
+    """Return True if a class of options gets a value: where several have an option of that name,
+    those whose choices have the value, or all if none has it.
+    """
+    rivals = [each for each in kinds if name in each.__dataclass_fields__]
+    if len(rivals) < 2:
+        return True
+    takers = [
+        each
+        for each in rivals
+        if fullmatch(
+            each.__dataclass_fields__[name].metadata["option"].metavar.replace("NN", r"\d+"),
+            str(value),
+        )
+    ]
+    return kind in (takers or rivals)
+
+
+def _merge(
+    one: tuple[Field[Any], Any, Parameter], other: tuple[Field[Any], Any, Parameter]
+) -> tuple[Field[Any], Any, Parameter]:
+    """Return an option that two classes have: its choices and explanations are those of both."""
+    field, kind, _ = other
+    first, second = (each[0].metadata["option"] for each in (one, other))
+    choices = dict.fromkeys(f"{first.metavar}|{second.metavar}".split("|"))
+    both = replace(second, help=f"{first.help} {second.help}", metavar="|".join(choices))
+    panel = one[2].annotation.__metadata__[0].rich_help_panel
+    info = value(both.help, both.metavar, f"--{dashed(field.name)}", rich_help_panel=panel)
+    annotation = Annotated[kind | None, info]
+    return field, kind, other[2].replace(annotation=annotation)
 
 
 def _option_parameter(

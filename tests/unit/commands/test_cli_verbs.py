@@ -47,6 +47,34 @@ def test_of_machine_code_the_next_command_names_a_device(folder: Path, capsys: C
     assert run(["analyze", "reverse.cutrace", "-d", "sm_89"]) == 0
 
 
+@pytest.mark.skipif(find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is missing")
+def test_a_source_is_analyzed_by_its_machine_code_on_a_device_of_it(
+    folder: Path, capsys: Captured
+) -> None:
+    machine = printed(capsys, "analyze", "reverse.cu", "--code", "sm_89", "--by", "instruction")
+    assert "STG" in machine
+    assert "st.global" not in machine
+    assert machine == printed(
+        capsys, "analyze", "reverse.cu", "--code=sm_89", "-dsm_89", "--by", "instruction"
+    )
+
+
+@pytest.mark.parametrize("subject", ["reverse.cu", "reverse.cutrace"])
+def test_loads_of_the_assembled_code_are_the_default(
+    trace: Path, capsys: Captured, subject: str
+) -> None:
+    assert printed(capsys, "analyze", subject, "--code", "assembled") == printed(
+        capsys, "analyze", subject
+    )
+
+
+def test_a_code_that_does_not_exist_is_refused(folder: Path, capsys: Captured) -> None:
+    assert run(["analyze", "reverse.cu", "--code", "sm_999"]) == 2
+    assert "there is no code `sm_999`" in capsys.readouterr().err
+    assert run(["analyze", "--help-all"]) == 0
+    assert "--code assembled|ptx|sm_NN" in capsys.readouterr().out
+
+
 def printed(capsys: Captured, *arguments: str) -> str:
     """What a command line that succeeds prints on stdout."""
     assert run(arguments) == 0, capsys.readouterr().err
