@@ -22,14 +22,17 @@ has combined them or the chip counts them (`COLLISIONS`). Compare and swap takes
 lane, other atomics one. An iteration of an atomic loop takes two passes per request, whatever its
 addresses: lanes that lose a bank try again.
 
-What is modelled. `split_requests` with an active lane; `passes`; `ideal_passes`, the passes without
-any conflict: one per request, and with `pair_merge` as many rows of all banks as the active lanes
-need, each by itself, or `passes` if that is less; `conflicts`, the turns beyond one per request: as
-many as passes, or half as many for compare and swap; `serialized`, 1 for an instruction with a
-conflict. The broadcast word is that of the lowest lane not yet served: the choice of the hardware
-is not documented, and matters where lanes share several words.
+What is modelled:
 
-What is not. Up to 6.x atomics that are loops of ordinary accesses; those of later capabilities are
+- `split_requests` with an active lane, and their `passes`.
+- `ideal_passes`, without any conflict: one per request. With `pair_merge` as many rows of all banks
+  as the bytes of the active lanes fill, shared bytes once per lane, but no more than `passes`.
+- `conflicts`, the turns beyond one per request. A turn is a pass, of compare and swap two passes.
+- `serialized`, 1 for an instruction with a conflict.
+- The broadcast word is that of the lowest lane not yet served: the choice of the hardware is not
+  documented, and matters where lanes share several words.
+
+What is not: up to 6.x atomics that are loops of ordinary accesses; those of later capabilities are
 rows of their own (`replay/atomic_loops.py`).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3

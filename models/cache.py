@@ -11,19 +11,20 @@ What is modelled, by the keys of each unit in the device's TOML:
   cache holds read-only loads.
 - L1 from 7.0 on: a store is written through to L2 (`through`), and allocates a line too. A load
   hits the sectors that were stored whole, or word by word. Another store to the line is a hit,
-  except while the one before it is in flight: between two ages in cycles. An instruction takes 8
-  cycles, and one per line in the fullest bank of tags. An atomic is passed to L2 and invalidates
-  its sectors.
+  unless the one before it is in flight: its age is between the two of `on_the_way`, in cycles, of
+  which an instruction takes 8, and one per line in the fullest bank of tags. An atomic is passed to
+  L2 and invalidates its sectors.
 - L2: a store is written back when its line is evicted (`back`); atomics are executed in it. At most
-  `dirty_bytes` are dirty, and at most `partial_bytes` in lines with a partially stored sector,
-  counted as lines per set; beyond that, the least recently used one is written back. A sector that
-  is stored in part is fetched first, except from memory that writes single bytes (`masks`).
+  `dirty_bytes` are dirty, and at most `partial_bytes` of lines have a sector that is stored in
+  part, each counted per set; beyond that, the least recently used such line of a set is written
+  back. A sector that is stored in part is fetched first, except from memory that writes single
+  bytes (`masks`).
 - Constant and texture caches: loads only.
 
 `serves` are the state spaces that are looked up, `operators` the cache operators of global loads
 (none: all); other requests are passed to the next stage. `reads` and `read_hits`, `writes` and
 `write_hits` are the sectors looked up and hit, `fills` those fetched, and `write_backs` those
-written by evictions. A cache that `wavers` is pseudo-LRU: it evicts the least recently used line or
+written by evictions. A cache with `wavers` is pseudo-LRU: it evicts the least recently used line or
 the next one, at random. Neighbouring lines are in neighbouring sets, and each round of all sets
 starts at another set, so that no power-of-two stride fills a few sets only.
 

@@ -22,13 +22,15 @@ nearby lanes of a request share a *transaction*. The rule differs by era:
 Local memory is interleaved: word i of a thread is beside word i of its neighbours, so lanes at
 equal offsets are coalesced, and a wide access is one access per word.
 
-What is modelled: `split_requests`, those with an active lane; `transactions`; `bytes_moved`, their
-sizes; `ideal_transactions`, the minimum for the same distinct bytes of each group that shares
-transactions; `packed_transactions`, the smaller of their number and the minimum for the bytes that
-the active lanes request, duplicates included; `transactions_32` to `_128`, those of that size. The
-sectors of one 128-byte line leave together, so under `sector` and `collide` these count lines by
-the bytes that leave, while `transactions` counts sectors. On 1.x `coherent_*` and `incoherent_32`
-are the same sizes, split by whether the half-warp was coalesced.
+What is modelled:
+
+- `split_requests`, those with an active lane; their `transactions`; `bytes_moved`, their sizes.
+- `ideal_transactions`, the fewest that could hold the distinct bytes of each group of lanes that
+  shares transactions; `packed_transactions`, the fewest that could hold the bytes of all active
+  lanes, shared bytes once per lane, but no more than `transactions`.
+- `transactions_32` to `_128`, those of that size. Under `sector` and `collide` they count the parts
+  of 128-byte lines that are moved at once, while `transactions` counts sectors. On 1.x `coherent_*`
+  and `incoherent_32` split them by whether the half-warp was coalesced.
 
 What is not: caches; the lane whose store wins; whether an inactive lane of an uncoalesced half-warp
 costs a transaction (here it does not).

@@ -8,9 +8,10 @@ by number (tex1Dfetch) up to 4, 8 and 16 bytes wide `fetch_lanes` of them. Texel
 one sector of 32 bytes are read together. A filter that needs more than 16 bytes per thread splits
 the quad into pairs, and serves each pair again for every further 32 bytes.
 
-What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors per
-request, pair and turn; `bytes_moved`, their size; `texels`, the distinct texels of each request. A
-tap of weight zero is left out, and one beyond the border reads the texel that clamping gives.
+What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors of
+each pair of a request and of each of its turns; `bytes_moved`, their size; `texels`, the distinct
+texels of each request. A tap of weight zero is left out, and one beyond the border reads the texel
+that clamping gives.
 
 `tile` is the layout of an array's texels: a letter for each bit of the offset in a tile, from the
 lowest, `x` for a bit of the byte's place in its row and `y` for a bit of the row's number. Tiles

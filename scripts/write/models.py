@@ -12,9 +12,9 @@ from silicon.filled import filled  # noqa: E402
 HEAD = """# Models
 
 What each model counts, and what it leaves out. `scripts/write/models.py` writes this page from the
-docstrings of `models/`, without what the hardware does and the sources: those are in the files.
-`cutrace devices NAME` draws the models of a device in order, with their sizes. The `analyses` need
-no stage of a device.
+docstrings of `models/`, which also say what the hardware does, with sources. `cutrace devices NAME`
+draws the models of a device in order, with their sizes. Names in backticks are raw counters, or
+keys of a stage in a device's file.
 """
 LEFT_OUT = ("What the hardware does", "Hardware:", "Source:")
 """How the paragraphs begin that are in the files alone."""
