@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from ..base.errors import CheckFailed
-from .options.command_line import quote
+from .options.command_line import device_of, quote
 from .options.selection import SELECTION, Selection
 from .options.tabular import ReportFormat, plain_view
 from .options.verb import Line, TraceFile, flag, shown, verb
@@ -77,7 +77,8 @@ def _show(
         if verdict:
             rows += [("",), ("valid", verdict)]
         yield [Table(("",), tuple(row(*cells) for cells in rows), numbers=False)]
-        yield [Next(f"cutrace analyze {quote(trace)}")]
+        device = device_of(launch.launch.code for launch in opened.launches)
+        yield [Next(f"cutrace analyze {quote(trace)}{device}")]
 
     document = Document(plain_view(), sections, lambda: rows_of(answer()), name="info")
     return render(document, format)

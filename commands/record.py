@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from ..base.errors import CutraceError, KernelFault
-from ..tracer.session.record_options import PTX
 from ..traces.address import as_given
-from .options.command_line import quote
+from .options.command_line import device_of, quote
 from .options.complete import Complete, devices
 from .options.recording import RECORDING, Recording, record_source
 from .options.verb import ProgramWords, argument, value, verb
@@ -112,8 +111,8 @@ def record(
         raise CutraceError(f"{links[-1]} is for the sources of a program, as in {example}")
     if words is None:
         trace = _record(_only(sources or []), out, recording)
-        device = "" if recording.code == PTX else f" -d {recording.code}"
-        return f"{as_given(trace)}\nnext: cutrace analyze {quote(trace)}{device}"
+        again = f"cutrace analyze {quote(trace)}{device_of([recording.code])}"
+        return f"{as_given(trace)}\nnext: {again}"
     from ..tracer.program.launches import read_choice
     from ..tracer.program.run import CLOCKS, LIBRARIES, Order
 

@@ -1,13 +1,23 @@
 """Fields of a dataclass as options, and options as a quoted command line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import PurePath
 from typing import Any, get_args, get_origin
 
 from ...base.options import Option, changed
 from ...traces.address import as_given
+
+
+def device_of(codes: Iterable[str]) -> str:
+    """Return the option that names a device for launches of one machine code; else nothing.
+
+    >>> device_of(["sm_89", "sm_89"]), device_of(["ptx"]), device_of([""])
+    (' -d sm_89', '', '')
+    """
+    code, *others = {*codes} or {""}
+    return f" -d {code}" if code.startswith("sm_") and not others else ""
 
 
 def quote(word: object) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...base.errors import of_kind
 from ...base.progress import running
 from ...models.replay.interface.options import DEFAULT_DEVICE
-from ..options.command_line import quote
+from ..options.command_line import device_of, quote
 from ..options.recording import Recording
 from ..terminal.progress import progress
 from .analyzer_hooks import estimate_time, make_stopwatch
@@ -85,16 +85,18 @@ def _facts(model: "Model") -> dict[str, int]:
     }
 
 
-def tell_end(name: str, trace: Path, ended: "Ended", hint: bool = True) -> int:
-    """Report on stderr how the run ended and what to type next; return the shell's exit status."""
+def tell_end(name: str, trace: Path, ended: "Ended", hint: str | None = "") -> int:
+    """Report on stderr how the run ended and what to type next, with the options `hint`;
+    return the shell's exit status.
+    """
     summary = f"{trace} has {ended.launches} launch{'es' if ended.launches != 1 else ''}"
     are = "is" if ended.refused == 1 else "are"
     lost = f", {ended.refused} that failed {are} left out" if ended.refused else ""
     lost += f"; {ended.left_out}" if ended.left_out else ""
     how = ended.why or ending_text(ended.status)
     _print_note(f"{name}: {how}; {summary}{lost}" if how else f"{summary}{lost}")
-    if ended.launches and hint:
-        _print_note(f"next: cutrace analyze {quote(trace)}")
+    if ended.launches and hint is not None:
+        _print_note(f"next: cutrace analyze {quote(trace)}{hint}")
     return ended.status if ended.status >= 0 else 128 - ended.status
 
 
@@ -116,7 +118,8 @@ def record_command(
 ) -> int:
     """Record a program under the user's name for it; return the shell's exit status."""
     trace = out or Path(f"{Path(name).stem}.cutrace")
-    return tell_end(name, trace, run_program(order, trace, device, recording))
+    ended = run_program(order, trace, device, recording)
+    return tell_end(name, trace, ended, device_of([recording.code]))
 
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":

@@ -114,7 +114,7 @@ def _record(
     with redirect_stdout(sys.stderr):
         ended = run_program(order, trace, device, recording)
     if ended.status or ended.why or ended.refused:
-        tell_end(words[0], trace, ended, hint=False)
+        tell_end(words[0], trace, ended, hint=None)
     if ended.faults and (must_run or not ended.launches):
         kernels = "a kernel" if ended.faults == 1 else f"{ended.faults} launches"
         raise KernelFault(f"{words[0]}: {kernels} failed, as said above")

@@ -185,8 +185,7 @@ def _check_code(launch_trace: "LaunchTrace", device: Device) -> None:
         raise CutraceError(
             f"launch {launch_trace.number} ran the machine code of `{launch.name}` for "
             f"{launch.code}, and {device.key} has capability {major}.{minor}: name a device of "
-            f"that code, as in -d {launch.code}, or record with --code sm_{major}{minor} or "
-            "without it"
+            f"that code, as in -d {launch.code}, or record the PTX, without --code"
         )
 
 

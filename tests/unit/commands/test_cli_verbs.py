@@ -45,6 +45,13 @@ def test_of_machine_code_the_next_command_names_a_device(folder: Path, capsys: C
     assert run(["record", "reverse.cu", "--code", "sm_89"]) == 0
     assert capsys.readouterr().out.endswith("next: cutrace analyze reverse.cutrace -d sm_89\n")
     assert run(["analyze", "reverse.cutrace", "-d", "sm_89"]) == 0
+    capsys.readouterr()
+    named = "next: cutrace analyze reverse.cutrace -d sm_89\n"
+    assert printed(capsys, "info", "reverse.cutrace").endswith(named)
+    packed = printed(capsys, "export", "reverse.cutrace", "--to", "zip")
+    assert packed.endswith("next: cutrace analyze reverse.cutrace.zip -d sm_89\n")
+    assert run(["analyze", "reverse.cutrace", "-d", "gtx580"]) == 2
+    assert capsys.readouterr().err.endswith("as in -d sm_89, or record the PTX, without --code\n")
 
 
 @pytest.mark.skipif(find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is missing")
