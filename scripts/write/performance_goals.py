@@ -30,17 +30,16 @@ NAMES = {
     "search": "BFS, 100 k nodes",
 }
 OCLGRIND = (
-    "Oclgrind: it uses both cores; recording uses one, and another to compress and write. The bare"
-    " recorder (`scripts/measure/bench_recorder.cpp`) shows the limit of the machine: a loop"
-    " compiled by g++ runs warps in step, keeps a row for each access and looks its pattern up by"
-    " content; it neither checks addresses nor compresses, writes or waits for the system's memory."
-    " For SpMV this loop alone takes longer than a twentieth of Oclgrind's time."
+    "Oclgrind: it uses both cores; a recording runs on one, and compresses and writes on the other."
+    " The bare recorder (`scripts/measure/bench_recorder.cpp`) shows the limit of this machine: a"
+    " loop compiled by g++ that runs warps and keeps a row for each access, but checks no addresses"
+    " and writes nothing. For SpMV this loop alone takes longer than the target, a twentieth of"
+    " Oclgrind's time."
 )
 SIMULATOR = (
-    "Numba's simulator: it takes some 0.2 ms for a thread, little more where the thread does more,"
-    " so that the target leaves 0.2 microseconds for cutrace. A row of SpMV, with random reads,"
-    " takes the bare recorder longer, and a search has the fixed cost of a launch for each"
-    " level."
+    "Numba's simulator: it takes some 0.2 ms for a thread, so that the target of 1000 x leaves"
+    " cutrace 0.2 microseconds for a thread. A row of SpMV, with random reads, takes even the bare"
+    " recorder longer, and a search has the fixed cost of a launch for each level."
 )
 BARE = (
     "Bare recorder: a search has a launch for each level, each with a fixed cost of some 2 ms:"
@@ -67,16 +66,16 @@ CACHES = (
     " sorting them, and coalescing rows that never repeat."
 )
 MEMORY = (
-    "Memory: buffers are bounded, but some of them fill only after many rows. With caches the rows"
-    " of all blocks that are resident at once wait for one another, 12 to 16 bytes each: of blocks"
-    " ten times as long ten times as many, 6 and 38 MB."
+    "Memory: buffers are bounded, but some of them fill only after many rows. With caches, the"
+    " rows of all blocks that are resident at once wait for one another, 12 to 16 bytes each; the"
+    " longer the blocks, the more rows wait (6 MB, and 38 MB of blocks ten times as long)."
 )
 SAMPLING = (
     "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"
     " manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also write to"
-    " some 5,000 pages of memory, which the system zeroes at 2 µs each. SpMV has 6 of 391 blocks in"
-    " its sample, so that 65 times is the limit even without the fixed cost; with 16 times as many"
-    " rows the fixed cost matters less, and the target is met."
+    " some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV has 6 of"
+    " 391 blocks, so that 65 x is the most that it could reach; with 16 times as many rows the"
+    " fixed cost matters less, and the target is met."
 )
 
 
