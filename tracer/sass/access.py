@@ -273,14 +273,20 @@ def wait_scoreboard(lifter: Lifter) -> None:
         lifter.emit("nanosleep.u32", "0")
 
 
-def load_matrix(lifter: Lifter) -> None:
-    """LDSM: matrices from shared memory."""
+def move_matrix(lifter: Lifter) -> None:
+    """LDSM and STSM: matrices from and to shared memory."""
+    loads = lifter.opcode == "LDSM"
     layout = lifter.one({"M88": "", "MT88": ".trans"})
     count = int(lifter.one({"2": "2", "4": "4"}, "1"))
     lifter.take("16")
-    to, place = lifter.require(2)
-    form = f"ldmatrix.sync.aligned.m8n8.x{count}{layout}.shared.b16"
-    lifter.emit(form, f"{{{', '.join(registers(to, count))}}}", _address(lifter, place, "shared"),
+    first, second = lifter.require(2)
+    value, place = (first, second) if loads else (second, first)
+    if value.kind != "R" or value.is_zero or value.suffix:
+        raise lifter.refuse("cutrace does not know this form")
+    words = f"{{{', '.join(registers(value, count))}}}"
+    operands = [words, _address(lifter, place, "shared")]
+    form = f"sync.aligned.m8n8.x{count}{layout}.shared.b16"
+    lifter.emit(f"{'ld' if loads else 'st'}matrix.{form}", *operands[:: 1 if loads else -1],
            guarded=True)  # fmt: skip
 
 
@@ -480,7 +486,7 @@ HANDLERS: Mapping[str, Handler] = {
     "LDGSTS": copy_async,
     "LDGDEPBAR": close_group,
     "DEPBAR": wait_scoreboard,
-    "LDSM": load_matrix,
+    **dict.fromkeys(("LDSM", "STSM"), move_matrix),
     "BAR": barrier,
     "B2R": barrier_result,
     "WARPSYNC": wait_for_warp,

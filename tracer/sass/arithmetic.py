@@ -6,7 +6,7 @@ and refuses the instruction if others are left. Uniform forms (UIADD3) have the 
 
 from collections.abc import Callable, Mapping
 
-from .lift import SHARED_WINDOW, ZERO, Lifter, Operand
+from .lift import SHARED_WINDOW, ZERO, Lifter, Operand, registers
 
 Handler = Callable[[Lifter], None]
 
@@ -378,6 +378,16 @@ def compare_floats(lifter: Lifter) -> None:
         _compare_into(lifter, f"{name}.{kind}", joint, [first, second], values, lifter.truth(other))
 
 
+def set_float(lifter: Lifter) -> None:
+    """FSET: all bits, or with BF 1, where the comparison holds."""
+    one = "0x3f800000" if lifter.has("BF") else "-1"
+    to, *others = lifter.operands
+    holds = Operand("P", lifter.new("p")[1:])
+    lifter.operands = [holds, Operand("P", "PT", number=-1), *others]
+    compare_floats(lifter)
+    lifter.emit("selp.b32", lifter.to(to), one, "0", f"%{holds.text}")
+
+
 def _choose_double(lifter: Lifter, name: str) -> None:
     """Lift DSETP.MIN: whether the least of two is the first, and whether both are no numbers.
 
@@ -669,8 +679,11 @@ _NARROW = {"U8": 1, "S8": 1, "U16": 2, "S16": 2}
 def load_constant(lifter: Lifter) -> None:
     """LDC, ULDC and LDCU: a constant."""
     narrow = lifter.take(*_NARROW)
-    wide = lifter.has("64")
+    wide, widest = lifter.has("64"), lifter.has("128")
     to, place = lifter.require(2)
+    if widest:
+        _load_four(lifter, to, place)
+        return
     if place.kind != "c" or place.suffix or len(narrow) + wide > 1:
         raise lifter.refuse("cutrace does not know this form")
     if wide:
@@ -680,6 +693,16 @@ def load_constant(lifter: Lifter) -> None:
         lifter.emit("mov.b32", lifter.to(to), value)
     else:
         lifter.emit("mov.b32", lifter.to(to), lifter.word(place))
+
+
+def _load_four(lifter: Lifter, to: Operand, place: Operand) -> None:
+    bank, _, offset = place.text.rstrip("]").rpartition("[")
+    if place.kind != "c" or place.suffix or to.is_zero or not offset.startswith("0x"):
+        raise lifter.refuse("cutrace does not know this form")
+    names = registers(to, 4)
+    for more, pair in ((0, names[:2]), (8, names[2:])):
+        value = lifter.constant(f"{bank}[{int(offset, 16) + more:#x}]", 8)
+        lifter.emit("mov.b64", f"{{{', '.join(pair)}}}", value, guarded=True)
 
 
 def _all_predicates(lifter: Lifter) -> list[Operand]:
@@ -944,6 +967,65 @@ def _half(name: str) -> Handler:
     return lift
 
 
+def _compared_halves(lifter: Lifter) -> tuple[list[Operand], str, list[tuple[str, str]], str]:
+    """Return the results of HSETP2 or HSET2, how to join, the two pairs of f32, and the type."""
+    joint, order = lifter.one(_JOINTS), lifter.one(_FLOAT_ORDERS)
+    kind = "bf16" if lifter.has("BF16_V2", "BF16") else "f16"
+    lifter.operands = _joined_immediates(lifter)
+    *written, a, b, _ = lifter.require(5 if lifter.opcode == "HSETP2" else 4)
+    low, high = zip(*(_floats(lifter, _packed(lifter, each), kind) for each in (a, b)), strict=True)
+    return written, joint, [low, high], f"setp.{order}.f32"
+
+
+def _floats(lifter: Lifter, pair: str, kind: str) -> list[str]:
+    """Return the two halves of a pair as f32."""
+    values = []
+    for by in ("0", "16"):
+        moved, half, value = lifter.new(), lifter.new("h"), lifter.new()
+        lifter.emit("shr.u32", moved, pair, by)
+        lifter.emit("cvt.u16.u32", half, moved)
+        lifter.emit(f"cvt.f32.{kind}", value, half)
+        values.append(value)
+    return values
+
+
+def compare_halves(lifter: Lifter) -> None:
+    """HSETP2: the first predicate compares the lower halves, the second the upper ones."""
+    written, joint, pairs, operation = _compared_halves(lifter)
+    other = lifter.truth(lifter.operands[-1])
+    if isinstance(other, str):  # the first result may be the predicate that both are joined with
+        copy = lifter.new("p")
+        lifter.emit("not.pred" if other[0] == "!" else "mov.pred", copy, other.lstrip("!"))
+        other = copy
+    for to, pair in zip(written, pairs, strict=True):
+        if to.number >= 0:
+            _compare_into(lifter, operation, joint, [to], pair, other)
+
+
+def set_halves(lifter: Lifter) -> None:
+    """HSET2: all bits of each half, or with BF 1, where the comparison holds."""
+    is_float = lifter.has("BF")
+    one = ("0x3f80" if "BF16_V2" in lifter.modifiers else "0x3c00") if is_float else "0xffff"
+    (to,), joint, pairs, operation = _compared_halves(lifter)
+    other, parts = lifter.truth(lifter.operands[-1]), []
+    for pair, by in zip(pairs, ("", "0000"), strict=True):
+        holds, part = Operand("P", lifter.new("p")[1:]), lifter.new()
+        _compare_into(lifter, operation, joint, [holds], pair, other)
+        lifter.emit("selp.b32", part, one + by, "0", f"%{holds.text}")
+        parts.append(part)
+    lifter.emit("or.b32", lifter.to(to), *parts)
+
+
+def extreme_halves(lifter: Lifter) -> None:
+    """HMNMX2."""
+    kind = "bf16x2" if lifter.has("BF16_V2", "BF16") else "f16x2"
+    form = f"{'.ftz' * lifter.has('FTZ')}{'.NaN' * lifter.has('NAN')}.{kind}"
+    lifter.operands = _joined_immediates(lifter)
+    _, a, b, which = lifter.require(4)
+    pairs = [_packed(lifter, each) for each in (a, b)]
+    _choose(lifter, which, lambda name: f"{name}{form}", pairs, "b32")
+
+
 def _joined_immediates(lifter: Lifter) -> list[Operand]:
     """Return the operands, with the two halves of an immediate as one."""
     joined: list[Operand] = []
@@ -956,7 +1038,7 @@ def _joined_immediates(lifter: Lifter) -> list[Operand]:
 
 def _widen(lifter: Lifter, to: Operand, values: list[Operand]) -> None:
     """Lift HADD2.F32: one half as an f32, for the other summand is -0."""
-    zero, value = values
+    zero, value = values if values[0].is_zero else reversed(values)
     if not zero.is_zero or not zero.negative or not value.suffix:
         raise lifter.refuse("cutrace does not know this form")
     half, moved = lifter.new("h"), lifter.new()
@@ -1001,6 +1083,7 @@ HANDLERS: Mapping[str, Handler] = {
     "PLOP3": logic_of_predicates,
     "ISETP": compare_integers,
     **dict.fromkeys(("FSETP", "DSETP"), compare_floats),
+    "FSET": set_float,
     **dict.fromkeys(("MOV", "R2UR"), move),
     **dict.fromkeys(("SEL", "FSEL"), select),
     "SHF": shift,
@@ -1030,6 +1113,9 @@ HANDLERS: Mapping[str, Handler] = {
     "HADD2": _half("add"),
     "HMUL2": _half("mul"),
     "HFMA2": _half("fma"),
+    "HSETP2": compare_halves,
+    "HSET2": set_halves,
+    "HMNMX2": extreme_halves,
     "IDP": dot_product,
     "VABSDIFF": difference,
     **dict.fromkeys(

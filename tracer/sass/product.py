@@ -1,6 +1,7 @@
 """Products of matrices in machine code: registers of a warp are the fragments of `mma.sync`."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .arithmetic import Handler
 from .lift import Lifter, Operand, registers
@@ -65,6 +66,35 @@ def integer_product(lifter: Lifter) -> None:
     )  # fmt: skip
 
 
+def double_product(lifter: Lifter) -> None:
+    """DMMA: of f64."""
+    shape = lifter.one(
+        {"884": "m8n8k4", "8x8x4": "m8n8k4", "16x8x4": "m16n8k4", "16x8x8": "m16n8k8",
+         "16x8x16": "m16n8k16"}
+    )  # fmt: skip
+    to, *sources = lifter.require(4)
+    if any(each.kind != "R" or each.negative for each in sources):
+        raise lifter.refuse("cutrace does not know this form")
+    of_a, of_b = _counts(shape, "f64")
+    size = 4 if shape.startswith("m16") else 2
+    values = [
+        [lifter.wide(_at(each, 2 * n)) for n in range(count // 2)]
+        for each, count in zip(sources, (of_a, of_b, 2 * size), strict=True)
+    ]
+    made = [lifter.new("d") for _ in range(size)]
+    groups = (f"{{{', '.join(each)}}}" for each in (made, *values))
+    lifter.emit(f"mma.sync.aligned.{shape}.row.col.f64.f64.f64.f64", *groups, guarded=True)
+    for n, each in enumerate(made):
+        lifter.put_wide(_at(to, 2 * n), each)
+
+
+def _at(operand: Operand, more: int) -> Operand:
+    """Return the register that lies so many words behind an operand's."""
+    if operand.is_zero:
+        return operand
+    return replace(operand, text=f"R{operand.number + more}", number=operand.number + more)
+
+
 def transpose(lifter: Lifter) -> None:
     """MOVM: the transpose of a matrix of 8 x 8 halves."""
     if not (lifter.has("16") and lifter.has("MT88")):
@@ -77,5 +107,6 @@ def transpose(lifter: Lifter) -> None:
 HANDLERS: Mapping[str, Handler] = {
     "HMMA": half_product,
     "IMMA": integer_product,
+    "DMMA": double_product,
     "MOVM": transpose,
 }

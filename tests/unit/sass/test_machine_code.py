@@ -128,6 +128,19 @@ def done() -> Any:
         (("MOV R2, 0x3", "MOV R3, 0x5", "VABSDIFF R4, R2, 0xa, R3"), (12, 0)),
         # halves of words: 3 of 3 and 7, -1 of 5 and -1
         (("MOV R2, 0x30005", "MOV R3, 0x7ffff", "VIMNMX.S16x2 R4, R2, R3, PT"), (0x3FFFF, 0)),
+        # halves 1 and 2 are less than 2, and not: a predicate each; 1.0 of the first; all its bits
+        (("MOV R2, 0x40003c00", "MOV R3, 0x40004000", "HSETP2.LT.AND P0, P1, R2, R3, PT",
+          "HSET2.BF.LT.AND R4, R2, R3, PT", "@P0 IADD3 R4, R4, 0x1, RZ",
+          "@P1 IADD3 R4, R4, 0x2, RZ", "HSET2.LT.AND R5, R2, R3, PT"), (0x3C01, 0xFFFF)),
+        # the second predicate is joined with P0 as it was, before the first is written: true
+        (("ISETP.EQ.AND P0, PT, RZ, RZ, PT", "MOV R2, 0x40003c00",
+          "HSETP2.EQ.AND P0, P1, R2, R2.H1_H1, P0", "@P0 MOV R4, 0x1", "@P1 MOV R5, 0x1"), (0, 1)),
+        # of bf16 -1 and 2, 1 and 1: the greatest of each half, swapped to 1 1 by the selector
+        (("MOV R2, 0x4000bf80", "MOV R3, 0x3f80", "HMNMX2.BF16_V2 R4, R2, R3.H0_H0, !PT",
+          "HMNMX2.BF16_V2 R5, R2, R3.H0_H0, PT"), (0x40003F80, 0x3F80BF80)),
+        # 0.5 < 1.5 as 1.0, and as all bits of the opposite
+        (("MOV R2, 0x3f000000", "FSET.BF.LT.AND R4, R2, 1.5, PT", "FSET.GEU.AND R5, R2, 1.5, PT"),
+         (0x3F800000, 0)),
         # a predicate that is false keeps the old value, also of its own instruction
         (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
           "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
@@ -230,6 +243,43 @@ def test_machine_code_leaves_what_ptx_leaves(
     machine = leave(GALLERY / source, code, engine, tmp_path / "m.cutrace")
     assert ptx
     assert ptx == machine
+
+
+PRODUCTS = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+.reg .b64 %a, %t; .reg .f64 %d<9>, %e<4>; .reg .b32 %r<6>; .shared .align 16 .b8 box[512];
+ld.param.u64 %a, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %t, %r1, 64; add.u64 %a, %a, %t;
+ld.global.v2.f64 {%d0, %d1}, [%a]; ld.global.v2.f64 {%d2, %d3}, [%a+16];
+ld.global.v2.f64 {%d4, %d5}, [%a+32]; ld.global.v2.f64 {%d6, %d7}, [%a+48];
+mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e0, %e1}, {%d0}, {%d1}, {%d2, %d3};
+st.global.v2.f64 [%a], {%e0, %e1};
+mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64
+  {%e0, %e1, %e2, %e3}, {%d0, %d1}, {%d2}, {%d4, %d5, %d6, %d7};
+mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64
+  {%e0, %e1, %e2, %e3}, {%d0, %d1, %d4, %d5}, {%d2, %d3}, {%e0, %e1, %e2, %e3};
+mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%e0, %e1, %e2, %e3},
+  {%d0, %d1, %d2, %d3, %d4, %d5, %d6, %d7}, {%d2, %d3, %d4, %d5}, {%e0, %e1, %e2, %e3};
+st.global.v2.f64 [%a+16], {%e0, %e1}; st.global.v2.f64 [%a+32], {%e2, %e3};
+mov.u32 %r2, box; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3; mul.lo.u32 %r4, %r1, 0x10003;
+not.b32 %r5, %r4; stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r2], {%r4, %r5};
+stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2+256], {%r5};
+shl.b32 %r3, %r1, 3; mov.u32 %r2, box; add.u32 %r2, %r2, %r3;
+ld.shared.v2.u32 {%r4, %r5}, [%r2]; st.global.v2.u32 [%a+48], {%r4, %r5}; ret; }
+"""
+
+
+@needs_disassembler
+def test_products_of_doubles_and_matrices_to_shared_memory_are_those_of_ptx() -> None:
+    def run_products(code: str) -> bytes:
+        with cutrace.Session(code=code) as gpu:
+            values = gpu.to_device(np.random.default_rng(1).standard_normal(256))
+            kernel = gpu.load_ptx(PRODUCTS).get_function("k")
+            kernel[1, 32](values)
+            return values.copy_to_host().tobytes()
+
+    assert run_products("sm_90") == run_products("ptx")
 
 
 @needs_disassembler
