@@ -184,10 +184,11 @@ def summary(profile: Profile) -> str:
     """
     kernels = {launch.launch.name for launch in profile.launches}
     one = profile.of(costliest_number(profile))[0]
+    count = len(profile.numbers)
     what = f"{len(kernels)} kernel{'s' if len(kernels) != 1 else ''}"
     return (
-        f"{len(profile.numbers)} launches of {what}, the costliest first; launch {one.number} is"
-        f" {launch_text(one.launch, ROOM)}"
+        f"{count} launch{'es' if count != 1 else ''} of {what}, the costliest first; launch "
+        f"{one.number} is {launch_text(one.launch, ROOM)}"
     )
 
 

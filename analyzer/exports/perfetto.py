@@ -18,7 +18,7 @@ from ...base.errors import CutraceError
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.interface.model import Ints
 from ...models.replay.interface.options import DEFAULT_DEVICE, ReplayOptions
-from ...models.replay.replay import fit_launch
+from ...models.replay.replay import check_code, fit_launch
 from ...models.replay.schedule.place import place
 from ...models.replay.schedule.schedule import schedule
 from ...traces.reader import LaunchTrace, Trace
@@ -51,6 +51,7 @@ def _launch_events(
     trace: LaunchTrace, device: Device, options: ReplayOptions
 ) -> Iterator[dict[str, Any]]:
     launch = trace.launch
+    check_code(trace, device)
     fit = fit_launch(device, launch, trace.instructions(), options)
     if fit.refusal:
         return

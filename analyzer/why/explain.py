@@ -7,6 +7,7 @@ from ...base.errors import CutraceError
 from ...models.analyses.occupancy import refuse_launch
 from ...models.replay.device.device import Device, load_devices
 from ...models.replay.interface.options import ReplayOptions
+from ...models.replay.replay import check_code
 from ...models.replay.suppose import suppose
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Array
@@ -63,6 +64,8 @@ def explain(
     location = read_identifier(identifier) if identifier else None
     explained: list[Explanation] = []
     for device in devices:
+        for launch in trace.launches:
+            check_code(launch, device)
         explainer = _Explainer(trace, device, place, options.dlcm, options.as_if)
         explained.append(explainer.explain(location) if location else explainer.follow(explained))
     return tuple(explained)

@@ -178,7 +178,7 @@ def launch_counts(
     )
 
 
-def _check_code(launch_trace: "LaunchTrace", device: Device) -> None:
+def check_code(launch_trace: "LaunchTrace", device: Device) -> None:
     """Refuse machine code of another capability than a device's."""
     launch, (major, minor) = launch_trace.launch, device.capability
     if launch.code and launch.code != f"sm_{major}{minor}":
@@ -203,7 +203,7 @@ def replay(
     options = options or ReplayOptions()
     _check_grid(launch_trace)
     for device in devices:
-        _check_code(launch_trace, device)
+        check_code(launch_trace, device)
     if not has_all_before(launch_trace.launch):
         options = replace(options, caches=False)
     groups: dict[tuple[tuple[AssembledAccess, ...], bool], list[Device]] = {}

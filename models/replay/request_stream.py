@@ -18,7 +18,7 @@ from .device.wiring import Stage, wire
 from .histogram.stages import split_wires, with_sources
 from .interface.model import Batch, Ints, Kind, Model, Step
 from .interface.options import ReplayOptions
-from .replay import LaunchReplay
+from .replay import LaunchReplay, check_code
 from .rows.patterns import Reaches, Shapes
 from .rows.sites import SPACES
 from .schedule.schedule import read_barriers
@@ -87,6 +87,7 @@ def replay_taps(
     Only the stages in front of these models are simulated. A launch that the device cannot run
     yields nothing.
     """
+    check_code(trace, device)
     shapes = Shapes(trace.pattern_store())
     probe_device = replace(device, stages=(*device.stages, *(stage for stage, _ in ears)))
     barriers = read_barriers(trace) if trace.launch.kept.control else None

@@ -50,8 +50,13 @@ def test_of_machine_code_the_next_command_names_a_device(folder: Path, capsys: C
     assert printed(capsys, "info", "reverse.cutrace").endswith(named)
     packed = printed(capsys, "export", "reverse.cutrace", "--to", "zip")
     assert packed.endswith("next: cutrace analyze reverse.cutrace.zip -d sm_89\n")
-    assert run(["analyze", "reverse.cutrace", "-d", "gtx580"]) == 2
-    assert capsys.readouterr().err.endswith("as in -d sm_89, or record the PTX, without --code\n")
+    refusal = "as in -d sm_89, or record the PTX, without --code\n"
+    for verb in ("analyze", "why", "advise", "export --to requests", "analyze --by reuse"):
+        name, *options = verb.split()
+        assert run([name, "reverse.cutrace", *options, "-d", "h100"]) == 2, verb
+        assert capsys.readouterr().err.endswith(refusal)
+        assert run([name, "reverse.cutrace", *options, "-d", "sm_89"]) == 0, verb
+        capsys.readouterr()
 
 
 @pytest.mark.skipif(find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is missing")
@@ -73,6 +78,11 @@ def test_loads_of_the_assembled_code_are_the_default(
     assert printed(capsys, "analyze", subject, "--code", "assembled") == printed(
         capsys, "analyze", subject
     )
+
+
+def test_one_launch_is_singular(trace: Path, capsys: Captured) -> None:
+    text = printed(capsys, "analyze", "reverse.cutrace", "--by", "range")
+    assert "1 launch of 1 kernel, the costliest first" in text
 
 
 def test_a_code_that_does_not_exist_is_refused(folder: Path, capsys: Captured) -> None:
