@@ -1062,17 +1062,26 @@ def difference(lifter: Lifter) -> None:
     lifter.emit(f"sad.{kind}", lifter.to(to), lifter.word(a), lifter.word(b), lifter.word(c))
 
 
-def dot_product(lifter: Lifter) -> None:
-    """IDP.4A: the dot product of four bytes, plus c."""
-    if not lifter.has("4A"):
+def sum_of_differences(lifter: Lifter) -> None:
+    """VABSDIFF4.ACC: the sum of |a - b| of four bytes, plus c."""
+    kind = lifter.one({"U8": "u32", "S8": "s32"}, "s32")
+    if not lifter.has("ACC"):
         raise lifter.refuse("cutrace does not know this form")
-    kinds = [m.lower() for m in lifter.modifiers if m in ("U8", "S8")]
-    lifter.take("U8", "S8")
+    to, *values = lifter.require(4)
+    form = f"vabsdiff4.u32.{kind}.{kind}.add"
+    lifter.emit(form, lifter.to(to), *map(lifter.word, values))
+
+
+def dot_product(lifter: Lifter) -> None:
+    """IDP.4A: the dot product of four bytes, plus c; IDP.2A: of two halves and two of the bytes."""
+    name = lifter.one({"4A": "dp4a", "2A": "dp2a"})
+    part = lifter.one({"LO": ".lo", "HI": ".hi"}) if name == "dp2a" else ""
+    kinds = [m.lower() for m in lifter.modifiers if m in ("U8", "S8", "U16", "S16")]
+    lifter.take("U8", "S8", "U16", "S16")
     first, second = (f"{kind[0]}32" for kind in [*kinds, "s8", "s8"][:2])
-    to, a, b, c = lifter.require(4)
-    lifter.emit(
-        f"dp4a.{first}.{second}", lifter.to(to), lifter.word(a), lifter.word(b), lifter.word(c)
-    )
+    to, *values = lifter.require(4)
+    form = f"{name}{part}.{first}.{second}"
+    lifter.emit(form, lifter.to(to), *map(lifter.word, values))
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -1118,6 +1127,7 @@ HANDLERS: Mapping[str, Handler] = {
     "HMNMX2": extreme_halves,
     "IDP": dot_product,
     "VABSDIFF": difference,
+    "VABSDIFF4": sum_of_differences,
     **dict.fromkeys(
         ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "LEPC", "ERRBAR", "CGAERRBAR"),
         nothing,

@@ -126,6 +126,10 @@ def done() -> Any:
          (0, 0x40080000)),
         # |3 - 10| + 5
         (("MOV R2, 0x3", "MOV R3, 0x5", "VABSDIFF R4, R2, 0xa, R3"), (12, 0)),
+        # |1 - 3| + |255 - 1| + 2 = 258 of bytes; -2 and 3 times the upper bytes 3 and 5, plus 1
+        (("MOV R2, 0xff01", "MOV R3, 0x103", "MOV R6, 0x2", "VABSDIFF4.U8.ACC R4, R2, R3, R6",
+          "MOV R2, 0x3fffe", "MOV R3, 0x5030000", "MOV R6, 0x1", "IDP.2A.HI.S16.U8 R5, R2, R3, R6"),
+         (258, 10)),
         # halves of words: 3 of 3 and 7, -1 of 5 and -1
         (("MOV R2, 0x30005", "MOV R3, 0x7ffff", "VIMNMX.S16x2 R4, R2, R3, PT"), (0x3FFFF, 0)),
         # halves 1 and 2 are less than 2, and not: a predicate each; 1.0 of the first; all its bits
