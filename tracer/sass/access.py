@@ -406,8 +406,9 @@ def texture(lifter: Lifter) -> None:
     lifter.take("SCR", "LZ", "NODEP", "B")
     has_level = lifter.has("LL")
     texts, axes = list(lifter.now.operands), int(geometry[0])
-    at, mask = texts.index(geometry), int(texts[-1], 16)
-    if lifter.modifiers or at != len(texts) - 2:
+    at = texts.index(geometry)
+    mask = int(texts[at + 1], 16) if texts[at + 1 :] else 0xF
+    if lifter.modifiers or len(texts) > at + 2:
         raise lifter.refuse("cutrace does not know this form")
     second, first, *sources = lifter.operands[:at]
     place = next((n for n, o in enumerate(sources) if o.text.startswith("UR")), None)

@@ -286,6 +286,23 @@ def test_products_of_doubles_and_matrices_to_shared_memory_are_those_of_ptx() ->
     assert run_products("sm_90") == run_products("ptx")
 
 
+TEXELS = """
+extern "C" __global__ void k(float4 *out, cudaTextureObject_t image) {
+    out[threadIdx.x] = tex2D<float4>(image, threadIdx.x % 8 + 0.5f, threadIdx.x / 8 + 0.5f);
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_80", "sm_90", "sm_100"])
+def test_all_four_channels_of_a_texel_are_read(code: str) -> None:
+    texels = np.arange(128, dtype=np.float32).reshape(4, 8, 4)
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros((4, 8, 4), np.float32))
+        gpu.compile(TEXELS).get_function("k")[1, 32](out, gpu.texture(texels, channels=4))
+        assert (out.copy_to_host() == texels).all()
+
+
 @needs_disassembler
 def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
     # tests/validate/counters/h200_ways.json: instructions of warps, of threads, with predicate on
